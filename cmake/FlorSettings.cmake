@@ -1,0 +1,27 @@
+# Language level, warnings and sanitizers. Linked PRIVATE by every target of this project, so that
+# nothing of it reaches the projects that use Flor.
+add_library(flor_settings INTERFACE)
+target_compile_features(flor_settings INTERFACE cxx_std_20)
+target_compile_options(flor_settings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
+  -Wimplicit-fallthrough)
+if(FLOR_WERROR)
+  target_compile_options(flor_settings INTERFACE -Werror)
+endif()
+if(FLOR_SANITIZE)
+  target_compile_options(flor_settings INTERFACE
+    -fsanitize=${FLOR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(flor_settings INTERFACE -fsanitize=${FLOR_SANITIZE})
+endif()
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# A developer's conveniences, used where they are installed.
+find_program(FLOR_CCACHE ccache)
+if(FLOR_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FLOR_CCACHE})
+endif()

@@ -1,0 +1,87 @@
+// The git side of Flor: commits the work tree to the shadow branch without touching what the user
+// sees, and answers questions about recorded commits. Private to Flor (runtime and cli); knows
+// nothing of runs, loops or the store.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::git {
+
+inline constexpr std::string_view kShadowBranch = "flor.shadow";
+
+struct CommitOptions {
+  std::string message;  ///< full text, trailers included
+  std::string branch{kShadowBranch};
+  /// Untracked files over this size are left out and named.
+  std::uint64_t untracked_bytes_max = 10ull << 20;
+};
+
+struct ShadowCommit {
+  std::string id;       ///< 40 hex digits
+  bool created = false; ///< false: the tip already had this tree
+  std::vector<std::string> left_out;  ///< "data/big.bin (312 MiB, untracked)", one line each
+};
+
+struct FileChange {
+  char kind = 'M';  ///< A, M, D, R as `git diff --name-status`
+  std::string path;
+  int added = 0, removed = 0;  ///< lines
+};
+
+struct CommitInfo {
+  std::string id;
+  std::string summary;  ///< first line of the message
+  std::int64_t time_s = 0;
+  std::vector<std::string> parents;
+};
+
+/// A repository that is found from a directory inside its work tree. Move-only; not thread-safe.
+/// Every failure is a flor::Error in one line with the remedy.
+class Repository {
+ public:
+  /// Searches `directory` and its parents, as git does. Nothing if there is no repository, or only a
+  /// bare one. Throws flor::Error where there is one that cannot be used (another owner: says
+  /// `git config --global --add safe.directory ...`).
+  static std::optional<Repository> discover(const std::filesystem::path& directory);
+  Repository(Repository&&) noexcept;
+  Repository& operator=(Repository&&) noexcept;
+  ~Repository();
+
+  const std::filesystem::path& work_tree() const;  ///< root, absolute, without a trailing slash
+  /// Commit that HEAD stands on; nothing if it is unborn.
+  std::optional<std::string> head() const;
+  /// Commit of the branch, if there is one.
+  std::optional<std::string> branch_tip(std::string_view branch) const;
+
+  /// Commits the whole work tree (tracked changes, deletions, untracked files that are not ignored)
+  /// to `refs/heads/<branch>`. HEAD, the index, the work tree and the reflog of HEAD stay as they
+  /// are, no hook runs, no configured identity is needed; where HEAD *is* that branch, it follows as
+  /// by a normal commit and the index matches the commit. Parents: the branch's previous tip, then
+  /// HEAD if that is not an ancestor already. An unchanged tree makes no new commit. Several
+  /// processes may do this at once: the reference is moved by compare-and-swap and retried.
+  ShadowCommit commit_work_tree(const CommitOptions& options);
+
+  std::optional<CommitInfo> commit(std::string_view id) const;
+  /// Newest first, first parents only, at most `limit`.
+  std::vector<CommitInfo> history(std::string_view branch, std::size_t limit) const;
+  /// What changed between two commits' trees; `from` empty: against the empty tree.
+  std::vector<FileChange> changes(std::string_view from, std::string_view to) const;
+  /// A unified diff of the same, with `context` lines around each change.
+  std::string diff(std::string_view from, std::string_view to, int context = 3) const;
+  /// Content of a file at a commit; nothing if it is not there.
+  std::optional<std::string> file_at(std::string_view commit, std::string_view path) const;
+
+ private:
+  struct Impl;
+  explicit Repository(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flor::git

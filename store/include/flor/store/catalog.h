@@ -1,0 +1,229 @@
+// The catalog: every fact about runs that is not bulk data, in one SQLite database per FLOR_HOME.
+// This is the only SQL of the project.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <flor/store/checkpoint.h>
+
+namespace flor::store {
+
+struct Database;  // private: a connection
+
+/// How a run ended, as the catalog knows it; `running` and `interrupted` are told apart by the run's
+/// lock, never by a column.
+enum class RunState { running, finished, failed, interrupted };
+std::string_view to_string(RunState state);
+
+/// What is known of a run when it starts. Times are Unix time in microseconds.
+struct NewRun {
+  std::string experiment;  ///< NAME of --flor NAME
+  std::int64_t started_us = 0;
+  std::string commit;                   ///< 40 hex digits, empty with --flor_no_git
+  std::string repository;               ///< root of the work tree, or the working directory
+  std::string directory;                ///< working directory, absolute
+  std::string program;                  ///< executable, absolute
+  std::string program_digest;           ///< hex digest of the executable's content
+  std::vector<std::string> command;     ///< argv as given
+  std::map<std::string, std::string> environment;  ///< what matters: threads, versions, host
+};
+
+struct Run {
+  std::int64_t id = 0;  ///< rowid
+  std::string key;      ///< 16 hex digits; people use a prefix
+  NewRun start;
+  RunState state = RunState::running;
+  std::optional<std::int64_t> finished_us;
+  std::string message;   ///< why it failed
+  std::string degraded;  ///< why there are no further checkpoints; empty if all is well
+  std::int64_t epochs = 0;        ///< complete main-loop iterations, all main loops together
+  std::int64_t checkpoints = 0;   ///< stored ones
+  std::uint64_t raw_bytes = 0;    ///< of all checkpoints
+  std::uint64_t stored_bytes = 0; ///< added to the packs by this run
+};
+
+/// The values are on disk: append only.
+enum class ValueType : std::uint8_t {
+  boolean = 0,
+  integer = 1,
+  real = 2,
+  text = 3,
+  json = 4,
+  tensor = 5,     ///< value: reference of an object (CheckpointWriter::write_object)
+  histogram = 6,  ///< value: JSON {"edges": [...], "counts": [...], ...}
+  image = 7,      ///< value: reference of an object, u8 [height, width, channels]
+  table = 8,      ///< value: JSON {"columns": [...], "rows": [[...]], ...}
+};
+std::string_view to_string(ValueType type);
+
+using Scalar = std::variant<std::int64_t, double, std::string>;
+
+/// Where a value was logged. Outside every loop `path` is empty and the indices are -1.
+struct Place {
+  std::string path;         ///< "epoch/train"; "epoch/train~2" for a second execution in an iteration
+  std::int64_t epoch = -1;  ///< iteration of the main loops, counted over all of them, 0-based
+  std::int64_t step = -1;   ///< index in the nested loop
+  std::string inner;        ///< indices of deeper loops, "4" or "4,0"; empty if there is none
+  bool operator==(const Place&) const = default;
+};
+
+/// A logged value. (run, name, place, ordinal) identifies it: `ordinal` counts the values of this
+/// name at exactly this place.
+struct Value {
+  std::string name;
+  Place place;
+  std::int64_t ordinal = 0;
+  ValueType type = ValueType::real;
+  Scalar value;               ///< boolean, integer: int64; real: double; others: string
+  std::int64_t replay = 0;    ///< 0: logged by the recorded run; else the replay that found it
+};
+
+struct Argument {
+  std::string name;
+  std::string type;   ///< "int", "real", "bool", "text"
+  std::string value;  ///< as text that parses back to the same value
+};
+
+/// One execution of a nested loop.
+struct LoopExecution {
+  std::int64_t main_loop = 0;
+  std::int64_t iteration = 0;  ///< within the main loop
+  std::string loop;            ///< as in CheckpointKey
+  std::int64_t iterations = 0; ///< begun
+  bool broke = false;          ///< left by break or return, not by exhaustion
+  double seconds = 0;
+};
+
+/// A main loop as far as it got.
+struct MainLoop {
+  std::int64_t ordinal = 0;
+  std::string name;
+  std::int64_t first_epoch = 0;  ///< number of iterations of the main loops before it
+  std::int64_t iterations = 0;   ///< complete ones
+  bool ended = false;            ///< the loop was left; else the run stopped inside it
+  bool broke = false;
+};
+
+/// A complete main-loop iteration.
+struct Iteration {
+  std::int64_t main_loop = 0;
+  std::int64_t iteration = 0;
+  double seconds = 0;         ///< wall time of the body, checkpointing included
+  double record_seconds = 0;  ///< thereof spent by Flor in the training thread
+};
+
+struct NewReplay {
+  std::int64_t run = 0;
+  std::int64_t started_us = 0;
+  std::int64_t segment = 0, segments = 1;            ///< PID and NGPUS
+  std::int64_t first_epoch = 0, last_epoch = -1;     ///< both included; empty if last < first
+  bool strong = false;
+  std::string probes;          ///< comma-separated names of the probed loops
+  std::string program_digest;
+  std::vector<std::string> command;
+};
+
+enum class Verdict : std::uint8_t { unchecked = 0, exact = 1, differs = 2, failed = 3 };
+std::string_view to_string(Verdict verdict);
+
+struct ReplayResult {
+  std::int64_t finished_us = 0;
+  Verdict verdict = Verdict::unchecked;
+  std::int64_t values_compared = 0, values_different = 0;
+  std::int64_t states_compared = 0, states_different = 0;
+  std::int64_t values_found = 0;  ///< hindsight values
+  std::string first_difference;   ///< empty if there is none
+};
+
+struct Replay {
+  std::int64_t id = 0;
+  NewReplay start;
+  std::optional<ReplayResult> result;  ///< absent: still running or died
+};
+
+struct ValueQuery {
+  std::int64_t run = 0;
+  std::vector<std::string> names;  ///< empty: all
+  std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
+  bool recorded = true, hindsight = true;
+};
+
+/// What `flor list` shows without touching the values.
+struct MetricSummary {
+  std::string name;
+  ValueType type = ValueType::real;
+  std::int64_t count = 0;
+  Scalar last;
+  double minimum = 0, maximum = 0;  ///< of numbers that are not NaN; NaN if there is none
+  bool hindsight = false;           ///< true if no recorded run logged it
+};
+
+/// Access to the catalog. One object per process and thread of use: calls are serialised by an
+/// internal mutex, so it may be shared between threads. Every write is one transaction, durable when
+/// the call returns (synchronous=FULL), retried while other processes hold the write lock, and
+/// throws Busy after 30 s, Damaged where SQLite says so, Error for a full or read-only disk.
+class Catalog {
+ public:
+  explicit Catalog(std::shared_ptr<Database> database);
+  ~Catalog();
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  // Recording.
+  Run add_run(const NewRun& run);
+  /// Removes a run that turned out never to have started (a usage error found late).
+  void drop_run(std::int64_t run);
+  void finish_run(std::int64_t run, std::int64_t finished_us, bool failed, std::string_view message);
+  /// Takes back `finish_run`, for a run that is resumed.
+  void reopen_run(std::int64_t run);
+  void set_degraded(std::int64_t run, std::string_view why);
+  void add_argument(std::int64_t run, const Argument& argument);
+  void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
+  void add_iteration(std::int64_t run, const Iteration& iteration);
+  void add_execution(std::int64_t run, const LoopExecution& execution);
+  /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
+  void add_values(std::int64_t run, std::span<const Value> values);
+
+  // Replaying.
+  std::int64_t add_replay(const NewReplay& replay);
+  void finish_replay(std::int64_t replay, const ReplayResult& result);
+
+  /// The name under which this repository (or directory) recorded last.
+  void remember_name(std::string_view repository, std::string_view experiment);
+  std::optional<std::string> last_name(std::string_view repository) const;
+
+  // Reading. Unknown ids give empty results.
+  std::vector<std::string> experiments() const;
+  /// Newest first; of one experiment, or of all if `experiment` is empty.
+  std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX) const;
+  std::optional<Run> run(std::int64_t id) const;
+  /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
+  /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a key.
+  /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
+  Run resolve(std::string_view spec) const;
+  std::vector<Argument> arguments(std::int64_t run) const;
+  std::vector<MainLoop> main_loops(std::int64_t run) const;
+  std::vector<Iteration> iterations(std::int64_t run) const;
+  std::vector<LoopExecution> executions(std::int64_t run) const;
+  std::vector<CheckpointInfo> checkpoints(std::int64_t run) const;  ///< in the order they were taken
+  std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
+  std::vector<Replay> replays(std::int64_t run) const;
+  /// Ordered by epoch, step, inner, name, ordinal.
+  std::vector<Value> values(const ValueQuery& query) const;
+  /// In the order in which the names were first logged.
+  std::vector<MetricSummary> metrics(std::int64_t run) const;
+
+ private:
+  std::shared_ptr<Database> database_;
+};
+
+}  // namespace flor::store

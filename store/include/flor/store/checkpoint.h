@@ -1,0 +1,162 @@
+// What a checkpoint is made of, and how one is written and read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <flor/store/digest.h>
+
+namespace flor::store {
+
+class Store;
+
+/// How the bytes of an item are to be read; chooses the codec. The values are on disk: append only.
+enum class ElementType : std::uint8_t {
+  bytes = 0,  ///< no structure known
+  boolean = 1,
+  u8 = 2,
+  i8 = 3,
+  i16 = 4,
+  i32 = 5,
+  i64 = 6,
+  f16 = 7,
+  bf16 = 8,
+  f32 = 9,
+  f64 = 10,
+  c64 = 11,   ///< complex of two f32
+  c128 = 12,  ///< complex of two f64
+};
+
+std::size_t element_size(ElementType type);
+std::string_view to_string(ElementType type);  ///< "f32"
+
+/// One named piece of state: a tensor, or a run of bytes.
+struct Item {
+  std::string name;  ///< slot and path, e.g. "model/fc1.weight"
+  ElementType type = ElementType::bytes;
+  std::vector<std::int64_t> sizes;  ///< shape, outermost first; empty for a scalar and for `bytes`
+  std::uint64_t bytes = 0;          ///< length of the content
+
+  bool operator==(const Item&) const = default;
+};
+
+/// An immutable piece of content, shared between the snapshots in which it did not change. That two
+/// snapshots hold the same pointer is taken as proof that the content is the same.
+using Content = std::shared_ptr<const std::byte>;
+
+struct SnapshotItem {
+  Item item;
+  Content content;  ///< item.bytes long; may be null if that is 0
+};
+
+/// The whole registered state at one moment.
+struct Snapshot {
+  std::vector<SnapshotItem> items;
+  std::uint64_t raw_bytes() const;
+};
+
+/// The values are on disk: append only.
+enum class CheckpointKind : std::uint8_t {
+  boundary = 0,  ///< before a main-loop iteration, or after the last one
+  loop_end = 1,  ///< after a nested loop
+};
+
+/// Where in a run a checkpoint was taken.
+struct CheckpointKey {
+  CheckpointKind kind = CheckpointKind::boundary;
+  /// Ordinal of the main loop in the program, 0-based.
+  std::int64_t main_loop = 0;
+  /// boundary: number of iterations of this main loop that lie before it (0: at its entry).
+  /// loop_end: index of the iteration that holds the nested loop. Both count within the main loop.
+  std::int64_t iteration = 0;
+  /// loop_end: the nested loop, e.g. "train", or "train~2" for its second execution in the
+  /// iteration. Empty for a boundary.
+  std::string loop;
+
+  bool operator==(const CheckpointKey&) const = default;
+};
+
+/// A row of the catalog that describes a stored checkpoint.
+struct CheckpointInfo {
+  std::int64_t id = 0;
+  CheckpointKey key;
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t stored_bytes = 0;  ///< what it added to the packs
+  std::int64_t created_us = 0;     ///< Unix time, microseconds
+  Digest digest;                   ///< of all names, shapes and contents
+};
+
+/// Stores the checkpoints of one run in order. Owns a pack file of its own, so that processes that
+/// record at the same time never wait for each other's data. Not thread-safe; used by one thread.
+///
+/// It keeps the last snapshot: content that a new one shares with it (same pointer) is neither
+/// hashed nor written, and the others may be stored as a difference to it.
+class CheckpointWriter {
+ public:
+  /// `run` is the rowid of the run in the catalog.
+  CheckpointWriter(Store& store, std::int64_t run);
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  /// Encodes and writes what is new, syncs it, and commits the checkpoint to the catalog. When this
+  /// returns the checkpoint is durable; when it throws the store is as it was before (bytes already
+  /// appended are garbage that nothing refers to) and the writer can be used again.
+  /// A checkpoint with the same key in the same run is replaced.
+  CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
+
+  /// Stores a single item outside any checkpoint (a logged tensor) and returns a reference to it,
+  /// for Catalog's values. Durable when it returns.
+  std::string write_object(const Item& item, std::span<const std::byte> content);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A place that `CheckpointReader::read` fills.
+struct Destination {
+  std::size_t item = 0;          ///< index into items()
+  std::span<std::byte> content;  ///< exactly items()[item].bytes long
+};
+
+/// Reads one stored checkpoint. Every byte that it returns was compared with its digest; what fails
+/// that throws Damaged and names the item, the pack and the offset. Thread-safe for const calls.
+class CheckpointReader {
+ public:
+  CheckpointReader(const Store& store, std::int64_t checkpoint);
+  ~CheckpointReader();
+  CheckpointReader(CheckpointReader&&) noexcept;
+  CheckpointReader& operator=(CheckpointReader&&) noexcept;
+
+  const CheckpointInfo& info() const;
+  const std::vector<Item>& items() const;
+  /// Index of the item of that name, if there is one.
+  std::optional<std::size_t> find(std::string_view name) const;
+  /// Digest of the item's content, from the catalog: nothing is read or decoded.
+  Digest digest(std::size_t item) const;
+
+  /// Decodes the items straight into their destinations, with `threads` threads (0: as many as
+  /// there are cores, at most 8). On an exception the destinations hold unspecified bytes.
+  void read(std::span<const Destination> destinations, unsigned threads = 0) const;
+  std::vector<std::byte> read(std::size_t item) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What `CheckpointWriter::write_object` stored under this reference.
+struct Object {
+  Item item;
+  std::vector<std::byte> content;
+};
+Object read_object(const Store& store, std::string_view reference);
+
+}  // namespace flor::store

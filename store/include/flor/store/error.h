@@ -1,0 +1,62 @@
+// The errors that Flor reports to people, and the exit status each of them stands for.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace flor {
+
+/// Exit status of the `flor` command and of instrumented programs; the numbers are a contract with
+/// scripts (docs/cli.md) and never change their meaning.
+enum class ExitStatus : int {
+  done = 0,
+  failed = 1,
+  usage = 2,
+  not_found = 3,
+  damaged = 4,
+  partly_done = 5,
+  busy = 6,
+  differs = 7,
+  preempted = 75,
+  interrupted = 130,
+};
+
+/// Base of every exception that Flor throws. `what()` is one line that says what happened, where,
+/// and what to do; it carries no "flor: " prefix.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, ExitStatus status = ExitStatus::failed)
+      : std::runtime_error(message), status_(status) {}
+
+  /// The status with which a program should end because of this error.
+  ExitStatus status() const noexcept { return status_; }
+
+ private:
+  ExitStatus status_;
+};
+
+/// A flag, an argument or a name was wrong; nothing has been written.
+class UsageError : public Error {
+ public:
+  explicit UsageError(const std::string& message) : Error(message, ExitStatus::usage) {}
+};
+
+/// A run, checkpoint, experiment or metric of that name does not exist.
+class NotFound : public Error {
+ public:
+  explicit NotFound(const std::string& message) : Error(message, ExitStatus::not_found) {}
+};
+
+/// Stored bytes are not what was written: a torn pack, a flipped bit, a catalog that SQLite rejects.
+class Damaged : public Error {
+ public:
+  explicit Damaged(const std::string& message) : Error(message, ExitStatus::damaged) {}
+};
+
+/// Another process holds what is needed, and waiting did not help.
+class Busy : public Error {
+ public:
+  explicit Busy(const std::string& message) : Error(message, ExitStatus::busy) {}
+};
+
+}  // namespace flor

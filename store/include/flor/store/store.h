@@ -1,0 +1,85 @@
+// The store: a catalog and the packs it refers to, one per FLOR_HOME, shared by all experiments and
+// by every process that records, replays or looks.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <flor/store/catalog.h>
+#include <flor/store/checkpoint.h>
+#include <flor/store/error.h>
+
+namespace flor::store {
+
+class Filesystem;  // private: the seam for fault injection
+
+/// Where the store lies: `flag` if not empty, else $FLOR_HOME, else ~/.flor. Absolute.
+std::filesystem::path home_directory(std::string_view flag = {});
+
+enum class OpenMode {
+  create,     ///< make the directory and the catalog if they do not exist
+  existing,   ///< throw NotFound if there is no store
+  read_only,  ///< like `existing`, and write nothing at all, not even to recover
+};
+
+/// Held by the process that records a run, for as long as it lives; the kernel releases it when the
+/// process dies, however it dies. The other processes tell `running` from `interrupted` by it.
+class RunLock {
+ public:
+  RunLock(RunLock&&) noexcept;
+  RunLock& operator=(RunLock&&) noexcept;
+  ~RunLock();
+
+ private:
+  friend class Store;
+  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_ = -1;
+};
+
+class Store {
+ public:
+  /// Opens the store in `home`. Throws Error (cannot create, read-only, no space), NotFound, Damaged
+  /// (catalog unreadable), or Error for a store written by a newer Flor, each with what to do.
+  static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  const std::filesystem::path& home() const;
+  Catalog& catalog();
+  const Catalog& catalog() const;
+
+  /// Takes the lock of a run; nothing if another process holds it.
+  std::optional<RunLock> lock_run(std::string_view key);
+
+  struct Impl;  // private
+  Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// One thing that `check` found wrong.
+struct Finding {
+  enum class Kind { catalog, missing_pack, damaged_chunk, missing_chunk, damaged_checkpoint, orphan };
+  Kind kind = Kind::catalog;
+  std::string what;  ///< one line: what, where, and which checkpoints are lost by it
+};
+
+struct CheckReport {
+  std::vector<Finding> findings;     ///< damage; empty if the store is sound
+  std::vector<std::string> remarks;  ///< harmless: torn tails, bytes that nothing refers to
+  std::int64_t packs = 0, chunks = 0, checkpoints = 0, runs = 0;
+  std::uint64_t bytes_read = 0;
+};
+
+/// Verifies the catalog's own integrity, that every checkpoint's chunks exist, and (with
+/// `read_data`) that every chunk decodes to the content it is named after. Safe while others record.
+CheckReport check(const Store& store, bool read_data);
+
+}  // namespace flor::store
