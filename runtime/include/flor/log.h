@@ -1,0 +1,112 @@
+// flor::log and its kin: values with a name, kept with their place in the loops.
+#pragma once
+
+#include <flor/state.h>
+#include <flor/store/checkpoint.h>
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace flor {
+
+/// A JSON text to be logged as such.
+struct Json {
+  std::string text;
+};
+
+/// Rows of numbers under named columns, e.g. a confusion matrix.
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<double>> rows;
+  std::vector<std::string> row_names;  ///< empty, or one a row
+};
+
+namespace detail {
+
+// Each copies what it is given and returns; without a session that records or replays it does
+// nothing. Thread-safe. Never throws while recording; a value that cannot be kept is reported once.
+void log_boolean(std::string_view name, bool value) noexcept;
+void log_integer(std::string_view name, std::int64_t value) noexcept;
+void log_real(std::string_view name, double value) noexcept;
+void log_text(std::string_view name, std::string_view value) noexcept;
+void log_json(std::string_view name, std::string_view text) noexcept;
+void log_content(std::string_view name, bool image, const store::Item& item,
+                 std::span<const std::byte> content) noexcept;
+void log_histogram(std::string_view name, std::span<const double> values, int bins) noexcept;
+void log_table(std::string_view name, const Table& table) noexcept;
+/// False if logging would do nothing: no need to compute what would be logged.
+bool logging() noexcept;
+
+template <typename T>
+concept DumpsJson = requires(const T& value) {
+  { value.dump() } -> std::convertible_to<std::string>;
+};
+template <typename T>
+concept Loggable = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<T, Json> ||
+                   DumpsJson<T> || std::convertible_to<const T&, std::string_view>;
+
+}  // namespace detail
+
+/// Records `value` under `name` at the current place in the loops and returns it, so that an
+/// expression can be logged where it stands. Numbers, booleans, strings, flor::Json, and any type
+/// with dump() (nlohmann::json); with <flor/torch.h> also tensors of one element. Costs well under
+/// a microsecond; what is logged is written in the background.
+template <typename T>
+  requires detail::Loggable<std::remove_cvref_t<T>>
+std::decay_t<T> log(std::string_view name, T&& value) {
+  using Type = std::remove_cvref_t<T>;
+  if constexpr (std::same_as<Type, bool>) {
+    detail::log_boolean(name, value);
+  } else if constexpr (std::is_enum_v<Type> || std::integral<Type>) {
+    detail::log_integer(name, static_cast<std::int64_t>(value));
+  } else if constexpr (std::floating_point<Type>) {
+    detail::log_real(name, static_cast<double>(value));
+  } else if constexpr (std::same_as<Type, Json>) {
+    detail::log_json(name, value.text);
+  } else if constexpr (std::convertible_to<const Type&, std::string_view>) {
+    detail::log_text(name, value);
+  } else {
+    if (detail::logging()) detail::log_json(name, value.dump());
+  }
+  return std::forward<T>(value);
+}
+
+/// Keeps a whole array, `values` row-major of shape `sizes`.
+template <typename T>
+  requires std::is_arithmetic_v<T>
+void log_tensor(std::string_view name, std::span<const T> values, std::vector<std::int64_t> sizes) {
+  detail::log_content(name, false,
+                      {.name = std::string(name),
+                       .type = detail::element_type_of<T>(),
+                       .sizes = std::move(sizes),
+                       .bytes = values.size_bytes()},
+                      std::as_bytes(values));
+}
+
+/// Keeps the distribution of `values`: `bins` of equal width between the least and the greatest
+/// finite value, and the counts of what is not finite.
+inline void log_histogram(std::string_view name, std::span<const double> values, int bins = 64) {
+  detail::log_histogram(name, values, bins);
+}
+
+/// Keeps a picture: 8 bits a channel, row-major [height, width, channels], 1, 3 or 4 channels.
+inline void log_image(std::string_view name, std::span<const std::uint8_t> pixels,
+                      std::int64_t height, std::int64_t width, std::int64_t channels) {
+  detail::log_content(name, true,
+                      {.name = std::string(name),
+                       .type = store::ElementType::u8,
+                       .sizes = {height, width, channels},
+                       .bytes = pixels.size()},
+                      std::as_bytes(pixels));
+}
+
+/// Keeps a table of numbers.
+inline void log_table(std::string_view name, const Table& table) { detail::log_table(name, table); }
+
+}  // namespace flor
