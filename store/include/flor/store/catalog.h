@@ -193,6 +193,9 @@ class Catalog {
   /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
   void add_values(std::int64_t run, std::span<const Value> values);
 
+  /// Forgets checkpoints that turned out to be unusable; unknown keys are ignored.
+  void drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> keys);
+
   // Replaying.
   std::int64_t add_replay(const NewReplay& replay);
   void finish_replay(std::int64_t replay, const ReplayResult& result);

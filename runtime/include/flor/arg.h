@@ -1,0 +1,92 @@
+// flor::arg: hyper-parameters that are recorded, and come back on replay.
+#pragma once
+
+#include <flor/store/error.h>
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace flor {
+namespace detail {
+
+/// The text to be used instead of the program's own default, if there is one. Throws UsageError if
+/// there must be one.
+std::optional<std::string> argument_text(std::string_view name, bool required);
+void note_argument(std::string_view name, std::string_view type, const std::string& text);
+[[noreturn]] void refuse_argument(std::string_view name, std::string_view text,
+                                  std::string_view expected);
+
+template <typename T>
+concept Argument = std::same_as<T, std::string> || std::is_arithmetic_v<T>;
+
+template <Argument T>
+constexpr std::string_view argument_type() {
+  if constexpr (std::same_as<T, std::string>) return "text";
+  if constexpr (std::same_as<T, bool>) return "bool";
+  return std::integral<T> ? "int" : "real";
+}
+
+template <Argument T>
+T parse_argument(std::string_view name, const std::string& text) {
+  if constexpr (std::same_as<T, std::string>) {
+    return text;
+  } else if constexpr (std::same_as<T, bool>) {
+    if (text == "true" || text == "1") return true;
+    if (text == "false" || text == "0") return false;
+    refuse_argument(name, text, "true or false");
+  } else {
+    T value{};
+    const char* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc::result_out_of_range) refuse_argument(name, text, "in range");
+    if (error != std::errc() || end != last) {
+      refuse_argument(name, text, std::integral<T> ? "a whole number" : "a number");
+    }
+    return value;
+  }
+}
+
+template <Argument T>
+std::string print_argument(const T& value) {
+  if constexpr (std::same_as<T, std::string>) {
+    return value;
+  } else if constexpr (std::same_as<T, bool>) {
+    return value ? "true" : "false";
+  } else {
+    char buffer[64];
+    const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+    return std::string(buffer, end);
+  }
+}
+
+template <Argument T>
+T resolve_argument(std::string_view name, std::optional<T> fallback) {
+  const auto text = argument_text(name, !fallback);
+  T value = text ? parse_argument<T>(name, *text) : *std::move(fallback);
+  note_argument(name, argument_type<T>(), print_argument(value));
+  return value;
+}
+
+}  // namespace detail
+
+/// A hyper-parameter: the value from `--kwargs name=value`, else `fallback`; it is recorded. On
+/// replay: the recorded value, so that even a seed drawn from std::random_device comes back. The
+/// type is that of `fallback`; a text that does not fit it is a usage error (status 2).
+template <detail::Argument T>
+T arg(std::string_view name, T fallback) {
+  return detail::resolve_argument<T>(name, std::move(fallback));
+}
+inline std::string arg(std::string_view name, const char* fallback) {
+  return detail::resolve_argument<std::string>(name, std::string(fallback));
+}
+/// Without a fallback it must be given: `flor::arg<int>("epochs")`.
+template <detail::Argument T>
+T arg(std::string_view name) {
+  return detail::resolve_argument<T>(name, std::nullopt);
+}
+
+}  // namespace flor

@@ -1,0 +1,9 @@
+// Flor: record training cheaply, ask afterwards, replay exactly. This is all that a program needs,
+// together with <flor/torch.h> for libtorch's types.
+#pragma once
+
+#include <flor/arg.h>
+#include <flor/log.h>
+#include <flor/loop.h>
+#include <flor/session.h>
+#include <flor/state.h>

@@ -1,0 +1,293 @@
+// flor::loop: wraps what a range-for iterates. Header-only as far as the element type matters; what
+// happens at the edges of the loop is in the runtime.
+#pragma once
+
+#include <flor/state.h>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace flor {
+
+/// Makes a nested loop be executed on replay although the checkpoint at its end could be loaded:
+/// `flor::loop("train", *loader, flor::probed)`. Without effect while recording.
+struct Probed {};
+inline constexpr Probed probed{};
+
+namespace detail {
+
+/// True between flor::init with one of Flor's modes and the end of that session.
+inline std::atomic<bool> session_active{false};
+
+struct LoopSettings {
+  bool probed = false;
+  std::vector<Slot> attached;
+
+  void add(Probed) { probed = true; }
+  void add(With with) {
+    for (Slot& slot : with.slots) attached.push_back(std::move(slot));
+  }
+};
+
+/// One execution of a wrapped loop, as far as it does not depend on the element type. Its
+/// destructor is the end of the loop, however it was reached.
+class LoopScope {
+ public:
+  LoopScope(std::string_view name, LoopSettings settings);
+  ~LoopScope();
+  LoopScope(const LoopScope&) = delete;
+  LoopScope& operator=(const LoopScope&) = delete;
+
+  struct Start {
+    bool visit = true;       ///< false: the range is not to be touched at all
+    std::uint64_t skip = 0;  ///< elements to step over; `arrive` is due before the last such step
+  };
+  /// Before the range is touched. `random_access`: elements can be stepped over without effects.
+  /// `count`: number of elements, where that is known.
+  Start begin(bool random_access, std::optional<std::uint64_t> count);
+  void arrive();
+  void enter();
+  /// After an iteration. False: the loop ends here although the range may have more.
+  bool leave();
+  void exhaust();
+
+  struct Frame;
+
+ private:
+  std::unique_ptr<Frame> frame_;  // none in a thread that is not the session's
+};
+
+std::unique_ptr<LoopScope> open_scope(std::string_view name, LoopSettings settings);
+
+/// What range-for needs, no more: libtorch's DataLoader is no std::ranges::input_range, since its
+/// iterator has no post-increment.
+template <typename I>
+concept Cursor = requires(I& cursor) {
+  ++cursor;
+  *cursor;
+};
+template <typename R>
+concept Iterable = requires(std::remove_reference_t<R>& range) {
+  { std::begin(range) } -> Cursor;
+  std::begin(range) != std::end(range);
+};
+template <typename T>
+concept LoopOption =
+    std::same_as<std::remove_cvref_t<T>, With> || std::same_as<std::remove_cvref_t<T>, Probed>;
+
+/// The integers [0, count).
+template <std::integral Int>
+class Counter {
+ public:
+  class iterator {
+   public:
+    explicit iterator(Int value) : value_(value) {}
+    Int operator*() const { return value_; }
+    iterator& operator++() {
+      ++value_;
+      return *this;
+    }
+    iterator& operator+=(std::ptrdiff_t steps) {
+      value_ = static_cast<Int>(value_ + static_cast<Int>(steps));
+      return *this;
+    }
+    friend std::ptrdiff_t operator-(iterator a, iterator b) {
+      return static_cast<std::ptrdiff_t>(a.value_) - static_cast<std::ptrdiff_t>(b.value_);
+    }
+    bool operator==(const iterator&) const = default;
+
+   private:
+    Int value_;
+  };
+
+  explicit Counter(Int count) : count_(std::max<Int>(count, 0)) {}
+  iterator begin() const { return iterator(0); }
+  iterator end() const { return iterator(count_); }
+
+ private:
+  Int count_;
+};
+
+/// The range that range-for iterates. `R` is an lvalue reference for a range that the user keeps,
+/// and a value for a temporary, which the loop then owns: range-for extends the life of the Loop,
+/// not that of the temporaries it was made from.
+template <typename R>
+class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
+  using Range = std::remove_reference_t<R>;
+  using Iterator = decltype(std::begin(std::declval<Range&>()));
+  using Sentinel = decltype(std::end(std::declval<Range&>()));
+  static constexpr bool kRandomAccess =
+      requires(Iterator& it, Sentinel& last, std::ptrdiff_t steps) {
+        it += steps;
+        { last - it } -> std::convertible_to<std::ptrdiff_t>;
+      };
+
+ public:
+  struct sentinel {};
+
+  class iterator {
+   public:
+    explicit iterator(Loop* loop) : loop_(loop) {}
+    decltype(auto) operator*() const { return **loop_->position_; }
+    iterator& operator++() {
+      loop_->advance();
+      return *this;
+    }
+    bool operator!=(sentinel) const { return !loop_->over_; }
+
+   private:
+    Loop* loop_;
+  };
+
+  Loop(std::unique_ptr<LoopScope> scope, R&& range)
+      : scope_(std::move(scope)), range_(std::forward<R>(range)) {}
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  iterator begin() {
+    if (scope_) {
+      start();
+    } else {
+      open();
+    }
+    return iterator(this);
+  }
+  sentinel end() { return {}; }
+
+ private:
+  void open() {
+    position_.emplace(std::begin(range_));
+    last_.emplace(std::end(range_));
+    over_ = !(*position_ != *last_);
+  }
+
+  void start() {
+    // A skipped loop must not even call begin(): on a DataLoader that starts the workers and draws
+    // the permutation of the epoch from the random generator.
+    std::optional<std::uint64_t> count;
+    if constexpr (kRandomAccess) {
+      count = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(
+          static_cast<std::ptrdiff_t>(std::end(range_) - std::begin(range_)), 0));
+    }
+    const LoopScope::Start start = scope_->begin(kRandomAccess, count);
+    if (!start.visit) {
+      over_ = true;
+      return;
+    }
+    open();
+    if (start.skip > 0) {
+      step_over(start.skip - 1);
+      scope_->arrive();
+      step_over(1);
+    }
+    settle();
+  }
+
+  void step_over(std::uint64_t steps) {
+    if constexpr (kRandomAccess) {
+      const auto left = static_cast<std::uint64_t>(*last_ - *position_);
+      *position_ += static_cast<std::ptrdiff_t>(std::min(steps, left));
+      over_ = !(*position_ != *last_);
+    } else {
+      for (; steps > 0 && !over_; --steps) {
+        ++*position_;
+        over_ = !(*position_ != *last_);
+      }
+    }
+  }
+
+  void advance() {
+    if (scope_ && !scope_->leave()) {
+      over_ = true;
+      return;
+    }
+    ++*position_;
+    over_ = !(*position_ != *last_);
+    if (scope_) settle();
+  }
+
+  void settle() {
+    if (over_) {
+      scope_->exhaust();
+    } else {
+      scope_->enter();
+    }
+  }
+
+  std::unique_ptr<LoopScope> scope_;  // first: the end of the loop comes after its iterators' end
+  R range_;
+  std::optional<Iterator> position_;
+  std::optional<Sentinel> last_;
+  bool over_ = false;
+};
+
+template <typename... Options>
+std::unique_ptr<LoopScope> scope_if_active(std::string_view name, Options&&... options) {
+  if (!session_active.load(std::memory_order_relaxed)) [[likely]]
+    return nullptr;
+  LoopSettings settings;
+  (settings.add(std::forward<Options>(options)), ...);
+  return open_scope(name, std::move(settings));
+}
+
+}  // namespace detail
+
+/// Wraps what a range-for iterates:
+///
+///   for (int epoch : flor::loop("epoch", epochs))
+///     for (auto& batch : flor::loop("train", *loader, flor::with(running_loss))) { ... }
+///
+/// The outermost wrapped loop is the main loop: its iterations are the epochs that are checkpointed
+/// and shared out on replay. A loop directly inside it is nested: it is checkpointed when it ends,
+/// and on replay replaced by loading that checkpoint unless it is probed. Loops deeper than that
+/// only give their indices to what is logged in them. Elements stay what they are (references
+/// included). Loops of other threads than the one that called flor::init are plain loops.
+///
+/// `range`: anything range-for accepts, temporaries and DataLoaders included; an integer counts
+/// from 0; braces are copied. Options: flor::with(locals...) that the loop changes, flor::probed. A
+/// loop without a name is known by its place among the unnamed loops of its parent.
+template <detail::Iterable R, detail::LoopOption... Options>
+detail::Loop<R> loop(std::string_view name, R&& range, Options&&... options) {
+  return detail::Loop<R>(detail::scope_if_active(name, std::forward<Options>(options)...),
+                         std::forward<R>(range));
+}
+template <std::integral Int, detail::LoopOption... Options>
+detail::Loop<detail::Counter<Int>> loop(std::string_view name, Int count, Options&&... options) {
+  return detail::Loop<detail::Counter<Int>>(
+      detail::scope_if_active(name, std::forward<Options>(options)...),
+      detail::Counter<Int>(count));
+}
+template <typename T, detail::LoopOption... Options>
+detail::Loop<std::vector<T>> loop(std::string_view name, std::initializer_list<T> values,
+                                  Options&&... options) {
+  return detail::Loop<std::vector<T>>(
+      detail::scope_if_active(name, std::forward<Options>(options)...), std::vector<T>(values));
+}
+template <detail::Iterable R, detail::LoopOption... Options>
+detail::Loop<R> loop(R&& range, Options&&... options) {
+  return detail::Loop<R>(detail::scope_if_active({}, std::forward<Options>(options)...),
+                         std::forward<R>(range));
+}
+template <std::integral Int, detail::LoopOption... Options>
+detail::Loop<detail::Counter<Int>> loop(Int count, Options&&... options) {
+  return detail::Loop<detail::Counter<Int>>(
+      detail::scope_if_active({}, std::forward<Options>(options)...), detail::Counter<Int>(count));
+}
+template <typename T, detail::LoopOption... Options>
+detail::Loop<std::vector<T>> loop(std::initializer_list<T> values, Options&&... options) {
+  return detail::Loop<std::vector<T>>(
+      detail::scope_if_active({}, std::forward<Options>(options)...), std::vector<T>(values));
+}
+
+}  // namespace flor

@@ -1,0 +1,54 @@
+// flor::init and the session it opens: off, recording, or replaying.
+#pragma once
+
+#include <flor/store/error.h>
+
+#include <string>
+
+namespace flor {
+
+enum class Mode { off, record, replay };
+
+/// One execution of the instrumented program. There is at most one at a time; flor::loop, flor::log
+/// and the others act on it, and do nothing without it. Ends with this object, or when the process
+/// exits. Move-only.
+class [[nodiscard("the session ends with this object: keep it until the end of main")]] Session {
+ public:
+  explicit Session(Mode mode) : mode_(mode) {}
+  ~Session();
+  Session(Session&& other) noexcept;
+  Session& operator=(Session&& other) noexcept;
+
+  Mode mode() const { return mode_; }
+  /// Key of the run that is recorded or replayed, 16 hexadecimal digits; empty if off.
+  std::string run() const;
+  /// Ends the session now: everything is durable when this returns. Never throws.
+  void finish() noexcept;
+
+ private:
+  Mode mode_;
+};
+
+/// Opens the session that Flor's flags ask for and takes them out of `argv`; every other argument
+/// is left alone. Without Flor's flags the session is off, and the program is what it would be
+/// without Flor. Where the flags are wrong, or recording cannot start, it says why in one line on
+/// stderr and ends the program (status 2 for usage; see ExitStatus). docs/cli.md lists the flags.
+///
+/// At exit the status of a replay that differs from its record becomes 7 if it was 0.
+Session init(int& argc, char** argv, const char* source_file = __builtin_FILE());
+inline Session init(int& argc, const char** argv, const char* source_file = __builtin_FILE()) {
+  return init(argc, const_cast<char**>(argv), source_file);
+}
+inline Session init(int* argc, char** argv, const char* source_file = __builtin_FILE()) {
+  return init(*argc, argv, source_file);
+}
+
+/// What the current session does.
+Mode mode() noexcept;
+inline bool recording() noexcept { return mode() == Mode::record; }
+inline bool replaying() noexcept { return mode() == Mode::replay; }
+/// True while a replay visits iterations only to rebuild the state that the next one starts from;
+/// nothing that is logged then is kept.
+bool catching_up() noexcept;
+
+}  // namespace flor
