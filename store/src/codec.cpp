@@ -1,0 +1,354 @@
+// encode and decode: picks the form, then lays out or reads its payload. The layouts are specified
+// in docs/format-codecs.md.
+#include "codec.h"
+
+#include "codec_chooser.h"
+#include "codec_entropy.h"
+#include "codec_forms.h"
+#include "codec_kernels.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace flor::store {
+
+using kernels::Byte;
+
+struct CodecContext::Impl {
+  Zstd zstd;
+  Scratch sample;
+  Scratch output;
+  Scratch planes;
+  Scratch values;
+  Scratch classes;
+  Scratch symbols;
+};
+
+CodecContext::CodecContext() : impl_(std::make_unique<Impl>()) {}
+CodecContext::~CodecContext() = default;
+
+WordShape word_shape(ElementType type) {
+  switch (type) {
+    case ElementType::bytes:
+    case ElementType::boolean:
+    case ElementType::u8:
+    case ElementType::i8:
+      return {1, false, 0};
+    case ElementType::i16:
+      return {2, false, 0};
+    case ElementType::i32:
+      return {4, false, 0};
+    case ElementType::i64:
+      return {8, false, 0};
+    case ElementType::f16:
+      return {2, true, 10};
+    case ElementType::bf16:
+      return {2, true, 7};
+    case ElementType::f32:
+    case ElementType::c64:
+      return {4, true, 23};
+    case ElementType::f64:
+    case ElementType::c128:
+      return {8, true, 52};
+  }
+  throw Damaged(fmt::format("unknown element type {}", static_cast<unsigned>(type)));
+}
+
+namespace {
+
+// Below this no form but raw, repeat and same is tried: their overhead would eat the gain.
+constexpr std::size_t kSmallestWords = 32;
+
+std::span<const Byte> as_u8(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const Byte*>(bytes.data()), bytes.size()};
+}
+
+/// The whole words of a chunk, and the bytes behind them that do not fill another one.
+struct Chunk {
+  WordShape shape;
+  const Byte* words;
+  const Byte* base;  ///< or null
+  std::size_t count;
+  std::span<const Byte> tail;
+};
+
+bool repeats(std::span<const Byte> raw, std::size_t period) {
+  return raw.size() > period &&
+         std::memcmp(raw.data(), raw.data() + period, raw.size() - period) == 0;
+}
+
+/// Writes the payload of one chunk in a given form.
+class Encoder {
+ public:
+  Encoder(CodecContext::Impl& scratch, const Chunk& chunk, Byte* out)
+      : scratch_(scratch), chunk_(chunk), writer_(out) {
+    effort_ = chunk.shape.is_float ? Effort::noise : Effort::text;
+  }
+
+  /// Size of the payload.
+  std::size_t run(const Choice& choice) {
+    switch (choice.form) {
+      case Form::class_bits:
+      case Form::scaled_class_bits:
+        class_bits(choice);
+        break;
+      case Form::difference_planes:
+        difference_planes(choice);
+        break;
+      default:
+        planes(choice);
+    }
+    writer_.bytes(chunk_.tail);
+    return writer_.size();
+  }
+
+ private:
+  std::size_t word_bytes() const { return chunk_.count * chunk_.shape.width; }
+
+  void plane_streams(const Choice& choice, const Byte* planes) {
+    for (unsigned p = 0; p < chunk_.shape.width; ++p) {
+      writer_.stream(scratch_.zstd, effort_, choice.compress[p],
+                     {planes + p * chunk_.count, chunk_.count});
+    }
+  }
+
+  void planes(const Choice& choice) {
+    Byte* planes = scratch_.planes.reserve(word_bytes());
+    kernels::split(chunk_.shape, chunk_.words, chunk_.count, planes);
+    if (choice.form == Form::exponent_difference) {
+      Byte* upper = planes + (chunk_.shape.width - 1) * chunk_.count;
+      Byte* before = scratch_.symbols.reserve(chunk_.count);
+      kernels::upper_plane(chunk_.shape, chunk_.base, chunk_.count, before);
+      kernels::subtract_bytes(upper, before, chunk_.count, upper);
+    }
+    plane_streams(choice, planes);
+  }
+
+  const Byte* differences() {
+    Byte* values = scratch_.values.reserve(word_bytes());
+    kernels::subtract(chunk_.shape, chunk_.words, chunk_.base, chunk_.count, values);
+    return values;
+  }
+
+  void difference_planes(const Choice& choice) {
+    const Byte* values = differences();
+    Byte* planes = scratch_.planes.reserve(word_bytes());
+    kernels::split({chunk_.shape.width, false, 0}, values, chunk_.count, planes);
+    plane_streams(choice, planes);
+  }
+
+  void class_bits(const Choice& choice) {
+    const Byte* values = differences();
+    Byte* classes = scratch_.classes.reserve(chunk_.count);
+    kernels::classify(chunk_.shape, values, chunk_.count, classes);
+    Byte* length = writer_.position();
+    writer_.length(0);
+    const std::size_t bytes =
+        kernels::pack(chunk_.shape, values, classes, chunk_.count, writer_.position());
+    PayloadWriter(length).length(bytes);
+    writer_.advance(bytes);
+    if (choice.form == Form::scaled_class_bits) {
+      kernels::add_exponents(chunk_.shape, classes, chunk_.base, chunk_.count, classes);
+    }
+    writer_.stream(scratch_.zstd, effort_, true, {classes, chunk_.count});
+  }
+
+  CodecContext::Impl& scratch_;
+  const Chunk& chunk_;
+  PayloadWriter writer_;
+  Effort effort_;
+};
+
+/// Reads the payload of one chunk in a given form.
+class Decoder {
+ public:
+  Decoder(CodecContext::Impl& scratch, WordShape shape, std::span<const Byte> payload,
+          const Byte* base, std::span<Byte> raw)
+      : scratch_(scratch),
+        shape_(shape),
+        reader_(payload),
+        base_(base),
+        raw_(raw),
+        count_(raw.size() / shape.width) {}
+
+  void run(Form form) {
+    switch (form) {
+      case Form::class_bits:
+      case Form::scaled_class_bits:
+        class_bits(form);
+        break;
+      case Form::difference_planes:
+        planes({shape_.width, false, 0}, form);
+        kernels::add(shape_, raw_.data(), base_, count_, raw_.data());
+        break;
+      default:
+        planes(shape_, form);
+    }
+    const std::size_t tail = raw_.size() - count_ * shape_.width;
+    const auto bytes = reader_.bytes(tail);
+    std::copy(bytes.begin(), bytes.end(), raw_.end() - static_cast<std::ptrdiff_t>(tail));
+    reader_.finish();
+  }
+
+ private:
+  void planes(WordShape shape, Form form) {
+    Byte* memory = scratch_.planes.reserve(shape.width * count_);
+    kernels::PlanePointers planes{};
+    for (unsigned p = 0; p < shape.width; ++p) {
+      planes[p] = reader_.stream(scratch_.zstd, count_, memory + p * count_);
+    }
+    if (form == Form::exponent_difference) {
+      Byte* upper = scratch_.symbols.reserve(count_);
+      kernels::upper_plane(shape, base_, count_, upper);
+      kernels::add_bytes(upper, planes[shape.width - 1], count_, upper);
+      planes[shape.width - 1] = upper;
+    }
+    kernels::merge(shape, planes, count_, raw_.data());
+  }
+
+  void class_bits(Form form) {
+    const std::size_t size = reader_.length();
+    const auto bits = reader_.bytes(size);
+    const std::size_t behind = reader_.left();
+    const Byte* classes = reader_.stream(scratch_.zstd, count_, scratch_.classes.reserve(count_));
+    if (form == Form::scaled_class_bits) {
+      Byte* unscaled = scratch_.symbols.reserve(count_);
+      kernels::subtract_exponents(shape_, classes, base_, count_, unscaled);
+      classes = unscaled;
+    }
+    if (kernels::largest(classes, count_) > 8 * shape_.width) {
+      throw_malformed("a difference has more bits than a word");
+    }
+    if ((kernels::packed_bits(classes, count_) + 7) / 8 != size) {
+      throw_malformed("the bits of the differences have another length than their classes say");
+    }
+    const Byte* at = bits.data();
+    if (behind < kernels::kPackSlack) {
+      Byte* copy = scratch_.planes.reserve(size + kernels::kPackSlack);
+      std::copy(bits.begin(), bits.end(), copy);
+      std::fill_n(copy + size, kernels::kPackSlack, Byte{0});
+      at = copy;
+    }
+    kernels::unpack(shape_, at, classes, count_, raw_.data());
+    kernels::add(shape_, raw_.data(), base_, count_, raw_.data());
+  }
+
+  CodecContext::Impl& scratch_;
+  WordShape shape_;
+  PayloadReader reader_;
+  const Byte* base_;
+  std::span<Byte> raw_;
+  std::size_t count_;
+};
+
+void assign(std::vector<std::byte>& payload, std::span<const Byte> bytes) {
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+  payload.assign(begin, begin + bytes.size());
+}
+
+std::size_t payload_bound(const Chunk& chunk) {
+  const std::size_t words = chunk.count * chunk.shape.width;
+  // Differences: all bits of all words, and a class for each.
+  return words + chunk.count + kernels::kPackSlack + chunk.tail.size() +
+         chunk.shape.width * PayloadWriter::stream_bound(0);
+}
+
+/// Integers and bytes: what repeats in them cannot be judged from a sample, so both are tried.
+Form encode_integers(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
+                     std::vector<std::byte>& payload) {
+  Choice choice;
+  choice.compress.fill(true);
+  Byte* out = scratch.output.reserve(payload_bound(chunk));
+  const std::size_t direct = Encoder(scratch, chunk, out).run(choice);
+  const bool direct_fits = direct < limit;
+  if (direct_fits) assign(payload, {out, direct});
+  if (chunk.base != nullptr) {
+    choice.form = Form::difference_planes;
+    const std::size_t difference = Encoder(scratch, chunk, out).run(choice);
+    if (difference < std::min(limit, direct) - std::min(limit, direct) / 20) {
+      assign(payload, {out, difference});
+      return Form::difference_planes;
+    }
+  }
+  return direct_fits ? Form::planes : Form::raw;
+}
+
+Form encode_floats(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
+                   std::vector<std::byte>& payload) {
+  const Choice choice = choose(chunk.shape, chunk.words, chunk.base, chunk.count, scratch.sample);
+  Byte* out = scratch.output.reserve(payload_bound(chunk));
+  const std::size_t size = Encoder(scratch, chunk, out).run(choice);
+  if (size >= limit) return Form::raw;
+  assign(payload, {out, size});
+  return choice.form;
+}
+
+Form encode_form(CodecContext::Impl& scratch, ElementType type, std::span<const Byte> raw,
+                 std::span<const Byte> base, std::vector<std::byte>& payload) {
+  const WordShape shape = word_shape(type);
+  if (repeats(raw, shape.width)) {
+    assign(payload, raw.first(shape.width));
+    return Form::repeat;
+  }
+  const bool has_base = !base.empty() && base.size() == raw.size();
+  if (has_base && std::memcmp(raw.data(), base.data(), raw.size()) == 0) {
+    payload.clear();
+    return Form::same;
+  }
+  const std::size_t count = raw.size() / shape.width;
+  if (count >= kSmallestWords) {
+    const Chunk chunk{shape, raw.data(), has_base ? base.data() : nullptr, count,
+                      raw.subspan(count * shape.width)};
+    const Form form = shape.is_float ? encode_floats(scratch, chunk, raw.size(), payload)
+                                     : encode_integers(scratch, chunk, raw.size(), payload);
+    if (form != Form::raw) return form;
+  }
+  assign(payload, raw);
+  return Form::raw;
+}
+
+}  // namespace
+
+Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,
+               std::span<const std::byte> base, std::vector<std::byte>& payload) {
+  const Form form = encode_form(context.impl(), type, as_u8(raw), as_u8(base), payload);
+  return {static_cast<std::uint8_t>(form), needs_base(form)};
+}
+
+void decode(CodecContext& context, std::uint8_t codec, ElementType type,
+            std::span<const std::byte> payload, std::span<const std::byte> base,
+            std::span<std::byte> raw) {
+  const WordShape shape = word_shape(type);
+  const Form form = static_cast<Form>(codec);
+  if (codec > static_cast<std::uint8_t>(Form::difference_planes)) {
+    throw Damaged(fmt::format("unknown codec {}; a newer Flor may read it", codec));
+  }
+  if (needs_base(form) && base.size() != raw.size()) {
+    throw Damaged(fmt::format("chunk of {} bytes needs a base of that size and was given {} bytes",
+                              raw.size(), base.size()));
+  }
+  const auto in = as_u8(payload);
+  const std::span<Byte> out{reinterpret_cast<Byte*>(raw.data()), raw.size()};
+  switch (form) {
+    case Form::raw:
+      if (in.size() != out.size()) throw_malformed("its length is not that of the chunk");
+      std::copy(in.begin(), in.end(), out.begin());
+      return;
+    case Form::repeat:
+      if (in.size() != shape.width) throw_malformed("its length is not that of one element");
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[i % in.size()];
+      return;
+    case Form::same:
+      if (!in.empty()) throw_malformed("bytes follow its end");
+      std::copy(base.begin(), base.end(), raw.begin());
+      return;
+    default:
+      Decoder(context.impl(), shape, in, reinterpret_cast<const Byte*>(base.data()), out).run(form);
+  }
+}
+
+}  // namespace flor::store

@@ -1,0 +1,178 @@
+#include "codec_chooser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace flor::store {
+namespace {
+
+using kernels::Byte;
+
+constexpr std::size_t kStrips = 128;
+constexpr std::size_t kStripWords = 16;
+constexpr std::size_t kSampleWords = kStrips * kStripWords;
+// Above this many bits a byte a frame saves too little; noise in the sample stays above it.
+constexpr double kEvenBits = 7.9;
+constexpr double kBaseMustSave = 0.05;
+
+/// What a form would take, and which of its streams to compress.
+struct Candidate {
+  Choice choice;
+  double bits_per_word = 0;
+};
+
+/// Expected bits a byte of a stream that is compressed.
+double stream_bits(const Byte* bytes, std::size_t count) {
+  std::array<std::uint32_t, 256> histogram{};
+  for (std::size_t i = 0; i < count; ++i) ++histogram[bytes[i]];
+  const double total = static_cast<double>(count);
+  double bits = 0;
+  std::size_t distinct = 0;
+  for (const std::uint32_t times : histogram) {
+    if (times == 0) continue;
+    ++distinct;
+    const double share = times / total;
+    bits -= share * std::log2(share);
+  }
+  if (distinct == 1) return 0;
+  // A sample shows less variety than the whole has (Miller and Madow's correction).
+  bits += static_cast<double>(distinct - 1) / (2 * total * std::log(2.0));
+  // Prefix codes spend a whole bit on what is nearly certain, and only runs of it come cheaper.
+  return std::min(8.0, std::max(bits, std::min(1.0, 2 * bits)));
+}
+
+/// Copies strips of words from all over the chunk. Their places are jittered, since rows whose
+/// length divides the distance would show the same columns again and again.
+class Sampler {
+ public:
+  Sampler(WordShape shape, std::size_t count) : width_(shape.width), count_(count) {}
+
+  std::size_t size() const { return std::min(count_, kSampleWords); }
+
+  void copy(const Byte* words, Byte* out) const {
+    if (count_ <= kSampleWords) {
+      std::memcpy(out, words, count_ * width_);
+      return;
+    }
+    const std::size_t stride = count_ / kStrips;
+    std::uint32_t noise = 1;
+    for (std::size_t strip = 0; strip < kStrips; ++strip) {
+      noise = noise * 1664525U + 1013904223U;
+      const std::size_t start = strip * stride + (noise >> 8) % (stride - kStripWords + 1);
+      std::memcpy(out, words + start * width_, kStripWords * width_);
+      out += kStripWords * width_;
+    }
+  }
+
+ private:
+  std::size_t width_;
+  std::size_t count_;
+};
+
+/// The sample and what is derived from it; evaluates one form after the other.
+class Judge {
+ public:
+  Judge(WordShape shape, std::size_t size, Scratch& scratch) : shape_(shape), size_(size) {
+    const std::size_t bytes = kSampleWords * shape.width;
+    words_ = scratch.reserve(4 * bytes + 2 * kSampleWords);
+    base_ = words_ + bytes;
+    values_ = base_ + bytes;
+    planes_ = values_ + bytes;
+    classes_ = planes_ + bytes;
+    symbols_ = classes_ + kSampleWords;
+  }
+
+  Byte* words() { return words_; }
+  Byte* base() { return base_; }
+
+  Candidate direct() {
+    kernels::split(shape_, words_, size_, planes_);
+    return planes_candidate(Form::planes);
+  }
+
+  /// Expects the planes that direct() left.
+  Candidate exponent_difference(const Candidate& direct) {
+    Candidate candidate = direct;
+    candidate.choice.form = Form::exponent_difference;
+    Byte* upper = planes_ + (shape_.width - 1) * size_;
+    const double before = stream_bits(upper, size_);
+    kernels::upper_plane(shape_, base_, size_, symbols_);
+    kernels::subtract_bytes(upper, symbols_, size_, symbols_);
+    const double after = stream_bits(symbols_, size_);
+    candidate.bits_per_word += after - before;
+    candidate.choice.compress[shape_.width - 1] = after < kEvenBits;
+    return candidate;
+  }
+
+  void take_differences() {
+    kernels::subtract(shape_, words_, base_, size_, values_);
+    kernels::classify(shape_, values_, size_, classes_);
+  }
+
+  Candidate class_bits() { return class_candidate(Form::class_bits, classes_); }
+
+  Candidate scaled_class_bits() {
+    kernels::add_exponents(shape_, classes_, base_, size_, symbols_);
+    return class_candidate(Form::scaled_class_bits, symbols_);
+  }
+
+  Candidate difference_planes() {
+    const WordShape plain{shape_.width, false, 0};
+    kernels::split(plain, values_, size_, planes_);
+    return planes_candidate(Form::difference_planes);
+  }
+
+ private:
+  Candidate planes_candidate(Form form) const {
+    Candidate candidate;
+    candidate.choice.form = form;
+    for (unsigned p = 0; p < shape_.width; ++p) {
+      const double bits = stream_bits(planes_ + p * size_, size_);
+      candidate.choice.compress[p] = bits < kEvenBits;
+      candidate.bits_per_word += bits;
+    }
+    return candidate;
+  }
+
+  Candidate class_candidate(Form form, const Byte* symbols) const {
+    Candidate candidate;
+    candidate.choice.form = form;
+    candidate.choice.compress[0] = true;
+    const auto rest = static_cast<double>(kernels::packed_bits(classes_, size_));
+    candidate.bits_per_word = stream_bits(symbols, size_) + rest / static_cast<double>(size_);
+    return candidate;
+  }
+
+  WordShape shape_;
+  std::size_t size_;
+  Byte* words_;
+  Byte* base_;
+  Byte* values_;
+  Byte* planes_;
+  Byte* classes_;
+  Byte* symbols_;
+};
+
+}  // namespace
+
+Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* base,
+              std::size_t count, Scratch& scratch) {
+  const Sampler sampler(shape, count);
+  Judge judge(shape, sampler.size(), scratch);
+  sampler.copy(words, judge.words());
+  const Candidate direct = judge.direct();
+  if (base == nullptr) return direct.choice;
+
+  sampler.copy(base, judge.base());
+  Candidate best = judge.exponent_difference(direct);
+  judge.take_differences();
+  for (const Candidate& candidate :
+       {judge.class_bits(), judge.scaled_class_bits(), judge.difference_planes()}) {
+    if (candidate.bits_per_word < best.bits_per_word) best = candidate;
+  }
+  const bool pays = best.bits_per_word <= (1 - kBaseMustSave) * direct.bits_per_word;
+  return pays ? best.choice : direct.choice;
+}
+
+}  // namespace flor::store
