@@ -2,16 +2,17 @@
 // by every process that records, replays or looks.
 #pragma once
 
+#include <flor/store/catalog.h>
+#include <flor/store/checkpoint.h>
+#include <flor/store/error.h>
+
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include <flor/store/catalog.h>
-#include <flor/store/checkpoint.h>
-#include <flor/store/error.h>
 
 namespace flor::store {
 
@@ -36,14 +37,16 @@ class RunLock {
 
  private:
   friend class Store;
-  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  RunLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   int descriptor_ = -1;
+  std::string path_;  ///< removed when the lock is given back
 };
 
 class Store {
  public:
-  /// Opens the store in `home`. Throws Error (cannot create, read-only, no space), NotFound, Damaged
-  /// (catalog unreadable), or Error for a store written by a newer Flor, each with what to do.
+  /// Opens the store in `home`. Throws Error (cannot create, read-only, no space), NotFound,
+  /// Damaged (catalog unreadable), or Error for a store written by a newer Flor, each with what to
+  /// do.
   static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode);
   ~Store();
   Store(const Store&) = delete;
@@ -66,7 +69,14 @@ class Store {
 
 /// One thing that `check` found wrong.
 struct Finding {
-  enum class Kind { catalog, missing_pack, damaged_chunk, missing_chunk, damaged_checkpoint, orphan };
+  enum class Kind {
+    catalog,
+    missing_pack,
+    damaged_chunk,
+    missing_chunk,
+    damaged_checkpoint,
+    orphan
+  };
   Kind kind = Kind::catalog;
   std::string what;  ///< one line: what, where, and which checkpoints are lost by it
 };
@@ -79,7 +89,8 @@ struct CheckReport {
 };
 
 /// Verifies the catalog's own integrity, that every checkpoint's chunks exist, and (with
-/// `read_data`) that every chunk decodes to the content it is named after. Safe while others record.
+/// `read_data`) that every chunk decodes to the content it is named after. Safe while others
+/// record.
 CheckReport check(const Store& store, bool read_data);
 
 }  // namespace flor::store

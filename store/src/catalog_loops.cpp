@@ -1,0 +1,165 @@
+// Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
+#include "database.h"
+#include "rows.h"
+
+#include <flor/store/catalog.h>
+#include <flor/store/error.h>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+CheckpointInfo read_checkpoint(const Query& row) {
+  CheckpointInfo info;
+  info.id = row.integer(0);
+  info.key.kind = static_cast<CheckpointKind>(row.integer(1));
+  info.key.main_loop = row.integer(2);
+  info.key.iteration = row.integer(3);
+  info.key.loop = row.text(4);
+  info.raw_bytes = static_cast<std::uint64_t>(row.integer(5));
+  info.stored_bytes = static_cast<std::uint64_t>(row.integer(6));
+  info.created_us = row.integer(7);
+  info.digest = row.digest(8);
+  return info;
+}
+
+#define FLOR_CHECKPOINT_COLUMNS                                                               \
+  "SELECT id, kind, main_loop, iteration, loop, raw_bytes, stored_bytes, created_us, digest " \
+  "FROM checkpoint "
+
+}  // namespace
+
+void Catalog::add_argument(std::int64_t run, const Argument& argument) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "INSERT INTO argument (run, name, ordinal, type, value) "
+          "VALUES (?1, ?2, (SELECT count(*) FROM argument WHERE run = ?1), ?3, ?4) "
+          "ON CONFLICT DO UPDATE SET type = excluded.type, value = excluded.value",
+          run, argument.name, argument.type, argument.value)
+      ->run();
+  transaction.commit();
+}
+
+void Catalog::put_main_loop(std::int64_t run, const MainLoop& loop) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "INSERT OR REPLACE INTO main_loop (run, ordinal, name, first_epoch, iterations, ended, "
+          "broke) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+          run, loop.ordinal, loop.name, loop.first_epoch, loop.iterations, loop.ended, loop.broke)
+      ->run();
+  transaction.commit();
+}
+
+void Catalog::add_iteration(std::int64_t run, const Iteration& iteration) {
+  const Lock lock(database_->mutex);
+  Connection& connection = database_->connection;
+  Transaction transaction(connection);
+  const auto insert = connection(
+      "INSERT OR IGNORE INTO iteration (run, main_loop, iteration, seconds, record_seconds) "
+      "VALUES (?1, ?2, ?3, ?4, ?5)",
+      run, iteration.main_loop, iteration.iteration, iteration.seconds, iteration.record_seconds);
+  insert->run();
+  if (insert->changes() > 0) {
+    connection("UPDATE run SET epochs = epochs + 1 WHERE id = ?1", run)->run();
+  } else {
+    connection(
+        "UPDATE iteration SET seconds = ?4, record_seconds = ?5 "
+        "WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3",
+        run, iteration.main_loop, iteration.iteration, iteration.seconds, iteration.record_seconds)
+        ->run();
+  }
+  transaction.commit();
+}
+
+void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "INSERT INTO execution (run, main_loop, iteration, loop, ordinal, iterations, broke, "
+          "seconds) VALUES (?1, ?2, ?3, ?4, (SELECT count(*) FROM execution "
+          "WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3), ?5, ?6, ?7) "
+          "ON CONFLICT DO UPDATE SET iterations = excluded.iterations, broke = excluded.broke, "
+          "seconds = excluded.seconds",
+          run, execution.main_loop, execution.iteration, execution.loop, execution.iterations,
+          execution.broke, execution.seconds)
+      ->run();
+  transaction.commit();
+}
+
+std::vector<Argument> Catalog::arguments(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<Argument> arguments;
+  const auto rows = database_->connection(
+      "SELECT name, type, value FROM argument WHERE run = ?1 ORDER BY ordinal", run);
+  while (rows->step()) arguments.push_back({rows->text(0), rows->text(1), rows->text(2)});
+  return arguments;
+}
+
+std::vector<MainLoop> Catalog::main_loops(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<MainLoop> loops;
+  const auto rows = database_->connection(
+      "SELECT ordinal, name, first_epoch, iterations, ended, broke FROM main_loop "
+      "WHERE run = ?1 ORDER BY ordinal",
+      run);
+  while (rows->step()) {
+    loops.push_back({rows->integer(0), rows->text(1), rows->integer(2), rows->integer(3),
+                     rows->integer(4) != 0, rows->integer(5) != 0});
+  }
+  return loops;
+}
+
+std::vector<Iteration> Catalog::iterations(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<Iteration> iterations;
+  const auto rows = database_->connection(
+      "SELECT main_loop, iteration, seconds, record_seconds FROM iteration "
+      "WHERE run = ?1 ORDER BY main_loop, iteration",
+      run);
+  while (rows->step()) {
+    iterations.push_back({rows->integer(0), rows->integer(1), rows->real(2), rows->real(3)});
+  }
+  return iterations;
+}
+
+std::vector<LoopExecution> Catalog::executions(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<LoopExecution> executions;
+  const auto rows = database_->connection(
+      "SELECT main_loop, iteration, loop, iterations, broke, seconds FROM execution "
+      "WHERE run = ?1 ORDER BY main_loop, iteration, ordinal",
+      run);
+  while (rows->step()) {
+    executions.push_back({rows->integer(0), rows->integer(1), rows->text(2), rows->integer(3),
+                          rows->integer(4) != 0, rows->real(5)});
+  }
+  return executions;
+}
+
+std::vector<CheckpointInfo> Catalog::checkpoints(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<CheckpointInfo> checkpoints;
+  const auto rows =
+      database_->connection(FLOR_CHECKPOINT_COLUMNS "WHERE run = ?1 ORDER BY id", run);
+  while (rows->step()) checkpoints.push_back(read_checkpoint(*rows));
+  return checkpoints;
+}
+
+std::optional<CheckpointInfo> Catalog::checkpoint(std::int64_t run,
+                                                  const CheckpointKey& key) const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection(
+      FLOR_CHECKPOINT_COLUMNS
+      "WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 AND loop = ?5",
+      run, static_cast<std::int64_t>(key.kind), key.main_loop, key.iteration, key.loop);
+  if (!row->step()) return std::nullopt;
+  return read_checkpoint(*row);
+}
+
+}  // namespace flor::store

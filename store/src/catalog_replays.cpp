@@ -1,0 +1,99 @@
+// Catalog: the replays of runs and what came out of them.
+#include "database.h"
+#include "rows.h"
+
+#include <flor/store/catalog.h>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+ReplayResult read_result(const Query& row, int column) {
+  ReplayResult result;
+  result.finished_us = row.integer(column);
+  result.verdict = static_cast<Verdict>(row.integer(column + 1));
+  result.values_compared = row.integer(column + 2);
+  result.values_different = row.integer(column + 3);
+  result.states_compared = row.integer(column + 4);
+  result.states_different = row.integer(column + 5);
+  result.values_found = row.integer(column + 6);
+  result.first_difference = row.text(column + 7);
+  return result;
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::unchecked:
+      return "unchecked";
+    case Verdict::exact:
+      return "exact";
+    case Verdict::differs:
+      return "differs";
+    case Verdict::failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+std::int64_t Catalog::add_replay(const NewReplay& replay) {
+  const Lock lock(database_->mutex);
+  Connection& connection = database_->connection;
+  const std::string command = to_json(replay.command);
+  Transaction transaction(connection);
+  connection(
+      "INSERT INTO replay (run, started_us, segment, segments, first_epoch, last_epoch, strong, "
+      "probes, program_digest, command) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      replay.run, replay.started_us, replay.segment, replay.segments, replay.first_epoch,
+      replay.last_epoch, replay.strong, replay.probes, replay.program_digest, command)
+      ->run();
+  const std::int64_t id = connection.last_id();
+  transaction.commit();
+  return id;
+}
+
+void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "UPDATE replay SET finished_us = ?2, verdict = ?3, values_compared = ?4, "
+          "values_different = ?5, states_compared = ?6, states_different = ?7, values_found = ?8, "
+          "first_difference = ?9 WHERE id = ?1",
+          replay, result.finished_us, static_cast<std::int64_t>(result.verdict),
+          result.values_compared, result.values_different, result.states_compared,
+          result.states_different, result.values_found, result.first_difference)
+      ->run();
+  transaction.commit();
+}
+
+std::vector<Replay> Catalog::replays(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<Replay> replays;
+  const auto rows = database_->connection(
+      "SELECT id, started_us, segment, segments, first_epoch, last_epoch, strong, probes, "
+      "program_digest, command, finished_us, verdict, values_compared, values_different, "
+      "states_compared, states_different, values_found, first_difference "
+      "FROM replay WHERE run = ?1 ORDER BY id",
+      run);
+  while (rows->step()) {
+    Replay& replay = replays.emplace_back();
+    replay.id = rows->integer(0);
+    replay.start.run = run;
+    replay.start.started_us = rows->integer(1);
+    replay.start.segment = rows->integer(2);
+    replay.start.segments = rows->integer(3);
+    replay.start.first_epoch = rows->integer(4);
+    replay.start.last_epoch = rows->integer(5);
+    replay.start.strong = rows->integer(6) != 0;
+    replay.start.probes = rows->text(7);
+    replay.start.program_digest = rows->text(8);
+    replay.start.command = list_from_json(rows->text_view(9));
+    if (!rows->is_null(10)) replay.result = read_result(*rows, 10);
+  }
+  return replays;
+}
+
+}  // namespace flor::store

@@ -1,0 +1,398 @@
+// Catalog: runs, from their start to their end, and how they are found again.
+#include "database.h"
+#include "edit_distance.h"
+#include "rows.h"
+
+#include <flor/store/catalog.h>
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+#define FLOR_RUN_COLUMNS                                                                   \
+  "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.repository, " \
+  "run.directory, run.program, run.program_digest, run.command, run.environment, "         \
+  "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, "  \
+  "run.raw_bytes, run.stored_bytes "                                                       \
+  "FROM run JOIN experiment ON experiment.id = run.experiment "
+
+std::string random_key() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
+    throw_system_error("read", "/dev/urandom", errno);
+  }
+  return fmt::format("{:016x}", bits);
+}
+
+/// Reads rows of FLOR_RUN_COLUMNS. Runs that follow each other mostly have the same command and
+/// environment, so the last ones are kept decoded.
+class RunReader {
+ public:
+  explicit RunReader(Database& database) : database_(database) {}
+
+  Run read(const Query& row) {
+    Run run;
+    run.id = row.integer(0);
+    run.key = row.text(1);
+    run.start.experiment = row.text(2);
+    run.start.started_us = row.integer(3);
+    run.start.commit = row.text(4);
+    run.start.repository = row.text(5);
+    run.start.directory = row.text(6);
+    run.start.program = row.text(7);
+    run.start.program_digest = row.text(8);
+    run.start.command = command(row.text_view(9));
+    run.start.environment = environment(row.integer(10));
+    if (!row.is_null(11)) run.finished_us = row.integer(11);
+    run.message = row.text(13);
+    run.degraded = row.text(14);
+    run.epochs = row.integer(15);
+    run.checkpoints = row.integer(16);
+    run.raw_bytes = static_cast<std::uint64_t>(row.integer(17));
+    run.stored_bytes = static_cast<std::uint64_t>(row.integer(18));
+    if (run.finished_us) {
+      run.state = row.integer(12) != 0 ? RunState::failed : RunState::finished;
+    } else {
+      run.state = is_locked(database_, run.key) ? RunState::running : RunState::interrupted;
+    }
+    return run;
+  }
+
+ private:
+  const std::vector<std::string>& command(std::string_view json) {
+    if (json != command_json_) {
+      command_ = list_from_json(json);
+      command_json_ = json;
+    }
+    return command_;
+  }
+
+  const std::map<std::string, std::string>& environment(std::int64_t id) {
+    if (id != environment_id_) {
+      const auto row = database_.connection("SELECT json FROM environment WHERE id = ?1", id);
+      environment_ =
+          row->step() ? map_from_json(row->text_view(0)) : std::map<std::string, std::string>();
+      environment_id_ = id;
+    }
+    return environment_;
+  }
+
+  Database& database_;
+  std::string command_json_ = "[]";
+  std::vector<std::string> command_;
+  std::int64_t environment_id_ = 0;
+  std::map<std::string, std::string> environment_;
+};
+
+template <typename... Values>
+std::vector<Run> read_runs(Database& database, std::string_view sql, const Values&... values) {
+  std::vector<Run> runs;
+  RunReader reader(database);
+  const auto rows = database.connection(sql, values...);
+  while (rows->step()) runs.push_back(reader.read(*rows));
+  return runs;
+}
+
+template <typename... Values>
+std::optional<Run> read_run(Database& database, std::string_view sql, const Values&... values) {
+  RunReader reader(database);
+  const auto rows = database.connection(sql, values...);
+  if (!rows->step()) return std::nullopt;
+  return reader.read(*rows);
+}
+
+/// Id of the row of `table` whose `column` is `text`, which is inserted if there is none.
+std::int64_t intern(Connection& connection, const char* table, const char* column,
+                    std::string_view text) {
+  connection(fmt::format("INSERT OR IGNORE INTO {} ({}) VALUES (?1)", table, column), text)->run();
+  const auto row = connection(fmt::format("SELECT id FROM {} WHERE {} = ?1", table, column), text);
+  row->step();
+  return row->integer(0);
+}
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+/// First text after all texts with the prefix of hex digits.
+std::string prefix_end(std::string prefix) {
+  ++prefix.back();
+  return prefix;
+}
+
+/// The forms that a run can be named by, tried one after the other.
+class Resolver {
+ public:
+  Resolver(Database& database, std::string_view spec) : database_(database), spec_(spec) {}
+
+  Run resolve() {
+    if (auto run = by_name(spec_, 0)) return *run;
+    if (auto run = by_distance()) return *run;
+    if (auto run = by_version()) return *run;
+    if (auto run = by_key()) return *run;
+    throw NotFound(fmt::format("there is no run or experiment '{}': {}", spec_, advice(spec_)));
+  }
+
+ private:
+  static constexpr std::size_t kPrefixMin = 4;
+
+  std::optional<std::int64_t> experiment(std::string_view name) {
+    const auto row = database_.connection("SELECT id FROM experiment WHERE name = ?1", name);
+    if (!row->step()) return std::nullopt;
+    return row->integer(0);
+  }
+
+  std::optional<Run> by_name(std::string_view name, std::int64_t before) {
+    const auto id = experiment(name);
+    if (!id) return std::nullopt;
+    return read_run(database_,
+                    FLOR_RUN_COLUMNS
+                    "WHERE run.experiment = ?1 ORDER BY run.id DESC LIMIT 1 OFFSET ?2",
+                    *id, before);
+  }
+
+  std::optional<Run> by_distance() {
+    const std::size_t tilde = spec_.rfind('~');
+    if (tilde == std::string_view::npos) return std::nullopt;
+    const std::string_view digits = spec_.substr(tilde + 1);
+    std::int64_t before = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), before);
+    if (digits.empty() || error != std::errc() || end != digits.end() || before < 0) {
+      return std::nullopt;
+    }
+    const std::string_view name = spec_.substr(0, tilde);
+    const auto id = experiment(name);
+    if (!id) {
+      throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
+    }
+    if (auto run = by_name(name, before)) return run;
+    const auto row = database_.connection("SELECT count(*) FROM run WHERE experiment = ?1", *id);
+    row->step();
+    throw NotFound(fmt::format("'{}' has only {} runs, so there is no '{}': see `flor list {}`",
+                               name, row->integer(0), spec_, name));
+  }
+
+  std::optional<Run> by_version() {
+    const std::size_t colon = spec_.rfind(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    const std::string_view name = spec_.substr(0, colon);
+    const std::string commit = lower(spec_.substr(colon + 1));
+    const auto id = experiment(name);
+    if (!id) {
+      throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
+    }
+    if (commit.size() < kPrefixMin || !is_hex(commit)) {
+      throw UsageError(fmt::format("'{}' is no commit: give at least {} of its hex digits",
+                                   spec_.substr(colon + 1), kPrefixMin));
+    }
+    require_one_commit(*id, commit);
+    auto run = read_run(database_,
+                        FLOR_RUN_COLUMNS
+                        "WHERE run.experiment = ?1 AND run.version >= ?2 AND run.version < ?3 "
+                        "ORDER BY run.id DESC LIMIT 1",
+                        *id, commit, prefix_end(commit));
+    if (run) return run;
+    throw NotFound(fmt::format("no run of '{}' was recorded at commit {}: see `flor log {}`", name,
+                               commit, name));
+  }
+
+  void require_one_commit(std::int64_t id, const std::string& prefix) {
+    const std::string end = prefix_end(prefix);
+    const auto rows = database_.connection(
+        "SELECT DISTINCT version FROM run WHERE experiment = ?1 AND version >= ?2 AND version < ?3 "
+        "ORDER BY version LIMIT 4",
+        id, prefix, end);
+    std::vector<std::string> versions;
+    while (rows->step()) versions.push_back(rows->text(0).substr(0, 12));
+    if (versions.size() > 1) throw_ambiguous(prefix, versions);
+  }
+
+  std::optional<Run> by_key() {
+    const std::string prefix = lower(spec_);
+    constexpr std::size_t kKeySize = 16;
+    if (prefix.size() < kPrefixMin || prefix.size() > kKeySize || !is_hex(prefix)) {
+      return std::nullopt;
+    }
+    const std::string end = prefix_end(prefix);
+    auto runs = read_runs(
+        database_, FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
+        prefix, end);
+    if (runs.size() > 1) {
+      std::vector<std::string> keys;
+      for (const Run& run : runs) keys.push_back(run.key);
+      throw_ambiguous(prefix, keys);
+    }
+    if (runs.empty()) return std::nullopt;
+    return std::move(runs.front());
+  }
+
+  [[noreturn]] static void throw_ambiguous(const std::string& prefix,
+                                           const std::vector<std::string>& candidates) {
+    std::string list;
+    for (const std::string& candidate : candidates) {
+      list += (list.empty() ? "" : ", ") + candidate;
+    }
+    throw UsageError(fmt::format("'{}' is ambiguous ({}): give more of its digits", prefix, list));
+  }
+
+  std::string advice(std::string_view wrong) {
+    std::vector<std::string> names;
+    const auto rows = database_.connection("SELECT name FROM experiment");
+    while (rows->step()) names.push_back(rows->text(0));
+    std::string list;
+    for (const std::string& name : nearest(wrong, names)) {
+      list += fmt::format("{}'{}'", list.empty() ? "" : " or ", name);
+    }
+    return list.empty() ? "`flor list` shows what there is" : "did you mean " + list + "?";
+  }
+
+  Database& database_;
+  std::string_view spec_;
+};
+
+}  // namespace
+
+std::string_view to_string(RunState state) {
+  switch (state) {
+    case RunState::running:
+      return "running";
+    case RunState::finished:
+      return "finished";
+    case RunState::failed:
+      return "failed";
+    case RunState::interrupted:
+      return "interrupted";
+  }
+  return "unknown";
+}
+
+Catalog::Catalog(std::shared_ptr<Database> database) : database_(std::move(database)) {}
+Catalog::~Catalog() = default;
+
+Run Catalog::add_run(const NewRun& run) {
+  const Lock lock(database_->mutex);
+  Connection& connection = database_->connection;
+  const std::string command = to_json(run.command);
+  const std::string environment = to_json(run.environment);
+  const std::string key = random_key();
+  Transaction transaction(connection);
+  const std::int64_t experiment = intern(connection, "experiment", "name", run.experiment);
+  connection(
+      "INSERT INTO run (key, experiment, started_us, version, repository, directory, program, "
+      "program_digest, command, environment) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      key, experiment, run.started_us, run.commit, run.repository, run.directory, run.program,
+      run.program_digest, command, intern(connection, "environment", "json", environment))
+      ->run();
+  Run added;
+  added.id = connection.last_id();
+  added.key = key;
+  added.start = run;
+  transaction.commit();
+  return added;
+}
+
+void Catalog::drop_run(std::int64_t run) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_->connection("DELETE FROM run WHERE id = ?1", run)->run();
+  database_->connection("DELETE FROM experiment WHERE id NOT IN (SELECT experiment FROM run)")
+      ->run();
+  transaction.commit();
+  database_->series.clear();
+}
+
+void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
+                         std::string_view message) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
+                   finished_us, failed, message)
+      ->run();
+  transaction.commit();
+}
+
+void Catalog::reopen_run(std::int64_t run) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection("UPDATE run SET finished_us = NULL, failed = NULL, message = '' WHERE id = ?1",
+                   run)
+      ->run();
+  transaction.commit();
+}
+
+void Catalog::set_degraded(std::int64_t run, std::string_view why) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_->connection("UPDATE run SET degraded = ?2 WHERE id = ?1", run, why)->run();
+  transaction.commit();
+}
+
+void Catalog::remember_name(std::string_view repository, std::string_view experiment) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "INSERT OR REPLACE INTO repository (root, experiment, used_us) "
+          "VALUES (?1, ?2, ?3)",
+          repository, experiment, now_us())
+      ->run();
+  transaction.commit();
+}
+
+std::optional<std::string> Catalog::last_name(std::string_view repository) const {
+  const Lock lock(database_->mutex);
+  const auto row =
+      database_->connection("SELECT experiment FROM repository WHERE root = ?1", repository);
+  if (!row->step()) return std::nullopt;
+  return row->text(0);
+}
+
+std::vector<std::string> Catalog::experiments() const {
+  const Lock lock(database_->mutex);
+  std::vector<std::string> names;
+  const auto rows = database_->connection("SELECT name FROM experiment ORDER BY name");
+  while (rows->step()) names.push_back(rows->text(0));
+  return names;
+}
+
+std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit) const {
+  const Lock lock(database_->mutex);
+  const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
+  if (experiment.empty()) {
+    return read_runs(*database_, FLOR_RUN_COLUMNS "ORDER BY run.id DESC LIMIT ?1", rows);
+  }
+  return read_runs(*database_,
+                   FLOR_RUN_COLUMNS "WHERE experiment.name = ?1 ORDER BY run.id DESC LIMIT ?2",
+                   experiment, rows);
+}
+
+std::optional<Run> Catalog::run(std::int64_t id) const {
+  const Lock lock(database_->mutex);
+  return read_run(*database_, FLOR_RUN_COLUMNS "WHERE run.id = ?1", id);
+}
+
+Run Catalog::resolve(std::string_view spec) const {
+  const Lock lock(database_->mutex);
+  return Resolver(*database_, spec).resolve();
+}
+
+}  // namespace flor::store

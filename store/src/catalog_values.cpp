@@ -1,0 +1,339 @@
+// Catalog: logged values, and the summary of each name that is kept beside them.
+#include "database.h"
+#include "scalar.h"
+
+#include <flor/store/catalog.h>
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+/// Compares "4,0" and "10" as lists of numbers.
+int compare_inner(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    const std::size_t a_end = std::min(a.find(','), a.size());
+    const std::size_t b_end = std::min(b.find(','), b.size());
+    if (a_end != b_end) return a_end < b_end ? -1 : 1;  // no leading zeros: longer is larger
+    const int order = a.substr(0, a_end).compare(b.substr(0, b_end));
+    if (order != 0) return order;
+    a.remove_prefix(std::min(a_end + 1, a.size()));
+    b.remove_prefix(std::min(b_end + 1, b.size()));
+  }
+  return static_cast<int>(!a.empty()) - static_cast<int>(!b.empty());
+}
+
+void check_type(const Value& value) {
+  const bool fits = [&] {
+    switch (value.type) {
+      case ValueType::boolean:
+      case ValueType::integer:
+        return std::holds_alternative<std::int64_t>(value.value);
+      case ValueType::real:
+        return std::holds_alternative<double>(value.value);
+      default:
+        return std::holds_alternative<std::string>(value.value);
+    }
+  }();
+  if (!fits) {
+    throw Error(fmt::format("the logged value '{}' is not of the type {} that it is said to be",
+                            value.name, to_string(value.type)));
+  }
+}
+
+/// What `metric` says of one name, while values are added to it.
+struct Summary {
+  ValueType type = ValueType::real;
+  std::int64_t count = 0;
+  std::int64_t recorded = 0;
+  double minimum = std::numeric_limits<double>::quiet_NaN();
+  double maximum = std::numeric_limits<double>::quiet_NaN();
+  Scalar last;
+  std::int64_t last_epoch = 0, last_step = 0, last_ordinal = 0;
+  std::string last_inner;
+  bool stale = false;  ///< a value was replaced: to be computed from all of them
+
+  void add(const Value& value) {
+    ++count;
+    if (value.replay == 0) ++recorded;
+    const double number = number_of(value.type, value.value);
+    if (!std::isnan(number)) {
+      if (std::isnan(minimum) || number < minimum) minimum = number;
+      if (std::isnan(maximum) || number > maximum) maximum = number;
+    }
+    if (count == 1 || !is_before_last(value)) {
+      type = value.type;
+      last = value.value;
+      last_epoch = value.place.epoch;
+      last_step = value.place.step;
+      last_inner = value.place.inner;
+      last_ordinal = value.ordinal;
+    }
+  }
+
+ private:
+  bool is_before_last(const Value& value) const {
+    const auto mine = std::tie(last_epoch, last_step);
+    const auto other = std::tie(value.place.epoch, value.place.step);
+    if (mine != other) return other < mine;
+    const int order = compare_inner(value.place.inner, last_inner);
+    return order != 0 ? order < 0 : value.ordinal < last_ordinal;
+  }
+};
+
+Value read_value(const Query& row) {
+  Value value;
+  value.name = row.text(0);
+  value.place.path = row.text(1);
+  value.place.epoch = row.integer(2);
+  value.place.step = row.integer(3);
+  value.place.inner = row.text(4);
+  value.ordinal = row.integer(5);
+  value.replay = row.integer(6);
+  value.type = static_cast<ValueType>(row.integer(7));
+  value.value = read_scalar(row, 8);
+  return value;
+}
+
+/// Adds a batch of values to one run, inside a transaction of its caller.
+class ValueInserter {
+ public:
+  ValueInserter(Database& database, std::int64_t run)
+      : database_(database),
+        connection_(database.connection),
+        run_(run),
+        insert_(connection_.prepare("INSERT OR IGNORE INTO value (series, epoch, step, inner, "
+                                    "ordinal, replay, type, value) "
+                                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")) {}
+
+  void add(const Value& value) {
+    check_type(value);
+    Summary& metric = summary(value.name);
+    const std::int64_t series_id = series(value);
+    if (execute(*insert_, series_id, value)) {
+      metric.add(value);
+    } else {
+      replace(series_id, value);
+      metric.stale = true;
+    }
+  }
+
+  void finish() {
+    for (auto& [name, summary] : summaries_) {
+      if (summary.stale) summary = compute(name);
+      write(name, summary);
+    }
+    for (auto& [key, id] : new_series_) database_.series.insert_or_assign(key, id);
+  }
+
+ private:
+  bool execute(Query& query, std::int64_t series_id, const Value& value) {
+    query.bind(1, series_id);
+    query.bind(2, value.place.epoch);
+    query.bind(3, value.place.step);
+    query.bind(4, std::string_view(value.place.inner));
+    query.bind(5, value.ordinal);
+    query.bind(6, value.replay);
+    query.bind(7, static_cast<std::int64_t>(value.type));
+    std::byte nan[8];
+    bind_scalar(query, 8, value.value, nan);
+    query.run();
+    return query.changes() > 0;
+  }
+
+  /// A replay never overwrites what the run itself recorded.
+  void replace(std::int64_t series_id, const Value& value) {
+    const auto query = connection_.prepare(
+        "UPDATE value SET replay = ?6, type = ?7, value = ?8 WHERE series = ?1 AND epoch = ?2 "
+        "AND step = ?3 AND inner = ?4 AND ordinal = ?5 AND (replay > 0 OR ?6 = 0)");
+    execute(*query, series_id, value);
+  }
+
+  std::int64_t series(const Value& value) {
+    key_.assign(reinterpret_cast<const char*>(&run_), sizeof(run_));
+    key_.append(value.name).push_back('\0');
+    key_.append(value.place.path);
+    if (const auto known = database_.series.find(key_); known != database_.series.end()) {
+      return known->second;
+    }
+    // Not in the common cache before the transaction is committed: it may yet be rolled back.
+    if (const auto known = new_series_.find(key_); known != new_series_.end()) {
+      return known->second;
+    }
+    connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_,
+                value.name, value.place.path)
+        ->run();
+    const auto row = connection_("SELECT id FROM series WHERE run = ?1 AND name = ?2 AND path = ?3",
+                                 run_, value.name, value.place.path);
+    row->step();
+    return new_series_.emplace(key_, row->integer(0)).first->second;
+  }
+
+  Summary& summary(const std::string& name) {
+    const auto known = summaries_.find(name);
+    if (known != summaries_.end()) return known->second;
+    return summaries_.emplace(name, load(name)).first->second;
+  }
+
+  Summary load(const std::string& name) {
+    Summary summary;
+    const auto row = connection_(
+        "SELECT type, count, recorded, minimum, maximum, last, last_epoch, last_step, last_inner, "
+        "last_ordinal FROM metric WHERE run = ?1 AND name = ?2",
+        run_, name);
+    if (!row->step()) {
+      // Holds the name's place in the order of first appearance.
+      connection_(
+          "INSERT INTO metric (run, name, type, count, recorded, last, last_epoch, last_step, "
+          "last_inner, last_ordinal) VALUES (?1, ?2, 0, 0, 0, 0, 0, 0, '', 0)",
+          run_, name)
+          ->run();
+      return summary;
+    }
+    summary.type = static_cast<ValueType>(row->integer(0));
+    summary.count = row->integer(1);
+    summary.recorded = row->integer(2);
+    if (!row->is_null(3)) summary.minimum = row->real(3);
+    if (!row->is_null(4)) summary.maximum = row->real(4);
+    summary.last = read_scalar(*row, 5);
+    summary.last_epoch = row->integer(6);
+    summary.last_step = row->integer(7);
+    summary.last_inner = row->text(8);
+    summary.last_ordinal = row->integer(9);
+    return summary;
+  }
+
+  Summary compute(const std::string& name) {
+    Summary summary;
+    const auto rows = connection_(
+        "SELECT series.name, series.path, epoch, step, inner, ordinal, replay, type, value "
+        "FROM series JOIN value ON value.series = series.id "
+        "WHERE series.run = ?1 AND series.name = ?2",
+        run_, name);
+    while (rows->step()) summary.add(read_value(*rows));
+    return summary;
+  }
+
+  void write(const std::string& name, const Summary& summary) {
+    const auto query = connection_(
+        "UPDATE metric SET type = ?3, count = ?4, recorded = ?5, minimum = ?6, maximum = ?7, "
+        "last_epoch = ?8, last_step = ?9, last_inner = ?10, last_ordinal = ?11, last = ?12 "
+        "WHERE run = ?1 AND name = ?2",
+        run_, name, static_cast<std::int64_t>(summary.type), summary.count, summary.recorded,
+        summary.minimum, summary.maximum, summary.last_epoch, summary.last_step, summary.last_inner,
+        summary.last_ordinal);
+    std::byte nan[8];
+    bind_scalar(*query, 12, summary.last, nan);
+    query->run();
+  }
+
+  Database& database_;
+  Connection& connection_;
+  std::int64_t run_;
+  std::unique_ptr<Query> insert_;
+  std::string key_;
+  std::unordered_map<std::string, std::int64_t> new_series_;
+  std::unordered_map<std::string, Summary> summaries_;
+};
+
+bool comes_before(const Value& a, const Value& b) {
+  const auto left = std::tie(a.place.epoch, a.place.step);
+  const auto right = std::tie(b.place.epoch, b.place.step);
+  if (left != right) return left < right;
+  if (const int order = compare_inner(a.place.inner, b.place.inner); order != 0) return order < 0;
+  return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
+}
+
+}  // namespace
+
+std::string_view to_string(ValueType type) {
+  switch (type) {
+    case ValueType::boolean:
+      return "boolean";
+    case ValueType::integer:
+      return "integer";
+    case ValueType::real:
+      return "real";
+    case ValueType::text:
+      return "text";
+    case ValueType::json:
+      return "json";
+    case ValueType::tensor:
+      return "tensor";
+    case ValueType::histogram:
+      return "histogram";
+    case ValueType::image:
+      return "image";
+    case ValueType::table:
+      return "table";
+  }
+  return "unknown";
+}
+
+void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
+  if (values.empty()) return;
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  ValueInserter inserter(*database_, run);
+  for (const Value& value : values) inserter.add(value);
+  inserter.finish();
+  transaction.commit();
+}
+
+std::vector<Value> Catalog::values(const ValueQuery& query) const {
+  const Lock lock(database_->mutex);
+  ReadTransaction transaction(database_->connection);
+  const std::unordered_set<std::string> wanted(query.names.begin(), query.names.end());
+  std::vector<std::int64_t> ids;
+  {
+    const auto rows =
+        database_->connection("SELECT id, name FROM series WHERE run = ?1", query.run);
+    while (rows->step()) {
+      if (wanted.empty() || wanted.contains(rows->text(1))) ids.push_back(rows->integer(0));
+    }
+  }
+  std::vector<Value> values;
+  for (const std::int64_t id : ids) {
+    const auto rows = database_->connection(
+        "SELECT series.name, series.path, epoch, step, inner, ordinal, replay, type, value "
+        "FROM series JOIN value ON value.series = series.id WHERE series.id = ?1 "
+        "AND epoch BETWEEN ?2 AND ?3 AND (replay > 0 OR ?4) AND (replay = 0 OR ?5)",
+        id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
+    while (rows->step()) values.push_back(read_value(*rows));
+  }
+  std::stable_sort(values.begin(), values.end(), comes_before);
+  return values;
+}
+
+std::vector<MetricSummary> Catalog::metrics(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  std::vector<MetricSummary> metrics;
+  const auto rows = database_->connection(
+      "SELECT name, type, count, last, minimum, maximum, recorded FROM metric "
+      "WHERE run = ?1 AND count > 0 ORDER BY id",
+      run);
+  while (rows->step()) {
+    MetricSummary& metric = metrics.emplace_back();
+    metric.name = rows->text(0);
+    metric.type = static_cast<ValueType>(rows->integer(1));
+    metric.count = rows->integer(2);
+    metric.last = read_scalar(*rows, 3);
+    metric.minimum = rows->is_null(4) ? kNone : rows->real(4);
+    metric.maximum = rows->is_null(5) ? kNone : rows->real(5);
+    metric.hindsight = rows->integer(6) == 0;
+  }
+  return metrics;
+}
+
+}  // namespace flor::store

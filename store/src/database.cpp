@@ -1,0 +1,146 @@
+#include "database.h"
+
+#include "schema.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace flor::store {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::int64_t pragma(Connection& connection, const char* sql) {
+  const auto query = connection(sql);
+  return query->step() ? query->integer(0) : 0;
+}
+
+/// SQLite does not wait for a change of the journal mode, which 16 processes may want at once.
+void set_journal_mode(Connection& connection, const char* mode) {
+  const std::string sql = fmt::format("PRAGMA journal_mode={}", mode);
+  constexpr int kTries = 3000;
+  for (int i = 0; !connection.try_execute(sql.c_str()); ++i) {
+    if (i == kTries) {
+      throw Busy(fmt::format("the catalog {} is held by another process: wait for it, or end it",
+                             connection.path().string()));
+    }
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+}
+
+void choose_journal(Connection& connection, Filesystem& files, const Paths& paths) {
+  if (shared_memory_works(files, paths.home)) {
+    set_journal_mode(connection, "WAL");
+    return;
+  }
+  set_journal_mode(connection, "DELETE");
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    std::fprintf(stderr,
+                 "flor: %s is on a network file system: its catalog uses a rollback journal, which "
+                 "is slower; a local FLOR_HOME is better\n",
+                 paths.home.c_str());
+  });
+}
+
+void check_format(Connection& connection, const Paths& paths) {
+  const std::int64_t format = pragma(connection, "PRAGMA user_version");
+  if (pragma(connection, "PRAGMA application_id") != kApplicationId) {
+    throw Damaged(
+        fmt::format("{} is a database, but not a catalog of Flor: choose another store "
+                    "(--flor_home or FLOR_HOME)",
+                    paths.catalog().string()));
+  }
+  if (format > kFormat) {
+    throw Error(
+        fmt::format("the store {} was written by a newer Flor (format {}); this one reads up to "
+                    "{}: upgrade flor",
+                    paths.home.string(), format, kFormat));
+  }
+}
+
+bool is_empty(Connection& connection) {
+  return pragma(connection, "PRAGMA user_version") == 0 &&
+         pragma(connection, "SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+void create_schema(Connection& connection) {
+  Transaction transaction(connection);
+  if (!is_empty(connection)) return;  // another process was faster
+  connection.execute(kSchema);
+  connection.execute(fmt::format("PRAGMA application_id={}", kApplicationId).c_str());
+  connection.execute(fmt::format("PRAGMA user_version={}", kFormat).c_str());
+  transaction.commit();
+}
+
+[[noreturn]] void throw_no_store(const Paths& paths) {
+  throw NotFound(fmt::format(
+      "there is no store in {}: record a run first, or name its place (--flor_home or FLOR_HOME)",
+      paths.home.string()));
+}
+
+void make_directories(const Paths& paths, Filesystem& files) {
+  for (const auto& directory : {paths.home, paths.packs(), paths.locks()}) {
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) throw_system_error("create the store in", directory, error.value());
+  }
+  sync_directory(files, paths.home);
+}
+
+/// Where the directory cannot be written, SQLite can read a catalog only if it may take it for
+/// unchanging; that is so if no write-ahead log is left beside it.
+Connection::Mode connection_mode(const Paths& paths, OpenMode mode) {
+  if (mode == OpenMode::create) return Connection::Mode::create;
+  std::error_code error;
+  if (!std::filesystem::exists(paths.catalog(), error)) throw_no_store(paths);
+  if (mode == OpenMode::existing) return Connection::Mode::existing;
+  try {
+    Connection probe(paths.catalog(), Connection::Mode::read_only);
+    pragma(probe, "PRAGMA schema_version");
+    return Connection::Mode::read_only;
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error&) {
+    const std::filesystem::path log = paths.catalog().string() + "-wal";
+    if (std::filesystem::exists(log, error) && std::filesystem::file_size(log, error) > 0) throw;
+    return Connection::Mode::immutable;
+  }
+}
+
+Connection::Mode prepare(const Paths& paths, OpenMode mode, Filesystem& files) {
+  if (mode == OpenMode::create) make_directories(paths, files);
+  return connection_mode(paths, mode);
+}
+
+}  // namespace
+
+Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
+    : paths(std::move(store_paths)),
+      files(filesystem),
+      connection(paths.catalog(), prepare(paths, mode, files)) {
+  if (is_empty(connection)) {
+    if (mode != OpenMode::create) throw_no_store(paths);
+    choose_journal(connection, files, paths);
+    create_schema(connection);
+  }
+  check_format(connection, paths);
+  if (mode != OpenMode::read_only) {
+    choose_journal(connection, files, paths);
+    connection.execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864");
+  }
+  connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
+}
+
+std::int64_t now_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace flor::store

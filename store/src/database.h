@@ -1,0 +1,36 @@
+// One open catalog: the connection, its mutex, and what is remembered between calls.
+#pragma once
+
+#include "filesystem.h"
+#include "paths.h"
+#include "sqlite.h"
+
+#include <flor/store/catalog.h>
+#include <flor/store/store.h>
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace flor::store {
+
+struct Database {
+  Database(Paths store_paths, OpenMode mode, Filesystem& filesystem);
+
+  Paths paths;
+  Filesystem& files;
+  mutable std::mutex mutex;  ///< of everything below
+  Connection connection;
+
+  /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
+  /// after `drop_run`, which clears it.
+  std::unordered_map<std::string, std::int64_t> series;
+};
+
+/// Unix time, microseconds.
+std::int64_t now_us();
+
+/// True while a process holds the run's lock.
+bool is_locked(const Database& database, std::string_view key);
+
+}  // namespace flor::store

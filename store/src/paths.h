@@ -1,0 +1,24 @@
+// Where everything of a store lies: one place that knows the names of its files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace flor::store {
+
+struct Paths {
+  std::filesystem::path home;
+
+  std::filesystem::path catalog() const { return home / "catalog.db"; }
+  std::filesystem::path packs() const { return home / "packs"; }
+  std::filesystem::path pack(std::string_view name) const {
+    return packs() / (std::string(name) + ".pack");
+  }
+  std::filesystem::path locks() const { return home / "locks"; }
+  std::filesystem::path lock(std::string_view key) const {
+    return locks() / (std::string(key) + ".lock");
+  }
+};
+
+}  // namespace flor::store

@@ -1,0 +1,82 @@
+// The lock of a run: an flock on locks/<key>.lock.
+#include "database.h"
+#include "store_impl.h"
+
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace flor::store {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Whoever asks whether a run lives holds a shared lock for a moment; that must not keep the run
+/// itself from starting.
+constexpr int kTries = 50;
+constexpr milliseconds kPause{5};
+
+bool try_lock(int descriptor, int operation) {
+  int result = 0;
+  do {
+    result = ::flock(descriptor, operation | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+/// False if the file was removed by its last holder after we opened it.
+bool is_linked(int descriptor) {
+  struct stat status{};
+  return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
+}
+
+}  // namespace
+
+RunLock::RunLock(RunLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ < 0) return;
+  // Removed while it is still locked: nobody can take a lock on a file that is about to go without
+  // noticing (`is_linked`).
+  ::unlink(path_.c_str());
+  ::close(descriptor_);
+}
+
+std::optional<RunLock> Store::lock_run(std::string_view key) {
+  const std::filesystem::path path = impl_->database->paths.lock(key);
+  for (int i = 0; i < kTries; ++i) {
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) throw_system_error("create the lock", path, errno);
+    const bool locked = try_lock(descriptor, LOCK_EX);
+    if (locked && is_linked(descriptor)) return RunLock(descriptor, path.string());
+    ::close(descriptor);
+    if (!locked) std::this_thread::sleep_for(kPause);
+  }
+  return std::nullopt;
+}
+
+bool is_locked(const Database& database, std::string_view key) {
+  const std::filesystem::path path = database.paths.lock(key);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool free = try_lock(descriptor, LOCK_SH);
+  ::close(descriptor);
+  return !free;
+}
+
+}  // namespace flor::store

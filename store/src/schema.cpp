@@ -1,0 +1,207 @@
+#include "schema.h"
+
+namespace flor::store {
+
+// AUTOINCREMENT where a removed row's number must never come back to mean something else: runs have
+// lock files and values, chunks are referred to by the blobs in `checkpoint` and by running
+// writers.
+const char* const kSchema = R"sql(
+CREATE TABLE experiment (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE environment (
+  id INTEGER PRIMARY KEY,
+  json TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  experiment INTEGER NOT NULL REFERENCES experiment,
+  started_us INTEGER NOT NULL,
+  finished_us INTEGER,
+  failed INTEGER,
+  message TEXT NOT NULL DEFAULT '',
+  degraded TEXT NOT NULL DEFAULT '',
+  version TEXT NOT NULL,
+  repository TEXT NOT NULL,
+  directory TEXT NOT NULL,
+  program TEXT NOT NULL,
+  program_digest TEXT NOT NULL,
+  command TEXT NOT NULL,
+  environment INTEGER NOT NULL REFERENCES environment,
+  epochs INTEGER NOT NULL DEFAULT 0,
+  checkpoints INTEGER NOT NULL DEFAULT 0,
+  raw_bytes INTEGER NOT NULL DEFAULT 0,
+  stored_bytes INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX run_by_experiment ON run (experiment, id);
+
+CREATE TABLE argument (
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE main_loop (
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  first_epoch INTEGER NOT NULL,
+  iterations INTEGER NOT NULL,
+  ended INTEGER NOT NULL,
+  broke INTEGER NOT NULL,
+  PRIMARY KEY (run, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE iteration (
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  seconds REAL NOT NULL,
+  record_seconds REAL NOT NULL,
+  PRIMARY KEY (run, main_loop, iteration)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE execution (
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  loop TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  iterations INTEGER NOT NULL,
+  broke INTEGER NOT NULL,
+  seconds REAL NOT NULL,
+  PRIMARY KEY (run, main_loop, iteration, loop)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE pack (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  bytes INTEGER NOT NULL,
+  created_us INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE chunk (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  digest BLOB NOT NULL UNIQUE,
+  pack INTEGER NOT NULL REFERENCES pack,
+  offset INTEGER NOT NULL,
+  raw_bytes INTEGER NOT NULL,
+  stored_bytes INTEGER NOT NULL,
+  codec INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  depth INTEGER NOT NULL,
+  base INTEGER REFERENCES chunk
+) STRICT;
+CREATE INDEX chunk_by_pack ON chunk (pack);
+CREATE INDEX chunk_by_base ON chunk (base) WHERE base IS NOT NULL;
+
+CREATE TABLE layout (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  digest BLOB NOT NULL UNIQUE,
+  items BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE checkpoint (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  kind INTEGER NOT NULL,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  loop TEXT NOT NULL,
+  created_us INTEGER NOT NULL,
+  raw_bytes INTEGER NOT NULL,
+  stored_bytes INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  layout INTEGER NOT NULL REFERENCES layout,
+  chunks BLOB NOT NULL,
+  UNIQUE (run, kind, main_loop, iteration, loop)
+) STRICT;
+
+CREATE TABLE object (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  digest BLOB NOT NULL UNIQUE,
+  raw_bytes INTEGER NOT NULL,
+  layout INTEGER NOT NULL REFERENCES layout,
+  chunks BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE series (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  path TEXT NOT NULL,
+  UNIQUE (run, name, path)
+) STRICT;
+
+CREATE TABLE value (
+  series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
+  epoch INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  inner TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  replay INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  value ANY NOT NULL,
+  PRIMARY KEY (series, epoch, step, inner, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE metric (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  type INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  recorded INTEGER NOT NULL,
+  minimum REAL,
+  maximum REAL,
+  last ANY NOT NULL,
+  last_epoch INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  last_inner TEXT NOT NULL,
+  last_ordinal INTEGER NOT NULL,
+  UNIQUE (run, name)
+) STRICT;
+
+CREATE TABLE replay (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  started_us INTEGER NOT NULL,
+  segment INTEGER NOT NULL,
+  segments INTEGER NOT NULL,
+  first_epoch INTEGER NOT NULL,
+  last_epoch INTEGER NOT NULL,
+  strong INTEGER NOT NULL,
+  probes TEXT NOT NULL,
+  program_digest TEXT NOT NULL,
+  command TEXT NOT NULL,
+  finished_us INTEGER,
+  verdict INTEGER NOT NULL DEFAULT 0,
+  values_compared INTEGER NOT NULL DEFAULT 0,
+  values_different INTEGER NOT NULL DEFAULT 0,
+  states_compared INTEGER NOT NULL DEFAULT 0,
+  states_different INTEGER NOT NULL DEFAULT 0,
+  values_found INTEGER NOT NULL DEFAULT 0,
+  first_difference TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE INDEX replay_by_run ON replay (run);
+
+CREATE TABLE repository (
+  root TEXT PRIMARY KEY,
+  experiment TEXT NOT NULL,
+  used_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW logged AS
+  SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
+         value.ordinal, value.replay, value.type, value.value
+  FROM value JOIN series ON series.id = value.series JOIN run ON run.id = series.run;
+)sql";
+
+}  // namespace flor::store

@@ -1,0 +1,130 @@
+// SQLite in three small classes: a connection that caches its statements, a statement in use, and a
+// write transaction. Errors become flor::Error, Busy or Damaged with the catalog's path in them.
+#pragma once
+
+#include <flor/store/digest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace flor::store {
+
+using Bytes = std::span<const std::byte>;
+
+/// A statement that is being executed. Reset when it goes out of scope, so that no read lock stays.
+/// Text and blobs are bound without a copy: they must outlive the execution.
+class Query {
+ public:
+  Query(sqlite3* database, sqlite3_stmt* statement, const std::filesystem::path& path)
+      : database_(database), statement_(statement), path_(path) {}
+  ~Query();
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  void bind(int index, std::int64_t value);
+  void bind(int index, int value) { bind(index, std::int64_t{value}); }
+  void bind(int index, bool value) { bind(index, std::int64_t{value}); }
+  void bind(int index, double value);  ///< not NaN, which SQLite would turn into NULL
+  void bind(int index, std::string_view text);
+  void bind(int index, const char* text) { bind(index, std::string_view(text)); }
+  void bind(int index, Bytes blob);
+  void bind(int index, std::nullptr_t);
+  void bind(int index, const Digest& digest) {
+    bind(index, std::as_bytes(std::span(digest.bytes)));
+  }
+  template <typename T>
+  void bind(int index, const std::optional<T>& value) {
+    value ? bind(index, *value) : bind(index, nullptr);
+  }
+  template <typename... Values>
+  void bind_all(const Values&... values) {
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+
+  bool step();  ///< true if there is a row
+  void run();   ///< for statements without rows; makes it ready to be run again
+  /// Rows that the last `run` inserted, changed or deleted.
+  std::int64_t changes() const;
+
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+  std::string_view text_view(int column) const;  ///< until the next step
+  Bytes blob(int column) const;                  ///< until the next step
+  Digest digest(int column) const;               ///< Damaged if it is not 16 bytes
+  int type(int column) const;                    ///< SQLITE_INTEGER and so on
+  bool is_null(int column) const;
+
+ private:
+  sqlite3* database_;
+  sqlite3_stmt* statement_;
+  const std::filesystem::path& path_;
+};
+
+class Connection {
+ public:
+  enum class Mode { create, existing, read_only, immutable };
+  Connection(std::filesystem::path path, Mode mode);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Prepares once, binds the values to ?1, ?2, ...
+  template <typename... Values>
+  std::unique_ptr<Query> operator()(std::string_view sql, const Values&... values) {
+    auto query = prepare(sql);
+    query->bind_all(values...);
+    return query;
+  }
+  std::unique_ptr<Query> prepare(std::string_view sql);
+  /// Runs statements that are used once.
+  void execute(const char* sql);
+  /// The same, but says with false that another process is in the way instead of throwing Busy.
+  bool try_execute(const char* sql);
+  std::int64_t last_id() const;
+  const std::filesystem::path& path() const { return path_; }
+  bool in_transaction() const;
+
+ private:
+  std::filesystem::path path_;
+  sqlite3* database_ = nullptr;
+  std::unordered_map<std::string, sqlite3_stmt*> statements_;
+};
+
+/// BEGIN IMMEDIATE ... COMMIT. Without `commit` it is rolled back.
+class Transaction {
+ public:
+  explicit Transaction(Connection& connection);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Connection& connection_;
+};
+
+/// BEGIN ... COMMIT for several reads of one state.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(Connection& connection);
+  ~ReadTransaction();
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+
+ private:
+  Connection& connection_;
+};
+
+}  // namespace flor::store

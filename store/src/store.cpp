@@ -1,0 +1,48 @@
+#include "store_impl.h"
+
+#include <flor/store/store.h>
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace flor::store {
+
+std::filesystem::path home_directory(std::string_view flag) {
+  if (!flag.empty()) return std::filesystem::absolute(flag).lexically_normal();
+  const char* variable = std::getenv("FLOR_HOME");
+  if (variable && *variable) return std::filesystem::absolute(variable).lexically_normal();
+  const char* home = std::getenv("HOME");
+  if (!home || !*home) {
+    const passwd* user = ::getpwuid(::getuid());
+    home = user ? user->pw_dir : nullptr;
+  }
+  if (!home || !*home) {
+    throw Error("no home directory is known for the store: set FLOR_HOME or give --flor_home");
+  }
+  return std::filesystem::absolute(std::filesystem::path(home) / ".flor").lexically_normal();
+}
+
+Store::Impl::Impl(const std::filesystem::path& home, OpenMode open_mode, Filesystem& filesystem)
+    : mode(open_mode),
+      database(std::make_shared<Database>(Paths{std::filesystem::absolute(home).lexically_normal()},
+                                          open_mode, filesystem)),
+      catalog(database) {}
+
+std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, OpenMode mode,
+                                         Filesystem& filesystem) {
+  return std::shared_ptr<Store>(new Store(std::make_unique<Impl>(home, mode, filesystem)));
+}
+
+std::shared_ptr<Store> Store::open(const std::filesystem::path& home, OpenMode mode) {
+  return Impl::open(home, mode, Filesystem::system());
+}
+
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Store::~Store() = default;
+const std::filesystem::path& Store::home() const { return impl_->database->paths.home; }
+Catalog& Store::catalog() { return impl_->catalog; }
+const Catalog& Store::catalog() const { return impl_->catalog; }
+
+}  // namespace flor::store
