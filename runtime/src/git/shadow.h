@@ -21,17 +21,22 @@ struct CommitOptions {
   std::string branch{kShadowBranch};
   /// Untracked files over this size are left out and named.
   std::uint64_t untracked_bytes_max = 10ull << 20;
+  /// All untracked files together; where they are more, the largest are left out and named.
+  std::uint64_t untracked_total_bytes_max = 1ull << 30;
+  /// Directories that are never recorded, wherever they lie (Flor's own home); absolute.
+  std::vector<std::filesystem::path> without;
 };
 
 struct ShadowCommit {
-  std::string id;       ///< 40 hex digits
-  bool created = false; ///< false: the tip already had this tree
+  std::string id;                     ///< 40 hex digits
+  bool created = false;               ///< false: the tip already had this tree
   std::vector<std::string> left_out;  ///< "data/big.bin (312 MiB, untracked)", one line each
 };
 
 struct FileChange {
-  char kind = 'M';  ///< A, M, D, R as `git diff --name-status`
+  char kind = 'M';  ///< A, M, D, R, T as `git diff --name-status`
   std::string path;
+  std::string old_path;        ///< where it was before; the same as `path` unless it was renamed
   int added = 0, removed = 0;  ///< lines
 };
 
@@ -46,9 +51,9 @@ struct CommitInfo {
 /// Every failure is a flor::Error in one line with the remedy.
 class Repository {
  public:
-  /// Searches `directory` and its parents, as git does. Nothing if there is no repository, or only a
-  /// bare one. Throws flor::Error where there is one that cannot be used (another owner: says
-  /// `git config --global --add safe.directory ...`).
+  /// Searches `directory` and its parents, as git does; GIT_DIR and its like are not looked at.
+  /// Nothing if there is no repository, or only a bare one. Throws flor::Error where there is one
+  /// that cannot be used (another owner: says `git config --global --add safe.directory ...`).
   static std::optional<Repository> discover(const std::filesystem::path& directory);
   Repository(Repository&&) noexcept;
   Repository& operator=(Repository&&) noexcept;
@@ -62,14 +67,15 @@ class Repository {
 
   /// Commits the whole work tree (tracked changes, deletions, untracked files that are not ignored)
   /// to `refs/heads/<branch>`. HEAD, the index, the work tree and the reflog of HEAD stay as they
-  /// are, no hook runs, no configured identity is needed; where HEAD *is* that branch, it follows as
-  /// by a normal commit and the index matches the commit. Parents: the branch's previous tip, then
-  /// HEAD if that is not an ancestor already. An unchanged tree makes no new commit. Several
+  /// are, no hook runs, no configured identity is needed; where HEAD *is* that branch, it follows
+  /// as by a normal commit and the index matches the commit. Parents: the branch's previous tip,
+  /// then HEAD if that is not an ancestor already. An unchanged tree makes no new commit. Several
   /// processes may do this at once: the reference is moved by compare-and-swap and retried.
   ShadowCommit commit_work_tree(const CommitOptions& options);
 
+  /// `id`: at least 4 hex digits, here and below.
   std::optional<CommitInfo> commit(std::string_view id) const;
-  /// Newest first, first parents only, at most `limit`.
+  /// Newest first, first parents only, at most `limit`; empty if there is no such branch.
   std::vector<CommitInfo> history(std::string_view branch, std::size_t limit) const;
   /// What changed between two commits' trees; `from` empty: against the empty tree.
   std::vector<FileChange> changes(std::string_view from, std::string_view to) const;

@@ -1,0 +1,197 @@
+// Repository::commit_work_tree: snapshot, commit object, and the branch moved by compare-and-swap.
+#include "backoff.h"
+#include "repository.h"
+#include "stat_cache.h"
+#include "tree_writer.h"
+#include "user_index.h"
+#include "work_tree.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+namespace flor::git {
+namespace {
+
+SignatureHandle author(git_repository* repository) {
+  git_signature* raw = nullptr;
+  if (git_signature_default(&raw, repository) != 0) {
+    check(git_signature_now(&raw, "Flor", "flor@localhost"), "cannot make a signature");
+  }
+  return SignatureHandle(raw);
+}
+
+bool head_is(git_repository* repository, const std::string& reference) {
+  git_reference* raw = nullptr;
+  if (git_reference_lookup(&raw, repository, "HEAD") != 0) return false;
+  const ReferenceHandle head(raw);
+  return git_reference_type(raw) == GIT_REFERENCE_SYMBOLIC &&
+         reference == git_reference_symbolic_target(raw);
+}
+
+using MaybeId = std::optional<git_oid>;
+
+bool same(const MaybeId& a, const MaybeId& b) {
+  return a.has_value() == b.has_value() && (!a || *a == *b);
+}
+
+/// Moves the branch to commits of one tree, whoever else moves it at the same time.
+class BranchMover {
+ public:
+  BranchMover(git_repository* repository, const CommitOptions& options, const git_oid& tree_id)
+      : repository_(repository),
+        options_(options),
+        reference_("refs/heads/" + options.branch),
+        author_(author(repository)) {
+    git_tree* raw = nullptr;
+    check(git_tree_lookup(&raw, repository, &tree_id), "cannot read the tree just written");
+    tree_.reset(raw);
+  }
+
+  const std::string& reference() const { return reference_; }
+
+  /// The tip, if it has the tree already.
+  MaybeId tip_with_tree() const {
+    const MaybeId tip = branch_target(repository_, options_.branch);
+    if (!tip) return std::nullopt;
+    const CommitHandle commit = find_commit(repository_, *tip);
+    if (!commit || !(*git_commit_tree_id(commit.get()) == *git_tree_id(tree_.get()))) {
+      return std::nullopt;
+    }
+    return tip;
+  }
+
+  /// Commits on top of the present tip; nothing if the tip moved meanwhile, and it is to be asked
+  /// again whether there is anything to commit.
+  MaybeId try_commit(Backoff& backoff) {
+    const MaybeId tip = branch_target(repository_, options_.branch);
+    const git_oid id = make_commit(tip);
+    git_transaction* raw = nullptr;
+    check(git_transaction_new(&raw, repository_), "cannot lock the branch");
+    const TransactionHandle transaction(raw);
+    const int code = git_transaction_lock_ref(raw, reference_.c_str());
+    if (code == GIT_ELOCKED) {
+      if (backoff.wait()) return std::nullopt;
+      throw Busy(
+          fmt::format("the branch {} is locked by another git command; if none is running, "
+                      "remove {}{}.lock",
+                      options_.branch, git_repository_commondir(repository_), reference_));
+    }
+    check(code, fmt::format("cannot lock the branch {}", options_.branch));
+    if (!same(tip, branch_target(repository_, options_.branch))) return std::nullopt;
+    const std::string summary = options_.message.substr(0, options_.message.find('\n'));
+    const std::string log = fmt::format("{}: {}", tip ? "commit" : "commit (initial)", summary);
+    check(git_transaction_set_target(raw, reference_.c_str(), &id, author_.get(), log.c_str()),
+          "cannot move the branch");
+    check(git_transaction_commit(raw), fmt::format("cannot move the branch {}", options_.branch));
+    return id;
+  }
+
+ private:
+  git_oid make_commit(const MaybeId& tip) const {
+    std::vector<CommitHandle> parents;
+    if (tip) parents.push_back(parent(*tip));
+    if (const MaybeId head = head_target(repository_)) {
+      if (!tip || !reaches(repository_, *tip, *head)) parents.push_back(parent(*head));
+    }
+    std::vector<const git_commit*> raw;
+    for (const CommitHandle& commit : parents) raw.push_back(commit.get());
+    std::string message = options_.message;
+    if (!message.ends_with('\n')) message += '\n';
+    git_oid id;
+    check(git_commit_create(&id, repository_, nullptr, author_.get(), author_.get(), nullptr,
+                            message.c_str(), tree_.get(), raw.size(), raw.data()),
+          "cannot write the commit");
+    return id;
+  }
+
+  CommitHandle parent(const git_oid& id) const {
+    CommitHandle commit = find_commit(repository_, id);
+    if (!commit) {
+      throw Error(
+          fmt::format("commit {} is not in the repository; `git fsck` says more", to_hex(id)));
+    }
+    return commit;
+  }
+
+  git_repository* repository_;
+  const CommitOptions& options_;
+  std::string reference_;
+  SignatureHandle author_;
+  TreeHandle tree_;
+};
+
+bool same_files(const std::vector<FileEntry>& a, const std::vector<FileEntry>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const FileEntry& x, const FileEntry& y) {
+                      return x.mode == y.mode && x.id == y.id && x.path == y.path;
+                    });
+}
+
+void check_branch(const std::string& branch) {
+  int valid = 0;
+  git_reference_name_is_valid(&valid, ("refs/heads/" + branch).c_str());
+  if (!valid) throw UsageError(fmt::format("'{}' is not a name for a branch", printable(branch)));
+}
+
+}  // namespace
+
+ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
+  check_branch(options.branch);
+  git_repository* repository = impl_->get();
+  git_odb* odb_raw = nullptr;
+  check(git_repository_odb(&odb_raw, repository), "cannot open the object database");
+  const OdbHandle odb(odb_raw);
+
+  const IndexFile index = read_index_file(impl_->git_directory, repository);
+  const auto cache_file = impl_->git_directory / "flor" / "index";
+  StatCacheWriter cache_writer(cache_file);
+  StatCache cache = StatCache::load(cache_file);
+  const MaybeId tip = branch_target(repository, options.branch);
+  const bool reachable = tip && !cache.entries.empty() && reaches(repository, *tip, cache.commit);
+
+  Snapshot snapshot =
+      take_snapshot({repository, impl_->root, index, cache, reachable, odb.get(), options});
+  WrittenTrees trees;
+  if (reachable && same_files(snapshot.entries, cache.entries)) {
+    trees = {cache.root_tree, std::move(cache.trees)};
+  } else {
+    trees =
+        write_trees(odb.get(), snapshot.entries, reachable ? cache.trees : std::vector<git_oid>{});
+  }
+
+  ShadowCommit result;
+  result.left_out = std::move(snapshot.left_out);
+  BranchMover mover(repository, options, trees.root);
+  Backoff backoff(kLockPatience);
+  MaybeId id = mover.tip_with_tree();
+  while (!id) {
+    std::optional<UserIndexUpdate> user_index;
+    if (head_is(repository, mover.reference())) {
+      user_index.emplace(impl_->git_directory, impl_->root);
+      user_index->prepare(snapshot.entries);
+    }
+    if ((id = mover.try_commit(backoff))) {
+      result.created = true;
+      if (user_index) user_index->publish();
+      break;
+    }
+    id = mover.tip_with_tree();
+  }
+  result.id = to_hex(*id);
+
+  if (!reachable || snapshot.read > 0 || !(cache.root_tree == trees.root)) {
+    cache.commit = *id;
+    cache.root_tree = trees.root;
+    cache.stamp_ns = cache_writer.stamp_ns();
+    cache.entries = std::move(snapshot.entries);
+    cache.trees = std::move(trees.all);
+    cache_writer.publish(cache);
+  }
+  return result;
+}
+
+}  // namespace flor::git
