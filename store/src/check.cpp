@@ -1,0 +1,1 @@
+#include <flor/store/store.h>

@@ -1,0 +1,257 @@
+// CheckpointReader and read_object: a manifest from the catalog, then any of its items.
+#include "chunk_reader.h"
+#include "manifest.h"
+#include "store_impl.h"
+
+#include <flor/store/checkpoint.h>
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <unordered_map>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+/// One chunk that is to be decoded to one place.
+struct Task {
+  std::uint32_t chunk = 0;
+  std::span<std::byte> raw;
+  std::size_t item = 0;
+};
+
+/// Items and the chunks that hold them: of a checkpoint or of an object.
+class Manifest {
+ public:
+  Manifest(const Database& database, std::string what)
+      : what_(std::move(what)), chunks_(database.paths, database.files) {}
+
+  /// Damaged if layout, chunks and digest do not belong together.
+  void load(Connection& connection, Bytes layout, Bytes ids, const Digest& digest) {
+    items_ = decode_layout(layout);
+    ids_ = decode_ids(ids);
+    chunks_.load_rows(connection, ids_);
+    std::size_t next = 0;
+    std::vector<Digest> digests;
+    for (const Item& item : items_) {
+      first_.push_back(next);
+      const std::uint64_t count = chunk_count(item.bytes);
+      if (count > ids_.size() - next) throw_inconsistent();
+      digests.clear();
+      for (std::size_t i = 0; i < count; ++i, ++next) {
+        digests.push_back(chunks_.row(ids_[next]).digest);
+      }
+      digests_.push_back(item_digest(digests));
+    }
+    if (next != ids_.size() || manifest_digest(layout, digests_) != digest) throw_inconsistent();
+  }
+
+  const std::vector<Item>& items() const { return items_; }
+  const Digest& digest(std::size_t item) const { return digests_.at(item); }
+
+  void add_tasks(const Destination& destination, std::vector<Task>& tasks) const {
+    const Item& item = items_.at(destination.item);
+    if (destination.content.size() != item.bytes) {
+      throw Error(fmt::format("'{}' of {} has {} bytes, but there is room for {}", item.name, what_,
+                              item.bytes, destination.content.size()));
+    }
+    const std::size_t count = chunk_count(item.bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      tasks.push_back({ids_[first_[destination.item] + i],
+                       destination.content.subspan(i * kChunkBytes, chunk_bytes(item.bytes, i)),
+                       destination.item});
+    }
+  }
+
+  void read(std::vector<Task> tasks, unsigned threads) const {
+    std::sort(tasks.begin(), tasks.end(), [this](const Task& a, const Task& b) {
+      const ChunkRow& left = chunks_.row(a.chunk);
+      const ChunkRow& right = chunks_.row(b.chunk);
+      return std::tie(left.pack, left.offset) < std::tie(right.pack, right.offset);
+    });
+    Work work(*this, tasks);
+    std::vector<std::thread> helpers;
+    for (unsigned i = 1; i < threads_for(tasks, threads); ++i) {
+      helpers.emplace_back([&work] { work.run(); });
+    }
+    work.run();
+    for (std::thread& helper : helpers) helper.join();
+    if (work.error) std::rethrow_exception(work.error);
+  }
+
+ private:
+  /// Tasks that several threads take from.
+  struct Work {
+    Work(const Manifest& of, const std::vector<Task>& all) : manifest(of), tasks(all) {}
+
+    const Manifest& manifest;
+    const std::vector<Task>& tasks;
+    std::atomic<std::size_t> next = 0;
+    std::mutex mutex;
+    std::exception_ptr error;  ///< the first one
+
+    void run() {
+      try {
+        DecodeScratch scratch;
+        for (std::size_t i = next++; i < tasks.size(); i = next++) {
+          manifest.read_one(scratch, tasks[i]);
+        }
+      } catch (...) {
+        next = tasks.size();  // the others stop as well
+        const Lock lock(mutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+  };
+
+  /// Starting a thread costs as much as decoding some hundred KiB.
+  static unsigned threads_for(const std::vector<Task>& tasks, unsigned wanted) {
+    constexpr unsigned kThreadsMax = 8;
+    constexpr std::size_t kBytesPerThread = std::size_t{2} << 20;
+    if (wanted == 0)
+      wanted = std::min(kThreadsMax, std::max(1u, std::thread::hardware_concurrency()));
+    std::size_t bytes = 0;
+    for (const Task& task : tasks) bytes += task.raw.size();
+    return std::min(wanted,
+                    static_cast<unsigned>(std::min<std::size_t>(bytes / kBytesPerThread + 1, 64)));
+  }
+
+  void read_one(DecodeScratch& scratch, const Task& task) const {
+    try {
+      chunks_.read(scratch, task.chunk, task.raw);
+    } catch (const Damaged& error) {
+      throw Damaged(
+          fmt::format("cannot read '{}' of {}: {}", items_[task.item].name, what_, error.what()));
+    }
+  }
+
+  [[noreturn]] void throw_inconsistent() const {
+    throw Damaged(
+        fmt::format("the catalog's rows of {} contradict each other: run `flor fsck`", what_));
+  }
+
+  std::string what_;  ///< "checkpoint 12"
+  ChunkReader chunks_;
+  std::vector<Item> items_;
+  std::vector<std::uint32_t> ids_;
+  std::vector<std::size_t> first_;  ///< index in ids_ of each item's first chunk
+  std::vector<Digest> digests_;
+};
+
+std::string describe(const CheckpointKey& key, std::string_view run) {
+  std::string text = key.kind == CheckpointKind::boundary
+                         ? fmt::format("boundary {}", key.iteration)
+                         : fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
+  if (key.main_loop > 0) text += fmt::format(" of main loop {}", key.main_loop);
+  return fmt::format("{} of run {}", text, run);
+}
+
+}  // namespace
+
+struct CheckpointReader::Impl {
+  Impl(const Database& database, std::string what) : manifest(database, std::move(what)) {}
+
+  CheckpointInfo info;
+  Manifest manifest;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+};
+
+CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  Connection& connection = database.connection;
+  ReadTransaction transaction(connection);
+  const auto row = connection(
+      "SELECT kind, main_loop, iteration, loop, checkpoint.raw_bytes, checkpoint.stored_bytes, "
+      "created_us, checkpoint.digest, chunks, layout.items, run.key FROM checkpoint "
+      "JOIN layout ON layout.id = checkpoint.layout JOIN run ON run.id = checkpoint.run "
+      "WHERE checkpoint.id = ?1",
+      checkpoint);
+  if (!row->step()) {
+    throw NotFound(fmt::format("there is no checkpoint {} in {}: see `flor show RUN`", checkpoint,
+                               database.paths.home.string()));
+  }
+  CheckpointInfo info;
+  info.id = checkpoint;
+  info.key = {static_cast<CheckpointKind>(row->integer(0)), row->integer(1), row->integer(2),
+              row->text(3)};
+  info.raw_bytes = static_cast<std::uint64_t>(row->integer(4));
+  info.stored_bytes = static_cast<std::uint64_t>(row->integer(5));
+  info.created_us = row->integer(6);
+  info.digest = row->digest(7);
+  impl_ = std::make_unique<Impl>(database, describe(info.key, row->text_view(10)));
+  impl_->info = info;
+  impl_->manifest.load(connection, row->blob(9), row->blob(8), info.digest);
+  for (std::size_t i = 0; i < items().size(); ++i) impl_->by_name.emplace(items()[i].name, i);
+}
+
+CheckpointReader::~CheckpointReader() = default;
+CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
+CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
+
+const CheckpointInfo& CheckpointReader::info() const { return impl_->info; }
+const std::vector<Item>& CheckpointReader::items() const { return impl_->manifest.items(); }
+
+std::optional<std::size_t> CheckpointReader::find(std::string_view name) const {
+  const auto found = impl_->by_name.find(name);
+  if (found == impl_->by_name.end()) return std::nullopt;
+  return found->second;
+}
+
+Digest CheckpointReader::digest(std::size_t item) const { return impl_->manifest.digest(item); }
+
+void CheckpointReader::read(std::span<const Destination> destinations, unsigned threads) const {
+  std::vector<Task> tasks;
+  for (const Destination& destination : destinations) {
+    impl_->manifest.add_tasks(destination, tasks);
+  }
+  impl_->manifest.read(std::move(tasks), threads);
+}
+
+std::vector<std::byte> CheckpointReader::read(std::size_t item) const {
+  std::vector<std::byte> content(items().at(item).bytes);
+  const Destination destination{item, content};
+  read(std::span(&destination, 1), 1);
+  return content;
+}
+
+Object read_object(const Store& store, std::string_view reference) {
+  const auto digest = Digest::from_hex(reference);
+  if (!digest) {
+    throw UsageError(
+        fmt::format("'{}' is no reference of an object: give 32 hex digits", reference));
+  }
+  Database& database = *store.impl().database;
+  Manifest manifest(database, fmt::format("object {}", reference));
+  {
+    const Lock lock(database.mutex);
+    ReadTransaction transaction(database.connection);
+    const auto row = database.connection(
+        "SELECT chunks, layout.items FROM object JOIN layout ON layout.id = object.layout "
+        "WHERE object.digest = ?1",
+        *digest);
+    if (!row->step()) {
+      throw NotFound(fmt::format("there is no object {} in {}: run `flor fsck`", reference,
+                                 database.paths.home.string()));
+    }
+    manifest.load(database.connection, row->blob(1), row->blob(0), *digest);
+  }
+  if (manifest.items().size() != 1) {
+    throw Damaged(fmt::format("object {} is not one item: run `flor fsck`", reference));
+  }
+  Object object{manifest.items().front(), {}};
+  object.content.resize(object.item.bytes);
+  std::vector<Task> tasks;
+  manifest.add_tasks({0, object.content}, tasks);
+  manifest.read(std::move(tasks), 0);
+  return object;
+}
+
+}  // namespace flor::store

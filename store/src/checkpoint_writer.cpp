@@ -1,0 +1,349 @@
+// CheckpointWriter: finds out what of a snapshot is new, stores that, and commits the whole.
+#include "chunk_writer.h"
+#include "database.h"
+#include "manifest.h"
+#include "store_impl.h"
+
+#include <flor/store/checkpoint.h>
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+/// A chunk of an item, as the last snapshot was stored.
+struct Slot {
+  Digest digest;
+  StoredChunk chunk;
+  std::uint32_t versions = 0;  ///< how often its content has changed
+};
+
+struct StoredItem {
+  Content content;
+  std::uint64_t bytes = 0;
+  std::vector<Slot> slots;
+};
+
+using StoredItems = std::unordered_map<std::string, StoredItem>;
+
+/// A row that was remembered, or found a moment ago, is gone: a collection of garbage came between.
+struct ChunkVanished {};
+
+/// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks.
+class Plan {
+ public:
+  Plan(const StoredItems& last, const Snapshot& snapshot) {
+    items_.reserve(snapshot.items.size());
+    for (const SnapshotItem& item : snapshot.items) {
+      const auto previous = last.find(item.item.name);
+      const bool alike = previous != last.end() && previous->second.bytes == item.item.bytes;
+      add(item, alike ? &previous->second : nullptr);
+    }
+  }
+
+  /// Looks up the content that the last snapshot did not have.
+  void find_in(Connection& connection) {
+    for (std::size_t i = 0; i < wanted_.size();) {
+      if (const auto found = find_chunk(connection, wanted_[i].digest)) {
+        found_.emplace(wanted_[i].digest, *found);
+        wanted_[i] = std::move(wanted_.back());
+        wanted_.pop_back();
+      } else {
+        ++i;
+      }
+    }
+    // In the order of the snapshot, so that a checkpoint is read from front to back.
+    std::sort(wanted_.begin(), wanted_.end(),
+              [](const Wanted& a, const Wanted& b) { return a.position < b.position; });
+    for (const Wanted& wanted : wanted_) new_chunks_.push_back(wanted);
+  }
+
+  std::span<const NewChunk> new_chunks() const { return new_chunks_; }
+
+  /// Gives every slot its row, once the new chunks have theirs.
+  void resolve(std::span<const StoredChunk> stored) {
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      found_.insert_or_assign(new_chunks_[i].digest, stored[i]);
+    }
+    for (StoredItem& item : items_) {
+      for (Slot& slot : item.slots) {
+        if (slot.chunk.id == 0) slot.chunk = found_.at(slot.digest);
+      }
+    }
+  }
+
+  const std::vector<StoredItem>& items() const { return items_; }
+
+  std::vector<std::uint32_t> ids() const {
+    std::vector<std::uint32_t> ids;
+    for (const StoredItem& item : items_) {
+      for (const Slot& slot : item.slots) ids.push_back(slot.chunk.id);
+    }
+    return ids;
+  }
+
+  std::vector<Digest> item_digests() const {
+    std::vector<Digest> digests;
+    std::vector<Digest> chunks;
+    for (const StoredItem& item : items_) {
+      chunks.clear();
+      for (const Slot& slot : item.slots) chunks.push_back(slot.digest);
+      digests.push_back(item_digest(chunks));
+    }
+    return digests;
+  }
+
+ private:
+  struct Wanted : NewChunk {
+    std::size_t position = 0;
+  };
+
+  void add(const SnapshotItem& item, const StoredItem* previous) {
+    StoredItem& stored = items_.emplace_back();
+    stored.content = item.content;
+    stored.bytes = item.item.bytes;
+    const std::size_t count = chunk_count(stored.bytes);
+    if (previous && previous->content == item.content) {
+      stored.slots = previous->slots;
+      position_ += count;
+      return;
+    }
+    stored.slots.reserve(count);
+    for (std::size_t i = 0; i < count; ++i, ++position_) add_chunk(item, stored, previous, i);
+  }
+
+  void add_chunk(const SnapshotItem& item, StoredItem& stored, const StoredItem* previous,
+                 std::size_t index) {
+    const auto piece = [&](const Content& content) {
+      return std::span(content.get() + index * kChunkBytes, chunk_bytes(stored.bytes, index));
+    };
+    const auto raw = piece(item.content);
+    Slot& slot = stored.slots.emplace_back();
+    slot.digest = digest_of(raw);
+    const Slot* last = previous ? &previous->slots[index] : nullptr;
+    if (last && last->digest == slot.digest) {
+      slot = *last;
+      return;
+    }
+    slot.versions = last ? last->versions + 1 : 0;
+    if (!seen_.insert(slot.digest).second) return;
+    Wanted& wanted = wanted_.emplace_back();
+    wanted.digest = slot.digest;
+    wanted.raw = raw;
+    wanted.type = item.item.type;
+    wanted.position = position_;
+    // Every so often a chunk is stored whole. Neighbours take turns, so that no checkpoint consists
+    // of ends of the longest chains only.
+    const bool whole = (slot.versions + position_) % (kDepthMax + 1) == 0;
+    if (last && !whole) {
+      wanted.base = NewChunk::Base{last->chunk, last->digest, piece(previous->content)};
+    }
+  }
+
+  std::vector<StoredItem> items_;
+  std::vector<Wanted> wanted_;
+  std::vector<NewChunk> new_chunks_;
+  std::unordered_set<Digest> seen_;
+  std::unordered_map<Digest, StoredChunk> found_;
+  std::size_t position_ = 0;
+};
+
+std::int64_t intern_layout(Connection& connection, std::span<const std::byte> layout) {
+  const Digest digest = digest_of(layout);
+  connection("INSERT OR IGNORE INTO layout (digest, items) VALUES (?1, ?2)", digest, Bytes(layout))
+      ->run();
+  const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
+  row->step();
+  return row->integer(0);
+}
+
+void require_chunk(Connection& connection, std::uint32_t id) {
+  if (!connection("SELECT 1 FROM chunk WHERE id = ?1", std::int64_t{id})->step()) {
+    throw ChunkVanished();
+  }
+}
+
+void check_items(const Snapshot& snapshot) {
+  std::unordered_set<std::string_view> names;
+  for (const SnapshotItem& item : snapshot.items) {
+    if (!item.content && item.item.bytes > 0) {
+      throw Error(fmt::format("the item '{}' of a snapshot has no content", item.item.name));
+    }
+    if (!names.insert(item.item.name).second) {
+      throw Error(fmt::format("two items of a snapshot have the name '{}'", item.item.name));
+    }
+  }
+}
+
+}  // namespace
+
+struct CheckpointWriter::Impl {
+  Impl(Store& opened, std::int64_t run_id)
+      : database(opened.impl().database), run(run_id), chunks(database->paths, database->files) {}
+
+  /// Stores the chunks of `snapshot`, then calls `insert_rows(plan, layout)` in the transaction
+  /// that makes them visible.
+  template <typename InsertRows>
+  Plan store(const StoredItems& previous, const Snapshot& snapshot, const InsertRows& insert_rows) {
+    check_items(snapshot);
+    bool committing = false;
+    try {
+      Plan plan(previous, snapshot);
+      {
+        const Lock lock(database->mutex);
+        plan.find_in(database->connection);
+      }
+      chunks.append(plan.new_chunks());
+      chunks.sync();
+
+      const Lock lock(database->mutex);
+      Connection& connection = database->connection;
+      Transaction transaction(connection);
+      for (const NewChunk& chunk : plan.new_chunks()) {
+        if (chunk.base) require_chunk(connection, chunk.base->chunk.id);
+      }
+      plan.resolve(chunks.insert(connection));
+      for (const std::uint32_t id : plan.ids()) require_chunk(connection, id);
+      insert_rows(connection, plan);
+      committing = true;
+      transaction.commit();
+      chunks.committed();
+      return plan;
+    } catch (...) {
+      chunks.roll_back(committing);
+      throw;
+    }
+  }
+
+  CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
+  CheckpointInfo insert_checkpoint(Connection& connection, const CheckpointKey& key,
+                                   const Snapshot& snapshot, const Plan& plan);
+  void add_to_run(Connection& connection, std::int64_t checkpoints, std::int64_t raw_bytes);
+  std::string write_object(const Snapshot& snapshot);
+
+  std::shared_ptr<Database> database;
+  std::int64_t run;
+  ChunkWriter chunks;
+  StoredItems last;  ///< the last snapshot, as it was stored
+};
+
+CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
+  CheckpointInfo info;
+  Plan plan = store(last, snapshot, [&](Connection& connection, const Plan& stored) {
+    info = insert_checkpoint(connection, key, snapshot, stored);
+  });
+  StoredItems now;
+  now.reserve(snapshot.items.size());
+  for (std::size_t i = 0; i < snapshot.items.size(); ++i) {
+    now.emplace(snapshot.items[i].item.name, plan.items()[i]);
+  }
+  last = std::move(now);
+  return info;
+}
+
+CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Connection& connection,
+                                                         const CheckpointKey& key,
+                                                         const Snapshot& snapshot,
+                                                         const Plan& plan) {
+  std::vector<Item> items;
+  for (const SnapshotItem& item : snapshot.items) items.push_back(item.item);
+  const std::vector<std::byte> layout = encode_layout(items);
+  const std::vector<std::byte> ids = encode_ids(plan.ids());
+  CheckpointInfo info;
+  info.key = key;
+  info.raw_bytes = snapshot.raw_bytes();
+  info.stored_bytes = chunks.appended_bytes();
+  info.created_us = now_us();
+  info.digest = manifest_digest(layout, plan.item_digests());
+
+  const auto kind = static_cast<std::int64_t>(key.kind);
+  std::int64_t replaced_bytes = 0;
+  std::int64_t replaced = 0;
+  const auto old = connection(
+      "DELETE FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 "
+      "AND loop = ?5 RETURNING raw_bytes",
+      run, kind, key.main_loop, key.iteration, key.loop);
+  while (old->step()) {
+    replaced = 1;
+    replaced_bytes = old->integer(0);
+  }
+  connection(
+      "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+      "stored_bytes, digest, layout, chunks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      run, kind, key.main_loop, key.iteration, key.loop, info.created_us,
+      static_cast<std::int64_t>(info.raw_bytes), static_cast<std::int64_t>(info.stored_bytes),
+      info.digest, intern_layout(connection, layout), Bytes(ids))
+      ->run();
+  info.id = connection.last_id();
+  add_to_run(connection, 1 - replaced, static_cast<std::int64_t>(info.raw_bytes) - replaced_bytes);
+  return info;
+}
+
+void CheckpointWriter::Impl::add_to_run(Connection& connection, std::int64_t checkpoints,
+                                        std::int64_t raw_bytes) {
+  connection(
+      "UPDATE run SET checkpoints = checkpoints + ?2, raw_bytes = raw_bytes + ?3, "
+      "stored_bytes = stored_bytes + ?4 WHERE id = ?1",
+      run, checkpoints, raw_bytes, static_cast<std::int64_t>(chunks.appended_bytes()))
+      ->run();
+}
+
+std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
+  Digest digest;
+  store({}, snapshot, [&](Connection& connection, const Plan& plan) {
+    const std::vector<std::byte> layout = encode_layout(std::span(&snapshot.items[0].item, 1));
+    const std::vector<std::byte> ids = encode_ids(plan.ids());
+    digest = manifest_digest(layout, plan.item_digests());
+    connection(
+        "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
+        digest, static_cast<std::int64_t>(snapshot.raw_bytes()), intern_layout(connection, layout),
+        Bytes(ids))
+        ->run();
+    add_to_run(connection, 0, 0);
+  });
+  return digest.hex();
+}
+
+CheckpointWriter::CheckpointWriter(Store& store, std::int64_t run)
+    : impl_(std::make_unique<Impl>(store, run)) {}
+CheckpointWriter::~CheckpointWriter() = default;
+
+CheckpointInfo CheckpointWriter::write(const CheckpointKey& key, const Snapshot& snapshot) {
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    try {
+      return impl_->write(key, snapshot);
+    } catch (const ChunkVanished&) {
+      impl_->last.clear();
+    }
+  }
+  throw Busy("the store is being cleaned up again and again while a checkpoint is written: retry");
+}
+
+std::string CheckpointWriter::write_object(const Item& item, std::span<const std::byte> content) {
+  if (content.size() != item.bytes) {
+    throw Error(fmt::format("the object '{}' has {} bytes, but {} were given", item.name,
+                            item.bytes, content.size()));
+  }
+  // The content outlives this call, so nothing needs to own it.
+  Snapshot snapshot{{{item, Content(Content(), content.data())}}};
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    try {
+      return impl_->write_object(snapshot);
+    } catch (const ChunkVanished&) {
+      continue;
+    }
+  }
+  throw Busy("the store is being cleaned up again and again while an object is written: retry");
+}
+
+}  // namespace flor::store

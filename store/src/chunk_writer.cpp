@@ -1,0 +1,95 @@
+#include "chunk_writer.h"
+
+#include <flor/store/error.h>
+
+#include <limits>
+
+namespace flor::store {
+
+void ChunkWriter::append(std::span<const NewChunk> chunks) {
+  for (const NewChunk& chunk : chunks) {
+    const bool may_use_base = chunk.base && chunk.base->chunk.depth < kDepthMax;
+    const Encoded encoded =
+        encode(codec_, chunk.type, chunk.raw,
+               may_use_base ? chunk.base->raw : std::span<const std::byte>(), payload_);
+    Appended& appended = appended_.emplace_back();
+    RecordHeader& header = appended.header;
+    header.codec = encoded.codec;
+    header.type = chunk.type;
+    header.uses_base = encoded.uses_base;
+    header.raw_bytes = static_cast<std::uint32_t>(chunk.raw.size());
+    header.stored_bytes = static_cast<std::uint32_t>(payload_.size());
+    header.digest = chunk.digest;
+    header.payload_checksum = checksum(payload_);
+    if (encoded.uses_base) {
+      header.depth = static_cast<std::uint8_t>(chunk.base->chunk.depth + 1);
+      header.base = chunk.base->digest;
+      appended.base = chunk.base->chunk.id;
+    }
+    appended.place = packs_.append(header, payload_);
+  }
+}
+
+std::vector<StoredChunk> ChunkWriter::insert(Connection& connection) {
+  pack_rows_.clear();
+  for (const auto& pack : packs_.touched()) {
+    const auto bytes = static_cast<std::int64_t>(pack->bytes);
+    if (pack->row != 0) {
+      connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", pack->row, bytes)->run();
+      pack_rows_.push_back(pack->row);
+    } else {
+      connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", pack->name,
+                 bytes, now_us())
+          ->run();
+      pack_rows_.push_back(connection.last_id());
+    }
+  }
+  std::vector<StoredChunk> stored;
+  stored.reserve(appended_.size());
+  for (const Appended& chunk : appended_) stored.push_back(insert(connection, chunk));
+  return stored;
+}
+
+StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
+  const RecordHeader& header = chunk.header;
+  const auto query = connection(
+      "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
+      "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, nullif(?9, 0))",
+      header.digest, pack_row(*chunk.place.pack), static_cast<std::int64_t>(chunk.place.offset),
+      std::int64_t{header.raw_bytes}, std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
+      static_cast<std::int64_t>(header.type), std::int64_t{header.depth}, std::int64_t{chunk.base});
+  query->run();
+  if (query->changes() == 0) return find_chunk(connection, header.digest).value();
+  const std::int64_t id = connection.last_id();
+  if (id > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error("the store is full: it has had 4294967295 chunks; use a new FLOR_HOME");
+  }
+  return {static_cast<std::uint32_t>(id), header.depth};
+}
+
+std::int64_t ChunkWriter::pack_row(const OpenPack& pack) const {
+  const auto& touched = packs_.touched();
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    if (touched[i].get() == &pack) return pack_rows_[i];
+  }
+  throw Error("a chunk was appended to a pack that is not being written");
+}
+
+void ChunkWriter::committed() {
+  packs_.committed(pack_rows_);
+  appended_.clear();
+}
+
+void ChunkWriter::roll_back(bool may_be_referred_to) noexcept {
+  packs_.roll_back(may_be_referred_to);
+  appended_.clear();
+}
+
+std::optional<StoredChunk> find_chunk(Connection& connection, const Digest& digest) {
+  const auto row = connection("SELECT id, depth FROM chunk WHERE digest = ?1", digest);
+  if (!row->step()) return std::nullopt;
+  return StoredChunk{static_cast<std::uint32_t>(row->integer(0)),
+                     static_cast<std::uint8_t>(row->integer(1))};
+}
+
+}  // namespace flor::store

@@ -1,0 +1,112 @@
+#include "pack_writer.h"
+
+#include "schema.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace flor::store {
+namespace {
+
+/// A pack is closed at this size, so that collecting garbage can rewrite a part of a store.
+constexpr std::uint64_t kPackBytes = std::uint64_t{256} << 20;
+
+/// Bytes per write: large enough that the calls do not count, small enough to stay in the caches.
+constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
+    throw_system_error("read", "/dev/urandom", errno);
+  }
+  return bits;
+}
+
+}  // namespace
+
+OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pack_key)
+    : key(pack_key),
+      name(fmt::format("{:016x}", key)),
+      file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL) {
+  // Says to others that the writer lives and that bytes at the end are not garbage yet.
+  ::flock(file.descriptor(), LOCK_EX | LOCK_NB);
+}
+
+PackWriter::PackWriter(Paths paths, Filesystem& filesystem)
+    : paths_(std::move(paths)), filesystem_(filesystem) {}
+
+PackWriter::~PackWriter() = default;
+
+RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::byte> payload) {
+  if (pack_ && pack_->bytes >= kPackBytes) {
+    flush();
+    pack_->file.sync_data();
+    pack_.reset();
+  }
+  if (!pack_) open_next();
+  if (touched_.empty() || touched_.back() != pack_) touched_.push_back(pack_);
+  const auto bytes = encode_header(header);
+  if (buffer_.size() + bytes.size() + payload.size() > kBufferBytes) flush();
+  const RecordPlace place{pack_, pack_->bytes};
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  buffer_.insert(buffer_.end(), payload.begin(), payload.end());
+  pack_->bytes += bytes.size() + payload.size();
+  appended_ += bytes.size() + payload.size();
+  return place;
+}
+
+void PackWriter::open_next() {
+  auto pack = std::make_shared<OpenPack>(filesystem_, paths_, random_bits());
+  touched_.push_back(pack);  // from here on `roll_back` removes it
+  sync_directory(filesystem_, paths_.packs());
+  const auto header = encode_header(PackHeader{.format = kFormat, .key = pack->key});
+  buffer_.reserve(kBufferBytes);
+  buffer_.assign(header.begin(), header.end());
+  pack->bytes = header.size();
+  pack_ = std::move(pack);
+}
+
+void PackWriter::flush() {
+  if (!pack_ || buffer_.empty()) return;
+  pack_->file.write_at(buffer_, pack_->bytes - buffer_.size());
+  buffer_.clear();
+}
+
+void PackWriter::sync() {
+  if (!pack_ || touched_.empty()) return;
+  flush();
+  pack_->file.sync_data();
+}
+
+void PackWriter::committed(std::span<const std::int64_t> rows) {
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    touched_[i]->row = rows[i];
+    touched_[i]->committed = touched_[i]->bytes;
+  }
+  touched_.clear();
+  appended_ = 0;
+}
+
+void PackWriter::roll_back(bool may_be_referred_to) noexcept {
+  for (const auto& pack : touched_) {
+    if (may_be_referred_to) continue;
+    if (pack->committed == 0) {
+      filesystem_.unlink(pack->file.path().c_str());
+    } else {
+      pack->file.truncate(pack->committed);
+    }
+  }
+  if (!touched_.empty()) pack_.reset();
+  touched_.clear();
+  buffer_.clear();
+  appended_ = 0;
+}
+
+}  // namespace flor::store
