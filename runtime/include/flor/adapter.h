@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::detail {
@@ -31,5 +32,12 @@ struct Adapter {
 /// Once per process; before or after flor::init.
 bool register_adapter(Adapter adapter);
 const Adapter& adapter();  ///< all functions empty where none is registered
+
+/// The checkpoints taken since the last backward pass (loop end and boundary) lack state that has
+/// turned out to matter: they must not be restored. Any thread.
+void invalidate_last_checkpoints(std::string_view reason) noexcept;
+
+/// Says once a name that a value given to flor::log and its kin was not kept, and why. Any thread.
+void log_refused(std::string_view name, std::string_view reason) noexcept;
 
 }  // namespace flor::detail

@@ -145,6 +145,8 @@ class StateWriter {
                   .host = reinterpret_cast<const std::byte*>(&value),
                   .copy = {}});
   }
+  /// The name with the object's before it, for messages.
+  std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }
   /// A writer for a part of the object.
   StateWriter within(std::string_view name) const {
     return {*sink_, detail::join_names(prefix_, name)};
@@ -182,6 +184,8 @@ class StateReader {
     }
     std::copy(content.begin(), content.end(), reinterpret_cast<char*>(&value));
   }
+  /// The name with the object's before it, for messages.
+  std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }
   StateReader within(std::string_view name) const {
     return {*source_, detail::join_names(prefix_, name)};
   }
@@ -211,16 +215,25 @@ concept Checkpointable =
 namespace detail {
 
 template <typename T>
-concept StreamsState = requires(const T& constant, T& value, std::ostream& out, std::istream& in) {
-  constant.save(out);
-  value.load(in);
-};
+concept HasStreamMembers =
+    requires(const T& constant, T& value, std::ostream& out, std::istream& in) {
+      constant.save(out);
+      value.load(in);
+    };
 template <typename T>
-concept WritesState =
+concept HasStateMembers =
     requires(const T& constant, T& value, const StateWriter& writer, const StateReader& reader) {
       constant.save(writer);
       value.load(reader);
     };
+/// True for types that an adapter saves, together with what their own save and load keep.
+template <typename T>
+inline constexpr bool kForeign = false;
+
+template <typename T>
+concept StreamsState = !kForeign<T> && HasStreamMembers<T>;
+template <typename T>
+concept WritesState = !kForeign<T> && HasStateMembers<T>;
 /// The engines and distributions of <random>, which print and parse their exact state.
 template <typename T>
 concept RandomState = requires(const T& constant, T& value, std::ostream& out, std::istream& in) {

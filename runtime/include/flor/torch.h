@@ -1,0 +1,263 @@
+// Support for libtorch: what flor::checkpoints and flor::log do with modules, optimizers,
+// schedulers and tensors. Including it in one file of a program also registers libtorch's random
+// generators and threads with Flor.
+//
+// Includes no header of libtorch, so that it costs nothing where it is not used; a program includes
+// <torch/torch.h>, or the narrower headers it needs, itself and in any order.
+#pragma once
+
+#include <flor/log.h>
+#include <flor/state.h>
+
+#include <concepts>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+namespace torch::nn {
+class AnyModule;
+class Module;
+}  // namespace torch::nn
+namespace torch::optim {
+class LRScheduler;
+class Optimizer;
+class ReduceLROnPlateauScheduler;
+}  // namespace torch::optim
+namespace torch::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace torch::serialize
+
+namespace flor {
+namespace libtorch {
+
+// Saving reads, and loading writes in place wherever the shapes allow it, so that references to the
+// tensors (an optimizer's, a view's) stay valid. Both are for the thread that trains. All throw
+// flor::Error, which names the tensor; a `load` that throws because names or shapes do not fit has
+// changed nothing of that object.
+
+/// Parameters and buffers by their names ("fc1.weight"), whether each requires a gradient, whether
+/// its gradient is defined and zero, and whether each submodule is in training mode.
+///
+/// Gradients themselves are kept only where training carries them from one epoch to the next. That
+/// is found out by itself, see gradients_are_carried(). Until then a gradient that was neither
+/// undefined nor zero is restored as NaN: a program that clears it never sees that, and one that
+/// does not is not misled.
+void save(const ::torch::nn::Module& module, const StateWriter& writer);
+void load(::torch::nn::Module& module, const StateReader& reader);
+
+/// The hyper-parameters of each group ("group0/lr") and the state of each parameter by group and
+/// index ("group0/3/exp_avg"). Exact for the optimizers of libtorch; for others as exact as their
+/// `serialize` functions, without any data members beside options and parameter states.
+void save(const ::torch::optim::Optimizer& optimizer, const StateWriter& writer);
+void load(::torch::optim::Optimizer& optimizer, const StateReader& reader);
+
+/// The number of steps taken. The learning rates are in the optimizer, the rest is constant.
+void save(const ::torch::optim::LRScheduler& scheduler, const StateWriter& writer);
+void load(::torch::optim::LRScheduler& scheduler, const StateReader& reader);
+
+/// Only where libtorch has this scheduler.
+void save(const ::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateWriter& writer);
+void load(::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateReader& reader);
+
+/// Any strided tensor, or an undefined one. A tensor whose shape or type has changed since is
+/// replaced by a new one of the recorded shape and type.
+void save(const at::Tensor& tensor, const StateWriter& writer);
+void load(at::Tensor& tensor, const StateReader& reader);
+
+/// The module in `any`, which must not be empty.
+::torch::nn::Module& module_of(const ::torch::nn::AnyModule& any);
+
+/// True once a backward pass has found a gradient that was there at the checkpoint before it. From
+/// then on the checkpoints of this process hold all gradients, and the ones before are invalidated.
+bool gradients_are_carried() noexcept;
+
+/// Keeps the gradients of a module in every checkpoint, see flor::gradients. Refers to the module.
+class Gradients {
+ public:
+  explicit Gradients(::torch::nn::Module& module);
+  ~Gradients();
+  Gradients(const Gradients&) = delete;
+  Gradients& operator=(const Gradients&) = delete;
+
+  void save(const StateWriter& writer) const;
+  void load(const StateReader& reader);
+
+ private:
+  ::torch::nn::Module* module_;
+};
+
+/// What `write` puts into a libtorch archive. Made in memory, as libtorch's writer throws in its
+/// destructor when it cannot write.
+std::string archived(const std::function<void(::torch::serialize::OutputArchive&)>& write);
+void unarchive(const std::string& content,
+               const std::function<void(::torch::serialize::InputArchive&)>& read);
+
+/// Tells the core about libtorch, once per process.
+bool register_with_core();
+inline const bool kRegistered = register_with_core();
+
+template <typename T>
+concept Module = std::derived_from<T, ::torch::nn::Module>;
+/// `Net`, the holder that TORCH_MODULE(Net) makes of `NetImpl`.
+template <typename T>
+concept ModuleHolder = requires(const T& holder) {
+  requires Module<typename T::ContainedType>;
+  holder.ptr();
+  holder.is_empty();
+};
+/// The types that `save` and `load` above know how to handle.
+template <typename T>
+concept Known = Module<T> || std::derived_from<T, ::torch::optim::Optimizer> ||
+                std::derived_from<T, ::torch::optim::LRScheduler> ||
+                std::derived_from<T, ::torch::optim::ReduceLROnPlateauScheduler>;
+/// A type of the user's that saves itself to libtorch's archives.
+template <typename T>
+concept Archived = !Known<T> && !ModuleHolder<T> &&
+                   requires(const T& constant, T& value, ::torch::serialize::OutputArchive& out,
+                            ::torch::serialize::InputArchive& in) {
+                     constant.save(out);
+                     value.load(in);
+                   };
+
+template <Known T>
+constexpr std::string_view kind_of() {
+  if constexpr (Module<T>) {
+    return "model";
+  } else if constexpr (std::derived_from<T, ::torch::optim::Optimizer>) {
+    return "optimizer";
+  } else {
+    return "scheduler";
+  }
+}
+
+}  // namespace libtorch
+
+namespace detail {
+template <libtorch::Known T>
+inline constexpr bool kForeign<T> = true;
+}  // namespace detail
+
+/// What libtorch knows of the object, and what a class of the user's saves in addition by
+/// save(std::ostream&) const or save(const flor::StateWriter&) const.
+template <libtorch::Known T>
+struct StateTraits<T> {
+  static constexpr std::string_view kind = libtorch::kind_of<T>();
+  static void save(const T& value, const StateWriter& writer) {
+    libtorch::save(value, writer);
+    if constexpr (detail::HasStateMembers<T>) {
+      value.save(writer.within(".own"));
+    } else if constexpr (detail::HasStreamMembers<T>) {
+      std::ostringstream out;
+      value.save(static_cast<std::ostream&>(out));
+      writer.bytes(".own", std::move(out).str());
+    }
+  }
+  static void load(T& value, const StateReader& reader) {
+    libtorch::load(value, reader);
+    if constexpr (detail::HasStateMembers<T>) {
+      value.load(reader.within(".own"));
+    } else if constexpr (detail::HasStreamMembers<T>) {
+      std::istringstream in(reader.bytes(".own"));
+      value.load(static_cast<std::istream&>(in));
+    }
+  }
+};
+
+template <libtorch::ModuleHolder T>
+struct StateTraits<T> {
+  using Contained = StateTraits<typename T::ContainedType>;
+  static constexpr std::string_view kind = "model";
+  static void save(const T& holder, const StateWriter& writer) {
+    require_module(holder);
+    Contained::save(*holder.ptr(), writer);
+  }
+  static void load(T& holder, const StateReader& reader) {
+    require_module(holder);
+    Contained::load(*holder.ptr(), reader);
+  }
+
+ private:
+  static void require_module(const T& holder) {
+    if (holder.is_empty()) {
+      throw Error("a registered module holder is empty: register it after it is set");
+    }
+  }
+};
+
+template <>
+struct StateTraits<::torch::nn::AnyModule> {
+  static constexpr std::string_view kind = "model";
+  static void save(const ::torch::nn::AnyModule& any, const StateWriter& writer) {
+    libtorch::save(libtorch::module_of(any), writer);
+  }
+  static void load(::torch::nn::AnyModule& any, const StateReader& reader) {
+    libtorch::load(libtorch::module_of(any), reader);
+  }
+};
+
+template <>
+struct StateTraits<at::Tensor> {
+  static constexpr std::string_view kind = "tensor";
+  static void save(const at::Tensor& tensor, const StateWriter& writer) {
+    libtorch::save(tensor, writer);
+  }
+  static void load(at::Tensor& tensor, const StateReader& reader) {
+    libtorch::load(tensor, reader);
+  }
+};
+
+template <libtorch::Archived T>
+  requires(!detail::StreamsState<T> && !detail::WritesState<T>)
+struct StateTraits<T> {
+  static constexpr std::string_view kind = "object";
+  static void save(const T& value, const StateWriter& writer) {
+    writer.bytes(
+        "", libtorch::archived([&](::torch::serialize::OutputArchive& out) { value.save(out); }));
+  }
+  static void load(T& value, const StateReader& reader) {
+    libtorch::unarchive(reader.bytes(""),
+                        [&](::torch::serialize::InputArchive& in) { value.load(in); });
+  }
+};
+
+/// Keeps the gradients of a module in every checkpoint from the first one on, for programs that
+/// accumulate gradients across epochs (Flor finds that out by itself, but only after one epoch):
+///   auto gradients = flor::gradients(net);
+///   auto state = flor::checkpoints(net, optimizer, gradients);
+/// Refers to the module, which must outlive it.
+inline libtorch::Gradients gradients(::torch::nn::Module& module) {
+  return libtorch::Gradients(module);
+}
+template <libtorch::ModuleHolder T>
+libtorch::Gradients gradients(T& holder) {
+  return libtorch::Gradients(*holder.ptr());
+}
+
+/// Logs the value of a tensor of one element and returns the tensor. Only where something is
+/// recorded or replayed it waits for the device that computes the tensor. A tensor of more elements
+/// or of complex numbers is reported once and not logged.
+const at::Tensor& log(std::string_view name, const at::Tensor& value);
+at::Tensor log(std::string_view name, at::Tensor&& value);
+
+/// Keeps a whole tensor; any shape and device, not sparse nor quantized.
+void log_tensor(std::string_view name, const at::Tensor& value);
+
+/// Keeps the distribution of the elements, see flor::log_histogram of <flor/log.h>.
+void log_histogram(std::string_view name, const at::Tensor& values, int bins = 64);
+
+/// Keeps a picture of shape [channels, height, width] or [height, width] with 1, 3 or 4 channels:
+/// bytes as they are, floating point from 0 (black) to 1, clamped.
+void log_image(std::string_view name, const at::Tensor& image);
+
+/// Keeps a table of shape [rows, columns]; `columns` are its names, or empty: "0", "1", ...
+void log_table(std::string_view name, const at::Tensor& table,
+               std::vector<std::string> columns = {});
+
+}  // namespace flor

@@ -1,0 +1,1 @@
+// Modules, tensors, gradients and logging of tensors.
