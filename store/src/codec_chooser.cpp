@@ -15,6 +15,8 @@ constexpr std::size_t kSampleWords = kStrips * kStripWords;
 // Above this many bits a byte a frame saves too little; noise in the sample stays above it.
 constexpr double kEvenBits = 7.9;
 constexpr double kBaseMustSave = 0.05;
+// The sample flatters difference planes, whose streams have the most distinct bytes.
+constexpr double kDifferencePlanesMustSave = 0.02;
 
 /// What a form would take, and which of its streams to compress.
 struct Candidate {
@@ -167,10 +169,11 @@ Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* ba
   sampler.copy(base, judge.base());
   Candidate best = judge.exponent_difference(direct);
   judge.take_differences();
-  for (const Candidate& candidate :
-       {judge.class_bits(), judge.scaled_class_bits(), judge.difference_planes()}) {
+  for (const Candidate& candidate : {judge.class_bits(), judge.scaled_class_bits()}) {
     if (candidate.bits_per_word < best.bits_per_word) best = candidate;
   }
+  const Candidate planes = judge.difference_planes();
+  if (planes.bits_per_word < (1 - kDifferencePlanesMustSave) * best.bits_per_word) best = planes;
   const bool pays = best.bits_per_word <= (1 - kBaseMustSave) * direct.bits_per_word;
   return pays ? best.choice : direct.choice;
 }
