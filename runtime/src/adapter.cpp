@@ -1,0 +1,22 @@
+#include <flor/adapter.h>
+
+#include <utility>
+
+namespace flor::detail {
+namespace {
+
+Adapter& instance() {
+  static Adapter adapter;  // may be asked for before main
+  return adapter;
+}
+
+}  // namespace
+
+bool register_adapter(Adapter adapter) {
+  instance() = std::move(adapter);
+  return true;
+}
+
+const Adapter& adapter() { return instance(); }
+
+}  // namespace flor::detail

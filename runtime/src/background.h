@@ -1,0 +1,42 @@
+// One thread at idle priority that does the recorder's work in order, behind the training's back.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace flor::detail {
+
+class Background {
+ public:
+  /// `tick` runs on the thread a few times a second, between jobs. Neither it nor jobs may throw.
+  explicit Background(std::function<void()> tick);
+  /// Finishes what was posted.
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  void post(std::function<void()> job);
+  /// Returns when everything posted before is done.
+  void drain();
+  /// Something is queued or being worked on.
+  bool busy() const { return unfinished_.load(std::memory_order_acquire) > 0; }
+  std::size_t unfinished() const { return unfinished_.load(std::memory_order_acquire); }
+
+ private:
+  void run(const std::stop_token& stop);
+
+  std::function<void()> tick_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::function<void()>> jobs_;
+  std::atomic<std::size_t> unfinished_{0};
+  std::jthread thread_;  // last: it uses the members above
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,95 @@
+#include "buffers.h"
+
+#include <flor/adapter.h>
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace flor::detail {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// Touched, so that the first copy into it meets no page fault.
+std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+  const bool large = bytes >= kHugePage;
+  const std::size_t alignment = large ? kHugePage : 64;
+  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, size);
+  if (!memory) throw std::bad_alloc();
+  if (large) ::madvise(memory, size, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(memory), std::free};
+}
+
+}  // namespace
+
+struct BufferPool::State {
+  std::mutex mutex;
+  std::condition_variable returned;
+  std::map<std::pair<std::size_t, bool>, std::vector<std::shared_ptr<std::byte>>> free;
+  std::uint64_t in_use = 0;
+};
+
+BufferPool::BufferPool() : state_(std::make_shared<State>()) {}
+
+std::shared_ptr<std::byte> BufferPool::acquire(std::size_t bytes, bool pinned) {
+  std::shared_ptr<std::byte> memory;
+  {
+    const std::lock_guard lock(state_->mutex);
+    auto& free = state_->free[{bytes, pinned}];
+    if (!free.empty()) {
+      memory = std::move(free.back());
+      free.pop_back();
+    }
+    state_->in_use += bytes;
+  }
+  if (!memory && pinned && adapter().allocate_pinned) memory = adapter().allocate_pinned(bytes);
+  if (!memory) memory = allocate(bytes);
+
+  // The handle keeps the state, not the pool, alive: snapshots may outlast the session.
+  std::byte* address = memory.get();
+  return {address, [state = state_, memory = std::move(memory), bytes, pinned](std::byte*) mutable {
+            const std::lock_guard lock(state->mutex);
+            state->in_use -= bytes;
+            state->free[{bytes, pinned}].push_back(std::move(memory));
+            state->returned.notify_all();
+          }};
+}
+
+void BufferPool::prepare(std::size_t bytes, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->free[{bytes, false}].size() >= count) return;
+    }
+    auto memory = allocate(bytes);
+    std::memset(memory.get(), 0, bytes);
+    const std::lock_guard lock(state_->mutex);
+    state_->free[{bytes, false}].push_back(std::move(memory));
+  }
+}
+
+std::uint64_t BufferPool::in_use() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->in_use;
+}
+
+bool BufferPool::wait_below(std::uint64_t limit, const std::function<bool()>& others_work) {
+  std::unique_lock lock(state_->mutex);
+  bool waited = false;
+  while (state_->in_use > limit && others_work()) {
+    waited = true;
+    // The timeout covers work that ends without giving a buffer back.
+    state_->returned.wait_for(lock, std::chrono::milliseconds(20));
+  }
+  return waited;
+}
+
+void BufferPool::notify() { state_->returned.notify_all(); }
+
+}  // namespace flor::detail

@@ -1,0 +1,261 @@
+#include "flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+namespace flor::detail {
+namespace {
+
+constexpr std::string_view kFlags =
+    "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
+    "weak|strong, --flor_probe LOOP, --flor_no_probe, --flor_every N, --flor_threads N, "
+    "--flor_home "
+    "DIR, --flor_no_git, --kwargs NAME=VALUE";
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+bool is_segment(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  return slash != text.npos && all_digits(text.substr(0, slash)) &&
+         all_digits(text.substr(slash + 1));
+}
+
+bool is_assignment(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  return equals != text.npos && equals > 0 && text.front() != '-';
+}
+
+std::int64_t parse_count(std::string_view flag, std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1) {
+    throw UsageError(fmt::format("{} {}: expected a whole number of at least 1", flag, text));
+  }
+  return value;
+}
+
+/// Walks through argv and sorts its words into Flor's and the program's.
+class Parser {
+ public:
+  Parser(int argc, char** argv) : words_(argv, argv + argc) {}
+
+  Flags parse() {
+    for (const char* word : words_) flags_.command.emplace_back(word);
+    if (!words_.empty()) kept_.push_back(words_[0]);
+    for (next_ = 1; next_ < words_.size();) {
+      if (std::strcmp(words_[next_], "--") == 0) {
+        kept_.insert(kept_.end(), words_.begin() + static_cast<std::ptrdiff_t>(next_),
+                     words_.end());
+        break;
+      }
+      take_one();
+    }
+    check();
+    return std::move(flags_);
+  }
+
+  const std::vector<char*>& kept() const { return kept_; }
+
+ private:
+  void take_one() {
+    char* word = words_[next_++];
+    const std::string_view text = word;
+    const std::size_t equals = text.find('=');
+    flag_ = text.substr(0, equals);
+    attached_.reset();
+    if (equals != text.npos) attached_ = std::string(text.substr(equals + 1));
+    if (!dispatch()) kept_.push_back(word);
+  }
+
+  /// False if the flag is not Flor's.
+  bool dispatch() {
+    if (flag_ == "--flor") return take_record();
+    if (flag_ == "--replay_flor" || flag_ == "--replay") return take_replay();
+    if (flag_ == "--kwargs") return take_kwargs();
+    if (flag_ == "--flor_run") return set(flags_.run);
+    if (flag_ == "--flor_home") return set(flags_.home);
+    if (flag_ == "--flor_init") return take_init();
+    if (flag_ == "--flor_probe") return take_probes();
+    if (flag_ == "--flor_every") return take_every();
+    if (flag_ == "--flor_threads") {
+      flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
+      return true;
+    }
+    if (flag_ == "--flor_no_probe") return set_true(flags_.no_probe);
+    if (flag_ == "--flor_no_git") {
+      require_no_value();
+      flags_.git = false;
+      return true;
+    }
+    if (flag_.starts_with("--flor") || flag_.starts_with("--replay_flor")) {
+      throw UsageError(fmt::format("unknown flag {}: Flor's flags are {}", flag_, kFlags));
+    }
+    return false;
+  }
+
+  bool take_record() {
+    if (record_) throw UsageError("--flor is given twice: name one experiment");
+    record_ = true;
+    if (attached_) {
+      if (attached_->empty()) throw UsageError("--flor= needs a name: --flor NAME");
+      flags_.name = *attached_;
+    } else if (next_ < words_.size() && words_[next_][0] != '-') {
+      flags_.name = words_[next_++];
+      if (flags_.name.empty()) throw UsageError("--flor '': the name is empty; write --flor NAME");
+    }
+    return true;
+  }
+
+  bool take_replay() {
+    if (replay_) throw UsageError(fmt::format("{}: a replay was asked for twice", flag_));
+    replay_ = true;
+    std::string text;
+    if (attached_) {
+      text = *attached_;
+    } else if (next_ < words_.size() && is_segment(words_[next_])) {
+      text = words_[next_++];
+    } else {
+      return true;
+    }
+    parse_segment(text);
+    return true;
+  }
+
+  void parse_segment(const std::string& text) {
+    const std::string form = fmt::format(
+        "{} {}: expected PID/NGPUS with 0 <= PID < NGPUS, for example {} 0/2", flag_, text, flag_);
+    if (!is_segment(text)) throw UsageError(form);
+    const std::size_t slash = text.find('/');
+    const auto number = [&](std::string_view digits) {
+      std::int64_t value = 0;
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (error != std::errc()) throw UsageError(form);
+      return value;
+    };
+    flags_.segment = number(std::string_view(text).substr(0, slash));
+    flags_.segments = number(std::string_view(text).substr(slash + 1));
+    if (flags_.segment >= flags_.segments) throw UsageError(form);
+  }
+
+  bool take_kwargs() {
+    if (attached_) {
+      add_kwarg(*attached_);
+      return true;
+    }
+    bool any = false;
+    while (next_ < words_.size() && is_assignment(words_[next_])) {
+      add_kwarg(words_[next_++]);
+      any = true;
+    }
+    if (!any) throw UsageError("--kwargs: expected NAME=VALUE, for example --kwargs lr=0.01");
+    return true;
+  }
+
+  void add_kwarg(const std::string& text) {
+    if (!is_assignment(text)) {
+      throw UsageError(fmt::format("--kwargs {}: expected NAME=VALUE", text));
+    }
+    const std::size_t equals = text.find('=');
+    flags_.kwargs[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+
+  bool take_init() {
+    const std::string kind = value("weak|strong");
+    if (kind != "weak" && kind != "strong") {
+      throw UsageError(fmt::format("--flor_init {}: expected weak or strong", kind));
+    }
+    flags_.strong = kind == "strong";
+    replay_only_ = flag_;
+    return true;
+  }
+
+  bool take_probes() {
+    const std::string text = value("LOOP");
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      if (end == begin) throw UsageError("--flor_probe: expected the name of a loop");
+      flags_.probes.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    replay_only_ = flag_;
+    return true;
+  }
+
+  bool take_every() {
+    flags_.every = parse_count(flag_, value("N"));
+    record_only_ = flag_;
+    return true;
+  }
+
+  bool set(std::string& target) {
+    target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
+    if (flag_ == "--flor_run") replay_only_ = flag_;
+    return true;
+  }
+  bool set_true(bool& target) {
+    require_no_value();
+    target = true;
+    replay_only_ = flag_;
+    return true;
+  }
+
+  std::string value(std::string_view form) {
+    if (attached_ && !attached_->empty()) return *attached_;
+    if (!attached_ && next_ < words_.size() && words_[next_][0] != '\0') return words_[next_++];
+    throw UsageError(fmt::format("{} needs a value: {} {}", flag_, flag_, form));
+  }
+  void require_no_value() const {
+    if (attached_) throw UsageError(fmt::format("{} takes no value", flag_));
+  }
+
+  void check() {
+    if (record_ && replay_) {
+      throw UsageError(
+          "--flor and --replay_flor exclude each other: record a run first, then replay it (name "
+          "it with --flor_run)");
+    }
+    if (replay_ && !flags_.kwargs.empty()) {
+      throw UsageError("--kwargs would rewrite history: a replay uses the recorded arguments");
+    }
+    if (!replay_only_.empty() && !replay_) {
+      throw UsageError(fmt::format("{} belongs to a replay: add --replay_flor", replay_only_));
+    }
+    if (!record_only_.empty() && !record_) {
+      throw UsageError(fmt::format("{} belongs to a recording: add --flor NAME", record_only_));
+    }
+    if (flags_.threads && !replay_) {
+      throw UsageError("--flor_threads belongs to a replay: add --replay_flor");
+    }
+    flags_.mode = record_ ? Mode::record : replay_ ? Mode::replay : Mode::off;
+  }
+
+  std::vector<char*> words_;
+  std::vector<char*> kept_;
+  std::size_t next_ = 1;
+  std::string flag_;                     // as given, without "=..."
+  std::optional<std::string> attached_;  // what stands behind "="
+  bool record_ = false, replay_ = false;
+  std::string replay_only_, record_only_;  // the last such flag
+  Flags flags_;
+};
+
+}  // namespace
+
+Flags take_flags(int& argc, char** argv) {
+  Parser parser(argc, argv);
+  Flags flags = parser.parse();
+  int kept = 0;
+  for (char* word : parser.kept()) argv[kept++] = word;
+  argc = kept;
+  argv[argc] = nullptr;
+  return flags;
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,41 @@
+// Flor's own command-line flags, taken out of a program's argv.
+#pragma once
+
+#include <flor/session.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+struct Flags {
+  Mode mode = Mode::off;
+
+  // Recording.
+  std::string name;        ///< --flor NAME; empty: the name last used in this repository
+  bool git = true;         ///< --flor_no_git
+  std::int64_t every = 1;  ///< --flor_every N: store the checkpoints of every N-th iteration
+
+  // Replaying.
+  std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS
+  std::string run;                         ///< --flor_run RUN
+  bool strong = false;                     ///< --flor_init weak|strong
+  std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
+  bool no_probe = false;                   ///< --flor_no_probe: ignore flor::probed, too
+  std::optional<int> threads;              ///< --flor_threads N: instead of the recorded number
+
+  // Either.
+  std::string home;                           ///< --flor_home DIR
+  std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
+
+  std::vector<std::string> command;  ///< argv as it was given
+};
+
+/// Takes Flor's flags out of argv: argc and argv are compacted, argv[argc] is null. Nothing after
+/// `--` is looked at. Throws UsageError, with argc and argv as they were.
+Flags take_flags(int& argc, char** argv);
+
+}  // namespace flor::detail

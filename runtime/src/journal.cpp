@@ -1,0 +1,105 @@
+#include "journal.h"
+
+#include <fmt/format.h>
+
+namespace flor::detail {
+
+std::int64_t Ordinals::next(const LogRecord& record, std::string_view inner) {
+  Last& last = last_[{record.name, record.path}];
+  const bool same = last.epoch == record.epoch && last.step == record.step && last.inner == inner;
+  if (!same) last = {record.epoch, record.step, std::string(inner), -1};
+  return ++last.ordinal;
+}
+
+void Journal::move(const std::function<void(CurrentPlace&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(place_);
+}
+
+std::uint32_t Journal::intern_locked(std::string_view text) {
+  const auto found = ids_.find(text);
+  if (found != ids_.end()) return found->second;
+  const auto id = static_cast<std::uint32_t>(names_.size());
+  names_.emplace_back(text);
+  ids_.emplace(std::string(text), id);
+  return id;
+}
+
+std::uint32_t Journal::intern(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  return intern_locked(text);
+}
+
+std::string Journal::text_of(std::uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  return names_.at(id);
+}
+
+LogRecord& Journal::append(std::string_view name, store::ValueType type) {
+  LogRecord& record = batch_.records.emplace_back();
+  record.name = intern_locked(name);
+  record.type = type;
+  record.path = place_.path;
+  record.epoch = place_.epoch;
+  record.suppressed = place_.suppressed;
+  if (place_.nested) record.step = place_.step.load(std::memory_order_relaxed);
+  if (place_.inner_depth > 0) [[unlikely]] {
+    std::string inner;
+    for (std::size_t i = 0; i < place_.inner_depth; ++i) {
+      inner += fmt::format("{}{}", i ? "," : "", place_.inner[i].load(std::memory_order_relaxed));
+    }
+    record.inner = static_cast<std::uint32_t>(batch_.texts.size());
+    batch_.texts.push_back(std::move(inner));
+  }
+  return record;
+}
+
+void Journal::after_append(std::unique_lock<std::mutex>& lock) {
+  const std::size_t pending = batch_.records.size();
+  pending_.store(pending, std::memory_order_relaxed);
+  if (pending % 4096 != 0 || !wake_) return;
+  if (pending >= kPendingMax) {
+    lock.unlock();
+    wake_();
+    lock.lock();
+    taken_.wait(lock, [this] { return batch_.records.size() < kPendingMax; });
+  } else if (pending == 4096) {
+    lock.unlock();
+    wake_();
+  }
+}
+
+void Journal::add_number(std::string_view name, store::ValueType type, std::uint64_t bits) {
+  std::unique_lock lock(mutex_);
+  append(name, type).bits = bits;
+  after_append(lock);
+}
+
+void Journal::add_text(std::string_view name, store::ValueType type, std::string text) {
+  std::unique_lock lock(mutex_);
+  LogRecord& record = append(name, type);
+  record.bits = batch_.texts.size();
+  batch_.texts.push_back(std::move(text));
+  after_append(lock);
+}
+
+void Journal::add_content(std::string_view name, store::ValueType type, LoggedContent content) {
+  std::unique_lock lock(mutex_);
+  append(name, type).bits = batch_.contents.size();
+  batch_.contents.push_back(std::move(content));
+  after_append(lock);
+}
+
+LogBatch Journal::take() {
+  LogBatch batch;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(batch, batch_);
+    batch_.records.reserve(std::min<std::size_t>(batch.records.size(), kPendingMax));
+    pending_.store(0, std::memory_order_relaxed);
+  }
+  taken_.notify_all();
+  return batch;
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,119 @@
+// The path of logged values from the training thread to whoever keeps them: cheap to append to,
+// taken in batches by the background thread.
+#pragma once
+
+#include <flor/store/catalog.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace flor::detail {
+
+/// Where the session's thread is in the loops. Written by that thread, read by every thread that
+/// logs, so the parts that change at every step are atomic; path, epoch and depth change only under
+/// the journal's mutex.
+struct CurrentPlace {
+  static constexpr std::size_t kInnerLoops = 14;
+
+  std::uint32_t path = 0;  // interned
+  std::int64_t epoch = -1;
+  bool nested = false;          // a step is current
+  std::size_t inner_depth = 0;  // loops below the nested one
+  std::atomic<std::int64_t> step{-1};
+  std::array<std::atomic<std::int64_t>, kInnerLoops> inner{};
+  /// Values are not kept here (a replay is catching up, or the place is another segment's).
+  bool suppressed = false;
+};
+
+/// A logged value with its content still outside the store.
+struct LoggedContent {
+  store::Item item;
+  std::vector<std::byte> content;
+};
+
+struct LogRecord {
+  std::uint32_t name = 0, path = 0;
+  std::int64_t epoch = -1, step = -1;
+  std::uint32_t inner = 0;  // index into LogBatch::texts, 0: none
+  store::ValueType type = store::ValueType::real;
+  bool suppressed = false;
+  std::uint64_t bits = 0;  // the number, or an index into texts or contents
+};
+
+struct LogBatch {
+  std::vector<LogRecord> records;
+  std::vector<std::string> texts{std::string()};
+  std::vector<LoggedContent> contents;
+  bool empty() const { return records.empty(); }
+};
+
+/// Numbers the values of one name at one place. Fed in the order of logging.
+class Ordinals {
+ public:
+  std::int64_t next(const LogRecord& record, std::string_view inner);
+
+ private:
+  struct Last {
+    std::int64_t epoch = -2, step = -2;
+    std::string inner;
+    std::int64_t ordinal = 0;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Last> last_;
+};
+
+class Journal {
+ public:
+  /// More pending values than this make the logging thread wait for the background thread.
+  static constexpr std::size_t kPendingMax = std::size_t{1} << 18;
+
+  CurrentPlace& place() { return place_; }
+  /// Changes the parts of the place that need the mutex.
+  void move(const std::function<void(CurrentPlace&)>& change);
+
+  std::uint32_t intern(std::string_view text);
+  std::string text_of(std::uint32_t id) const;
+
+  void add_number(std::string_view name, store::ValueType type, std::uint64_t bits);
+  void add_text(std::string_view name, store::ValueType type, std::string text);
+  void add_content(std::string_view name, store::ValueType type, LoggedContent content);
+
+  /// What was logged since the last call.
+  LogBatch take();
+  bool worth_taking() const { return pending_.load(std::memory_order_relaxed) >= 4096; }
+  /// Called from a logging thread when a batch is worth taking.
+  void on_full(std::function<void()> wake) { wake_ = std::move(wake); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  LogRecord& append(std::string_view name, store::ValueType type);
+  std::uint32_t intern_locked(std::string_view text);
+  void after_append(std::unique_lock<std::mutex>& lock);
+
+  mutable std::mutex mutex_;
+  std::condition_variable taken_;
+  CurrentPlace place_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_{{std::string(), 0}};
+  std::vector<std::string> names_{std::string()};
+  LogBatch batch_;
+  std::atomic<std::size_t> pending_{0};
+  std::function<void()> wake_;
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,38 @@
+#include "notice.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace flor::detail {
+namespace {
+
+int shown_level() {
+  static const int level = [] {
+    const char* text = std::getenv("FLOR_LOG");
+    const std::string_view name = text ? text : "warn";
+    if (name == "off") return -1;
+    if (name == "error") return static_cast<int>(Level::result);
+    if (name == "info") return static_cast<int>(Level::info);
+    if (name == "debug") return static_cast<int>(Level::debug);
+    return static_cast<int>(Level::warn);
+  }();
+  return level;
+}
+
+}  // namespace
+
+void say(Level level, std::string_view line) noexcept {
+  if (static_cast<int>(level) > shown_level()) return;
+  try {
+    std::string text = "flor: ";
+    for (const char c : line) text += c == '\n' ? ' ' : c;
+    text += '\n';
+    // A lost notice is no reason to disturb the training.
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  } catch (...) {
+  }
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,32 @@
+// Which epochs a process replays, and from which boundary it starts. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+namespace flor::detail {
+
+/// Half-open range of epochs.
+struct Epochs {
+  std::int64_t first = 0, end = 0;
+  std::int64_t count() const { return end - first; }
+  bool empty() const { return end <= first; }
+  bool operator==(const Epochs&) const = default;
+};
+
+/// Cuts `epochs` epochs into `segments` contiguous segments whose sizes differ by at most one,
+/// larger ones first, and returns the one with index `segment` (0-based). Segments beyond the
+/// number of epochs are empty.
+Epochs segment_of(std::int64_t epochs, std::int64_t segment, std::int64_t segments);
+
+/// The part of `segment` that falls into a main loop whose iterations are the epochs
+/// [first, first + iterations), counted within that loop.
+Epochs part_of_loop(Epochs segment, std::int64_t first, std::int64_t iterations);
+
+/// Where to start in order to visit iteration `target` next: the nearest of the stored boundaries
+/// that lies at or before it (weak), or the first of them (strong). Nothing if there is none.
+std::optional<std::int64_t> start_boundary(const std::set<std::int64_t>& stored,
+                                           std::int64_t target, bool strong);
+
+}  // namespace flor::detail

@@ -1,0 +1,78 @@
+#include "process.h"
+
+#include <flor/adapter.h>
+#include <flor/store/digest.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace flor::detail {
+
+std::int64_t now_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::filesystem::path executable() {
+  std::error_code error;
+  auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::filesystem::path() : path;
+}
+
+std::string file_digest(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return {};
+  std::vector<char> chunk(store::kChunkBytes);
+  std::vector<store::Digest> digests;
+  while (in) {
+    in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    if (count > 0)
+      digests.push_back(store::digest_of(std::as_bytes(std::span(chunk).first(count))));
+  }
+  return store::item_digest(digests).hex();
+}
+
+std::map<std::string, std::string> environment() {
+  std::map<std::string, std::string> facts;
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) == 0) facts["host"] = host;
+  facts["cores"] = std::to_string(std::thread::hardware_concurrency());
+  facts["flor"] = FLOR_VERSION;
+  facts["compiler"] = __VERSION__;
+  for (const char* name :
+       {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
+        "CUBLAS_WORKSPACE_CONFIG", "RANK", "WORLD_SIZE", "SLURM_JOB_ID"}) {
+    if (const char* value = std::getenv(name)) facts[name] = value;
+  }
+  if (adapter().environment) facts.merge(adapter().environment());
+  if (adapter().threads) facts["threads"] = std::to_string(adapter().threads());
+  return facts;
+}
+
+std::string print_bytes(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) value /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string print_seconds(double seconds) {
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto whole = std::llround(seconds);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,57 @@
+#include "replayer.h"
+
+#include <algorithm>
+
+namespace flor::detail {
+
+Record::Key Record::index(const store::CheckpointKey& key) {
+  return {static_cast<int>(key.kind), key.main_loop, key.iteration, key.loop};
+}
+
+Record::Record(const store::Catalog& catalog, const store::Run& run)
+    : main_loops_(catalog.main_loops(run.id)) {
+  for (const store::CheckpointInfo& checkpoint : catalog.checkpoints(run.id)) {
+    checkpoints_[index(checkpoint.key)] = checkpoint.id;
+    if (checkpoint.key.kind == store::CheckpointKind::boundary) {
+      boundaries_[checkpoint.key.main_loop].insert(checkpoint.key.iteration);
+    }
+  }
+  for (const store::LoopExecution& execution : catalog.executions(run.id)) {
+    executions_[index({.kind = store::CheckpointKind::loop_end,
+                       .main_loop = execution.main_loop,
+                       .iteration = execution.iteration,
+                       .loop = execution.loop})] = execution;
+  }
+  for (const store::MainLoop& loop : main_loops_) epochs_ += loop.iterations;
+}
+
+const store::MainLoop* Record::main_loop(const std::string& name) const {
+  const auto found = std::ranges::find(main_loops_, name, &store::MainLoop::name);
+  return found == main_loops_.end() ? nullptr : &*found;
+}
+
+std::optional<std::int64_t> Record::checkpoint(const store::CheckpointKey& key) const {
+  const auto found = checkpoints_.find(index(key));
+  return found == checkpoints_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const std::set<std::int64_t>& Record::boundaries(std::int64_t main_loop) const {
+  static const std::set<std::int64_t> none;
+  const auto found = boundaries_.find(main_loop);
+  return found == boundaries_.end() ? none : found->second;
+}
+
+const store::LoopExecution* Record::execution(const store::CheckpointKey& key) const {
+  const auto found = executions_.find(index(key));
+  return found == executions_.end() ? nullptr : &found->second;
+}
+
+std::set<std::string> Record::nested_loops() const {
+  std::set<std::string> names;
+  for (const auto& [key, execution] : executions_) {
+    names.insert(execution.loop.substr(0, execution.loop.find('~')));
+  }
+  return names;
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,349 @@
+#include "recorder.h"
+
+#include "git/shadow.h"
+#include "notice.h"
+#include "process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace flor::detail {
+namespace {
+
+/// Where "the name last used here" is looked up.
+std::filesystem::path place_of_work(const std::optional<git::Repository>& repository) {
+  return repository ? repository->work_tree() : std::filesystem::current_path();
+}
+
+std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
+                            const std::filesystem::path& place) {
+  if (!flags.name.empty()) return flags.name;
+  if (auto name = catalog.last_name(place.string())) return *name;
+  throw UsageError(
+      fmt::format("--flor: no experiment was recorded in {} yet, so it needs a name: --flor NAME",
+                  place.string()));
+}
+
+std::string commit_message(const store::NewRun& run) {
+  std::string command;
+  for (const std::string& word : run.command) command += (command.empty() ? "" : " ") + word;
+  return fmt::format("flor: {}\n\nFlor-Experiment: {}\nFlor-Command: {}\n", run.experiment,
+                     run.experiment, command);
+}
+
+std::string commit_sources(git::Repository& repository, const store::NewRun& run) {
+  git::CommitOptions options;
+  options.message = commit_message(run);
+  const git::ShadowCommit commit = repository.commit_work_tree(options);
+  constexpr std::size_t kNamed = 5;
+  for (std::size_t i = 0; i < std::min(commit.left_out.size(), kNamed); ++i) {
+    say(Level::warn, fmt::format("not committed: {}", commit.left_out[i]));
+  }
+  if (commit.left_out.size() > kNamed) {
+    say(Level::warn, fmt::format("not committed: {} more files (add them to .gitignore, or to git)",
+                                 commit.left_out.size() - kNamed));
+  }
+  say(Level::info,
+      fmt::format("sources are commit {} of {}", commit.id.substr(0, 10), git::kShadowBranch));
+  return commit.id;
+}
+
+}  // namespace
+
+Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr) {
+  std::optional<git::Repository> repository;
+  if (flags_.git) {
+    repository = git::Repository::discover(std::filesystem::current_path());
+    if (!repository) {
+      throw Error(
+          fmt::format("{} is not in a git repository, so the sources of this run cannot be kept: "
+                      "run `git init` "
+                      "first, or pass --flor_no_git",
+                      std::filesystem::current_path().string()));
+    }
+  }
+  store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::create);
+  store::Catalog& catalog = store_->catalog();
+  const std::filesystem::path place = place_of_work(repository);
+
+  store::NewRun run;
+  run.experiment = experiment_name(flags_, catalog, place);
+  run.started_us = now_us();
+  run.repository = place.string();
+  run.directory = std::filesystem::current_path().string();
+  run.program = executable().string();
+  run.program_digest = file_digest(run.program);
+  run.command = flags_.command;
+  run.environment = environment();
+  if (repository) run.commit = commit_sources(*repository, run);
+
+  run_ = catalog.add_run(run);
+  lock_ = store_->lock_run(run_.key);
+  if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
+  catalog.remember_name(place.string(), run.experiment);
+  writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+  start_journal();
+}
+
+Recorder::~Recorder() {
+  background_.reset();  // its jobs use the members below
+}
+
+std::optional<std::string> Recorder::argument_text(std::string_view name) {
+  const auto found = flags_.kwargs.find(std::string(name));
+  if (found == flags_.kwargs.end()) return std::nullopt;
+  arguments_used_[found->first] = true;
+  return found->second;
+}
+
+void Recorder::note_argument(const store::Argument& argument) {
+  update(
+      [run = run_.id, argument](store::Catalog& catalog) { catalog.add_argument(run, argument); });
+}
+
+LoopScope::Start Recorder::begin_main(Frame& frame, bool) {
+  frame.ordinal = main_loops_++;
+  frame.first_epoch = epochs_;
+  stored_boundary_ = -1;
+  since_entry_.clear();
+  take_checkpoint({.main_loop = frame.ordinal, .iteration = 0, .loop = {}}, {});
+  stored_boundary_ = 0;
+  put_main_loop(frame, false, false);
+  return {};
+}
+
+bool Recorder::stores(const Frame& main) const {
+  const bool last = main.count && main.index + 1 == static_cast<std::int64_t>(*main.count);
+  return last || (main.index + 1) % flags_.every == 0;
+}
+
+void Recorder::enter_main(Frame& frame) {
+  frame.iteration_began = Clock::now();
+  frame.flor_seconds = 0;
+}
+
+bool Recorder::leave_main(Frame& frame) {
+  if (stores(frame)) {
+    take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {});
+    stored_boundary_ = frame.index + 1;
+  }
+  complete_iteration(frame);
+  return true;
+}
+
+void Recorder::complete_iteration(Frame& frame) {
+  const store::Iteration iteration{.main_loop = frame.ordinal,
+                                   .iteration = frame.index,
+                                   .seconds = seconds_since(frame.iteration_began),
+                                   .record_seconds = frame.flor_seconds};
+  update([run = run_.id, iteration](store::Catalog& catalog) {
+    catalog.add_iteration(run, iteration);
+  });
+  ++frame.index;
+  ++epochs_;
+  put_main_loop(frame, false, false);
+}
+
+void Recorder::end_main(Frame& frame, LoopEnd how) {
+  if (how == LoopEnd::failed) return;
+  // An iteration that is left by break or return has run as far as it ever will.
+  if (how == LoopEnd::broke) complete_iteration(frame);
+  // The last state is always kept, whatever the rule for the others.
+  if (stored_boundary_ != frame.index) {
+    take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
+  }
+  put_main_loop(frame, true, how == LoopEnd::broke);
+}
+
+void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
+  const store::MainLoop loop{.ordinal = frame.ordinal,
+                             .name = frame.component,
+                             .first_epoch = frame.first_epoch,
+                             .iterations = frame.index,
+                             .ended = ended,
+                             .broke = broke};
+  update([run = run_.id, loop](store::Catalog& catalog) { catalog.put_main_loop(run, loop); });
+}
+
+bool Recorder::begin_nested(Frame&) { return true; }
+
+void Recorder::end_nested(Frame& frame, LoopEnd how) {
+  if (how == LoopEnd::failed) return;
+  const Frame& main = main_frame();
+  const store::LoopExecution execution{.main_loop = main.ordinal,
+                                       .iteration = main.index,
+                                       .loop = frame.component,
+                                       .iterations = frame.index + (how == LoopEnd::broke ? 1 : 0),
+                                       .broke = how == LoopEnd::broke,
+                                       .seconds = seconds_since(frame.opened_at)};
+  if (stores(main)) {
+    take_checkpoint({.kind = store::CheckpointKind::loop_end,
+                     .main_loop = main.ordinal,
+                     .iteration = main.index,
+                     .loop = frame.component},
+                    frame.settings.attached);
+  }
+  update([run = run_.id, execution](store::Catalog& catalog) {
+    catalog.add_execution(run, execution);
+  });
+}
+
+void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
+  if (degraded_) return;
+  const auto began = Clock::now();
+  try {
+    // At most three states in memory: the last one, the one being written, and the new one.
+    snapshotter_.buffers().wait_below(2 * snapshotter_.largest(),
+                                      [this] { return background_->busy(); });
+    TakenSnapshot taken = snapshotter_.take(registry_, attached);
+    prepare_buffers(taken);
+    since_entry_.push_back(key);
+    background_->post([this, key, taken = std::move(taken)] { write_checkpoint(key, taken); });
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+  const double seconds = seconds_since(began);
+  flor_seconds_ += seconds;
+  frames_.front()->flor_seconds += seconds;
+}
+
+/// The first snapshots fill fresh memory; what the next ones need is made ready meanwhile.
+void Recorder::prepare_buffers(const TakenSnapshot& taken) {
+  if (prepared_ >= 2) return;
+  ++prepared_;
+  std::map<std::size_t, std::size_t> sizes;
+  constexpr std::size_t kLarge = std::size_t{64} << 10;
+  for (const auto& [item, content] : taken.snapshot.items) {
+    if (item.bytes >= kLarge) ++sizes[item.bytes];
+  }
+  background_->post([this, sizes] {
+    try {
+      for (const auto& [bytes, count] : sizes) snapshotter_.buffers().prepare(bytes, 2 * count);
+    } catch (const std::exception&) {  // it was only to save time
+    }
+  });
+}
+
+void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken) {
+  if (degraded_) return;
+  try {
+    for (const auto& pending : taken.pending) pending->wait();
+    flush_journal();  // what was logged before a checkpoint is durable when the checkpoint is
+    const store::CheckpointInfo info = writer_->write(key, taken.snapshot);
+    checkpoints_ += 1;
+    raw_bytes_ += info.raw_bytes;
+    stored_bytes_ += info.stored_bytes;
+    say(Level::info,
+        fmt::format("stored {} {} of main loop {}{}{} ({} of {})",
+                    key.kind == store::CheckpointKind::boundary ? "boundary" : "iteration",
+                    key.iteration, key.main_loop, key.loop.empty() ? "" : ", end of ", key.loop,
+                    print_bytes(info.stored_bytes), print_bytes(info.raw_bytes)));
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+}
+
+void Recorder::update(std::function<void(store::Catalog&)> change) {
+  background_->post([this, change = std::move(change)] {
+    try {
+      change(store_->catalog());
+    } catch (const std::exception& error) {
+      degrade(error.what());
+    }
+  });
+}
+
+void Recorder::keep(LogBatch batch) {
+  try {
+    const auto values = to_values(batch, ordinals_, [this](const LoggedContent& logged) {
+      return writer_->write_object(logged.item, logged.content);
+    });
+    store_->catalog().add_values(run_.id, values);
+  } catch (const std::exception& error) {
+    if (values_lost_.exchange(true)) return;
+    say(Level::error,
+        fmt::format("logged values are being lost: {}; the training goes on", error.what()));
+    degrade("logged values were lost");
+  }
+}
+
+void Recorder::degrade(std::string_view why) noexcept {
+  if (degraded_.exchange(true)) return;
+  try {
+    degraded_why_ = why;
+    say(Level::error, fmt::format("NO FURTHER CHECKPOINTS of run {}: {}; the training goes on, and "
+                                  "replay will re-execute what is missing",
+                                  run_.key.substr(0, 8), why));
+    store_->catalog().set_degraded(run_.id, why);
+  } catch (const std::exception&) {  // the disk may be full for the catalog, too
+  }
+}
+
+void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
+  try {
+    std::vector<store::CheckpointKey> keys;
+    for (const store::CheckpointKey& key : since_entry_) {
+      const bool entry = key.kind == store::CheckpointKind::boundary && key.iteration == 0;
+      if (!entry) keys.push_back(key);
+    }
+    since_entry_.clear();
+    if (keys.empty()) return;
+    say(Level::warn, fmt::format("{}; {} checkpoints so far are dropped", why, keys.size()));
+    update([run = run_.id, keys](store::Catalog& catalog) { catalog.drop_checkpoints(run, keys); });
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+}
+
+ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
+  try {
+    background_->post([this] { flush_journal(); });
+    background_->drain();
+    // Again, since a disk that was full then may have room for it now.
+    if (degraded_) store_->catalog().set_degraded(run_.id, degraded_why_);
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+  try {
+    store_->catalog().finish_run(run_.id, now_us(), failed, message);
+    report();
+  } catch (const std::exception& error) {
+    say(Level::error,
+        fmt::format("the end of run {} could not be recorded: {}", run_.key, error.what()));
+  }
+  return ExitStatus::done;
+}
+
+void Recorder::report() const {
+  for (const auto& [name, value] : flags_.kwargs) {
+    if (!arguments_used_.contains(name)) {
+      say(Level::warn, fmt::format("--kwargs {}={}: the program never asked for an argument '{}'",
+                                   name, value, name));
+    }
+  }
+  const double total = seconds_since(began_);
+  say(Level::result,
+      fmt::format("recorded {} as run {}: {} epochs, {} checkpoints, {} stored of {}; {:.2f} % of "
+                  "{} spent on checkpoints{}",
+                  run_.start.experiment, run_.key.substr(0, 8), epochs_, checkpoints_.load(),
+                  print_bytes(stored_bytes_), print_bytes(raw_bytes_),
+                  100 * flor_seconds_ / std::max(total, 1e-9), print_seconds(total),
+                  degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
+}
+
+void Recorder::abandon() noexcept {
+  try {
+    background_->drain();
+    store_->catalog().drop_run(run_.id);
+  } catch (const std::exception& error) {
+    say(Level::error, error.what());
+  }
+}
+
+std::unique_ptr<Runtime> make_recorder(Flags flags) {
+  return std::make_unique<Recorder>(std::move(flags));
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,75 @@
+// Recording: snapshots on the training thread, everything else behind its back.
+#pragma once
+
+#include "runtime.h"
+#include "snapshot.h"
+
+#include <flor/store/store.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+/// Nothing here throws into the training: what fails is reported once, the run is marked, and the
+/// program goes on.
+class Recorder : public Runtime {
+ public:
+  /// Commits the sources and enters the run into the catalog. Throws where that is not possible.
+  explicit Recorder(Flags flags);
+  ~Recorder() override;
+
+  Mode mode() const override { return Mode::record; }
+  const store::Run& run() const override { return run_; }
+
+  void arrive(Frame&) override {}
+  std::optional<std::string> argument_text(std::string_view name) override;
+  void note_argument(const store::Argument& argument) override;
+  void invalidate_checkpoints(std::string_view why) noexcept override;
+  ExitStatus finish(bool failed, std::string_view message) noexcept override;
+  void abandon() noexcept override;
+
+ protected:
+  LoopScope::Start begin_main(Frame& frame, bool random_access) override;
+  void enter_main(Frame& frame) override;
+  bool leave_main(Frame& frame) override;
+  void end_main(Frame& frame, LoopEnd how) override;
+  bool begin_nested(Frame& frame) override;
+  void end_nested(Frame& frame, LoopEnd how) override;
+  void keep(LogBatch batch) override;
+
+ private:
+  bool stores(const Frame& main) const;
+  void take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached);
+  void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
+  void complete_iteration(Frame& frame);
+  void put_main_loop(const Frame& frame, bool ended, bool broke);
+  /// Runs a catalog update in the background; a failure degrades the run.
+  void update(std::function<void(store::Catalog&)> change);
+  void degrade(std::string_view why) noexcept;
+  void prepare_buffers(const TakenSnapshot& taken);
+  void report() const;
+
+  store::Run run_;
+  std::optional<store::RunLock> lock_;
+  std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
+  Snapshotter snapshotter_;
+  Ordinals ordinals_;                              // used by the background thread
+  std::vector<store::CheckpointKey> since_entry_;  // checkpoints taken since the main loop began
+  std::map<std::string, bool> arguments_used_;
+  std::int64_t main_loops_ = 0;
+  std::int64_t epochs_ = 0;            // complete iterations of all main loops
+  std::int64_t stored_boundary_ = -1;  // last one of the current main loop
+  std::atomic<bool> degraded_{false};
+  std::string degraded_why_;  // set once, read when the background thread is done
+  std::atomic<bool> values_lost_{false};
+  std::atomic<std::int64_t> checkpoints_{0};
+  std::atomic<std::uint64_t> raw_bytes_{0}, stored_bytes_{0};
+  double flor_seconds_ = 0;  // in the training thread, checkpoints only
+  Clock::time_point began_ = Clock::now();
+  int prepared_ = 0;
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,183 @@
+#include "runtime.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace flor::detail {
+namespace {
+
+/// Characters with a meaning in paths are replaced, so that every name is a name.
+std::string safe_name(std::string_view name) {
+  if (name.empty()) return "loop";
+  std::string safe(name);
+  for (char& c : safe) {
+    if (c == '/' || c == '~' || c == ',' || c == '@' || static_cast<unsigned char>(c) < 32) c = '_';
+  }
+  return safe;
+}
+
+}  // namespace
+
+LoopScope::LoopScope(std::string_view name, LoopSettings settings)
+    : frame_(std::make_unique<Frame>(safe_name(name), std::move(settings))) {
+  frame_->exceptions = std::uncaught_exceptions();
+}
+
+LoopScope::~LoopScope() {
+  Runtime* session = runtime();
+  if (!frame_->opened || !session) return;
+  const bool failed = std::uncaught_exceptions() > frame_->exceptions;
+  const LoopEnd how = failed                                   ? LoopEnd::failed
+                      : (frame_->exhausted || !frame_->inside) ? LoopEnd::exhausted
+                                                               : LoopEnd::broke;
+  try {
+    session->end_loop(*frame_, how);
+  } catch (const std::exception& error) {
+    die(error);
+  }
+}
+
+LoopScope::Start LoopScope::begin(bool random_access, std::optional<std::uint64_t> count) {
+  Runtime* session = runtime();
+  return session ? session->begin_loop(*frame_, random_access, count) : Start{};
+}
+void LoopScope::arrive() {
+  if (Runtime* session = runtime()) session->arrive(*frame_);
+}
+void LoopScope::enter() {
+  if (Runtime* session = runtime(); session && frame_->opened) session->enter_iteration(*frame_);
+}
+bool LoopScope::leave() {
+  Runtime* session = runtime();
+  return !session || !frame_->opened || session->leave_iteration(*frame_);
+}
+void LoopScope::exhaust() { frame_->exhausted = true; }
+
+std::unique_ptr<LoopScope> open_scope(std::string_view name, LoopSettings settings) {
+  Runtime* session = runtime();
+  if (!session || !session->own_thread()) return nullptr;
+  return std::make_unique<LoopScope>(name, std::move(settings));
+}
+
+Runtime::Runtime(Flags flags, std::shared_ptr<store::Store> store)
+    : flags_(std::move(flags)), store_(std::move(store)) {}
+
+void Runtime::start_journal() {
+  background_ = std::make_unique<Background>([this] { flush_journal(); });
+  journal_.on_full([this] { background_->post([this] { flush_journal(); }); });
+}
+
+void Runtime::flush_journal() {
+  LogBatch batch = journal_.take();
+  if (!batch.empty()) keep(std::move(batch));
+}
+
+void Runtime::name_loop(Frame& frame) {
+  auto& siblings = frames_.empty() ? main_loops_begun_ : frames_.back()->children;
+  const int execution = ++siblings[frame.name];
+  frame.component = execution == 1 ? frame.name : fmt::format("{}~{}", frame.name, execution);
+  frame.depth = frames_.size();
+  const std::string parent = frames_.empty() ? "" : journal_.text_of(frames_.back()->path) + "/";
+  frame.path = journal_.intern(parent + frame.component);
+}
+
+LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access,
+                                     std::optional<std::uint64_t> count) {
+  name_loop(frame);
+  frame.count = count;
+  frame.opened_at = Clock::now();
+  LoopScope::Start start;
+  if (frame.depth == 0) {
+    frames_.push_back(&frame);
+    frame.opened = true;
+    start = begin_main(frame, random_access);
+  } else {
+    start.visit = frame.depth > 1 || begin_nested(frame);
+    frames_.push_back(&frame);
+    frame.opened = true;
+  }
+  frame.visited = start.visit;
+  if (start.visit) update_place();
+  return start;
+}
+
+void Runtime::enter_iteration(Frame& frame) {
+  frame.inside = true;
+  if (frame.depth == 1) {
+    journal_.place().step.store(frame.index, std::memory_order_relaxed);
+  } else if (frame.depth > 1) {
+    const std::size_t inner = frame.depth - 2;
+    if (inner < CurrentPlace::kInnerLoops) {
+      journal_.place().inner[inner].store(frame.index, std::memory_order_relaxed);
+    }
+  } else {
+    enter_main(frame);
+    update_place();
+  }
+  if (!frame.children.empty()) frame.children.clear();
+}
+
+bool Runtime::leave_iteration(Frame& frame) {
+  frame.inside = false;
+  if (frame.depth == 0) return leave_main(frame);
+  ++frame.index;
+  return frame.limit < 0 || frame.index < frame.limit;
+}
+
+void Runtime::end_loop(Frame& frame, LoopEnd how) {
+  if (frame.depth == 0) {
+    end_main(frame, how);
+  } else if (frame.depth == 1 && frame.visited) {
+    end_nested(frame, how);
+  }
+  // Loops end in the reverse order of their beginning.
+  std::erase(frames_, &frame);
+  update_place();
+}
+
+void Runtime::update_place() {
+  journal_.move([this](CurrentPlace& place) {
+    const std::size_t depth = frames_.size();
+    place.path = depth > 0 ? frames_.back()->path : 0;
+    place.epoch = depth > 0 ? frames_[0]->first_epoch + frames_[0]->index : -1;
+    place.nested = depth > 1;
+    place.inner_depth = depth > 2 ? std::min(depth - 2, CurrentPlace::kInnerLoops) : 0;
+  });
+}
+
+std::vector<store::Value> Runtime::to_values(
+    const LogBatch& batch, Ordinals& ordinals,
+    const std::function<std::string(const LoggedContent&)>& store_content) const {
+  using store::ValueType;
+  std::vector<store::Value> values;
+  values.reserve(batch.records.size());
+  for (const LogRecord& record : batch.records) {
+    const std::string& inner = batch.texts[record.inner];
+    const std::int64_t ordinal = ordinals.next(record, inner);
+    if (record.suppressed) continue;
+    store::Value& value = values.emplace_back();
+    value.name = journal_.text_of(record.name);
+    value.place = {journal_.text_of(record.path), record.epoch, record.step, inner};
+    value.ordinal = ordinal;
+    value.type = record.type;
+    switch (record.type) {
+      case ValueType::boolean:
+      case ValueType::integer:
+        value.value = std::bit_cast<std::int64_t>(record.bits);
+        break;
+      case ValueType::real:
+        value.value = std::bit_cast<double>(record.bits);
+        break;
+      case ValueType::tensor:
+      case ValueType::image:
+        value.value = store_content(batch.contents[record.bits]);
+        break;
+      default:
+        value.value = batch.texts[record.bits];
+    }
+  }
+  return values;
+}
+
+}  // namespace flor::detail

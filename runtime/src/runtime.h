@@ -1,0 +1,139 @@
+// What recording and replaying have in common: the session's loops, state and log.
+#pragma once
+
+#include "background.h"
+#include "flags.h"
+#include "journal.h"
+#include "registry.h"
+
+#include <flor/arg.h>
+#include <flor/loop.h>
+#include <flor/session.h>
+#include <flor/store/store.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace flor::detail {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+enum class LoopEnd { exhausted, broke, failed };
+
+/// A loop that is being executed.
+struct LoopScope::Frame {
+  Frame(std::string own_name, LoopSettings own_settings)
+      : name(std::move(own_name)), settings(std::move(own_settings)) {}
+
+  std::string name;       ///< as the program gave it, made safe; "loop" if it gave none
+  std::string component;  ///< the same with "~2" for a second execution in the parent's iteration
+  LoopSettings settings;
+  std::size_t depth = 0;    ///< 0: main loop, 1: nested
+  std::uint32_t path = 0;   ///< interned path of components
+  std::int64_t index = 0;   ///< of the current iteration, or the number of complete ones
+  std::int64_t limit = -1;  ///< at most that many iterations, if not negative
+  bool opened = false;      ///< `begin` was called
+  bool inside = false;      ///< in the body
+  bool visited = true;      ///< false: replaced by its recorded effect
+  bool exhausted = false;
+  int exceptions = 0;  ///< in flight when the loop was made
+  Clock::time_point opened_at;
+  std::map<std::string, int, std::less<>> children;  ///< loops begun in the current iteration
+
+  // Main loops.
+  std::int64_t ordinal = -1;     ///< -1: not one of the recorded ones
+  std::int64_t first_epoch = 0;  ///< number of iterations of the main loops before it
+  std::optional<std::uint64_t> count;
+  Clock::time_point iteration_began;
+  double flor_seconds = 0;  ///< Flor's own time in this iteration
+};
+
+using Frame = LoopScope::Frame;
+
+/// The session. All but the logging functions belong to the thread that called flor::init.
+class Runtime {
+ public:
+  Runtime(Flags flags, std::shared_ptr<store::Store> store);
+  virtual ~Runtime() = default;
+
+  virtual Mode mode() const = 0;
+  virtual const store::Run& run() const = 0;
+  bool own_thread() const { return std::this_thread::get_id() == thread_; }
+  virtual bool catching_up() const { return false; }
+
+  // Loops, see LoopScope.
+  void name_loop(Frame& frame);
+  LoopScope::Start begin_loop(Frame& frame, bool random_access, std::optional<std::uint64_t> count);
+  void enter_iteration(Frame& frame);
+  bool leave_iteration(Frame& frame);
+  void end_loop(Frame& frame, LoopEnd how);
+  virtual void arrive(Frame& frame) = 0;
+
+  Registry& registry() { return registry_; }
+  Journal& journal() { return journal_; }
+
+  virtual std::optional<std::string> argument_text(std::string_view name) = 0;
+  virtual void note_argument(const store::Argument& argument) = 0;
+
+  virtual void invalidate_checkpoints(std::string_view why) noexcept = 0;
+
+  /// Ends the session; returns the status that the process should end with if it would have been 0.
+  virtual ExitStatus finish(bool failed, std::string_view message) noexcept = 0;
+  /// Forgets the session because it should not have begun.
+  virtual void abandon() noexcept = 0;
+
+ protected:
+  virtual LoopScope::Start begin_main(Frame& frame, bool random_access) = 0;
+  virtual void enter_main(Frame& frame) = 0;
+  virtual bool leave_main(Frame& frame) = 0;
+  virtual void end_main(Frame& frame, LoopEnd how) = 0;
+  virtual bool begin_nested(Frame& frame) = 0;
+  virtual void end_nested(Frame& frame, LoopEnd how) = 0;
+  /// Keeps a batch of logged values; on the background thread.
+  virtual void keep(LogBatch batch) = 0;
+
+  /// Values as the catalog has them, contents stored through `store_content`.
+  std::vector<store::Value> to_values(
+      const LogBatch& batch, Ordinals& ordinals,
+      const std::function<std::string(const LoggedContent&)>& store_content) const;
+
+  void start_journal();
+  void flush_journal();  ///< on the background thread
+
+  const Frame& main_frame() const { return *frames_.front(); }
+  std::string key_of(const Frame& nested) const { return nested.component; }
+
+  Flags flags_;
+  std::shared_ptr<store::Store> store_;
+  Registry registry_;
+  Journal journal_;
+  std::vector<Frame*> frames_;
+  std::map<std::string, int, std::less<>> main_loops_begun_;
+  std::unique_ptr<Background> background_;
+
+ private:
+  void update_place();
+
+  std::thread::id thread_ = std::this_thread::get_id();
+};
+
+/// The session, or null.
+Runtime* runtime() noexcept;
+
+std::unique_ptr<Runtime> make_recorder(Flags flags);
+std::unique_ptr<Runtime> make_replayer(Flags flags);
+
+/// Reports an error that must not be thrown and ends the process with its status.
+[[noreturn]] void die(const std::exception& error) noexcept;
+
+}  // namespace flor::detail

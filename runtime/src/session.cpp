@@ -1,0 +1,243 @@
+// flor::init, and every way in which a session can end.
+#include "notice.h"
+#include "process.h"
+#include "runtime.h"
+
+#include <flor/adapter.h>
+#include <flor/session.h>
+#include <flor/store/store.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+namespace flor {
+namespace detail {
+namespace {
+
+std::atomic<Runtime*> current{nullptr};
+pid_t owner = 0;                            // a forked child must not end its parent's session
+ExitStatus exit_status = ExitStatus::done;  // what a status of 0 becomes
+std::terminate_handler previous_terminate = nullptr;
+// Of a session that is off: --kwargs works without recording.
+std::map<std::string, std::string> plain_kwargs;
+
+/// Kept until the next session or the end of the process: other threads may still hold a pointer.
+std::unique_ptr<Runtime>& held() {
+  static std::unique_ptr<Runtime> runtime;
+  return runtime;
+}
+
+enum class Ending { normal, failed, abandoned };
+
+void end_session(Ending ending, std::string_view message) noexcept {
+  if (::getpid() != owner) return;
+  Runtime* session = current.exchange(nullptr);
+  session_active = false;
+  if (!session) return;
+  if (ending == Ending::abandoned) {
+    session->abandon();
+    return;
+  }
+  const ExitStatus status = session->finish(ending == Ending::failed, message);
+  if (status != ExitStatus::done) exit_status = status;
+}
+
+[[noreturn]] void leave(ExitStatus status) {
+  std::cout.flush();
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(status));
+}
+
+void at_exit(int status, void*) {
+  if (::getpid() != owner) return;
+  const std::string why =
+      status == 0 ? std::string() : fmt::format("the program ended with status {}", status);
+  end_session(status == 0 ? Ending::normal : Ending::failed, why);
+  // glibc runs the remaining handlers and ends with the new status.
+  if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
+}
+
+/// An exception that nobody catches: one line, the right status, and nothing that was recorded
+/// lost.
+void at_terminate() {
+  Runtime* session = current.load();
+  const bool ours = session && session->own_thread() && ::getpid() == owner;
+  if (const auto exception = std::current_exception(); ours && exception) {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const UsageError& error) {
+      say(Level::error, error.what());
+      end_session(session->mode() == Mode::record ? Ending::abandoned : Ending::failed,
+                  error.what());
+      leave(error.status());
+    } catch (const Error& error) {
+      say(Level::error, error.what());
+      end_session(Ending::failed, error.what());
+      leave(error.status());
+    } catch (const std::exception& error) {
+      end_session(Ending::failed, error.what());
+    } catch (...) {
+      end_session(Ending::failed, "an exception of unknown type");
+    }
+  }
+  if (previous_terminate) previous_terminate();
+  std::abort();
+}
+
+void watch_the_end() {
+  owner = ::getpid();
+  static const bool once = [] {
+    ::on_exit(at_exit, nullptr);
+    previous_terminate = std::set_terminate(at_terminate);
+    return true;
+  }();
+  (void)once;
+}
+
+void warn_if_older(const char* source_file) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto source = fs::last_write_time(source_file, error);
+  if (error) return;  // built elsewhere, or with relative paths
+  const auto built = fs::last_write_time(executable(), error);
+  if (error || built >= source) return;
+  say(Level::warn,
+      fmt::format("{} is older than {}: rebuild, or the recorded sources are not those "
+                  "that run",
+                  executable().filename().string(), source_file));
+}
+
+/// Null: there is nothing to do, and the process shall end.
+std::unique_ptr<Runtime> open_runtime(Flags flags) {
+  return flags.mode == Mode::record ? make_recorder(std::move(flags))
+                                    : make_replayer(std::move(flags));
+}
+
+}  // namespace
+
+Runtime* runtime() noexcept { return current.load(std::memory_order_acquire); }
+
+void die(const std::exception& error) noexcept {
+  say(Level::error, error.what());
+  const auto* known = dynamic_cast<const Error*>(&error);
+  end_session(Ending::failed, error.what());
+  leave(known ? known->status() : ExitStatus::failed);
+}
+
+std::optional<std::string> argument_text(std::string_view name, bool required) {
+  std::optional<std::string> text;
+  if (Runtime* session = runtime()) {
+    text = session->argument_text(name);
+  } else if (const auto found = plain_kwargs.find(std::string(name)); found != plain_kwargs.end()) {
+    text = found->second;
+  }
+  if (!text && required) {
+    const UsageError error(
+        fmt::format("argument '{}' must be given: --kwargs {}=VALUE", name, name));
+    if (!runtime()) {
+      say(Level::error, error.what());
+      leave(error.status());
+    }
+    throw error;
+  }
+  return text;
+}
+
+void note_argument(std::string_view name, std::string_view type, const std::string& text) {
+  if (Runtime* session = runtime()) {
+    session->note_argument({std::string(name), std::string(type), text});
+  }
+}
+
+void refuse_argument(std::string_view name, std::string_view text, std::string_view expected) {
+  const UsageError error(fmt::format("--kwargs {}={}: '{}' is not {}", name, text, text, expected));
+  if (!runtime()) {
+    say(Level::error, error.what());
+    leave(error.status());
+  }
+  throw error;
+}
+
+std::vector<std::uint64_t> add_slots(std::vector<Slot> slots) {
+  Runtime* session = runtime();
+  return session ? session->registry().add(std::move(slots)) : std::vector<std::uint64_t>();
+}
+
+void drop_slots(const std::vector<std::uint64_t>& tickets) noexcept {
+  if (Runtime* session = runtime(); session && !tickets.empty()) session->registry().drop(tickets);
+}
+
+void invalidate_last_checkpoints(std::string_view reason) noexcept {
+  if (Runtime* session = runtime()) session->invalidate_checkpoints(reason);
+}
+
+}  // namespace detail
+
+Session init(int& argc, char** argv, const char* source_file) {
+  using namespace detail;
+  try {
+    Flags flags = take_flags(argc, argv);
+    plain_kwargs = flags.kwargs;
+    if (flags.mode == Mode::off) return Session(Mode::off);
+    if (runtime()) throw Error("flor::init was called while a session is open");
+    if (flags.mode == Mode::record) warn_if_older(source_file);
+    watch_the_end();
+    exit_status = ExitStatus::done;
+    held() = open_runtime(std::move(flags));
+  } catch (const Error& error) {
+    say(Level::error, error.what());
+    leave(error.status());
+  } catch (const std::exception& error) {
+    say(Level::error, error.what());
+    leave(ExitStatus::failed);
+  }
+  if (!held()) leave(ExitStatus::done);
+  current = held().get();
+  session_active = true;
+  return Session(held()->mode());
+}
+
+Session::Session(Session&& other) noexcept : mode_(std::exchange(other.mode_, Mode::off)) {}
+
+Session& Session::operator=(Session&& other) noexcept {
+  std::swap(mode_, other.mode_);
+  return *this;
+}
+
+Session::~Session() {
+  if (mode_ == Mode::off) return;
+  const bool unwinding = std::uncaught_exceptions() > 0;
+  detail::end_session(unwinding ? detail::Ending::failed : detail::Ending::normal,
+                      unwinding ? "an exception ended the program" : "");
+}
+
+std::string Session::run() const {
+  const detail::Runtime* session = detail::runtime();
+  return session && mode_ != Mode::off ? session->run().key : std::string();
+}
+
+void Session::finish() noexcept {
+  if (std::exchange(mode_, Mode::off) != Mode::off) {
+    detail::end_session(detail::Ending::normal, "");
+  }
+}
+
+Mode mode() noexcept {
+  const detail::Runtime* session = detail::runtime();
+  return session ? session->mode() : Mode::off;
+}
+
+bool catching_up() noexcept {
+  const detail::Runtime* session = detail::runtime();
+  return session && session->catching_up();
+}
+
+}  // namespace flor

@@ -1,0 +1,73 @@
+#include "snapshot.h"
+
+#include <cstring>
+#include <utility>
+
+namespace flor::detail {
+
+class Snapshotter::Sink : public StateSink {
+ public:
+  Sink(Snapshotter& owner, TakenSnapshot& taken) : owner_(owner), taken_(taken) {}
+
+  void bytes(std::string name, std::string_view content) override {
+    add({.name = std::move(name), .type = ElementType::bytes, .sizes = {}, .bytes = content.size()},
+        reinterpret_cast<const std::byte*>(content.data()));
+  }
+
+  void tensor(std::string name, const TensorSource& source) override {
+    store::Item item{
+        .name = std::move(name), .type = source.type, .sizes = source.sizes, .bytes = source.bytes};
+    if (source.host || source.bytes == 0) return add(std::move(item), source.host);
+    auto buffer = owner_.buffers_.acquire(source.bytes, source.device);
+    if (auto pending = source.copy(buffer.get())) {
+      taken_.pending.push_back(std::move(pending));
+      taken_.copied_bytes += source.bytes;
+      return keep(std::move(item), std::move(buffer));
+    }
+    const auto last = find_last(item);
+    if (last && std::memcmp(last.get(), buffer.get(), source.bytes) == 0) {
+      return keep(std::move(item), last);
+    }
+    taken_.copied_bytes += source.bytes;
+    keep(std::move(item), std::move(buffer));
+  }
+
+ private:
+  store::Content find_last(const store::Item& item) const {
+    const auto found = owner_.last_.find(item.name);
+    return found != owner_.last_.end() && found->second.item == item ? found->second.content
+                                                                     : nullptr;
+  }
+
+  void add(store::Item item, const std::byte* content) {
+    store::Content last = find_last(item);
+    if (item.bytes == 0 || (last && std::memcmp(last.get(), content, item.bytes) == 0)) {
+      return keep(std::move(item), std::move(last));
+    }
+    // The last content is still being written or is the base of a difference: never overwrite it.
+    auto buffer = owner_.buffers_.acquire(item.bytes, false);
+    std::memcpy(buffer.get(), content, item.bytes);
+    taken_.copied_bytes += item.bytes;
+    keep(std::move(item), std::move(buffer));
+  }
+
+  void keep(store::Item item, store::Content content) {
+    auto& last = owner_.last_[item.name];
+    last = {item, content};
+    taken_.snapshot.items.push_back({std::move(item), std::move(content)});
+  }
+
+  Snapshotter& owner_;
+  TakenSnapshot& taken_;
+};
+
+TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot>& attached) {
+  TakenSnapshot taken;
+  taken.snapshot.items.reserve(last_.size() + attached.size());
+  Sink sink(*this, taken);
+  registry.save(sink, attached);
+  largest_ = std::max(largest_, taken.snapshot.raw_bytes());
+  return taken;
+}
+
+}  // namespace flor::detail
