@@ -1,1 +1,305 @@
+// check: doubts everything that the catalog and the packs say about each other.
+#include "check_chunks.h"
+#include "chunk_reader.h"
+#include "manifest.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
 #include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace flor::store {
+namespace {
+
+/// A row of `checkpoint` or `object`.
+struct ManifestRow {
+  std::string what;  ///< for people
+  Digest digest;
+  std::int64_t layout = 0;
+  std::vector<std::byte> ids;
+};
+
+std::vector<std::byte> copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+class Checker {
+ public:
+  Checker(const Store& store, bool read_data)
+      : database_(*store.impl().database), read_data_(read_data) {}
+
+  CheckReport run() {
+    try {
+      const auto connection = open_for_reading(database_.paths);
+      // One state of the catalog, whatever others commit meanwhile. What it refers to is never
+      // changed in the packs.
+      ReadTransaction transaction(*connection);
+      check_catalog(*connection);
+      load(*connection);
+      check_references(*connection);
+    } catch (const Damaged& error) {
+      add(Finding::Kind::catalog, error.what());
+    }
+    check_packs();
+    check_chunks();
+    check_manifests();
+    remark_strays();
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  std::size_t add(Finding::Kind kind, std::string what) {
+    report_.findings.push_back({kind, std::move(what)});
+    return report_.findings.size() - 1;
+  }
+
+  void check_catalog(Connection& connection) {
+    const auto problems = connection("PRAGMA integrity_check(20)");
+    while (problems->step()) {
+      if (problems->text_view(0) != "ok") {
+        add(Finding::Kind::catalog, "the catalog: " + problems->text(0));
+      }
+    }
+    const auto keys = connection("SELECT \"table\", rowid, parent FROM pragma_foreign_key_check");
+    while (keys->step()) {
+      add(Finding::Kind::catalog,
+          fmt::format("the catalog: row {} of table '{}' refers to a row of "
+                      "'{}' that does not exist",
+                      keys->integer(1), keys->text(0), keys->text(2)));
+    }
+    const auto counts = connection(
+        "SELECT key, checkpoints, (SELECT count(*) FROM checkpoint WHERE run = run.id) AS found "
+        "FROM run WHERE checkpoints <> found");
+    while (counts->step()) {
+      add(Finding::Kind::catalog,
+          fmt::format("the catalog: run {} counts {} checkpoints, but has {}", counts->text(0),
+                      counts->integer(1), counts->integer(2)));
+    }
+  }
+
+  void load(Connection& connection) {
+    const auto runs = connection("SELECT count(*) FROM run");
+    if (runs->step()) report_.runs = runs->integer(0);
+    const auto packs = connection("SELECT id, name, bytes FROM pack ORDER BY id");
+    while (packs->step()) {
+      PackState& pack = packs_[packs->integer(0)];
+      pack.name = packs->text(1);
+      pack.committed = static_cast<std::uint64_t>(packs->integer(2));
+    }
+    const auto chunks = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
+    while (chunks->step()) load_chunk(*chunks);
+    const auto layouts = connection("SELECT id, items FROM layout");
+    while (layouts->step()) layouts_.emplace(layouts->integer(0), copy(layouts->blob(1)));
+    const auto checkpoints = connection(
+        "SELECT kind, main_loop, iteration, loop, run.key, digest, layout, chunks "
+        "FROM checkpoint JOIN run ON run.id = checkpoint.run ORDER BY checkpoint.id");
+    while (checkpoints->step()) {
+      const CheckpointKey key{static_cast<CheckpointKind>(checkpoints->integer(0)),
+                              checkpoints->integer(1), checkpoints->integer(2),
+                              checkpoints->text(3)};
+      manifests_.push_back({describe(key, checkpoints->text_view(4)), checkpoints->digest(5),
+                            checkpoints->integer(6), copy(checkpoints->blob(7))});
+    }
+    report_.checkpoints = static_cast<std::int64_t>(manifests_.size());
+    const auto objects = connection("SELECT digest, layout, chunks FROM object ORDER BY id");
+    while (objects->step()) {
+      const Digest digest = objects->digest(0);
+      manifests_.push_back({"the logged object " + digest.hex(), digest, objects->integer(1),
+                            copy(objects->blob(2))});
+    }
+  }
+
+  void load_chunk(const Query& query) {
+    ++report_.chunks;
+    try {
+      const ChunkRow row = read_chunk_row(query);
+      chunks_.emplace(row.id, row);
+    } catch (const Damaged& error) {
+      bad_.emplace(static_cast<std::uint32_t>(query.integer(0)),
+                   add(Finding::Kind::catalog, error.what()));
+    }
+  }
+
+  void check_references(Connection& connection) {
+    constexpr auto kTensor = static_cast<std::int64_t>(ValueType::tensor);
+    constexpr auto kImage = static_cast<std::int64_t>(ValueType::image);
+    const auto rows = connection(
+        "SELECT run.key, series.name, value FROM value JOIN series ON series.id = value.series "
+        "JOIN run ON run.id = series.run WHERE value.type IN (?1, ?2) "
+        "AND value NOT IN (SELECT lower(hex(digest)) FROM object)",
+        kTensor, kImage);
+    while (rows->step()) {
+      add(Finding::Kind::orphan,
+          fmt::format("'{}' of run {} was logged as the object {}, which does not exist",
+                      rows->text(1), rows->text(0), rows->text(2)));
+    }
+  }
+
+  void check_packs() {
+    report_.packs = static_cast<std::int64_t>(packs_.size());
+    for (auto& [id, pack] : packs_) {
+      const std::filesystem::path path = database_.paths.pack(pack.name);
+      std::error_code error;
+      pack.size = std::filesystem::file_size(path, error);
+      if (error) {
+        pack.size = 0;
+        pack.finding =
+            add(Finding::Kind::missing_pack,
+                fmt::format("the pack {} is missing ({})", path.string(), error.message()));
+      } else if (pack.size < pack.committed) {
+        pack.finding = add(Finding::Kind::damaged_chunk,
+                           fmt::format("the pack {} is cut off: it has {} of {} bytes",
+                                       path.string(), pack.size, pack.committed));
+      }
+      if (!error && pack.size >= kPackHeaderBytes) check_pack_header(path, pack);
+    }
+  }
+
+  void check_pack_header(const std::filesystem::path& path, const PackState& pack) {
+    std::array<std::byte, kPackHeaderBytes> bytes{};
+    File(database_.files, path, O_RDONLY).read_at(bytes, 0);
+    const auto header = decode_pack_header(bytes);
+    if (!header || fmt::format("{:016x}", header->key) != pack.name) {
+      add(Finding::Kind::damaged_chunk,
+          fmt::format("the header of the pack {} is damaged", path.string()));
+    }
+  }
+
+  void check_chunks() {
+    ChunkChecker checker(database_, packs_, chunks_, bad_, report_);
+    checker.check_rows();
+    if (read_data_) checker.read_all();
+    checker.spread_to_dependents();
+  }
+
+  void check_manifests() {
+    for (const ManifestRow& row : manifests_) {
+      try {
+        check_manifest(row);
+      } catch (const Damaged& error) {
+        add(Finding::Kind::damaged_checkpoint,
+            fmt::format("{} is lost: {}", row.what, error.what()));
+      }
+    }
+  }
+
+  void check_manifest(const ManifestRow& row) {
+    const auto layout = layouts_.find(row.layout);
+    if (layout == layouts_.end()) throw Damaged("its layout is missing in the catalog");
+    const std::vector<Item> items = decode_layout(layout->second);
+    const std::vector<std::uint32_t> ids = decode_ids(row.ids);
+    std::vector<std::size_t> causes;
+    for (const std::uint32_t id : ids) {
+      if (const auto bad = bad_.find(id); bad != bad_.end()) {
+        causes.push_back(bad->second);
+      } else if (!chunks_.contains(id)) {
+        causes.push_back(
+            bad_.emplace(id, add(Finding::Kind::missing_chunk,
+                                 fmt::format("chunk {} is missing in the catalog", id)))
+                .first->second);
+      }
+    }
+    std::sort(causes.begin(), causes.end());
+    causes.erase(std::unique(causes.begin(), causes.end()), causes.end());
+    for (const std::size_t cause : causes) lost_[cause].push_back(row.what);
+    if (causes.empty()) check_digest(row, layout->second, items, ids);
+  }
+
+  void check_digest(const ManifestRow& row, std::span<const std::byte> layout,
+                    std::span<const Item> items, std::span<const std::uint32_t> ids) const {
+    std::vector<Digest> digests;
+    std::vector<Digest> chunks;
+    std::size_t next = 0;
+    for (const Item& item : items) {
+      chunks.clear();
+      const std::size_t count = chunk_count(item.bytes);
+      for (std::size_t i = 0; i < count; ++i, ++next) {
+        if (next == ids.size()) throw Damaged("it has too few chunks");
+        const ChunkRow& chunk = chunks_.at(ids[next]);
+        if (chunk.raw_bytes != chunk_bytes(item.bytes, i)) {
+          throw Damaged(fmt::format("'{}' has a chunk of the wrong length", item.name));
+        }
+        chunks.push_back(chunk.digest);
+      }
+      digests.push_back(item_digest(chunks));
+    }
+    if (next != ids.size()) throw Damaged("it has too many chunks");
+    if (manifest_digest(layout, digests) != row.digest) {
+      throw Damaged("its digest in the catalog is not that of its items");
+    }
+  }
+
+  /// Bytes that nothing refers to: what a killed writer left.
+  void remark_strays() {
+    std::map<std::string, const PackState*> by_name;
+    for (const auto& [id, pack] : packs_) by_name.emplace(pack.name, &pack);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
+      if (entry.path().extension() != ".pack" || is_being_written(entry.path())) continue;
+      const auto known = by_name.find(entry.path().stem().string());
+      const std::uint64_t size = entry.file_size(error);
+      if (error) continue;
+      const std::uint64_t used = known == by_name.end() ? 0 : known->second->committed;
+      if (size > used) {
+        report_.remarks.push_back(fmt::format("{} bytes at the end of {} belong to no checkpoint",
+                                              size - used, entry.path().string()));
+      }
+    }
+  }
+
+  bool is_being_written(const std::filesystem::path& path) const {
+    try {
+      const File file(database_.files, path, O_RDONLY);
+      return ::flock(file.descriptor(), LOCK_SH | LOCK_NB) != 0;
+    } catch (const Error&) {
+      return true;  // gone in the meantime
+    }
+  }
+
+  /// Says of each finding what is lost by it.
+  void finish() {
+    constexpr std::size_t kNamed = 8;
+    for (std::size_t i = 0; i < report_.findings.size(); ++i) {
+      Finding& finding = report_.findings[i];
+      if (finding.kind == Finding::Kind::catalog && !lost_.contains(i)) continue;
+      if (finding.kind == Finding::Kind::damaged_checkpoint ||
+          finding.kind == Finding::Kind::orphan) {
+        continue;
+      }
+      const auto lost = lost_.find(i);
+      if (lost == lost_.end()) {
+        finding.what += "; nothing is lost by it";
+        continue;
+      }
+      finding.what += "; lost: ";
+      for (std::size_t n = 0; n < std::min(kNamed, lost->second.size()); ++n) {
+        finding.what += (n ? ", " : "") + lost->second[n];
+      }
+      if (lost->second.size() > kNamed) {
+        finding.what += fmt::format(" and {} more", lost->second.size() - kNamed);
+      }
+    }
+  }
+
+  const Database& database_;
+  bool read_data_;
+  CheckReport report_;
+  std::map<std::int64_t, PackState> packs_;
+  ChunkRows chunks_;
+  BadChunks bad_;
+  std::unordered_map<std::int64_t, std::vector<std::byte>> layouts_;
+  std::vector<ManifestRow> manifests_;
+  std::map<std::size_t, std::vector<std::string>> lost_;  ///< by index of the finding
+};
+
+}  // namespace
+
+CheckReport check(const Store& store, bool read_data) { return Checker(store, read_data).run(); }
+
+}  // namespace flor::store

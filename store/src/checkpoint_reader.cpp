@@ -145,14 +145,6 @@ class Manifest {
   std::vector<Digest> digests_;
 };
 
-std::string describe(const CheckpointKey& key, std::string_view run) {
-  std::string text = key.kind == CheckpointKind::boundary
-                         ? fmt::format("boundary {}", key.iteration)
-                         : fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
-  if (key.main_loop > 0) text += fmt::format(" of main loop {}", key.main_loop);
-  return fmt::format("{} of run {}", text, run);
-}
-
 }  // namespace
 
 struct CheckpointReader::Impl {

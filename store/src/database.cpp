@@ -137,6 +137,10 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
 }
 
+std::unique_ptr<Connection> open_for_reading(const Paths& paths) {
+  return std::make_unique<Connection>(paths.catalog(), connection_mode(paths, OpenMode::read_only));
+}
+
 std::int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::system_clock::now().time_since_epoch())

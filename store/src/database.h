@@ -27,6 +27,9 @@ struct Database {
   std::unordered_map<std::string, std::int64_t> series;
 };
 
+/// A connection that only reads, for work that would keep the store's own busy for long.
+std::unique_ptr<Connection> open_for_reading(const Paths& paths);
+
 /// Unix time, microseconds.
 std::int64_t now_us();
 

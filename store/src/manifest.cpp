@@ -4,6 +4,8 @@
 
 #include <flor/store/error.h>
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -100,6 +102,14 @@ Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest
   const auto digests = std::as_bytes(items);
   bytes.insert(bytes.end(), digests.begin(), digests.end());
   return digest_of(bytes);
+}
+
+std::string describe(const CheckpointKey& key, std::string_view run) {
+  std::string text = key.kind == CheckpointKind::boundary
+                         ? fmt::format("boundary {}", key.iteration)
+                         : fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
+  if (key.main_loop > 0) text += fmt::format(" of main loop {}", key.main_loop);
+  return fmt::format("{} of run {}", text, run);
 }
 
 }  // namespace flor::store

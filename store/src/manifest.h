@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::store {
@@ -25,5 +26,8 @@ std::size_t chunk_bytes(std::uint64_t item_bytes, std::size_t index);
 
 /// Digest of a layout followed by the digests of the items' contents.
 Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest> items);
+
+/// "the end of 'train' in iteration 3 of run 0123456789abcdef".
+std::string describe(const CheckpointKey& key, std::string_view run);
 
 }  // namespace flor::store
