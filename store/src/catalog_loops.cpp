@@ -92,6 +92,28 @@ void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
   transaction.commit();
 }
 
+void Catalog::drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> keys) {
+  const Lock lock(database_->mutex);
+  Connection& connection = database_->connection;
+  Transaction transaction(connection);
+  for (const CheckpointKey& key : keys) {
+    connection(
+        "DELETE FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 "
+        "AND iteration = ?4 AND loop = ?5",
+        run, static_cast<std::int64_t>(key.kind), key.main_loop, key.iteration, key.loop)
+        ->run();
+  }
+  connection(
+      "UPDATE run SET "
+      "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), "
+      "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1), "
+      "stored_bytes = (SELECT coalesce(sum(stored_bytes), 0) FROM checkpoint WHERE run = ?1) "
+      "WHERE id = ?1",
+      run)
+      ->run();
+  transaction.commit();
+}
+
 std::vector<Argument> Catalog::arguments(std::int64_t run) const {
   const Lock lock(database_->mutex);
   std::vector<Argument> arguments;
