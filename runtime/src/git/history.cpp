@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
+#include <algorithm>
 
 namespace flor::git {
 namespace {
@@ -57,11 +57,11 @@ CommitInfo describe(git_commit* commit) {
 }
 
 DiffHandle diff_trees(git_repository* repository, std::string_view from, std::string_view to,
-                      std::uint32_t context) {
+                      std::uint32_t flags, std::uint32_t context) {
   const TreeHandle old_tree = tree_of(repository, from);
   const TreeHandle new_tree = tree_of(repository, to);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
-  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
+  options.flags = flags;
   options.context_lines = context;
   git_diff* raw = nullptr;
   check(git_diff_tree_to_tree(&raw, repository, old_tree.get(), new_tree.get(), &options),
@@ -73,13 +73,30 @@ DiffHandle diff_trees(git_repository* repository, std::string_view from, std::st
   return diff;
 }
 
-FileChange describe(git_diff* diff, std::size_t at) {
+/// Lines of a blob; 0 for what is none, or binary.
+int lines_of(git_repository* repository, const git_diff_file& file) {
+  git_blob* raw = nullptr;
+  if (git_blob_lookup(&raw, repository, &file.id) != 0) return 0;
+  const BlobHandle blob(raw);
+  if (git_blob_is_binary(raw)) return 0;
+  const std::string_view text(static_cast<const char*>(git_blob_rawcontent(raw)),
+                              static_cast<std::size_t>(git_blob_rawsize(raw)));
+  const auto ends = std::count(text.begin(), text.end(), '\n');
+  return static_cast<int>(ends) + (!text.empty() && text.back() != '\n' ? 1 : 0);
+}
+
+FileChange describe(git_repository* repository, git_diff* diff, std::size_t at) {
   const git_diff_delta* delta = git_diff_get_delta(diff, at);
   FileChange change;
   change.kind = git_diff_status_char(delta->status);
   const bool deleted = delta->status == GIT_DELTA_DELETED;
   change.path = deleted ? delta->old_file.path : delta->new_file.path;
   change.old_path = delta->status == GIT_DELTA_RENAMED ? delta->old_file.path : change.path;
+  if (delta->status == GIT_DELTA_TYPECHANGE) {  // nothing of the one is in the other
+    change.added = lines_of(repository, delta->new_file);
+    change.removed = lines_of(repository, delta->old_file);
+    return change;
+  }
   git_patch* raw = nullptr;
   check(git_patch_from_diff(&raw, diff, at), "cannot compare " + printable(change.path));
   const PatchHandle patch(raw);
@@ -114,17 +131,17 @@ std::vector<CommitInfo> Repository::history(std::string_view branch, std::size_t
 }
 
 std::vector<FileChange> Repository::changes(std::string_view from, std::string_view to) const {
-  const DiffHandle diff = diff_trees(impl_->get(), from, to, 0);
+  const DiffHandle diff = diff_trees(impl_->get(), from, to, GIT_DIFF_INCLUDE_TYPECHANGE, 0);
   std::vector<FileChange> changes;
   for (std::size_t i = 0; i < git_diff_num_deltas(diff.get()); ++i) {
-    changes.push_back(describe(diff.get(), i));
+    changes.push_back(describe(impl_->get(), diff.get(), i));
   }
   return changes;
 }
 
 std::string Repository::diff(std::string_view from, std::string_view to, int context) const {
   const auto lines = static_cast<std::uint32_t>(std::max(context, 0));
-  const DiffHandle diff = diff_trees(impl_->get(), from, to, lines);
+  const DiffHandle diff = diff_trees(impl_->get(), from, to, 0, lines);
   Buffer text;
   check(git_diff_to_buf(text.get(), diff.get(), GIT_DIFF_FORMAT_PATCH), "cannot write the diff");
   return std::string(text.view());

@@ -23,6 +23,14 @@ void check(int code, std::string_view doing) {
   throw Error(text);
 }
 
+int open_repository(git_repository** out, const char* directory, unsigned flags) {
+  const int code = git_repository_open_ext(out, directory, flags, nullptr);
+  if (code == GIT_ENOTFOUND && last_error().find("safe.directory") != std::string::npos) {
+    return GIT_EOWNER;
+  }
+  return code;
+}
+
 std::string to_hex(const git_oid& id) {
   std::string hex(GIT_OID_HEXSZ, '0');
   git_oid_fmt(hex.data(), &id);

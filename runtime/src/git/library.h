@@ -69,6 +69,10 @@ std::string last_error();
 /// Throws flor::Error "<doing>: <what libgit2 says>" for a negative code.
 void check(int code, std::string_view doing);
 
+/// As git_repository_open_ext, but GIT_EOWNER whenever the owner is what stands in the way: without
+/// any safe.directory in the configuration libgit2 says "not found" for it.
+int open_repository(git_repository** out, const char* directory, unsigned flags);
+
 std::string to_hex(const git_oid& id);
 
 inline bool operator==(const git_oid& a, const git_oid& b) {

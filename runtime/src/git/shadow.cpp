@@ -32,7 +32,7 @@ fs::path repository_above(const fs::path& directory) {
 }
 
 int open(git_repository** out, const fs::path& directory) {
-  return git_repository_open_ext(out, directory.c_str(), 0, nullptr);
+  return open_repository(out, directory.c_str(), 0);
 }
 
 /// Opens a repository with extensions that Flor can deal with and libgit2 refuses: per-worktree

@@ -53,21 +53,16 @@ class BranchMover {
 
   const std::string& reference() const { return reference_; }
 
-  /// The tip, if it has the tree already.
-  MaybeId tip_with_tree() const {
-    const MaybeId tip = branch_target(repository_, options_.branch);
-    if (!tip) return std::nullopt;
+  MaybeId tip() const { return branch_target(repository_, options_.branch); }
+
+  bool has_tree(const MaybeId& tip) const {
+    if (!tip) return false;
     const CommitHandle commit = find_commit(repository_, *tip);
-    if (!commit || !(*git_commit_tree_id(commit.get()) == *git_tree_id(tree_.get()))) {
-      return std::nullopt;
-    }
-    return tip;
+    return commit && *git_commit_tree_id(commit.get()) == *git_tree_id(tree_.get());
   }
 
-  /// Commits on top of the present tip; nothing if the tip moved meanwhile, and it is to be asked
-  /// again whether there is anything to commit.
-  MaybeId try_commit(Backoff& backoff) {
-    const MaybeId tip = branch_target(repository_, options_.branch);
+  /// Commits on top of `tip`; nothing if that is no longer the tip, or the branch is locked.
+  MaybeId try_commit(const MaybeId& tip, Backoff& backoff) {
     const git_oid id = make_commit(tip);
     git_transaction* raw = nullptr;
     check(git_transaction_new(&raw, repository_), "cannot lock the branch");
@@ -81,7 +76,7 @@ class BranchMover {
                       options_.branch, git_repository_commondir(repository_), reference_));
     }
     check(code, fmt::format("cannot lock the branch {}", options_.branch));
-    if (!same(tip, branch_target(repository_, options_.branch))) return std::nullopt;
+    if (!same(tip, this->tip())) return std::nullopt;
     const std::string summary = options_.message.substr(0, options_.message.find('\n'));
     const std::string log = fmt::format("{}: {}", tip ? "commit" : "commit (initial)", summary);
     check(git_transaction_set_target(raw, reference_.c_str(), &id, author_.get(), log.c_str()),
@@ -167,19 +162,23 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
   result.left_out = std::move(snapshot.left_out);
   BranchMover mover(repository, options, trees.root);
   Backoff backoff(kLockPatience);
-  MaybeId id = mover.tip_with_tree();
-  while (!id) {
+  MaybeId id;
+  for (;;) {
+    const MaybeId old_tip = mover.tip();
+    if (mover.has_tree(old_tip)) {
+      id = old_tip;
+      break;
+    }
     std::optional<UserIndexUpdate> user_index;
     if (head_is(repository, mover.reference())) {
       user_index.emplace(impl_->git_directory, impl_->root);
       user_index->prepare(snapshot.entries);
     }
-    if ((id = mover.try_commit(backoff))) {
+    if ((id = mover.try_commit(old_tip, backoff))) {
       result.created = true;
       if (user_index) user_index->publish();
       break;
     }
-    id = mover.tip_with_tree();
   }
   result.id = to_hex(*id);
 

@@ -7,8 +7,7 @@ namespace {
 
 int open_here(RepositoryHandle& handle, const std::filesystem::path& directory) {
   git_repository* raw = nullptr;
-  const int code =
-      git_repository_open_ext(&raw, directory.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
+  const int code = open_repository(&raw, directory.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH);
   handle.reset(raw);
   return code;
 }
