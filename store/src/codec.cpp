@@ -128,28 +128,21 @@ class Encoder {
     plane_streams(choice, planes);
   }
 
-  const Byte* differences() {
+  void difference_planes(const Choice& choice) {
     Byte* values = scratch_.values.reserve(word_bytes());
     kernels::subtract(chunk_.shape, chunk_.words, chunk_.base, chunk_.count, values);
-    return values;
-  }
-
-  void difference_planes(const Choice& choice) {
-    const Byte* values = differences();
     Byte* planes = scratch_.planes.reserve(word_bytes());
     kernels::split({chunk_.shape.width, false, 0}, values, chunk_.count, planes);
     plane_streams(choice, planes);
   }
 
   void class_bits(const Choice& choice) {
-    const Byte* values = differences();
     Byte* classes = scratch_.classes.reserve(chunk_.count);
-    kernels::classify(chunk_.shape, values, chunk_.count, classes);
-    Byte* length = writer_.position();
+    PayloadWriter length = writer_;
     writer_.length(0);
-    const std::size_t bytes =
-        kernels::pack(chunk_.shape, values, classes, chunk_.count, writer_.position());
-    PayloadWriter(length).length(bytes);
+    const std::size_t bytes = kernels::pack(chunk_.shape, chunk_.words, chunk_.base, chunk_.count,
+                                            classes, writer_.position());
+    length.length(bytes);
     writer_.advance(bytes);
     if (choice.form == Form::scaled_class_bits) {
       kernels::add_exponents(chunk_.shape, classes, chunk_.base, chunk_.count, classes);
@@ -233,8 +226,7 @@ class Decoder {
       std::fill_n(copy + size, kernels::kPackSlack, Byte{0});
       at = copy;
     }
-    kernels::unpack(shape_, at, classes, count_, raw_.data());
-    kernels::add(shape_, raw_.data(), base_, count_, raw_.data());
+    kernels::unpack(shape_, at, classes, base_, count_, raw_.data());
   }
 
   CodecContext::Impl& scratch_;

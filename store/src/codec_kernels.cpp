@@ -81,6 +81,16 @@ FLOR_INLINE Word unzigzag(Word value) {
                            static_cast<Word>(Word{0} - (value & Word{1})));
 }
 
+template <bool kFloat, class Word>
+FLOR_INLINE Word difference(Word word, Word base) {
+  return zigzag(static_cast<Word>(order<kFloat>(word) - order<kFloat>(base)));
+}
+
+template <bool kFloat, class Word>
+FLOR_INLINE Word successor(Word base, Word difference) {
+  return unorder<kFloat>(static_cast<Word>(order<kFloat>(base) + unzigzag(difference)));
+}
+
 template <class Word>
 FLOR_INLINE Byte bit_length(Word value) {
   using Wide = std::conditional_t<(sizeof(Word) < 4), std::uint32_t, Word>;
@@ -90,10 +100,16 @@ FLOR_INLINE Byte bit_length(Word value) {
 template <bool kFloat, class Word>
 FLOR_INLINE void split_loop(const Byte* __restrict words, std::size_t count,
                             Byte* __restrict planes) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const Word word = rotate_in<kFloat>(load<Word>(words, i));
+  // Plane by plane over pieces that stay in the cache: loops that write one plane become vector
+  // code, whereas one that writes eight does not.
+  constexpr std::size_t kPiece = 512;
+  for (std::size_t at = 0; at < count; at += kPiece) {
+    const std::size_t end = std::min(count, at + kPiece);
     for (unsigned p = 0; p < sizeof(Word); ++p) {
-      planes[p * count + i] = static_cast<Byte>(word >> (8 * p));
+      Byte* plane = planes + p * count;
+      for (std::size_t i = at; i < end; ++i) {
+        plane[i] = static_cast<Byte>(rotate_in<kFloat>(load<Word>(words, i)) >> (8 * p));
+      }
     }
   }
 }
@@ -125,18 +141,14 @@ template <bool kFloat, class Word>
 FLOR_INLINE void subtract_loop(const Byte* __restrict words, const Byte* __restrict base,
                                std::size_t count, Byte* __restrict values) {
   for (std::size_t i = 0; i < count; ++i) {
-    const Word now = order<kFloat>(load<Word>(words, i));
-    const Word before = order<kFloat>(load<Word>(base, i));
-    store<Word>(values, i, zigzag(static_cast<Word>(now - before)));
+    store<Word>(values, i, difference<kFloat>(load<Word>(words, i), load<Word>(base, i)));
   }
 }
 
 template <bool kFloat, class Word>
 FLOR_INLINE void add_loop(const Byte* values, const Byte* base, std::size_t count, Byte* words) {
   for (std::size_t i = 0; i < count; ++i) {
-    const Word before = order<kFloat>(load<Word>(base, i));
-    const Word difference = unzigzag(load<Word>(values, i));
-    store<Word>(words, i, unorder<kFloat>(static_cast<Word>(before + difference)));
+    store<Word>(words, i, successor<kFloat>(load<Word>(base, i), load<Word>(values, i)));
   }
 }
 
@@ -167,12 +179,14 @@ FLOR_INLINE void subtract_exponents_loop(unsigned mantissa_bits, const Byte* in,
   }
 }
 
+constexpr unsigned kPutBits = 56;
+
 // Collects bits and writes them out a word at a time; between values fewer than 8 bits are left.
 class BitWriter {
  public:
   explicit BitWriter(Byte* out) : out_(out), begin_(out) {}
 
-  // `value` has at most `width` <= 56 significant bits.
+  // `value` has at most `width` <= kPutBits significant bits.
   FLOR_INLINE void put(std::uint64_t value, unsigned width) {
     pending_ |= value << filled_;
     filled_ += width;
@@ -191,67 +205,160 @@ class BitWriter {
   unsigned filled_ = 0;
 };
 
-FLOR_INLINE unsigned packed_width(Byte bit_class) {
-  return static_cast<unsigned>(bit_class) - (bit_class != 0 ? 1U : 0U);
+FLOR_INLINE Byte packed_width(Byte bit_class) {
+  return static_cast<Byte>(bit_class - (bit_class != 0 ? 1 : 0));
 }
 
-FLOR_INLINE std::uint64_t highest_bit(Byte bit_class) {
-  return bit_class == 0 ? 0 : std::uint64_t{1} << (bit_class - 1);
+/// The highest bit of a value of this class; it is not stored.
+template <class Word>
+FLOR_INLINE Word highest_bit(Byte bit_class) {
+  const Word bit = static_cast<Word>(Word{1} << ((bit_class - 1) & (kBits<Word> - 1)));
+  return bit_class == 0 ? Word{0} : bit;
+}
+
+// Values are put and taken in groups where a group fits into one put: the chain through the
+// position in the bits is what bounds the speed.
+template <class Word>
+inline constexpr std::size_t kGroup = sizeof(Word) <= 4 ? 8 / sizeof(Word) : 1;
+
+template <class Word>
+FLOR_INLINE unsigned group_width(const Byte* widths) {
+  unsigned width = 0;
+  for (std::size_t i = 0; i < kGroup<Word>; ++i) width += widths[i];
+  return width;
 }
 
 template <class Word>
-FLOR_INLINE void put_value(BitWriter& writer, std::uint64_t value, Byte bit_class) {
-  const unsigned width = packed_width(bit_class);
-  const std::uint64_t rest = value ^ highest_bit(bit_class);
-  if (sizeof(Word) == 8 && width > 56) {
-    writer.put(rest & 0xffffffffU, 32);
-    writer.put(rest >> 32, width - 32);
+FLOR_INLINE void put_value(BitWriter& writer, std::uint64_t value, unsigned width) {
+  if (sizeof(Word) == 8 && width > kPutBits) {
+    writer.put(value & 0xffffffffU, 32);
+    writer.put(value >> 32, width - 32);
   } else {
-    writer.put(rest, width);
+    writer.put(value, width);
   }
 }
 
+/// Writes widths[i] bits of values[i], which has no others.
 template <class Word>
-FLOR_INLINE std::size_t pack_loop(const Byte* __restrict values, const Byte* __restrict classes,
-                                  std::size_t count, Byte* __restrict bits) {
-  BitWriter writer(bits);
+FLOR_INLINE void put_block(const Word* values, const Byte* widths, std::size_t count,
+                           BitWriter& writer) {
   std::size_t i = 0;
-  // Two at a time: the chain through the writer's state is what bounds the speed.
-  for (; i + 2 <= count; i += 2) {
-    const Byte low = classes[i];
-    const Byte high = classes[i + 1];
-    const unsigned width = packed_width(low) + packed_width(high);
-    if (width <= 56) {
-      const std::uint64_t first = load<Word>(values, i) ^ highest_bit(low);
-      const std::uint64_t second = load<Word>(values, i + 1) ^ highest_bit(high);
-      writer.put(first | (second << packed_width(low)), width);
-    } else {
-      put_value<Word>(writer, load<Word>(values, i), low);
-      put_value<Word>(writer, load<Word>(values, i + 1), high);
+  for (; kGroup<Word> > 1 && i + kGroup<Word> <= count; i += kGroup<Word>) {
+    if (group_width<Word>(widths + i) > kPutBits) {
+      for (std::size_t k = i; k < i + kGroup<Word>; ++k) {
+        put_value<Word>(writer, values[k], widths[k]);
+      }
+      continue;
     }
+    std::uint64_t group = 0;
+    unsigned width = 0;
+    for (std::size_t k = i; k < i + kGroup<Word>; ++k) {
+      group |= std::uint64_t{values[k]} << width;
+      width += widths[k];
+    }
+    writer.put(group, width);
   }
-  if (i < count) put_value<Word>(writer, load<Word>(values, i), classes[i]);
-  return writer.finish();
+  for (; i < count; ++i) put_value<Word>(writer, values[i], widths[i]);
 }
 
 FLOR_INLINE std::uint64_t low_bits(std::uint64_t value, unsigned width) {
   return value & ((std::uint64_t{1} << width) - 1);  // width <= 63
 }
 
-template <class Word>
-FLOR_INLINE void unpack_loop(const Byte* __restrict bits, const Byte* __restrict classes,
-                             std::size_t count, Byte* __restrict values) {
-  std::uint64_t position = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const unsigned width = packed_width(classes[i]);
-    const Byte* at = bits + (position >> 3);
-    const unsigned shift = position & 7U;
+// Reads at any bit position; touches up to 9 bytes from there.
+class BitReader {
+ public:
+  explicit BitReader(const Byte* bits) : bits_(bits) {}
+
+  /// At least kPutBits bits, the next one lowest.
+  FLOR_INLINE std::uint64_t window() const {
     std::uint64_t window;
-    std::memcpy(&window, at, sizeof window);
-    window >>= shift;
-    if constexpr (sizeof(Word) == 8) window |= (std::uint64_t{at[8]} << 1) << (63 - shift);
-    store<Word>(values, i, static_cast<Word>(low_bits(window, width) | highest_bit(classes[i])));
-    position += width;
+    std::memcpy(&window, bits_ + (position_ >> 3), sizeof window);
+    return window >> (position_ & 7U);
+  }
+  /// 64 bits.
+  FLOR_INLINE std::uint64_t full_window() const {
+    const std::uint64_t above = bits_[(position_ >> 3) + 8];
+    return window() | ((above << 1) << (63 - (position_ & 7U)));
+  }
+  FLOR_INLINE void skip(unsigned width) { position_ += width; }
+
+ private:
+  const Byte* bits_;
+  std::uint64_t position_ = 0;
+};
+
+template <class Word>
+FLOR_INLINE Word take_value(BitReader& reader, unsigned width) {
+  const std::uint64_t window = sizeof(Word) == 8 ? reader.full_window() : reader.window();
+  reader.skip(width);
+  return static_cast<Word>(low_bits(window, width));
+}
+
+/// Undoes put_block.
+template <class Word>
+FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t count,
+                            Word* values) {
+  std::size_t i = 0;
+  for (; kGroup<Word> > 1 && i + kGroup<Word> <= count; i += kGroup<Word>) {
+    const unsigned total = group_width<Word>(widths + i);
+    if (total > kPutBits) {
+      for (std::size_t k = i; k < i + kGroup<Word>; ++k) {
+        values[k] = take_value<Word>(reader, widths[k]);
+      }
+      continue;
+    }
+    std::uint64_t window = reader.window();
+    for (std::size_t k = i; k < i + kGroup<Word>; ++k) {
+      values[k] = static_cast<Word>(low_bits(window, widths[k]));
+      window >>= widths[k];
+    }
+    reader.skip(total);
+  }
+  for (; i < count; ++i) values[i] = take_value<Word>(reader, widths[i]);
+}
+
+// Blocks of differences stay in the first-level cache between the steps. All but putting and taking
+// the bits is vector code.
+constexpr std::size_t kBlockWords = 1024;
+
+template <bool kFloat, class Word>
+FLOR_INLINE std::size_t pack_loop(const Byte* __restrict words, const Byte* __restrict base,
+                                  std::size_t count, Byte* __restrict classes,
+                                  Byte* __restrict bits) {
+  Word values[kBlockWords];
+  Byte widths[kBlockWords];
+  BitWriter writer(bits);
+  for (std::size_t at = 0; at < count; at += kBlockWords) {
+    const std::size_t size = std::min(kBlockWords, count - at);
+    for (std::size_t i = 0; i < size; ++i) {
+      values[i] = difference<kFloat>(load<Word>(words, at + i), load<Word>(base, at + i));
+    }
+    for (std::size_t i = 0; i < size; ++i) classes[at + i] = bit_length(values[i]);
+    for (std::size_t i = 0; i < size; ++i) {
+      values[i] = static_cast<Word>(values[i] ^ highest_bit<Word>(classes[at + i]));
+    }
+    for (std::size_t i = 0; i < size; ++i) widths[i] = packed_width(classes[at + i]);
+    put_block<Word>(values, widths, size, writer);
+  }
+  return writer.finish();
+}
+
+template <bool kFloat, class Word>
+FLOR_INLINE void unpack_loop(const Byte* __restrict bits, const Byte* __restrict classes,
+                             const Byte* __restrict base, std::size_t count,
+                             Byte* __restrict words) {
+  Word values[kBlockWords];
+  Byte widths[kBlockWords];
+  BitReader reader(bits);
+  for (std::size_t at = 0; at < count; at += kBlockWords) {
+    const std::size_t size = std::min(kBlockWords, count - at);
+    for (std::size_t i = 0; i < size; ++i) widths[i] = packed_width(classes[at + i]);
+    take_block<Word>(reader, widths, size, values);
+    for (std::size_t i = 0; i < size; ++i) {
+      const Word value = static_cast<Word>(values[i] | highest_bit<Word>(classes[at + i]));
+      store<Word>(words, at + i, successor<kFloat>(load<Word>(base, at + i), value));
+    }
   }
 }
 
@@ -310,13 +417,18 @@ namespace {
   FLOR_CLONES void classify_##bits_(const Byte* values, std::size_t count, Byte* classes) {        \
     classify_loop<Word>(values, count, classes);                                                   \
   }                                                                                                \
-  FLOR_CLONES std::size_t pack_##bits_(const Byte* values, const Byte* classes, std::size_t count, \
-                                       Byte* bits) {                                               \
-    return pack_loop<Word>(values, classes, count, bits);                                          \
+  FLOR_CLONES std::size_t pack_##bits_(bool is_float, const Byte* words, const Byte* base,         \
+                                       std::size_t count, Byte* classes, Byte* bits) {             \
+    return is_float ? pack_loop<true, Word>(words, base, count, classes, bits)                     \
+                    : pack_loop<false, Word>(words, base, count, classes, bits);                   \
   }                                                                                                \
-  FLOR_CLONES void unpack_##bits_(const Byte* bits, const Byte* classes, std::size_t count,        \
-                                  Byte* values) {                                                  \
-    unpack_loop<Word>(bits, classes, count, values);                                               \
+  FLOR_CLONES void unpack_##bits_(bool is_float, const Byte* bits, const Byte* classes,            \
+                                  const Byte* base, std::size_t count, Byte* words) {              \
+    if (is_float) {                                                                                \
+      unpack_loop<true, Word>(bits, classes, base, count, words);                                  \
+    } else {                                                                                       \
+      unpack_loop<false, Word>(bits, classes, base, count, words);                                 \
+    }                                                                                              \
   }                                                                                                \
   FLOR_CLONES void add_exponents_##bits_(unsigned mantissa_bits, const Byte* in, const Byte* base, \
                                          std::size_t count, Byte* out) {                           \
@@ -337,7 +449,12 @@ FLOR_CLONES Byte largest_clones(const Byte* classes, std::size_t count) {
 
 FLOR_CLONES std::uint64_t packed_bits_clones(const Byte* classes, std::size_t count) {
   std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < count; ++i) bits += packed_width(classes[i]);
+  for (std::size_t at = 0; at < count; at += kBlockWords) {
+    const std::size_t end = std::min(count, at + kBlockWords);
+    std::uint32_t some = 0;  // narrow sums make more lanes
+    for (std::size_t i = at; i < end; ++i) some += packed_width(classes[i]);
+    bits += some;
+  }
   return bits;
 }
 
@@ -364,51 +481,51 @@ FLOR_CLONES void add_bytes_clones(const Byte* a, const Byte* b, std::size_t coun
   }
 
 void split(WordShape shape, const Byte* words, std::size_t count, Byte* planes) {
-  FLOR_DISPATCH(split, shape.is_float, words, count, planes)
+  FLOR_DISPATCH(split, shape.is_float, words, count, planes);
 }
 
 void merge(WordShape shape, const PlanePointers& planes, std::size_t count, Byte* words) {
-  FLOR_DISPATCH(merge, shape.is_float, planes, count, words)
+  FLOR_DISPATCH(merge, shape.is_float, planes, count, words);
 }
 
 void upper_plane(WordShape shape, const Byte* words, std::size_t count, Byte* plane) {
-  FLOR_DISPATCH(upper, shape.is_float, words, count, plane)
+  FLOR_DISPATCH(upper, shape.is_float, words, count, plane);
 }
 
 void subtract(WordShape shape, const Byte* words, const Byte* base, std::size_t count,
               Byte* values) {
-  FLOR_DISPATCH(subtract, shape.is_float, words, base, count, values)
+  FLOR_DISPATCH(subtract, shape.is_float, words, base, count, values);
 }
 
 void add(WordShape shape, const Byte* values, const Byte* base, std::size_t count, Byte* words) {
-  FLOR_DISPATCH(add, shape.is_float, values, base, count, words)
+  FLOR_DISPATCH(add, shape.is_float, values, base, count, words);
 }
 
-void classify(WordShape shape, const Byte* values, std::size_t count,
-              Byte* classes){FLOR_DISPATCH(classify, values, count, classes)}
-
-std::size_t
-    pack(WordShape shape, const Byte* values, const Byte* classes, std::size_t count, Byte* bits) {
-  FLOR_DISPATCH(pack, values, classes, count, bits)
+void classify(WordShape shape, const Byte* values, std::size_t count, Byte* classes) {
+  FLOR_DISPATCH(classify, values, count, classes);
 }
 
-void unpack(WordShape shape, const Byte* bits, const Byte* classes, std::size_t count,
-            Byte* values) {
-  FLOR_DISPATCH(unpack, bits, classes, count, values)
+std::size_t pack(WordShape shape, const Byte* words, const Byte* base, std::size_t count,
+                 Byte* classes, Byte* bits) {
+  FLOR_DISPATCH(pack, shape.is_float, words, base, count, classes, bits);
+}
+
+void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* base,
+            std::size_t count, Byte* words) {
+  FLOR_DISPATCH(unpack, shape.is_float, bits, classes, base, count, words);
 }
 
 void add_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count,
                    Byte* out) {
-  FLOR_DISPATCH(add_exponents, shape.mantissa_bits, in, base, count, out)
+  FLOR_DISPATCH(add_exponents, shape.mantissa_bits, in, base, count, out);
 }
 
 void subtract_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count,
-                        Byte* out){
-    FLOR_DISPATCH(subtract_exponents, shape.mantissa_bits, in, base, count, out)}
-
-Byte largest(const Byte* classes, std::size_t count) {
-  return largest_clones(classes, count);
+                        Byte* out) {
+  FLOR_DISPATCH(subtract_exponents, shape.mantissa_bits, in, base, count, out);
 }
+
+Byte largest(const Byte* classes, std::size_t count) { return largest_clones(classes, count); }
 
 std::uint64_t packed_bits(const Byte* classes, std::size_t count) {
   return packed_bits_clones(classes, count);

@@ -44,13 +44,15 @@ Byte largest(const Byte* classes, std::size_t count);
 /// Bytes that `pack` and `unpack` may touch behind the last one that counts.
 inline constexpr std::size_t kPackSlack = 16;
 
-/// Writes the bits below the highest of each value, least significant first, without gaps. Returns
-/// the number of bytes, ceil(packed_bits / 8); up to kPackSlack more are overwritten.
-std::size_t pack(WordShape shape, const Byte* values, const Byte* classes, std::size_t count,
-                 Byte* bits);
-/// Undoes `pack`; reads up to kPackSlack bytes behind the last that counts.
-void unpack(WordShape shape, const Byte* bits, const Byte* classes, std::size_t count,
-            Byte* values);
+/// Classes of the differences that `subtract` gives, and the bits below the highest of each, least
+/// significant first, without gaps. Returns the number of bytes of these bits,
+/// ceil(packed_bits / 8); up to kPackSlack more are overwritten.
+std::size_t pack(WordShape shape, const Byte* words, const Byte* base, std::size_t count,
+                 Byte* classes, Byte* bits);
+/// Undoes `pack`. No class may be above 8 * width. Reads up to kPackSlack bytes behind the last
+/// that counts.
+void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* base,
+            std::size_t count, Byte* words);
 
 /// out[i] = in[i] + exponent(base[i]) and the reverse, modulo 256. `in` may be `out`.
 void add_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count, Byte* out);
