@@ -1,0 +1,232 @@
+// The program around the subcommands.
+#include "app.h"
+
+#include "command.h"
+#include "commands/commands.h"
+#include "context.h"
+#include "output/text.h"
+
+#include <flor/store/error.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <span>
+
+namespace flor::cli {
+namespace {
+
+struct Entry {
+  std::unique_ptr<Command> command;
+  CLI::App* app = nullptr;
+  std::optional<Syntax> syntax;
+};
+
+constexpr std::string_view kIntroduction =
+    R"(flor: what was recorded, and what can still be asked
+
+Usage: flor [OPTIONS] COMMAND ...
+
+)";
+
+constexpr std::string_view kGlobalHelp = R"(
+Options of every command:
+      --home DIR         the store, instead of $FLOR_HOME or ~/.flor
+      --json             JSON with a schema version (docs/cli.md), for programs
+      --color WHEN       auto, always or never; NO_COLOR is honoured
+  -h, --help             this, or the help of a command
+      --version          the version of flor
+)";
+
+constexpr std::string_view kFirstSteps = R"(
+A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
+or NAME:COMMIT; RUN@12 is its epoch 12.
+
+  ./train --flor linear         record a run of your program
+  flor list                     see it
+  flor query loss accuracy      see what it logged
+  flor COMMAND --help           more, with examples
+)";
+
+class Application {
+ public:
+  Application();
+  int run(int argc, char** argv, Output& out);
+
+ private:
+  void parse(int argc, char** argv);
+  void refuse_unknown_command(std::span<char*> arguments) const;
+  std::string help_of(const Entry& entry) const;
+  std::string general_help() const;
+  std::string help(std::string_view command) const;
+  std::vector<std::string> names() const;
+
+  CLI::App app_;
+  GlobalOptions options_;
+  bool version_ = false;
+  std::string help_topic_;
+  CLI::App* help_ = nullptr;
+  std::vector<Entry> entries_;
+};
+
+Application::Application() {
+  app_.name("flor");
+  // Global options may follow the command; what follows it is never a second command, so that an
+  // experiment may be called "show".
+  app_.fallthrough();
+  app_.require_subcommand(0, 1);
+  app_.add_option("--home", options_.home);
+  app_.add_option("--color", options_.color);
+  app_.add_flag("--json", options_.json);
+  app_.add_flag("--version", version_);
+  constexpr std::array kMakers{make_list, make_show, make_log, make_query, make_diff, make_fsck};
+  for (const auto make : kMakers) {
+    Entry& entry = entries_.emplace_back();
+    entry.command = make();
+    entry.app = app_.add_subcommand(std::string(entry.command->name()));
+    entry.syntax.emplace(*entry.app);
+    entry.command->setup(*entry.syntax);
+  }
+  help_ = app_.add_subcommand("help");
+  help_->add_option("COMMAND", help_topic_);
+}
+
+std::vector<std::string> Application::names() const {
+  std::vector<std::string> result;
+  for (const Entry& entry : entries_) result.emplace_back(entry.command->name());
+  result.emplace_back("help");
+  return result;
+}
+
+/// CLI11 would only say that an argument was not expected.
+void Application::refuse_unknown_command(std::span<char*> arguments) const {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == "--home" || argument == "--color") {
+      ++i;
+    } else if (!argument.starts_with('-')) {
+      const std::vector<std::string> known = names();
+      if (std::ranges::find(known, argument) != known.end()) return;
+      std::string hint = did_you_mean(argument, known);
+      if (hint.empty()) hint = ": 'flor help' lists the commands";
+      throw UsageError(fmt::format("no command '{}'{}", printable(argument), hint));
+    }
+  }
+}
+
+std::string Application::help_of(const Entry& entry) const {
+  std::string text =
+      fmt::format("flor {}: {}\n\nUsage: flor {} {}\n", entry.command->name(),
+                  entry.command->summary(), entry.command->name(), entry.syntax->usage());
+  constexpr std::size_t kMargin = 25;
+  const auto section = [&](const char* title, bool operands) {
+    bool first = true;
+    for (const Syntax::Entry& line : entry.syntax->entries()) {
+      if (line.operand != operands) continue;
+      if (first) text += fmt::format("\n{}:\n", title);
+      first = false;
+      text += fmt::format("  {:<{}}{}{}\n", line.left, kMargin - 2,
+                          line.left.size() > kMargin - 4 ? "  " : "", line.help);
+    }
+  };
+  section("Operands", true);
+  section("Options", false);
+  text += kGlobalHelp;
+  text += "\n";
+  text += entry.command->lesson();
+  return text;
+}
+
+std::string Application::general_help() const {
+  std::string text(kIntroduction);
+  text += "Commands:\n";
+  for (const Entry& entry : entries_) {
+    text += fmt::format("  {:<8} {}\n", entry.command->name(), entry.command->summary());
+  }
+  text += "  help     this, or the help of a command\n";
+  text += kGlobalHelp;
+  text += kFirstSteps;
+  return text;
+}
+
+std::string Application::help(std::string_view command) const {
+  if (command.empty() || command == "help") return general_help();
+  for (const Entry& entry : entries_) {
+    if (entry.command->name() == command) return help_of(entry);
+  }
+  std::string hint = did_you_mean(command, names());
+  if (hint.empty()) hint = ": 'flor help' lists the commands";
+  throw UsageError(fmt::format("no command '{}'{}", printable(command), hint));
+}
+
+void Application::parse(int argc, char** argv) {
+  const std::span arguments(argv + std::min(argc, 1), argv + argc);
+  refuse_unknown_command(arguments);
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::ParseError& error) {
+    std::string what = error.what();
+    std::ranges::replace(what, '\n', ' ');
+    const auto given = app_.get_subcommands();
+    const std::string name = given.empty() ? "" : " " + given.front()->get_name();
+    throw UsageError(fmt::format("{}: see 'flor{} --help'", printable(what), name));
+  }
+}
+
+int Application::run(int argc, char** argv, Output& out) {
+  try {
+    parse(argc, argv);
+  } catch (const CLI::Success&) {
+    const auto given = app_.get_subcommands();
+    out.write(help(given.empty() ? "" : given.front()->get_name()));
+    return 0;
+  }
+  if (version_) {
+    out.write("flor " FLOR_VERSION "\n");
+    return 0;
+  }
+  if (help_->parsed()) {
+    out.write(help(help_topic_));
+    return 0;
+  }
+  for (const Entry& entry : entries_) {
+    if (!entry.app->parsed()) continue;
+    Context context(options_, out);
+    return entry.command->run(context);
+  }
+  throw UsageError("no command given: 'flor help' lists them");
+}
+
+int report(std::string_view what, ExitStatus status) {
+  fmt::print(stderr, "flor: {}\n", printable(what));
+  return static_cast<int>(status);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  Output out(1);
+  try {
+    const int status = Application().run(argc, argv, out);
+    out.flush();
+    return status;
+  } catch (const PipeClosed&) {
+    return 0;
+  } catch (const Error& error) {
+    return report(error.what(), error.status());
+  } catch (const std::bad_alloc&) {
+    return report("not enough memory for this: ask for less, e.g. with --epochs or --run",
+                  ExitStatus::failed);
+  } catch (const std::exception& error) {
+    return report(fmt::format("unexpected error: {}", error.what()), ExitStatus::failed);
+  }
+}
+
+}  // namespace flor::cli

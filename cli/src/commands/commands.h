@@ -1,0 +1,17 @@
+// The subcommands, one a file.
+#pragma once
+
+#include "command.h"
+
+#include <memory>
+
+namespace flor::cli {
+
+std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_show();
+std::unique_ptr<Command> make_log();
+std::unique_ptr<Command> make_query();
+std::unique_ptr<Command> make_diff();
+std::unique_ptr<Command> make_fsck();
+
+}  // namespace flor::cli

@@ -1,0 +1,283 @@
+// flor diff: what two runs do not have in common.
+#include "commands/commands.h"
+#include "context.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "run_json.h"
+#include "run_spec.h"
+#include "sources.h"
+#include "values.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+namespace flor::cli {
+namespace {
+
+/// A thing that one run or both have, as text.
+struct Pair {
+  std::string name;
+  std::optional<std::string> a, b;
+  std::string shown_a, shown_b;
+  bool differs() const { return a != b; }
+  bool told_apart() const { return !a || !b || shown_a != shown_b; }
+};
+
+/// In the order of the first run, then what only the second has. Compared is `text`; people are
+/// shown `shown` where that tells the two apart.
+class Pairs {
+ public:
+  void put(bool second, const std::string& name, std::string text) {
+    put(second, name, text, text);
+  }
+  void put(bool second, const std::string& name, std::string text, std::string shown) {
+    const auto [place, added] = index_.emplace(name, pairs_.size());
+    if (added) pairs_.push_back({name, {}, {}, {}, {}});
+    Pair& pair = pairs_[place->second];
+    (second ? pair.b : pair.a) = std::move(text);
+    (second ? pair.shown_b : pair.shown_a) = std::move(shown);
+  }
+  const std::vector<Pair>& all() const { return pairs_; }
+
+ private:
+  std::vector<Pair> pairs_;
+  std::map<std::string, std::size_t> index_;
+};
+
+struct Side {
+  store::Run run;
+  std::vector<store::Argument> arguments;
+  std::vector<store::MetricSummary> metrics;
+};
+
+struct Code {
+  bool known = false;
+  std::vector<git::FileChange> changes;
+  std::string patch;
+};
+
+class Diff final : public Command {
+ public:
+  std::string_view name() const override { return "diff"; }
+  std::string_view summary() const override { return "what two runs do not have in common"; }
+  std::string_view lesson() const override {
+    return R"(Compares arguments, last values of the metrics, environment and sources; what is equal is left out.
+
+Examples:
+  flor diff linear~1 linear          the last two runs of an experiment
+  flor diff 3f2a 9c41 --code         with the sources, line by line
+  flor diff linear~1 linear --json   all of it, equal or not
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("A", first_, "a run", true);
+    syntax.operand("B", second_, "another one", true);
+    syntax.flag("--code", code_, "show the change of the sources line by line");
+  }
+  int run(Context& context) override;
+
+ private:
+  Side side(const store::Catalog& catalog, const std::string& text) const;
+  Code sources(Context& context, const Side& a, const Side& b) const;
+  void print_text(Context& context, const Side& a, const Side& b) const;
+  void print_sources(Context& context, const Side& a, const Side& b) const;
+  void print_json(Context& context, const Side& a, const Side& b) const;
+
+  std::string first_, second_;
+  bool code_ = false;
+};
+
+Side Diff::side(const store::Catalog& catalog, const std::string& text) const {
+  Side result{parse_whole_run(catalog, text), {}, {}};
+  result.arguments = catalog.arguments(result.run.id);
+  result.metrics = catalog.metrics(result.run.id);
+  return result;
+}
+
+Pairs runs_of(const Side& a, const Side& b) {
+  Pairs pairs;
+  for (const bool second : {false, true}) {
+    const store::Run& run = second ? b.run : a.run;
+    pairs.put(second, "experiment", run.start.experiment);
+    pairs.put(second, "status", std::string(store::to_string(run.state)));
+    pairs.put(second, "epochs", fmt::format("{}", run.epochs));
+    pairs.put(second, "commit", short_commit(run.start.commit));
+    pairs.put(second, "directory", run.start.directory);
+    pairs.put(second, "command", fmt::format("{}", fmt::join(run.start.command, " ")));
+  }
+  return pairs;
+}
+
+Pairs arguments_of(const Side& a, const Side& b) {
+  Pairs pairs;
+  for (const auto& argument : a.arguments) pairs.put(false, argument.name, argument.value);
+  for (const auto& argument : b.arguments) pairs.put(true, argument.name, argument.value);
+  return pairs;
+}
+
+/// Compared with every digit: that two values look alike does not make them equal.
+Pairs metrics_of(const Side& a, const Side& b) {
+  Pairs pairs;
+  for (const bool second : {false, true}) {
+    for (const auto& metric : (second ? b : a).metrics) {
+      pairs.put(second, metric.name, exact(metric.type, metric.last),
+                readable(metric.type, metric.last));
+    }
+  }
+  return pairs;
+}
+
+Pairs environment_of(const Side& a, const Side& b) {
+  Pairs pairs;
+  for (const auto& [name, value] : a.run.start.environment) pairs.put(false, name, value);
+  for (const auto& [name, value] : b.run.start.environment) pairs.put(true, name, value);
+  return pairs;
+}
+
+/// The change from one number to the other, where both are numbers.
+std::string change_of(const Side& a, const Side& b, const std::string& name) {
+  const auto value = [&](const Side& side) -> std::optional<double> {
+    const auto metric = std::ranges::find(side.metrics, name, &store::MetricSummary::name);
+    if (metric == side.metrics.end()) return std::nullopt;
+    return number(metric->type, metric->last);
+  };
+  const auto from = value(a), to = value(b);
+  return from && to ? fmt::format("{:+.3g}", *to - *from) : std::string();
+}
+
+/// Long values would hide what they are about.
+std::string cell(const std::optional<std::string>& text) {
+  constexpr std::size_t kWidthMax = 48;
+  return text ? shortened(printable(*text), kWidthMax) : "-";
+}
+
+void print_section(Context& context, std::string_view title, const Pairs& pairs, const Side& a,
+                   const Side& b, bool numbers) {
+  const Align align = numbers ? Align::right : Align::left;
+  std::vector<Table::Column> columns{
+      {std::string(title)}, {short_key(a.run), align}, {short_key(b.run), align}};
+  if (numbers) columns.push_back({"change", Align::right});
+  Table table(std::move(columns));
+  std::size_t equal = 0;
+  for (const Pair& pair : pairs.all()) {
+    if (!pair.differs()) {
+      ++equal;
+      continue;
+    }
+    table.add(pair.name);
+    const bool shown = pair.told_apart();
+    table.add(cell(shown && pair.a ? pair.shown_a : pair.a), Tone::bad);
+    table.add(cell(shown && pair.b ? pair.shown_b : pair.b), Tone::good);
+    if (numbers) table.add(change_of(a, b, pair.name));
+  }
+  if (table.empty()) {
+    const std::string what = equal == 0 ? "none" : fmt::format("equal ({})", equal);
+    context.out().write(
+        fmt::format("{}  {}\n\n", context.style().paint(Tone::strong, title), what));
+    return;
+  }
+  table.print(context.out(), context.style());
+  if (equal > 0) context.out().write(fmt::format("and {} equal\n", equal));
+  context.out().write("\n");
+}
+
+Code Diff::sources(Context& context, const Side& a, const Side& b) const {
+  const std::string &from = a.run.start.commit, &to = b.run.start.commit;
+  Code code;
+  if (from.empty() || to.empty()) return code;
+  if (from == to) {
+    code.known = true;
+    return code;
+  }
+  Sources sources(context);
+  const git::Repository* repository = sources.find(b.run, {from, to});
+  if (!repository) return code;
+  code.known = true;
+  code.changes = repository->changes(from, to);
+  if (code_) code.patch = repository->diff(from, to);
+  return code;
+}
+
+void Diff::print_sources(Context& context, const Side& a, const Side& b) const {
+  const Code code = sources(context, a, b);
+  Output& out = context.out();
+  out.write(context.style().paint(Tone::strong, "sources"));
+  if (!code.known) {
+    out.write("  unknown\n");
+    return;
+  }
+  out.write(code.changes.empty() ? std::string("  equal\n")
+                                 : "  " + change_summary(code.changes) + "\n");
+  changes_table(code.changes).print(out, context.style());
+  if (code_ && !code.changes.empty()) {
+    out.write("\n");
+    print_patch(context, code.patch);
+  }
+}
+
+void Diff::print_text(Context& context, const Side& a, const Side& b) const {
+  print_section(context, "run", runs_of(a, b), a, b, false);
+  print_section(context, "arguments", arguments_of(a, b), a, b, false);
+  print_section(context, "metrics", metrics_of(a, b), a, b, true);
+  print_section(context, "environment", environment_of(a, b), a, b, false);
+  print_sources(context, a, b);
+}
+
+/// {"name": {"a", "b", "equal"}, ...} of two objects.
+Json pairs_json(const Json& a, const Json& b) {
+  Json result = Json::object();
+  const auto put = [&](const std::string& name) {
+    if (result.contains(name)) return;
+    const Json first = a.contains(name) ? a[name] : Json(nullptr);
+    const Json second = b.contains(name) ? b[name] : Json(nullptr);
+    const bool equal = a.contains(name) == b.contains(name) && first == second;
+    result[name] = {{"a", first}, {"b", second}, {"equal", equal}};
+  };
+  for (const auto& item : a.items()) put(item.key());
+  for (const auto& item : b.items()) put(item.key());
+  return result;
+}
+
+Json last_values_json(const Side& side) {
+  Json result = Json::object();
+  for (const auto& metric : side.metrics) result[metric.name] = to_json(metric.type, metric.last);
+  return result;
+}
+
+void Diff::print_json(Context& context, const Side& a, const Side& b) const {
+  Json result = document("diff");
+  result["a"] = run_json(a.run);
+  result["b"] = run_json(b.run);
+  result["arguments"] = pairs_json(arguments_json(a.arguments), arguments_json(b.arguments));
+  result["metrics"] = pairs_json(last_values_json(a), last_values_json(b));
+  result["environment"] = pairs_json(Json(a.run.start.environment), Json(b.run.start.environment));
+  const Code code = sources(context, a, b);
+  result["sources"] = {{"known", code.known},
+                       {"equal", code.known ? Json(code.changes.empty()) : Json(nullptr)},
+                       {"changes", code.known ? changes_json(code.changes) : Json(nullptr)}};
+  if (code_) result["sources"]["patch"] = code.known ? Json(code.patch) : Json(nullptr);
+  print(context.out(), result);
+}
+
+int Diff::run(Context& context) {
+  const store::Catalog& catalog = context.catalog();
+  const Side a = side(catalog, first_), b = side(catalog, second_);
+  if (context.json()) {
+    print_json(context, a, b);
+  } else {
+    print_text(context, a, b);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_diff() { return std::make_unique<Diff>(); }
+
+}  // namespace flor::cli

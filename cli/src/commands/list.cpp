@@ -1,0 +1,234 @@
+// flor list: experiments and runs, newest first.
+#include "commands/commands.h"
+#include "context.h"
+#include "facts.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "run_json.h"
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace flor::cli {
+namespace {
+
+constexpr std::string_view kDefaultColumns =
+    "run,experiment,when,status,commit,epochs,size,metrics";
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    if (const auto part = text.substr(0, comma); !part.empty()) parts.emplace_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+class List final : public Command {
+ public:
+  std::string_view name() const override { return "list"; }
+  std::string_view summary() const override { return "experiments and runs, newest first"; }
+  std::string_view lesson() const override {
+    return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
+directory, message, metrics, the name of any metric (its last value; loss:min, loss:max and
+loss:count are known too) and of any argument. metric:x and arg:x say which of two is meant.
+
+Examples:
+  flor list                                   every run
+  flor list linear -n 5                       the last five of one experiment
+  flor list -c lr,loss:min --sort loss:min    which learning rate did best
+  flor list -c +lr --where 'lr>=0.01' --where status=finished
+  flor show $(flor list -q -n 1)              the newest run in full
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("NAME", experiment_, "only runs of this experiment", false);
+    syntax.option("-n,--limit", "N", limit_, "at most N runs");
+    syntax.option("-c,--columns", "A,B", columns_,
+                  "these columns beside the run; +A,B adds to the usual ones");
+    syntax.option("--sort", "COLUMN", sort_, "ascending by this column; runs without it come last");
+    syntax.flag("-r,--reverse", reverse_, "turn the order around");
+    syntax.option("--where", "CONDITION", where_,
+                  "only runs for which this holds, e.g. 'lr>0.01'; all of several");
+    syntax.flag("-q,--quiet", quiet_, "ids only, for scripts");
+    syntax.flag("-e,--experiments", experiments_, "one line an experiment");
+  }
+  int run(Context& context) override;
+
+ private:
+  void require_experiment(const store::Catalog& catalog) const;
+  std::vector<std::string> column_names() const;
+  std::vector<RunFacts> collect(Context& context) const;
+  void choose(std::vector<RunFacts>& runs, std::int64_t now_us) const;
+  void print_table(Context& context, const std::vector<RunFacts>& runs) const;
+  void print_json(Context& context, const std::vector<RunFacts>& runs) const;
+  void print_experiments(Context& context, const std::vector<RunFacts>& runs) const;
+
+  std::string experiment_, columns_, sort_;
+  std::vector<std::string> where_;
+  std::optional<std::uint64_t> limit_;
+  bool reverse_ = false, quiet_ = false, experiments_ = false;
+};
+
+void List::require_experiment(const store::Catalog& catalog) const {
+  if (experiment_.empty()) return;
+  const std::vector<std::string> known = catalog.experiments();
+  if (std::ranges::find(known, experiment_) != known.end()) return;
+  std::string hint = did_you_mean(experiment_, known);
+  if (hint.empty()) hint = ": 'flor list --experiments' names them all";
+  throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
+}
+
+std::vector<std::string> List::column_names() const {
+  if (columns_.empty()) return split(kDefaultColumns);
+  if (columns_.front() == '+')
+    return split(fmt::format("{},{}", kDefaultColumns, columns_.substr(1)));
+  std::vector<std::string> names = split(columns_);
+  // A line without its run would say nothing.
+  if (std::ranges::find(names, "run") == names.end()) names.insert(names.begin(), "run");
+  return names;
+}
+
+/// Reads the runs, and of each no more than the columns need.
+std::vector<RunFacts> List::collect(Context& context) const {
+  const store::Catalog& catalog = context.catalog();
+  const bool chosen = !sort_.empty() || !where_.empty() || reverse_ || experiments_;
+  const std::size_t limit = chosen ? SIZE_MAX : limit_.value_or(SIZE_MAX);
+  std::vector<std::string> names = column_names();
+  if (quiet_ || experiments_) names.clear();
+  if (!sort_.empty()) names.push_back(sort_);
+  for (const std::string& condition : where_) names.push_back(Condition(condition).column());
+  bool metrics = false, arguments = false;
+  for (const std::string& name : names) {
+    const auto builtin = builtin_column(name);
+    metrics = metrics || !builtin || builtin->needs_metrics;
+    arguments = arguments || !builtin || builtin->needs_arguments;
+  }
+  if (context.json() && !experiments_) metrics = arguments = true;
+  std::vector<RunFacts> result;
+  for (store::Run& run : catalog.runs(experiment_, limit)) {
+    RunFacts facts{std::move(run), {}, {}};
+    if (metrics) facts.metrics = catalog.metrics(facts.run.id);
+    if (arguments) facts.arguments = catalog.arguments(facts.run.id);
+    result.push_back(std::move(facts));
+  }
+  return result;
+}
+
+void List::choose(std::vector<RunFacts>& runs, std::int64_t now_us) const {
+  for (const std::string& text : where_) {
+    const Condition condition(text);
+    const RunColumn column = find_column(condition.column(), runs);
+    std::erase_if(
+        runs, [&](const RunFacts& facts) { return !condition.holds(column.field(facts, now_us)); });
+  }
+  if (!sort_.empty() && !runs.empty()) {
+    const RunColumn column = find_column(sort_, runs);
+    std::vector<std::pair<Field, RunFacts>> order;
+    for (RunFacts& facts : runs) {
+      Field field = column.field(facts, now_us);
+      order.emplace_back(std::move(field), std::move(facts));
+    }
+    std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
+      return sorts_before(a.first, b.first, reverse_);
+    });
+    runs.clear();
+    for (auto& entry : order) runs.push_back(std::move(entry.second));
+  } else if (reverse_) {
+    std::ranges::reverse(runs);
+  }
+  if (limit_ && !experiments_ && runs.size() > *limit_) runs.resize(*limit_);
+}
+
+void List::print_table(Context& context, const std::vector<RunFacts>& runs) const {
+  std::vector<RunColumn> columns;
+  std::vector<Table::Column> header;
+  for (const std::string& name : column_names()) {
+    columns.push_back(find_column(name, runs));
+    header.push_back({columns.back().title, columns.back().align, columns.back().shrinks});
+  }
+  Table table(std::move(header));
+  for (const RunFacts& facts : runs) {
+    for (const RunColumn& column : columns) {
+      const Field field = column.field(facts, context.now_us());
+      table.add(field.text.empty() ? "-" : field.text, field.tone);
+    }
+  }
+  table.print(context.out(), context.style());
+}
+
+void List::print_json(Context& context, const std::vector<RunFacts>& runs) const {
+  JsonList list(context.out(), document("list"), "runs");
+  for (const RunFacts& facts : runs) {
+    Json entry = run_json(facts.run);
+    entry["arguments"] = arguments_json(facts.arguments);
+    entry["metrics"] = metrics_json(facts.metrics);
+    list.add(entry);
+  }
+  list.end();
+}
+
+void List::print_experiments(Context& context, const std::vector<RunFacts>& runs) const {
+  std::vector<std::pair<const store::Run*, std::int64_t>> latest;  // and the number of runs
+  std::map<std::string_view, std::size_t> place;
+  for (const RunFacts& facts : runs) {
+    const auto [at, added] = place.emplace(facts.run.start.experiment, latest.size());
+    if (added) latest.emplace_back(&facts.run, 0);
+    ++latest[at->second].second;
+  }
+  if (limit_ && latest.size() > *limit_) latest.resize(*limit_);
+  if (context.json()) {
+    JsonList list(context.out(), document("list"), "experiments");
+    for (const auto& [run, count] : latest) {
+      list.add(
+          {{"experiment", run->start.experiment}, {"runs", count}, {"latest", run_json(*run)}});
+    }
+    list.end();
+    return;
+  }
+  Table table({{"experiment"}, {"runs", Align::right}, {"latest"}, {"when"}, {"status"}});
+  for (const auto& [run, count] : latest) {
+    table.add(run->start.experiment);
+    table.add(fmt::format("{}", count));
+    table.add(short_key(*run));
+    table.add(relative(run->start.started_us, context.now_us()));
+    table.add(status_text(*run), status_tone(*run));
+  }
+  table.print(context.out(), context.style());
+}
+
+int List::run(Context& context) {
+  require_experiment(context.catalog());
+  std::vector<RunFacts> runs = collect(context);
+  const bool empty = runs.empty();
+  choose(runs, context.now_us());
+  if (quiet_) {
+    for (const RunFacts& facts : runs) context.out().write(facts.run.key + "\n");
+  } else if (experiments_) {
+    print_experiments(context, runs);
+  } else if (context.json()) {
+    print_json(context, runs);
+  } else if (empty) {
+    context.note("the store has no runs yet: record one with --flor NAME");
+  } else if (runs.empty()) {
+    context.note("no run meets the conditions");
+  } else {
+    print_table(context, runs);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_list() { return std::make_unique<List>(); }
+
+}  // namespace flor::cli

@@ -1,0 +1,353 @@
+// flor query: logged values, recorded and found in hindsight, in one table.
+#include "commands/commands.h"
+#include "context.h"
+#include "join.h"
+#include "output/csv.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "output/text.h"
+#include "run_spec.h"
+#include "values.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace flor::cli {
+namespace {
+
+using store::Value;
+
+std::string_view origin_of(const Value& value) {
+  return value.replay == 0 ? "recorded" : "hindsight";
+}
+
+std::string_view origin_of(std::span<const Value* const> cells) {
+  bool recorded = false, hindsight = false;
+  for (const Value* value : cells) {
+    if (value) (value->replay == 0 ? recorded : hindsight) = true;
+  }
+  if (recorded && hindsight) return "recorded+hindsight";
+  return hindsight ? "hindsight" : "recorded";
+}
+
+std::string index_text(std::int64_t index) {
+  return index < 0 ? std::string() : fmt::format("{}", index);
+}
+
+Json index_json(std::int64_t index) { return index < 0 ? Json(nullptr) : Json(index); }
+
+/// "4,0" as [4, 0].
+Json inner_json(const std::string& inner) {
+  if (inner.empty()) return nullptr;
+  Json indices = Json::parse("[" + inner + "]", nullptr, false);
+  return indices.is_discarded() ? Json(inner) : indices;
+}
+
+/// The values of one run that were asked for, joined.
+struct Answer {
+  store::Run run;
+  std::vector<Value> values;
+  std::vector<Join> join;  // one, made when the values have their final place in memory
+  const Join& rows() const { return join.front(); }
+};
+
+/// Which of the columns that say where a value was logged are needed.
+struct Shape {
+  bool runs = false, loop = false, epoch = false, step = false, inner = false, ordinal = false;
+};
+
+class Query final : public Command {
+ public:
+  std::string_view name() const override { return "query"; }
+  std::string_view summary() const override { return "logged values, recorded and hindsight"; }
+  std::string_view lesson() const override {
+    return R"(Without --run and --experiment: the latest run of the name last recorded in this repository, else
+of the newest experiment. What was logged once per epoch is repeated beside what was logged per
+step. The column `origin` says whether the recorded run logged a value or a replay found it in
+hindsight. The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms
+are in --json in full, and in 'flor show RUN@EPOCH'.
+
+Examples:
+  flor query loss accuracy                     the latest run here
+  flor query loss --epochs 3..5 --run 3f2a     epochs 3, 4 and 5 of one run
+  flor query accuracy --experiment linear      every run of an experiment
+  flor query confusion --hindsight --json      only what a replay found
+  flor query loss --csv > loss.csv             for a spreadsheet or pandas
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operands("METRIC", metrics_, "names of logged values");
+    syntax.option("--run", "RUN", runs_, "this run or RUN@EPOCH; may be given several times");
+    syntax.option("--experiment", "NAME", experiment_, "every run of this experiment");
+    syntax.option("--epochs", "A..B", epochs_, "only these epochs, both included, 0-based");
+    syntax.flag("--recorded", recorded_, "only what the recorded runs logged");
+    syntax.flag("--hindsight", hindsight_, "only what replays found");
+    syntax.flag("--csv", csv_, "comma-separated values, every digit");
+    syntax.flag("--jsonl", jsonl_, "one JSON object a row");
+  }
+  int run(Context& context) override;
+
+ private:
+  void check_options(const Context& context) const;
+  std::vector<RunChoice> choose(const store::Catalog& catalog) const;
+  void require_metrics(const store::Catalog& catalog, const std::vector<RunChoice>& runs) const;
+  Answer ask(const store::Catalog& catalog, const RunChoice& choice) const;
+  Shape shape_of(const std::vector<Answer>& answers) const;
+  Json row_json(const Answer& answer, std::size_t row) const;
+  void print_table(Context& context, const std::vector<Answer>& answers) const;
+  void print_csv(Context& context, const std::vector<Answer>& answers) const;
+  void print_json(Context& context, const std::vector<Answer>& answers) const;
+  void print_jsonl(Context& context, const std::vector<Answer>& answers) const;
+
+  std::vector<std::string> metrics_, runs_;
+  std::string experiment_, epochs_;
+  bool recorded_ = false, hindsight_ = false, csv_ = false, jsonl_ = false;
+};
+
+void Query::check_options(const Context& context) const {
+  if (!runs_.empty() && !experiment_.empty()) {
+    throw UsageError("--run and --experiment exclude each other: give one of them");
+  }
+  if (recorded_ && hindsight_) {
+    throw UsageError(
+        "--recorded and --hindsight exclude each other: leave out both for all values");
+  }
+  if ((csv_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (context.json() ? 1 : 0) > 1) {
+    throw UsageError("--csv, --json and --jsonl exclude each other: give one of them");
+  }
+}
+
+std::vector<RunChoice> Query::choose(const store::Catalog& catalog) const {
+  std::vector<RunChoice> result;
+  for (const std::string& text : runs_) result.push_back(parse_run(catalog, text));
+  if (!experiment_.empty()) {
+    for (store::Run& run : catalog.runs(experiment_)) result.push_back({std::move(run), {}});
+    if (result.empty()) {
+      const auto known = catalog.experiments();
+      std::string hint = did_you_mean(experiment_, known);
+      if (hint.empty()) hint = ": 'flor list --experiments' names them all";
+      throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
+    }
+  }
+  if (result.empty()) result.push_back({default_run(catalog), {}});
+  return result;
+}
+
+/// A metric that none of the runs has is a mistake, and so is a question without one.
+void Query::require_metrics(const store::Catalog& catalog,
+                            const std::vector<RunChoice>& runs) const {
+  std::vector<std::string> known;
+  for (const RunChoice& choice : runs) {
+    for (store::MetricSummary& metric : catalog.metrics(choice.run.id)) {
+      if (std::ranges::find(known, metric.name) == known.end()) {
+        known.push_back(std::move(metric.name));
+      }
+    }
+  }
+  const std::string whose = runs.size() == 1 ? "run " + title(runs.front().run)
+                                             : fmt::format("these {} runs", runs.size());
+  const std::string has =
+      known.empty() ? "nothing was logged" : printable(fmt::format("{}", fmt::join(known, ", ")));
+  if (metrics_.empty()) {
+    throw UsageError(
+        fmt::format("no metric named: use 'flor query METRIC...' with one of {}: {}", whose, has));
+  }
+  for (const std::string& metric : metrics_) {
+    if (std::ranges::find(known, metric) != known.end()) continue;
+    std::string hint = did_you_mean(metric, known);
+    if (hint.empty()) hint = ": it has " + has;
+    throw NotFound(fmt::format("{} has no metric '{}'{}", whose, printable(metric), hint));
+  }
+}
+
+Answer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
+  store::ValueQuery query;
+  query.run = choice.run.id;
+  query.names = metrics_;
+  query.recorded = !hindsight_;
+  query.hindsight = !recorded_;
+  Answer answer{choice.run, {}, {}};
+  const bool some_epochs = !epochs_.empty() || choice.epoch;
+  if (some_epochs) {
+    // What was logged outside every loop belongs to each epoch: it is repeated, but has no row.
+    query.first_epoch = query.last_epoch = -1;
+    answer.values = catalog.values(query);
+    const EpochRange range =
+        choice.epoch ? EpochRange{*choice.epoch, *choice.epoch} : parse_epochs(epochs_);
+    query.first_epoch = range.first;
+    query.last_epoch = range.last;
+  }
+  std::vector<Value> values = catalog.values(query);
+  answer.values.insert(answer.values.end(), std::make_move_iterator(values.begin()),
+                       std::make_move_iterator(values.end()));
+  answer.join.emplace_back(metrics_, answer.values);
+  if (some_epochs) answer.join.front().drop_outside_loops();
+  return answer;
+}
+
+Shape Query::shape_of(const std::vector<Answer>& answers) const {
+  Shape shape;
+  shape.runs = answers.size() > 1;
+  const std::string* path = nullptr;
+  for (const Answer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      const auto& row = answer.rows().row(i);
+      shape.loop = shape.loop || (path && *path != row.place->path);
+      path = &row.place->path;
+      shape.epoch = shape.epoch || row.place->epoch >= 0;
+      shape.step = shape.step || row.place->step >= 0;
+      shape.inner = shape.inner || !row.place->inner.empty();
+      shape.ordinal = shape.ordinal || row.ordinal > 0;
+    }
+  }
+  return shape;
+}
+
+void Query::print_table(Context& context, const std::vector<Answer>& answers) const {
+  const Shape shape = shape_of(answers);
+  std::vector<Table::Column> columns;
+  const auto column = [&](bool shown, std::string title, Align align) {
+    if (shown) columns.push_back({std::move(title), align, false});
+  };
+  column(shape.runs, "run", Align::left);
+  column(shape.runs, "experiment", Align::left);
+  column(shape.loop, "loop", Align::left);
+  column(shape.epoch, "epoch", Align::right);
+  column(shape.step, "step", Align::right);
+  column(shape.inner, "inner", Align::right);
+  column(shape.ordinal, "ordinal", Align::right);
+  for (const std::string& metric : metrics_) column(true, metric, Align::right);
+  column(true, "origin", Align::left);
+  Table table(std::move(columns));
+  for (const Answer& answer : answers) {
+    const std::string key = short_key(answer.run);
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      const auto& row = answer.rows().row(i);
+      const auto add = [&](bool shown, std::string_view text) {
+        if (shown) table.add(text);
+      };
+      add(shape.runs, key);
+      add(shape.runs, answer.run.start.experiment);
+      add(shape.loop, row.place->path.empty() ? "-" : row.place->path);
+      add(shape.epoch, index_text(row.place->epoch));
+      add(shape.step, index_text(row.place->step));
+      add(shape.inner, row.place->inner);
+      add(shape.ordinal, fmt::format("{}", row.ordinal));
+      const auto cells = answer.rows().cells(i);
+      for (const Value* value : cells) {
+        table.add(value ? readable(value->type, value->value) : "-",
+                  value && value->replay ? Tone::hindsight : Tone::plain);
+      }
+      table.add(origin_of(cells));
+    }
+  }
+  if (!table.empty()) table.print(context.out(), context.style());
+}
+
+void Query::print_csv(Context& context, const std::vector<Answer>& answers) const {
+  CsvWriter csv(context.out());
+  for (const char* title : {"run", "experiment", "loop", "epoch", "step", "inner", "ordinal"}) {
+    csv.field(title);
+  }
+  for (const std::string& metric : metrics_) csv.field(metric);
+  csv.field("origin");
+  csv.end_row();
+  for (const Answer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      const auto& row = answer.rows().row(i);
+      csv.field(answer.run.key);
+      csv.field(answer.run.start.experiment);
+      csv.field(row.place->path);
+      csv.field(index_text(row.place->epoch));
+      csv.field(index_text(row.place->step));
+      csv.field(row.place->inner);
+      csv.field(fmt::format("{}", row.ordinal));
+      const auto cells = answer.rows().cells(i);
+      for (const Value* value : cells) {
+        csv.field(value ? exact(value->type, value->value) : std::string());
+      }
+      csv.field(origin_of(cells));
+      csv.end_row();
+    }
+  }
+}
+
+Json Query::row_json(const Answer& answer, std::size_t index) const {
+  const auto& row = answer.rows().row(index);
+  const auto cells = answer.rows().cells(index);
+  Json values = Json::object(), origins = Json::object();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i]) continue;
+    values[metrics_[i]] = to_json(cells[i]->type, cells[i]->value);
+    origins[metrics_[i]] = std::string(origin_of(*cells[i]));
+  }
+  return {{"run", answer.run.key},
+          {"experiment", answer.run.start.experiment},
+          {"loop", json_text(row.place->path)},
+          {"epoch", index_json(row.place->epoch)},
+          {"step", index_json(row.place->step)},
+          {"inner", inner_json(row.place->inner)},
+          {"ordinal", row.ordinal},
+          {"values", std::move(values)},
+          {"origins", std::move(origins)},
+          {"origin", std::string(origin_of(cells))}};
+}
+
+void Query::print_json(Context& context, const std::vector<Answer>& answers) const {
+  Json head = document("query");
+  head["metrics"] = metrics_;
+  JsonList list(context.out(), head, "rows");
+  for (const Answer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) list.add(row_json(answer, i));
+  }
+  list.end();
+}
+
+void Query::print_jsonl(Context& context, const std::vector<Answer>& answers) const {
+  for (const Answer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      context.out().write(compact(row_json(answer, i)) + "\n");
+    }
+  }
+}
+
+int Query::run(Context& context) {
+  check_options(context);
+  if (!epochs_.empty()) parse_epochs(epochs_);
+  const store::Catalog& catalog = context.catalog();
+  // A metric that is named twice is one column.
+  std::set<std::string> met;
+  std::erase_if(metrics_, [&](const std::string& name) { return !met.insert(name).second; });
+  const std::vector<RunChoice> runs = choose(catalog);
+  require_metrics(catalog, runs);
+  std::vector<Answer> answers;
+  std::size_t rows = 0;
+  for (const RunChoice& choice : runs) {
+    answers.push_back(ask(catalog, choice));
+    rows += answers.back().rows().size();
+  }
+  if (csv_) {
+    print_csv(context, answers);
+  } else if (jsonl_) {
+    print_jsonl(context, answers);
+  } else if (context.json()) {
+    print_json(context, answers);
+  } else {
+    if (runs_.empty() && experiment_.empty()) context.note("run " + title(answers.front().run));
+    print_table(context, answers);
+  }
+  if (rows == 0) context.note("no values there: see 'flor show RUN' for what was logged and where");
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_query() { return std::make_unique<Query>(); }
+
+}  // namespace flor::cli

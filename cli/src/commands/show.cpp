@@ -1,0 +1,424 @@
+// flor show: a run, or one of its epochs, in full.
+#include "commands/commands.h"
+#include "commands/show_facts.h"
+#include "commands/show_json.h"
+#include "context.h"
+#include "facts.h"
+#include "output/table.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "run_spec.h"
+#include "values.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace flor::cli {
+namespace {
+
+using store::CheckpointInfo, store::CheckpointKind;
+
+/// Longer lists are cut in the middle unless --all is given.
+constexpr std::size_t kRowsMax = 20;
+
+class Show final : public Command {
+ public:
+  std::string_view name() const override { return "show"; }
+  std::string_view summary() const override { return "a run, or one of its epochs, in full"; }
+  std::string_view lesson() const override {
+    return R"(A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
+or NAME:COMMIT. With @EPOCH: everything that is known of that epoch, with what was logged in it.
+
+Examples:
+  flor show linear             the latest run of an experiment
+  flor show 3f2a               the run whose id begins so
+  flor show linear~1@7         the eighth epoch of the run before, tables drawn out
+  flor show linear --json      for programs
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("RUN", run_, "RUN or RUN@EPOCH; the latest run here if left out", false);
+    syntax.flag("-a,--all", all_, "do not shorten long lists of epochs and checkpoints");
+  }
+  int run(Context& context) override;
+
+ private:
+  void print_run(Context& context, const ShownRun& shown) const;
+  void print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoch) const;
+  void print_iterations(Context& context, const ShownRun& shown) const;
+  void print_checkpoints(Context& context, const ShownRun& shown,
+                         const std::vector<CheckpointInfo>& checkpoints) const;
+
+  std::string run_;
+  bool all_ = false;
+};
+
+void heading(Context& context, std::string_view title) {
+  context.out().write(fmt::format("\n{}\n", context.style().paint(Tone::strong, title)));
+}
+
+/// Names and values below each other, without a header.
+Table list_of_pairs() { return Table({{""}, {""}}, Table::Header::hidden); }
+
+std::string size_text(std::uint64_t stored, std::uint64_t raw) {
+  std::string text = fmt::format("{} stored of {}", bytes(stored), bytes(raw));
+  if (raw > 0)
+    text += fmt::format(" ({:.3g})", static_cast<double>(stored) / static_cast<double>(raw));
+  return text;
+}
+
+void print_head(Context& context, const store::Run& run) {
+  context.out().write(fmt::format("{} {} ({})\n", context.style().paint(Tone::strong, "run"),
+                                  printable(run.key), printable(run.start.experiment)));
+  Table table = list_of_pairs();
+  const auto row = [&](std::string_view name, std::string_view text, Tone tone = Tone::plain) {
+    if (text.empty()) return;
+    table.add(name);
+    table.add(text, tone);
+  };
+  row("status", status_text(run), status_tone(run));
+  row("because", run.message);
+  row("degraded", run.degraded);
+  std::string times = fmt::format("{} ({})", rfc3339(run.start.started_us),
+                                  relative(run.start.started_us, context.now_us()));
+  if (run.finished_us) {
+    const double seconds = static_cast<double>(*run.finished_us - run.start.started_us) * 1e-6;
+    times += fmt::format(", took {}", duration(seconds));
+  }
+  row("started", times);
+  row("command", fmt::format("{}", fmt::join(run.start.command, " ")));
+  row("directory", run.start.directory);
+  row("commit", run.start.commit.empty() ? "none (recorded without git)" : run.start.commit);
+  row("repository", run.start.repository);
+  row("program", run.start.program);
+  row("epochs", fmt::format("{}", run.epochs));
+  row("checkpoints",
+      fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));
+  table.print(context.out(), context.style(), 2);
+}
+
+void print_arguments(Context& context, const std::vector<store::Argument>& arguments) {
+  if (arguments.empty()) return;
+  heading(context, "arguments");
+  Table table = list_of_pairs();
+  for (const store::Argument& argument : arguments) {
+    table.add(argument.name);
+    table.add(argument.value);
+  }
+  table.print(context.out(), context.style(), 2);
+}
+
+void print_environment(Context& context, const store::Run& run) {
+  if (run.start.environment.empty()) return;
+  heading(context, "environment");
+  Table table = list_of_pairs();
+  for (const auto& [name, value] : run.start.environment) {
+    table.add(name);
+    table.add(value);
+  }
+  table.print(context.out(), context.style(), 2);
+}
+
+void print_metrics(Context& context, const std::vector<store::MetricSummary>& metrics) {
+  if (metrics.empty()) return;
+  heading(context, "metrics");
+  constexpr Align kRight = Align::right;
+  Table table({{"name"},
+               {"last", kRight},
+               {"min", kRight},
+               {"max", kRight},
+               {"values", kRight},
+               {"type"},
+               {"origin"}});
+  const auto bound = [](double value) { return std::isnan(value) ? "-" : readable(value); };
+  for (const store::MetricSummary& metric : metrics) {
+    table.add(metric.name);
+    table.add(readable(metric.type, metric.last));
+    table.add(bound(metric.minimum));
+    table.add(bound(metric.maximum));
+    table.add(fmt::format("{}", metric.count));
+    table.add(store::to_string(metric.type));
+    table.add(metric.hindsight ? "hindsight" : "recorded",
+              metric.hindsight ? Tone::hindsight : Tone::plain);
+  }
+  table.print(context.out(), context.style(), 2);
+}
+
+std::string how_it_ended(const store::MainLoop& loop) {
+  if (!loop.ended) return "not left";
+  return loop.broke ? "left early" : "complete";
+}
+
+void print_loops(Context& context, const std::vector<store::MainLoop>& loops) {
+  if (loops.empty()) return;
+  heading(context, "main loops");
+  Table table({{"name"}, {"epochs"}, {"iterations", Align::right}, {"ended"}});
+  for (const store::MainLoop& loop : loops) {
+    table.add(loop.name);
+    table.add(loop.iterations == 0 ? "-"
+                                   : fmt::format("{}..{}", loop.first_epoch,
+                                                 loop.first_epoch + loop.iterations - 1));
+    table.add(fmt::format("{}", loop.iterations));
+    table.add(how_it_ended(loop));
+  }
+  table.print(context.out(), context.style(), 2);
+}
+
+std::string execution_text(const store::LoopExecution& execution) {
+  return fmt::format("{}: {} in {}{}", execution.loop, execution.iterations,
+                     duration(execution.seconds), execution.broke ? ", left early" : "");
+}
+
+/// The nested loops that ran in one iteration.
+std::string nested_text(const ShownRun& shown, const store::Iteration& iteration) {
+  std::string text;
+  for (const store::LoopExecution& execution : shown.executions) {
+    if (execution.main_loop != iteration.main_loop || execution.iteration != iteration.iteration) {
+      continue;
+    }
+    if (!text.empty()) text += "; ";
+    text += execution_text(execution);
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string share_text(const store::Iteration& iteration) {
+  if (!(iteration.seconds > 0)) return "-";
+  return fmt::format("{:.2g} %", 100 * iteration.record_seconds / iteration.seconds);
+}
+
+/// Calls `row` for the elements that are shown, and says below how many were left out.
+template <typename Rows, typename Row>
+std::size_t shortened_rows(const Rows& rows, bool all, Row row) {
+  if (all || rows.size() <= kRowsMax) {
+    for (const auto& element : rows) row(element);
+    return 0;
+  }
+  for (std::size_t i = 0; i < kRowsMax / 2; ++i) row(rows[i]);
+  for (std::size_t i = rows.size() - kRowsMax / 2; i < rows.size(); ++i) row(rows[i]);
+  return rows.size() - kRowsMax;
+}
+
+void say_left_out(Context& context, std::size_t count) {
+  if (count == 0) return;
+  context.out().write(fmt::format("  {} more between them: --all shows them\n", count));
+}
+
+void Show::print_iterations(Context& context, const ShownRun& shown) const {
+  if (shown.iterations.empty()) return;
+  heading(context, "epochs");
+  Table table({{"epoch", Align::right},
+               {"seconds", Align::right},
+               {"Flor", Align::right},
+               {"share", Align::right},
+               {"nested loops", Align::left, true}});
+  const std::size_t left_out =
+      shortened_rows(shown.iterations, all_, [&](const store::Iteration& iteration) {
+        table.add(fmt::format("{}", shown.epoch_of(iteration.main_loop, iteration.iteration)));
+        table.add(duration(iteration.seconds));
+        table.add(duration(iteration.record_seconds));
+        table.add(share_text(iteration));
+        table.add(nested_text(shown, iteration));
+      });
+  table.print(context.out(), context.style(), 2);
+  say_left_out(context, left_out);
+}
+
+/// "before epoch 3", "end of train in epoch 3", "at the end".
+std::string place_text(const ShownRun& shown, const store::CheckpointKey& key) {
+  const std::int64_t epoch = shown.epoch_of(key.main_loop, key.iteration);
+  if (key.kind == CheckpointKind::loop_end)
+    return fmt::format("end of {}, epoch {}", key.loop, epoch);
+  if (key.iteration == 0) return fmt::format("before {}", shown.loop_name(key.main_loop));
+  return fmt::format("after epoch {}", epoch - 1);
+}
+
+void Show::print_checkpoints(Context& context, const ShownRun& shown,
+                             const std::vector<CheckpointInfo>& checkpoints) const {
+  if (checkpoints.empty()) return;
+  heading(context, "checkpoints");
+  Table table({{"kind"}, {"place"}, {"raw", Align::right}, {"stored", Align::right}});
+  const std::size_t left_out = shortened_rows(checkpoints, all_, [&](const CheckpointInfo& info) {
+    table.add(info.key.kind == CheckpointKind::boundary ? "boundary" : "loop end");
+    table.add(place_text(shown, info.key));
+    table.add(bytes(info.raw_bytes));
+    table.add(bytes(info.stored_bytes));
+  });
+  table.print(context.out(), context.style(), 2);
+  say_left_out(context, left_out);
+}
+
+Tone tone_of(store::Verdict verdict) {
+  switch (verdict) {
+    case store::Verdict::exact:
+      return Tone::good;
+    case store::Verdict::unchecked:
+      return Tone::warning;
+    case store::Verdict::differs:
+    case store::Verdict::failed:
+      return Tone::bad;
+  }
+  return Tone::plain;
+}
+
+void print_replays(Context& context, const ShownRun& shown) {
+  if (shown.replays.empty()) return;
+  heading(context, "replays");
+  Table table({{"id", Align::right},
+               {"when"},
+               {"segment"},
+               {"epochs"},
+               {"probes"},
+               {"verdict"},
+               {"compared"},
+               {"found", Align::right}});
+  for (const store::Replay& replay : shown.replays) {
+    const store::NewReplay& start = replay.start;
+    table.add(fmt::format("{}", replay.id));
+    table.add(relative(start.started_us, context.now_us()));
+    table.add(fmt::format("{}/{}", start.segment, start.segments));
+    table.add(start.last_epoch < start.first_epoch
+                  ? "none"
+                  : fmt::format("{}..{}", start.first_epoch, start.last_epoch));
+    table.add(start.probes.empty() ? "-" : start.probes);
+    if (!replay.result) {
+      table.add("running or died", Tone::warning);
+      table.add("-");
+      table.add("-");
+      continue;
+    }
+    table.add(store::to_string(replay.result->verdict), tone_of(replay.result->verdict));
+    table.add(fmt::format("{} values, {} states", replay.result->values_compared,
+                          replay.result->states_compared));
+    table.add(fmt::format("{}", replay.result->values_found));
+  }
+  table.print(context.out(), context.style(), 2);
+  for (const store::Replay& replay : shown.replays) {
+    if (!replay.result || replay.result->first_difference.empty()) continue;
+    context.out().write(
+        fmt::format("  replay {}: {}\n", replay.id, printable(replay.result->first_difference)));
+  }
+}
+
+void Show::print_run(Context& context, const ShownRun& shown) const {
+  print_head(context, shown.run);
+  print_arguments(context, shown.arguments);
+  print_metrics(context, shown.metrics);
+  print_loops(context, shown.loops);
+  print_iterations(context, shown);
+  print_checkpoints(context, shown, shown.checkpoints);
+  print_replays(context, shown);
+  print_environment(context, shown.run);
+}
+
+/// Text without its quotes, anything else as JSON.
+std::string plain_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : compact(value);
+}
+
+/// Draws a logged table out; false if it is not one.
+bool print_matrix(Context& context, const store::Value& value) {
+  const auto* text = std::get_if<std::string>(&value.value);
+  if (value.type != store::ValueType::table || !text) return false;
+  const Json matrix = Json::parse(*text, nullptr, false);
+  if (!matrix.is_object() || !matrix.contains("columns") || !matrix.contains("rows")) return false;
+  const bool named = matrix.contains("row_names") && matrix["row_names"].is_array() &&
+                     matrix["row_names"].size() == matrix["rows"].size();
+  std::vector<Table::Column> columns;
+  if (named) columns.push_back({""});
+  for (const Json& title : matrix["columns"]) {
+    columns.push_back({plain_text(title), Align::right});
+  }
+  const std::size_t width = matrix["columns"].size();
+  if (width == 0) return false;
+  heading(context, printable(value.name));
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < matrix["rows"].size(); ++i) {
+    const Json& row = matrix["rows"][i];
+    if (named) table.add(plain_text(matrix["row_names"][i]));
+    for (std::size_t j = 0; j < width; ++j) {
+      const bool there = row.is_array() && j < row.size();
+      if (there && row[j].is_number_float()) {
+        table.add(readable(row[j].get<double>()));
+      } else {
+        table.add(there ? compact(row[j]) : "-");
+      }
+    }
+  }
+  table.print(context.out(), context.style(), 2);
+  return true;
+}
+
+void print_values(Context& context, const std::vector<store::Value>& values) {
+  if (values.empty()) return;
+  heading(context, "values");
+  Table table({{"name"},
+               {"loop"},
+               {"step", Align::right},
+               {"inner", Align::right},
+               {"value", Align::right},
+               {"origin"}});
+  for (const store::Value& value : values) {
+    table.add(value.name);
+    table.add(value.place.path);
+    table.add(value.place.step < 0 ? "-" : fmt::format("{}", value.place.step));
+    table.add(value.place.inner.empty() ? "-" : value.place.inner);
+    table.add(readable(value.type, value.value));
+    table.add(value.replay ? "hindsight" : "recorded",
+              value.replay ? Tone::hindsight : Tone::plain);
+  }
+  table.print(context.out(), context.style(), 2);
+  for (const store::Value& value : values) print_matrix(context, value);
+}
+
+void Show::print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoch) const {
+  context.out().write(fmt::format("{} {} of run {}\n", context.style().paint(Tone::strong, "epoch"),
+                                  epoch.epoch, title(shown.run)));
+  Table table = list_of_pairs();
+  const auto row = [&](std::string_view name, std::string_view text) {
+    table.add(name);
+    table.add(text);
+  };
+  row("main loop",
+      fmt::format("{}, iteration {}", shown.loop_name(epoch.main_loop), epoch.iteration));
+  row("took", epoch.timing
+                  ? fmt::format("{}, thereof Flor {} ({})", duration(epoch.timing->seconds),
+                                duration(epoch.timing->record_seconds), share_text(*epoch.timing))
+                  : "not completed");
+  for (const store::LoopExecution& execution : epoch.executions) {
+    row("nested loop", execution_text(execution));
+  }
+  table.print(context.out(), context.style(), 2);
+  print_checkpoints(context, shown, epoch.checkpoints);
+  print_values(context, epoch.values);
+}
+
+int Show::run(Context& context) {
+  const store::Catalog& catalog = context.catalog();
+  RunChoice choice = run_.empty() ? RunChoice{default_run(catalog), {}} : parse_run(catalog, run_);
+  const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
+  if (choice.epoch) {
+    const ShownEpoch epoch = ShownEpoch::read(catalog, shown, *choice.epoch);
+    if (context.json()) {
+      print(context.out(), show_epoch_json(shown, epoch));
+    } else {
+      print_epoch(context, shown, epoch);
+    }
+  } else if (context.json()) {
+    print(context.out(), show_run_json(shown));
+  } else {
+    print_run(context, shown);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_show() { return std::make_unique<Show>(); }
+
+}  // namespace flor::cli

@@ -1,0 +1,68 @@
+// What flor show knows of a run and of one of its epochs.
+#include "commands/show_facts.h"
+
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flor::cli {
+
+ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
+  const std::int64_t id = run.id;
+  return {std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
+          catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
+          catalog.metrics(id),    catalog.replays(id)};
+}
+
+std::string ShownRun::loop_name(std::int64_t ordinal) const {
+  const auto loop = std::ranges::find(loops, ordinal, &store::MainLoop::ordinal);
+  return loop == loops.end() ? fmt::format("loop {}", ordinal) : loop->name;
+}
+
+std::int64_t ShownRun::epoch_of(std::int64_t main_loop, std::int64_t iteration) const {
+  const auto loop = std::ranges::find(loops, main_loop, &store::MainLoop::ordinal);
+  return (loop == loops.end() ? 0 : loop->first_epoch) + iteration;
+}
+
+ShownEpoch ShownEpoch::read(const store::Catalog& catalog, const ShownRun& shown,
+                            std::int64_t epoch) {
+  ShownEpoch result;
+  result.epoch = epoch;
+  // The last main loop that begins at or before the epoch; an empty one holds none.
+  for (const store::MainLoop& loop : shown.loops) {
+    if (loop.first_epoch > epoch) continue;
+    result.main_loop = loop.ordinal;
+    result.iteration = epoch - loop.first_epoch;
+  }
+  store::ValueQuery query;
+  query.run = shown.run.id;
+  query.first_epoch = query.last_epoch = epoch;
+  result.values = catalog.values(query);
+  const auto here = [&](const auto& row) {
+    return row.main_loop == result.main_loop && row.iteration == result.iteration;
+  };
+  if (const auto found = std::ranges::find_if(shown.iterations, here);
+      found != shown.iterations.end()) {
+    result.timing = *found;
+  }
+  std::ranges::copy_if(shown.executions, std::back_inserter(result.executions), here);
+  for (const store::CheckpointInfo& checkpoint : shown.checkpoints) {
+    const store::CheckpointKey& key = checkpoint.key;
+    const bool after = key.kind == store::CheckpointKind::boundary &&
+                       key.main_loop == result.main_loop && key.iteration == result.iteration + 1;
+    if (here(key) || after) result.checkpoints.push_back(checkpoint);
+  }
+  if (!result.timing && result.values.empty() && result.executions.empty()) {
+    const std::string has = shown.run.epochs == 0
+                                ? "it completed none"
+                                : fmt::format("it has 0..{}", shown.run.epochs - 1);
+    throw NotFound(fmt::format("run {} has no epoch {}: {}", title(shown.run), epoch, has));
+  }
+  return result;
+}
+
+}  // namespace flor::cli

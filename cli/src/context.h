@@ -1,0 +1,49 @@
+// What every command shares: the global options, the store, and where output goes.
+#pragma once
+
+#include "output/color.h"
+#include "output/stream.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+struct GlobalOptions {
+  std::string home;
+  std::string color = "auto";
+  bool json = false;
+};
+
+class Context {
+ public:
+  Context(const GlobalOptions& options, Output& out);
+
+  bool json() const { return options_.json; }
+  Output& out() { return out_; }
+  const Style& style() const { return style_; }
+  /// The moment at which the command began, Unix time in microseconds.
+  std::int64_t now_us() const { return now_us_; }
+
+  /// The store, opened at its first use. Throws NotFound with the remedy if there is none.
+  const store::Store& store();
+  const store::Catalog& catalog() { return store().catalog(); }
+
+  /// One line on stderr, for people.
+  void note(std::string_view text);
+
+ private:
+  GlobalOptions options_;
+  Output& out_;
+  Style style_;
+  std::int64_t now_us_;
+  std::shared_ptr<store::Store> store_;
+};
+
+}  // namespace flor::cli

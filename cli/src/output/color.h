@@ -1,0 +1,31 @@
+// Colour, where it helps and is welcome. It never carries a meaning of its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+enum class Tone : unsigned char { plain, strong, faint, good, warning, bad, hindsight };
+
+enum class ColorChoice { automatic, always, never };
+
+/// Reads "auto", "always" or "never"; throws UsageError for anything else.
+ColorChoice parse_color(std::string_view text);
+
+/// Decides once whether to colour: as asked, else only on a terminal that is not `dumb` and only if
+/// NO_COLOR is unset or empty.
+class Style {
+ public:
+  Style(ColorChoice choice, bool terminal);
+
+  bool colored() const { return colored_; }
+  std::string_view begin(Tone tone) const;
+  std::string_view end(Tone tone) const;
+  std::string paint(Tone tone, std::string_view text) const;
+
+ private:
+  bool colored_;
+};
+
+}  // namespace flor::cli

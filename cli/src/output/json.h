@@ -1,0 +1,50 @@
+// JSON as docs/cli.md promises it: keys in a fixed order, a schema version, long lists one element
+// a line.
+#pragma once
+
+#include "output/stream.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// Raised whenever a field changes its meaning or goes away; new fields do not raise it.
+inline constexpr int kSchemaVersion = 1;
+
+/// {"schema_version": 1, "command": command}, to be filled by the command.
+Json document(std::string_view command);
+
+/// One line; bytes that are not UTF-8 become U+FFFD.
+std::string compact(const Json& value);
+
+/// RFC 3339, or null where there is no time.
+Json json_time(std::optional<std::int64_t> time_us);
+/// The text, or null if it is empty.
+Json json_text(std::string_view text);
+/// A number; what JSON cannot express becomes the text "NaN", "Infinity" or "-Infinity".
+Json json_number(double value);
+
+/// Prints a whole document, indented.
+void print(Output& out, const Json& document);
+
+/// Prints a document whose last field is a long list, without ever holding the list.
+class JsonList {
+ public:
+  /// `head` is an object; `field` is the name of the list.
+  JsonList(Output& out, const Json& head, std::string_view field);
+  void add(const Json& element);
+  void end();
+
+ private:
+  Output& out_;
+  bool first_ = true;
+};
+
+}  // namespace flor::cli

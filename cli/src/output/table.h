@@ -1,0 +1,48 @@
+// Text in columns.
+#pragma once
+
+#include "output/color.h"
+#include "output/stream.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+enum class Align : unsigned char { left, right };
+
+/// Rows of cells, printed in aligned columns two spaces apart. Cells are made printable when they
+/// are added. Made for a million rows: the text of all cells lies in one string.
+class Table {
+ public:
+  struct Column {
+    std::string title;
+    Align align = Align::left;
+    /// Shortened where the row would not fit the terminal. At most one column.
+    bool shrinks = false;
+  };
+  enum class Header { shown, hidden };
+
+  explicit Table(std::vector<Column> columns, Header header = Header::shown);
+
+  /// Adds the next cell; a row is complete when every column has one.
+  void add(std::string_view text, Tone tone = Tone::plain);
+  bool empty() const { return ends_.empty(); }
+  /// Each line begins with `indent` spaces and carries none at its end.
+  void print(Output& out, const Style& style, int indent = 0) const;
+
+ private:
+  std::string_view cell(std::size_t index) const;
+  std::vector<std::size_t> widths(int terminal_width, int indent) const;
+
+  std::vector<Column> columns_;
+  bool header_;
+  std::string text_;
+  std::vector<std::size_t> ends_;
+  std::vector<Tone> tones_;
+  std::vector<std::size_t> widest_;
+};
+
+}  // namespace flor::cli

@@ -1,0 +1,146 @@
+// Text as a terminal shows it.
+#include "output/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <clocale>
+#include <cwchar>
+#include <vector>
+
+namespace flor::cli {
+namespace {
+
+struct CodePoint {
+  char32_t value = 0;
+  std::size_t length = 0;  // 0: not UTF-8
+};
+
+/// Decodes the first code point of `text`, which is not empty.
+CodePoint decode(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
+  char32_t value = first & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0u) != 0x80) return {};
+    value = (value << 6) | (byte(i) & 0x3Fu);
+  }
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  if (value < kLeast[length] || value > 0x10FFFF || surrogate) return {};
+  return {value, length};
+}
+
+bool acts_on_terminal(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200E && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+bool plain_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+std::size_t width_of(char32_t c) {
+  // The C library knows the widths of Unicode, but only in a UTF-8 locale.
+  static const bool ready = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+  if (!ready) return 1;
+  const int width = ::wcwidth(static_cast<wchar_t>(c));
+  return width < 0 ? 1 : static_cast<std::size_t>(width);
+}
+
+/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  if (plain_ascii(text)) return std::string(text);
+  std::string result;
+  result.reserve(text.size() + 8);
+  while (!text.empty()) {
+    const CodePoint point = decode(text);
+    if (point.length == 0) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      text.remove_prefix(1);
+      continue;
+    }
+    if (point.value == '\n') {
+      result += "\\n";
+    } else if (point.value == '\t') {
+      result += "\\t";
+    } else if (acts_on_terminal(point.value)) {
+      const auto code = static_cast<std::uint32_t>(point.value);
+      result += code < 0x80 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{{{:x}}}", code);
+    } else {
+      result += text.substr(0, point.length);
+    }
+    text.remove_prefix(point.length);
+  }
+  return result;
+}
+
+std::size_t display_width(std::string_view text) {
+  if (plain_ascii(text)) return text.size();
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const CodePoint point = decode(text);
+    width += point.length == 0 ? 1 : width_of(point.value);
+    text.remove_prefix(std::max<std::size_t>(point.length, 1));
+  }
+  return width;
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::size_t used = 0, bytes = 0;
+  while (bytes < text.size()) {
+    const CodePoint point = decode(text.substr(bytes));
+    const std::size_t step = point.length == 0 ? 1 : width_of(point.value);
+    if (used + step > width - 1) break;
+    used += step;
+    bytes += std::max<std::size_t>(point.length, 1);
+  }
+  return std::string(text.substr(0, bytes)) + "…";
+}
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  // A third of the word may be wrong, and a beginning is as good as a whole word.
+  std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::optional<std::string> found;
+  for (const std::string& candidate : candidates) {
+    const bool begins = word.size() >= 2 && candidate.starts_with(word);
+    const std::size_t distance = begins ? 1 : edit_distance(word, candidate);
+    if (distance < best) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  const auto found = nearest(word, candidates);
+  return found ? fmt::format(": did you mean '{}'?", printable(*found)) : std::string();
+}
+
+}  // namespace flor::cli

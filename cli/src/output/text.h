@@ -1,0 +1,29 @@
+// Text as a terminal shows it: what is safe to print, how wide it is, what was probably meant.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+/// `text` with everything escaped that would act on a terminal instead of being shown: control
+/// characters, bytes that are not UTF-8, and marks that reverse the direction of writing. Newlines
+/// and tabs become \n and \t.
+std::string printable(std::string_view text);
+
+/// Number of terminal columns that printable text takes. Wide characters count 2, combining 0.
+std::size_t display_width(std::string_view text);
+
+/// The beginning of printable text, at most `width` columns, the last of them "…" if text was lost.
+std::string shortened(std::string_view text, std::size_t width);
+
+/// The candidate that `word` was probably meant to be, if one is near enough.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// ": did you mean 'x'?", or nothing.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace flor::cli

@@ -1,0 +1,24 @@
+// Times, durations and sizes, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace flor::cli {
+
+/// Unix time now, in microseconds.
+std::int64_t now_us();
+
+/// "2024-05-01T12:00:00.000123Z": RFC 3339, UTC.
+std::string rfc3339(std::int64_t time_us);
+
+/// "just now", "12 min ago", "3 days ago"; the date if that is more than 30 days back.
+std::string relative(std::int64_t time_us, std::int64_t now_us);
+
+/// "85 us", "12 ms", "3.21 s", "4 min 05 s", "3 h 12 min".
+std::string duration(double seconds);
+
+/// "0 B", "1.2 KiB", "34 MiB": IEC units, 3 digits at most.
+std::string bytes(std::uint64_t count);
+
+}  // namespace flor::cli

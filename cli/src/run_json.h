@@ -1,0 +1,20 @@
+// The objects of docs/cli.md that describe a run, shared by the commands.
+#pragma once
+
+#include "facts.h"
+#include "output/json.h"
+
+#include <flor/store/catalog.h>
+
+#include <span>
+
+namespace flor::cli {
+
+/// The fields of `flor list` for one run, in order.
+Json run_json(const store::Run& run);
+/// {"name": typed value, ...}
+Json arguments_json(std::span<const store::Argument> arguments);
+/// {"name": {"type", "count", "last", "min", "max", "hindsight"}, ...}
+Json metrics_json(std::span<const store::MetricSummary> metrics);
+
+}  // namespace flor::cli

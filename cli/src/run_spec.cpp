@@ -1,0 +1,97 @@
+// Runs and epochs as people write them.
+#include "run_spec.h"
+
+#include "output/text.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+namespace flor::cli {
+namespace {
+
+constexpr std::size_t kKeyDigits = 8;
+constexpr std::size_t kCommitDigits = 8;
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && value >= 0 && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+EpochRange parse_epochs(std::string_view text) {
+  const auto wrong = [&] {
+    return UsageError(fmt::format(
+        "--epochs {} is no range of epochs: use A..B (both included, 0-based), A.., ..B or A",
+        printable(text)));
+  };
+  EpochRange range;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) {
+    const auto epoch = parse_count(text);
+    if (!epoch) throw wrong();
+    return {*epoch, *epoch};
+  }
+  const std::string_view first = text.substr(0, dots), last = text.substr(dots + 2);
+  if (first.empty() && last.empty()) throw wrong();
+  for (const auto& [part, target] : {std::pair(first, &range.first), {last, &range.last}}) {
+    if (part.empty()) continue;
+    const auto epoch = parse_count(part);
+    if (!epoch) throw wrong();
+    *target = *epoch;
+  }
+  if (range.first > range.last) throw wrong();
+  return range;
+}
+
+RunChoice parse_run(const store::Catalog& catalog, std::string_view text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string_view::npos) return {catalog.resolve(text), std::nullopt};
+  const auto epoch = parse_count(text.substr(at + 1));
+  // What follows the @ of a name like "me@home" is no number.
+  if (!epoch) return {catalog.resolve(text), std::nullopt};
+  return {catalog.resolve(text.substr(0, at)), epoch};
+}
+
+store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text) {
+  RunChoice choice = parse_run(catalog, text);
+  if (choice.epoch) {
+    throw UsageError(fmt::format("{} names an epoch, but a whole run is meant: leave out @{}",
+                                 printable(text), *choice.epoch));
+  }
+  return std::move(choice.run);
+}
+
+store::Run default_run(const store::Catalog& catalog) {
+  std::error_code unknown;
+  for (auto place = std::filesystem::current_path(unknown); !place.empty();
+       place = place.parent_path()) {
+    if (const auto name = catalog.last_name(place.string())) {
+      auto runs = catalog.runs(*name, 1);
+      if (!runs.empty()) return std::move(runs.front());
+    }
+    if (place == place.root_path()) break;
+  }
+  auto runs = catalog.runs({}, 1);
+  if (runs.empty()) throw NotFound("the store has no runs: record one with --flor NAME first");
+  return std::move(runs.front());
+}
+
+std::string short_key(const store::Run& run) { return run.key.substr(0, kKeyDigits); }
+
+std::string title(const store::Run& run) {
+  return fmt::format("{} ({})", short_key(run), printable(run.start.experiment));
+}
+
+std::string short_commit(std::string_view commit) {
+  return commit.empty() ? "-" : printable(commit.substr(0, kCommitDigits));
+}
+
+}  // namespace flor::cli

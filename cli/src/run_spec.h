@@ -1,0 +1,45 @@
+// Runs and epochs as people write them: RUN, RUN@EPOCH, A..B.
+#pragma once
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+class Context;
+
+/// Epochs, both ends included, 0-based.
+struct EpochRange {
+  std::int64_t first = 0;
+  std::int64_t last = INT64_MAX;
+};
+
+/// "3", "2..5", "2..", "..5". Throws UsageError.
+EpochRange parse_epochs(std::string_view text);
+
+struct RunChoice {
+  store::Run run;
+  std::optional<std::int64_t> epoch;  ///< of RUN@EPOCH
+};
+
+/// Throws NotFound with the nearest names, UsageError where the text is ambiguous.
+RunChoice parse_run(const store::Catalog& catalog, std::string_view text);
+/// Like parse_run, for commands that are about whole runs: RUN@EPOCH is a UsageError.
+store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text);
+
+/// The run that is meant when none is named: the latest of the name that was last used in this
+/// repository or a directory above it, else the latest of all. Throws NotFound in an empty store.
+store::Run default_run(const store::Catalog& catalog);
+
+/// The first digits of the key, by which people call a run.
+std::string short_key(const store::Run& run);
+/// "3f2a91c4 (linear)", safe to print.
+std::string title(const store::Run& run);
+/// The first digits of a commit, or "-".
+std::string short_commit(std::string_view commit);
+
+}  // namespace flor::cli

@@ -1,0 +1,60 @@
+// Declares operands and options to CLI11 and keeps their help.
+#include "command.h"
+
+#include <CLI/CLI.hpp>
+
+namespace flor::cli {
+namespace {
+
+/// "-n,--limit" as people read it: "-n, --limit".
+std::string spaced(const std::string& names) {
+  std::string result;
+  for (const char c : names) {
+    result += c;
+    if (c == ',') result += ' ';
+  }
+  // Long names stand below each other.
+  return names.starts_with("--") ? "    " + result : result;
+}
+
+}  // namespace
+
+void Syntax::operand(std::string name, std::string& target, std::string help, bool required) {
+  CLI::Option* option = app_.add_option(name, target);
+  if (required) option->required();
+  operands_ += required ? " " + name : " [" + name + "]";
+  entries_.push_back({std::move(name), std::move(help), true});
+}
+
+void Syntax::operands(std::string name, std::vector<std::string>& target, std::string help) {
+  app_.add_option(name, target);
+  operands_ += " " + name + "...";
+  entries_.push_back({std::move(name), std::move(help), true});
+}
+
+void Syntax::flag(std::string names, bool& target, std::string help) {
+  app_.add_flag(names, target);
+  entries_.push_back({spaced(names), std::move(help)});
+}
+
+void Syntax::option(std::string names, std::string value, std::string& target, std::string help) {
+  app_.add_option(names, target)->type_name(value);
+  entries_.push_back({spaced(names) + " " + value, std::move(help)});
+}
+
+void Syntax::option(std::string names, std::string value, std::vector<std::string>& target,
+                    std::string help) {
+  // One value for each time it is given: an operand may follow.
+  app_.add_option(names, target)->type_name(value)->allow_extra_args(false);
+  entries_.push_back({spaced(names) + " " + value, std::move(help)});
+}
+
+void Syntax::option(std::string names, std::string value, std::optional<std::uint64_t>& target,
+                    std::string help) {
+  app_.add_option(names, target)->type_name(value);
+  entries_.push_back({spaced(names) + " " + value, std::move(help)});
+}
+
+std::string Syntax::usage() const { return "[OPTIONS]" + operands_; }
+
+}  // namespace flor::cli

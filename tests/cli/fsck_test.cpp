@@ -1,0 +1,82 @@
+// flor fsck.
+#include "cli/fixture.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FsckTest : public CliTest {
+ protected:
+  std::filesystem::path some_pack() {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(home() / "packs")) {
+      if (entry.is_regular_file() && entry.file_size() > 64) return entry.path();
+    }
+    throw std::runtime_error("no pack");
+  }
+};
+
+TEST_F(FsckTest, SaysWhatItCheckedInASoundStore) {
+  record({});
+  const Outcome outcome = flor({"fsck"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out,
+              HasSubstr("checked " + home().string() + ": 1 run, 6 checkpoints, 1 pack"));
+  EXPECT_THAT(outcome.out, HasSubstr("no damage found\n"));
+}
+
+TEST_F(FsckTest, PromisesItsJsonFieldByField) {
+  record({});
+  const Json json = flor({"fsck", "--json"}).json();
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["command"], "fsck");
+  EXPECT_EQ(json["home"], home().string());
+  EXPECT_EQ(json["sound"], true);
+  EXPECT_EQ(json["read_data"], true);
+  EXPECT_EQ(json["runs"], 1);
+  EXPECT_EQ(json["checkpoints"], 6);
+  EXPECT_EQ(json["packs"], 1);
+  EXPECT_GT(json["chunks"].get<int>(), 0);
+  EXPECT_GT(json["bytes_read"].get<int>(), 0);
+  EXPECT_EQ(json["findings"], Json::array());
+  EXPECT_TRUE(json["remarks"].is_array());
+  EXPECT_EQ(flor({"fsck", "--no-read-data", "--json"}).json()["read_data"], false);
+}
+
+TEST_F(FsckTest, FindsAFlippedByteAndEndsWithStatusFour) {
+  record({});
+  close();
+  const auto pack = some_pack();
+  const auto middle = static_cast<std::streamoff>(std::filesystem::file_size(pack) / 2);
+  std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(middle);
+  const char byte = static_cast<char>(file.get() ^ 0x40);
+  file.seekp(middle);
+  file.put(byte);
+  file.close();
+  const Outcome outcome = flor({"fsck"});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.out, HasSubstr("the store is damaged"));
+  const Json json = flor({"fsck", "--json"}).json();
+  EXPECT_EQ(json["sound"], false);
+  ASSERT_FALSE(json["findings"].empty());
+  EXPECT_THAT(json["findings"][0]["what"].get<std::string>(), HasSubstr(pack.filename().string()));
+}
+
+TEST_F(FsckTest, FindsAMissingPackWithoutReadingData) {
+  record({});
+  close();
+  std::filesystem::remove(some_pack());
+  const Outcome outcome = flor({"fsck", "--no-read-data", "--json"});
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.json()["findings"][0]["kind"], "missing_pack");
+}
+
+}  // namespace
+}  // namespace flor::testing

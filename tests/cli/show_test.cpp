@@ -1,0 +1,180 @@
+// flor show.
+#include "cli/fixture.h"
+
+#include <gmock/gmock.h>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class ShowTest : public CliTest {};
+
+TEST_F(ShowTest, SaysEverythingAboutARun) {
+  RunPlan plan;
+  plan.commit = std::string(40, 'c');
+  const store::Run run = record(plan);
+  replay(run, 3, 4);
+  const Outcome outcome = flor({"show", "linear"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  for (const char* part :
+       {"status       finished", "2023-11-14T22:13:20.000000Z (2023-11-14), took 1 min 30 s",
+        "./train --flor linear", "epochs       3\n", "  lr      0.001\n", "  threads  2\n",
+        "  epoch  0..2             3  complete\n", "train: 4 in 500 ms", "0.2 %",
+        "end of train, epoch 1", "after epoch 2", "loop end", "boundary", "exact",
+        "15 values, 3 states", "hindsight"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("run " + run.key + " (linear)\n"));
+  EXPECT_THAT(outcome.out, HasSubstr(plan.commit));
+}
+
+TEST_F(ShowTest, FindsARunByAllItsNames) {
+  RunPlan plan;
+  plan.commit = std::string(40, 'c');
+  const store::Run first = record(plan);
+  plan.commit = std::string(40, 'd');
+  const store::Run second = record(plan);
+  const auto id = [&](const std::string& name) {
+    return flor({"show", name, "--json"}).json()["run"]["id"].get<std::string>();
+  };
+  EXPECT_EQ(id("linear"), second.key);
+  EXPECT_EQ(id("linear~1"), first.key);
+  EXPECT_EQ(id("linear:cccc"), first.key);
+  EXPECT_EQ(id(first.key.substr(0, 12)), first.key);
+  EXPECT_EQ(flor({"show", "--json"}).json()["run"]["id"], second.key);
+  EXPECT_EQ(flor({"show", "linear~2"}).status, 3);
+}
+
+TEST_F(ShowTest, PromisesItsJsonFieldByField) {
+  const store::Run run = record({});
+  replay(run, 3, 4);
+  const Json json = flor({"show", run.key, "--json"}).json();
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["command"], "show");
+  const Json& shown = json["run"];
+  EXPECT_EQ(shown["id"], run.key);
+  EXPECT_EQ(shown["command"], (Json{"./train", "--flor", "linear"}));
+  EXPECT_EQ(shown["program_digest"], "00ff");
+  EXPECT_EQ(shown["environment"], (Json{{"host", "node1"}, {"threads", "2"}}));
+  EXPECT_EQ(shown["arguments"]["lr"], 0.001);
+  EXPECT_EQ(shown["main_loops"][0], (Json{{"name", "epoch"},
+                                          {"first_epoch", 0},
+                                          {"iterations", 3},
+                                          {"ended", true},
+                                          {"broke", false}}));
+  EXPECT_EQ(shown["iterations"][1], (Json{{"epoch", 1},
+                                          {"main_loop", "epoch"},
+                                          {"iteration", 1},
+                                          {"seconds", 0.75},
+                                          {"flor_seconds", 0.0015}}));
+  EXPECT_EQ(
+      shown["nested_loops"][2],
+      (Json{
+          {"epoch", 2}, {"loop", "train"}, {"iterations", 4}, {"broke", false}, {"seconds", 0.5}}));
+  ASSERT_EQ(shown["stored_checkpoints"].size(), 6u);
+  const Json& checkpoint = shown["stored_checkpoints"][0];
+  EXPECT_EQ(checkpoint["kind"], "loop_end");
+  EXPECT_EQ(checkpoint["loop"], "train");
+  EXPECT_EQ(checkpoint["epoch"], 0);
+  EXPECT_EQ(checkpoint["raw_bytes"], 1024);
+  EXPECT_GT(checkpoint["stored_bytes"].get<int>(), 0);
+  EXPECT_EQ(checkpoint["digest"].get<std::string>().size(), 32u);
+  EXPECT_EQ(shown["stored_checkpoints"][1]["kind"], "boundary");
+  EXPECT_TRUE(shown["stored_checkpoints"][1]["loop"].is_null());
+  const Json& replay = shown["replays"][0];
+  EXPECT_EQ(replay["segments"], 1);
+  EXPECT_EQ(replay["last_epoch"], 2);
+  EXPECT_EQ(replay["probes"], "train");
+  EXPECT_EQ(replay["result"]["verdict"], "exact");
+  EXPECT_EQ(replay["result"]["values_compared"], 15);
+  EXPECT_EQ(replay["result"]["values_found"], 15);
+  EXPECT_TRUE(replay["result"]["first_difference"].is_null());
+  EXPECT_EQ(shown["metrics"]["gradient"]["hindsight"], true);
+}
+
+TEST_F(ShowTest, ShowsAnEpochWithItsTablesDrawnOut) {
+  replay(record({}), 3, 4);
+  const Outcome outcome = flor({"show", "linear@1"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("epoch 1 of run "));
+  EXPECT_THAT(outcome.out, HasSubstr("750 ms, thereof Flor 1.5 ms (0.2 %)"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nconfusion\n"
+                                     "       cat  dog\n"
+                                     "  cat    1    2\n"
+                                     "  dog  3.5    4\n"));
+  const Json epoch = flor({"show", "linear@1", "--json"}).json()["epoch"];
+  EXPECT_EQ(epoch["epoch"], 1);
+  EXPECT_EQ(epoch["main_loop"], "epoch");
+  EXPECT_EQ(epoch["complete"], true);
+  EXPECT_EQ(epoch["seconds"], 0.75);
+  ASSERT_EQ(epoch["stored_checkpoints"].size(), 3u);
+  EXPECT_EQ(epoch["values"].size(), 10u);
+  EXPECT_EQ(epoch["nested_loops"].size(), 1u);
+}
+
+TEST_F(ShowTest, CountsEpochsOnOverSeveralMainLoops) {
+  const store::Run run = record({});
+  catalog().put_main_loop(run.id, {1, "finetune", 3, 2, true, true});
+  catalog().add_iteration(run.id, {1, 0, 2.5, 0});
+  catalog().add_iteration(run.id, {1, 1, 2.5, 0});
+  const Json epoch = flor({"show", "linear@4", "--json"}).json()["epoch"];
+  EXPECT_EQ(epoch["main_loop"], "finetune");
+  EXPECT_EQ(epoch["iteration"], 1);
+  EXPECT_EQ(epoch["seconds"], 2.5);
+  EXPECT_THAT(flor({"show", "linear"}).out, HasSubstr("finetune  3..4             2  left early"));
+}
+
+TEST_F(ShowTest, SaysWhichEpochsThereAre) {
+  record({});
+  const Outcome outcome = flor({"show", "linear@3"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("has no epoch 3: it has 0..2"));
+}
+
+TEST_F(ShowTest, NamesTheReasonOfADegradedOrFailedRun) {
+  const store::Run run = record({});
+  catalog().set_degraded(run.id, "disk full: no further checkpoints");
+  catalog().finish_run(run.id, run.start.started_us + 5, true, "loss is NaN");
+  EXPECT_THAT(flor({"show", "linear"}).out,
+              AllOf(HasSubstr("failed, degraded"), HasSubstr("because      loss is NaN"),
+                    HasSubstr("degraded     disk full: no further checkpoints")));
+}
+
+TEST_F(ShowTest, NamesTheFirstDifferenceThatAReplayFound) {
+  const store::Run run = record({});
+  store::NewReplay start;
+  start.run = run.id;
+  start.last_epoch = 2;
+  store::ReplayResult result;
+  result.verdict = store::Verdict::differs;
+  result.values_compared = 3;
+  result.values_different = 1;
+  result.first_difference = "loss at epoch 1, step 2: recorded 0.5, replayed 0.25";
+  catalog().finish_replay(catalog().add_replay(start), result);
+  catalog().add_replay(start);
+  EXPECT_THAT(flor({"show", "linear"}).out,
+              AllOf(HasSubstr("differs"), HasSubstr("running or died"),
+                    HasSubstr("loss at epoch 1, step 2: recorded 0.5, replayed 0.25")));
+}
+
+TEST_F(ShowTest, ShortensLongListsUnlessAskedNotTo) {
+  RunPlan plan;
+  plan.epochs = 30;
+  plan.steps = 1;
+  record(plan);
+  const std::string text = flor({"show", "linear"}).out;
+  EXPECT_THAT(text, HasSubstr("10 more between them: --all shows them"));
+  EXPECT_THAT(text, Not(HasSubstr("end of train, epoch 15")));
+  const std::string all = flor({"show", "linear", "--all"}).out;
+  EXPECT_THAT(all, Not(HasSubstr("more between them")));
+  EXPECT_THAT(all, HasSubstr("end of train, epoch 15"));
+  EXPECT_EQ(flor({"show", "linear", "--json"}).json()["run"]["iterations"].size(), 30u);
+}
+
+}  // namespace
+}  // namespace flor::testing
