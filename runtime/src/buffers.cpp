@@ -79,17 +79,12 @@ std::uint64_t BufferPool::in_use() const {
   return state_->in_use;
 }
 
-bool BufferPool::wait_below(std::uint64_t limit, const std::function<bool()>& others_work) {
+void BufferPool::wait_below(std::uint64_t limit, const std::function<bool()>& others_work) {
   std::unique_lock lock(state_->mutex);
-  bool waited = false;
   while (state_->in_use > limit && others_work()) {
-    waited = true;
     // The timeout covers work that ends without giving a buffer back.
     state_->returned.wait_for(lock, std::chrono::milliseconds(20));
   }
-  return waited;
 }
-
-void BufferPool::notify() { state_->returned.notify_all(); }
 
 }  // namespace flor::detail

@@ -28,10 +28,8 @@ class BufferPool {
   std::uint64_t in_use() const;
 
   /// Blocks while more than `limit` bytes are in use and `others_work()` holds, that is, while
-  /// waiting can help. True if it had to wait.
-  bool wait_below(std::uint64_t limit, const std::function<bool()>& others_work);
-  /// Lets `wait_below` look again.
-  void notify();
+  /// waiting can help.
+  void wait_below(std::uint64_t limit, const std::function<bool()>& others_work);
 
  private:
   struct State;

@@ -1,6 +1,7 @@
 #include "notice.h"
 #include "runtime.h"
 
+#include <flor/adapter.h>
 #include <flor/log.h>
 
 #include <fmt/format.h>
@@ -22,10 +23,7 @@ void with_journal(std::string_view name, Append&& append) noexcept {
   try {
     append(session->journal());
   } catch (const std::exception& error) {
-    try {
-      say(Level::error, fmt::format("flor::log(\"{}\"): {}", name, error.what()));
-    } catch (...) {
-    }
+    log_refused(name, error.what());
   }
 }
 
@@ -108,6 +106,13 @@ void check_content(bool image, const store::Item& item, std::size_t bytes) {
 }
 
 }  // namespace
+
+void log_refused(std::string_view name, std::string_view reason) noexcept {
+  try {
+    say(Level::error, fmt::format("flor::log(\"{}\"): {}", name, reason));
+  } catch (...) {  // a lost notice is no reason to disturb the training
+  }
+}
 
 bool logging() noexcept { return runtime() != nullptr; }
 

@@ -16,13 +16,33 @@ Record::Record(const store::Catalog& catalog, const store::Run& run)
       boundaries_[checkpoint.key.main_loop].insert(checkpoint.key.iteration);
     }
   }
-  for (const store::LoopExecution& execution : catalog.executions(run.id)) {
+  const std::vector<store::LoopExecution> executions = catalog.executions(run.id);
+  for (const store::LoopExecution& execution : executions) {
     executions_[index({.kind = store::CheckpointKind::loop_end,
                        .main_loop = execution.main_loop,
                        .iteration = execution.iteration,
                        .loop = execution.loop})] = execution;
   }
   for (const store::MainLoop& loop : main_loops_) epochs_ += loop.iterations;
+  find_last_executions(executions);
+}
+
+void Record::find_last_executions(const std::vector<store::LoopExecution>& executions) {
+  for (const store::MainLoop& loop : main_loops_) {
+    if (!loop.broke) continue;
+    const store::LoopExecution* last = nullptr;
+    for (const store::LoopExecution& execution : executions) {
+      const bool inside =
+          execution.main_loop == loop.ordinal && execution.iteration == loop.iterations - 1;
+      if (inside) last = &execution;
+    }
+    if (last && last->broke) {
+      left_from_.insert(index({.kind = store::CheckpointKind::loop_end,
+                               .main_loop = last->main_loop,
+                               .iteration = last->iteration,
+                               .loop = last->loop}));
+    }
+  }
 }
 
 const store::MainLoop* Record::main_loop(const std::string& name) const {
@@ -33,6 +53,10 @@ const store::MainLoop* Record::main_loop(const std::string& name) const {
 std::optional<std::int64_t> Record::checkpoint(const store::CheckpointKey& key) const {
   const auto found = checkpoints_.find(index(key));
   return found == checkpoints_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Record::main_loop_may_have_been_left_from(const store::CheckpointKey& key) const {
+  return left_from_.contains(index(key));
 }
 
 const std::set<std::int64_t>& Record::boundaries(std::int64_t main_loop) const {

@@ -194,9 +194,6 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   if (degraded_) return;
   const auto began = Clock::now();
   try {
-    // At most three states in memory: the last one, the one being written, and the new one.
-    snapshotter_.buffers().wait_below(2 * snapshotter_.largest(),
-                                      [this] { return background_->busy(); });
     TakenSnapshot taken = snapshotter_.take(registry_, attached);
     prepare_buffers(taken);
     since_entry_.push_back(key);

@@ -55,7 +55,7 @@ class Recorder : public Runtime {
   store::Run run_;
   std::optional<store::RunLock> lock_;
   std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
-  Snapshotter snapshotter_;
+  Snapshotter snapshotter_{[this] { return background_->busy(); }};
   Ordinals ordinals_;                              // used by the background thread
   std::vector<store::CheckpointKey> since_entry_;  // checkpoints taken since the main loop began
   std::map<std::string, bool> arguments_used_;

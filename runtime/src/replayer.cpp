@@ -265,8 +265,9 @@ bool Replayer::begin_nested(Frame& frame) {
                                  .iteration = main.index,
                                  .loop = frame.component};
   const auto checkpoint = record_->checkpoint(key);
-  const bool skip =
-      checkpoint && !probed(frame) && has_attached(*checkpoint, frame.settings.attached);
+  const bool skip = checkpoint && !probed(frame) &&
+                    has_attached(*checkpoint, frame.settings.attached) &&
+                    !record_->main_loop_may_have_been_left_from(key);
   if (!catching_up_) ++(skip ? nested_[frame.name].skipped : nested_[frame.name].executed);
   if (skip) {
     restore_checkpoint(key, frame.settings.attached);

@@ -30,6 +30,9 @@ class Record {
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
   const store::LoopExecution* execution(const store::CheckpointKey& key) const;
+  /// The loop may have been left by a `return` that left its main loop, too: code that follows it
+  /// was perhaps never executed, so it cannot be skipped.
+  bool main_loop_may_have_been_left_from(const store::CheckpointKey& nested_end) const;
   /// Names of the nested loops, without the number of the execution.
   std::set<std::string> nested_loops() const;
   std::int64_t epochs() const { return epochs_; }
@@ -37,11 +40,13 @@ class Record {
  private:
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::string>;
   static Key index(const store::CheckpointKey& key);
+  void find_last_executions(const std::vector<store::LoopExecution>& executions);
 
   std::vector<store::MainLoop> main_loops_;
   std::map<Key, std::int64_t> checkpoints_;
   std::map<std::int64_t, std::set<std::int64_t>> boundaries_;
   std::map<Key, store::LoopExecution> executions_;
+  std::set<Key> left_from_;
   std::int64_t epochs_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "snapshot.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,7 +19,7 @@ class Snapshotter::Sink : public StateSink {
     store::Item item{
         .name = std::move(name), .type = source.type, .sizes = source.sizes, .bytes = source.bytes};
     if (source.host || source.bytes == 0) return add(std::move(item), source.host);
-    auto buffer = owner_.buffers_.acquire(source.bytes, source.device);
+    auto buffer = owner_.acquire(source.bytes, source.device);
     if (auto pending = source.copy(buffer.get())) {
       taken_.pending.push_back(std::move(pending));
       taken_.copied_bytes += source.bytes;
@@ -45,7 +46,7 @@ class Snapshotter::Sink : public StateSink {
       return keep(std::move(item), std::move(last));
     }
     // The last content is still being written or is the base of a difference: never overwrite it.
-    auto buffer = owner_.buffers_.acquire(item.bytes, false);
+    auto buffer = owner_.acquire(item.bytes, false);
     std::memcpy(buffer.get(), content, item.bytes);
     taken_.copied_bytes += item.bytes;
     keep(std::move(item), std::move(buffer));
@@ -60,6 +61,15 @@ class Snapshotter::Sink : public StateSink {
   Snapshotter& owner_;
   TakenSnapshot& taken_;
 };
+
+std::shared_ptr<std::byte> Snapshotter::acquire(std::size_t bytes, bool pinned) {
+  constexpr std::uint64_t kSmall = 1 << 20;  // numbers and names are not worth waiting for
+  if (largest_ > 0 && bytes > 0) {
+    const std::uint64_t limit = 3 * largest_ + kSmall;
+    buffers_.wait_below(limit - std::min<std::uint64_t>(bytes, limit), writing_);
+  }
+  return buffers_.acquire(bytes, pinned);
+}
 
 TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot>& attached) {
   TakenSnapshot taken;

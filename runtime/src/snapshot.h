@@ -8,9 +8,11 @@
 #include <flor/store/checkpoint.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace flor::detail {
@@ -27,17 +29,23 @@ struct TakenSnapshot {
 /// kernels of libtorch do not move; it shares the last snapshot's memory and is not copied.
 class Snapshotter {
  public:
+  /// `writing()`: earlier snapshots are still being written, so that waiting frees memory.
+  explicit Snapshotter(std::function<bool()> writing) : writing_(std::move(writing)) {}
+
+  /// Holds at most three times the state in memory: the last snapshot, one that is being written,
+  /// and the new one. Waits where it would take more.
   TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached);
 
   BufferPool& buffers() { return buffers_; }
-  /// Bytes of the largest snapshot so far.
-  std::uint64_t largest() const { return largest_; }
 
  private:
   class Sink;
+  std::shared_ptr<std::byte> acquire(std::size_t bytes, bool pinned);
+
+  std::function<bool()> writing_;
   BufferPool buffers_;
   std::unordered_map<std::string, store::SnapshotItem> last_;
-  std::uint64_t largest_ = 0;
+  std::uint64_t largest_ = 0;  // bytes of the largest snapshot so far
 };
 
 }  // namespace flor::detail
