@@ -152,7 +152,7 @@ struct Replay {
 
 struct ValueQuery {
   std::int64_t run = 0;
-  std::vector<std::string> names;  ///< empty: all
+  std::vector<std::string> names = {};  ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
   bool recorded = true, hindsight = true;
 };

@@ -1,0 +1,381 @@
+// The catalog: runs and how they are found, values bit for bit, summaries, loops, replays.
+#include "edit_distance.h"
+#include "store_fixture.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace flor::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CatalogTest : public StoreTest {
+ protected:
+  CatalogTest() : store_(open()), catalog_(store_->catalog()) {}
+
+  Run add_run(const std::string& experiment, const std::string& commit = {}) {
+    NewRun run = new_run(experiment);
+    if (!commit.empty()) run.commit = commit;
+    return catalog_.add_run(run);
+  }
+
+  static Value value(const std::string& name, Scalar scalar, std::int64_t epoch = 0,
+                     std::int64_t step = 0) {
+    Value value;
+    value.name = name;
+    value.place = {"epoch/train", epoch, step, ""};
+    value.type = std::holds_alternative<double>(scalar)         ? ValueType::real
+                 : std::holds_alternative<std::int64_t>(scalar) ? ValueType::integer
+                                                                : ValueType::text;
+    value.value = std::move(scalar);
+    return value;
+  }
+
+  void add(std::int64_t run, std::vector<Value> values) { catalog_.add_values(run, values); }
+
+  std::shared_ptr<Store> store_;
+  Catalog& catalog_;
+};
+
+TEST_F(CatalogTest, ARunComesBackAsItWasGiven) {
+  NewRun start = new_run();
+  start.command = {"./linear", "--note", "quote \" and\nnewline", ""};
+  start.environment = {{"OMP_NUM_THREADS", "2"}, {"empty", ""}};
+  const Run added = catalog_.add_run(start);
+  EXPECT_EQ(added.key.size(), 16u);
+  const Run run = catalog_.run(added.id).value();
+  EXPECT_EQ(run.key, added.key);
+  EXPECT_EQ(run.start.experiment, "linear");
+  EXPECT_EQ(run.start.started_us, start.started_us);
+  EXPECT_EQ(run.start.commit, start.commit);
+  EXPECT_EQ(run.start.command, start.command);
+  EXPECT_EQ(run.start.environment, start.environment);
+  EXPECT_EQ(run.start.program_digest, "00ff");
+  EXPECT_FALSE(run.finished_us);
+}
+
+TEST_F(CatalogTest, TheStateOfARunIsItsEndOrElseItsLock) {
+  const Run run = add_run("linear");
+  EXPECT_EQ(catalog_.run(run.id)->state, RunState::interrupted);
+  {
+    const auto lock = store_->lock_run(run.key);
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(catalog_.run(run.id)->state, RunState::running);
+    EXPECT_FALSE(store_->lock_run(run.key));
+  }
+  EXPECT_EQ(catalog_.run(run.id)->state, RunState::interrupted);
+  catalog_.finish_run(run.id, 17, true, "loss is NaN");
+  EXPECT_EQ(catalog_.run(run.id)->state, RunState::failed);
+  EXPECT_EQ(catalog_.run(run.id)->message, "loss is NaN");
+  catalog_.reopen_run(run.id);
+  EXPECT_EQ(catalog_.run(run.id)->state, RunState::interrupted);
+  catalog_.finish_run(run.id, 18, false, "");
+  EXPECT_EQ(catalog_.run(run.id)->state, RunState::finished);
+  EXPECT_EQ(catalog_.run(run.id)->finished_us, 18);
+  EXPECT_TRUE(std::filesystem::is_empty(home() / "locks"));
+}
+
+TEST_F(CatalogTest, ListsRunsNewestFirst) {
+  const Run a = add_run("linear"), b = add_run("convnet"), c = add_run("linear");
+  std::vector<std::int64_t> all, linear;
+  for (const Run& run : catalog_.runs()) all.push_back(run.id);
+  for (const Run& run : catalog_.runs("linear")) linear.push_back(run.id);
+  EXPECT_THAT(all, ElementsAre(c.id, b.id, a.id));
+  EXPECT_THAT(linear, ElementsAre(c.id, a.id));
+  EXPECT_EQ(catalog_.runs({}, 1).size(), 1u);
+  EXPECT_THAT(catalog_.runs("nothing"), IsEmpty());
+  EXPECT_THAT(catalog_.experiments(), ElementsAre("convnet", "linear"));
+}
+
+TEST_F(CatalogTest, DroppingARunLeavesNothingOfIt) {
+  const Run kept = add_run("linear");
+  const Run run = add_run("mistake");
+  catalog_.add_argument(run.id, {"lr", "real", "0.1"});
+  add(run.id, {value("loss", 1.0)});
+  catalog_.drop_run(run.id);
+  EXPECT_FALSE(catalog_.run(run.id));
+  EXPECT_THAT(catalog_.experiments(), ElementsAre("linear"));
+  EXPECT_THAT(catalog_.metrics(run.id), IsEmpty());
+  EXPECT_EQ(damage(*store_), "");
+  EXPECT_GT(add_run("again").id, run.id);  // its number never comes back
+  add(kept.id, {value("loss", 1.0)});
+  EXPECT_EQ(catalog_.values({.run = kept.id}).size(), 1u);
+}
+
+TEST_F(CatalogTest, ResolvesNamesDistancesCommitsAndPrefixes) {
+  const Run a = add_run("linear", std::string(40, 'a'));
+  const Run b = add_run("linear", std::string(40, 'b'));
+  const Run c = add_run("linear", std::string(40, 'a'));
+  const Run d = add_run("odd:name~1");
+  EXPECT_EQ(catalog_.resolve("linear").id, c.id);
+  EXPECT_EQ(catalog_.resolve("linear~0").id, c.id);
+  EXPECT_EQ(catalog_.resolve("linear~2").id, a.id);
+  EXPECT_EQ(catalog_.resolve("linear:bbbb").id, b.id);
+  EXPECT_EQ(catalog_.resolve("linear:AAAAAA").id, c.id);
+  EXPECT_EQ(catalog_.resolve(b.key).id, b.id);
+  EXPECT_EQ(catalog_.resolve(b.key.substr(0, 9)).id, b.id);
+  EXPECT_EQ(catalog_.resolve("odd:name~1").id, d.id);
+  const Run named = add_run(a.key.substr(0, 8));
+  EXPECT_EQ(catalog_.resolve(a.key.substr(0, 8)).id, named.id);  // a name wins over a key
+}
+
+TEST_F(CatalogTest, SaysWhatIsNearestToAnUnknownName) {
+  add_run("linear");
+  add_run("charlm");
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("linaer"); }),
+              HasSubstr("did you mean 'linear'?"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("lin"); }), HasSubstr("'linear'"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("zebra"); }), HasSubstr("`flor list`"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("linaer~1"); }), HasSubstr("'linear'"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("linear~5"); }),
+              HasSubstr("has only 1 run"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("linear:ffff"); }),
+              HasSubstr("recorded at commit ffff"));
+  EXPECT_THAT(message_of<UsageError>([&] { catalog_.resolve("linear:ff"); }),
+              HasSubstr("at least 4"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve(""); }), HasSubstr("''"));
+  EXPECT_THAT(message_of<NotFound>([&] { catalog_.resolve("abc"); }), HasSubstr("'abc'"));
+}
+
+TEST_F(CatalogTest, RefusesAmbiguousPrefixes) {
+  add_run("linear", "abcd1" + std::string(35, '0'));
+  add_run("linear", "abcd2" + std::string(35, '0'));
+  EXPECT_THAT(message_of<UsageError>([&] { catalog_.resolve("linear:abcd"); }),
+              HasSubstr("'abcd' is ambiguous (abcd10000000, abcd20000000)"));
+}
+
+TEST_F(CatalogTest, EditDistanceCountsSwapsAsOne) {
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("linear", "linear"), 0u);
+  EXPECT_EQ(edit_distance("linaer", "linear"), 1u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+}
+
+TEST_F(CatalogTest, RemembersTheNameLastUsedInARepository) {
+  EXPECT_FALSE(catalog_.last_name("/src"));
+  catalog_.remember_name("/src", "linear");
+  catalog_.remember_name("/src", "convnet");
+  EXPECT_EQ(catalog_.last_name("/src"), "convnet");
+}
+
+TEST_F(CatalogTest, EveryScalarSurvivesBitForBit) {
+  const auto nan = [](std::uint64_t payload) {
+    return std::bit_cast<double>(0x7FF0000000000000u | payload);
+  };
+  using Limits = std::numeric_limits<double>;
+  const std::vector<double> reals = {0.0,
+                                     -0.0,
+                                     1.0,
+                                     -1.0,
+                                     0.1,
+                                     1e300,
+                                     Limits::denorm_min(),
+                                     Limits::max(),
+                                     Limits::lowest(),
+                                     Limits::infinity(),
+                                     -Limits::infinity(),
+                                     Limits::quiet_NaN(),
+                                     -Limits::quiet_NaN(),
+                                     nan(1),
+                                     nan(0x000DEADBEEF00001u),
+                                     3.0,
+                                     9007199254740993.0,
+                                     -123456789.0};
+  const std::vector<std::int64_t> integers = {
+      0, 1, -1, INT64_MAX, INT64_MIN, INT64_MAX - 1, 9007199254740993};
+  const std::vector<std::string> texts = {
+      "",    "a",   std::string("nul\0inside", 10), "1",
+      "1.0", "NaN", "\xff\xfe not UTF-8",           "äöü\n\t\"'"};
+  const Run run = add_run("linear");
+  std::vector<Value> written;
+  std::int64_t step = 0;
+  for (const double real : reals) written.push_back(value("x", real, 0, step++));
+  for (const std::int64_t integer : integers) written.push_back(value("x", integer, 0, step++));
+  for (const std::string& text : texts) written.push_back(value("x", text, 0, step++));
+  add(run.id, written);
+  store_ = open();  // through the file
+  const std::vector<Value> read = store_->catalog().values({.run = run.id});
+  ASSERT_EQ(read.size(), written.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].type, written[i].type);
+    EXPECT_EQ(read[i].place, written[i].place);
+    ASSERT_EQ(read[i].value.index(), written[i].value.index()) << i;
+    if (const auto* real = std::get_if<double>(&written[i].value)) {
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(std::get<double>(read[i].value)),
+                std::bit_cast<std::uint64_t>(*real));
+    } else {
+      EXPECT_EQ(read[i].value, written[i].value);
+    }
+  }
+}
+
+TEST_F(CatalogTest, OrdersValuesByPlaceAndCountsInnerLoopsAsNumbers) {
+  const Run run = add_run("linear");
+  std::vector<Value> values;
+  for (const char* inner : {"10", "9", "4,10", "4,9", "4", ""}) {
+    values.push_back(value("a", 1.0, 2, 5));
+    values.back().place.inner = inner;
+  }
+  values.push_back(value("b", 1.0, 2, 4));
+  values.push_back(value("b", 1.0, 1, 7));
+  values.push_back(value("c", 1.0, -1, -1));
+  add(run.id, values);
+  std::vector<std::string> order;
+  for (const Value& v : catalog_.values({.run = run.id})) {
+    order.push_back(v.name + std::to_string(v.place.epoch) + "/" + v.place.inner);
+  }
+  EXPECT_THAT(order, ElementsAre("c-1/", "b1/", "b2/", "a2/", "a2/4", "a2/4,9", "a2/4,10", "a2/9",
+                                 "a2/10"));
+}
+
+TEST_F(CatalogTest, SelectsValuesByNameEpochAndOrigin) {
+  const Run run = add_run("linear");
+  std::vector<Value> values;
+  for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
+    values.push_back(value("loss", 1.0, epoch));
+    values.push_back(value("accuracy", 0.5, epoch));
+    values.back().replay = 1;
+  }
+  add(run.id, values);
+  EXPECT_EQ(catalog_.values({.run = run.id}).size(), 10u);
+  EXPECT_EQ(catalog_.values({.run = run.id, .names = {"loss"}}).size(), 5u);
+  EXPECT_EQ(catalog_.values({.run = run.id, .first_epoch = 1, .last_epoch = 2}).size(), 4u);
+  EXPECT_EQ(catalog_.values({.run = run.id, .recorded = false}).size(), 5u);
+  EXPECT_EQ(catalog_.values({.run = run.id, .hindsight = false}).at(0).name, "loss");
+  EXPECT_THAT(catalog_.values({.run = 4711}), IsEmpty());
+}
+
+TEST_F(CatalogTest, SummarisesMetricsInTheOrderOfTheirFirstAppearance) {
+  const Run run = add_run("linear");
+  const double nan = std::nan("");
+  add(run.id, {value("loss", 3.0, 0, 0), value("accuracy", std::int64_t{7}, 0, 1),
+               value("loss", nan, 0, 2)});
+  add(run.id, {value("loss", -1.0, 1, 0), value("note", std::string("hello"), 1, 1)});
+  const auto metrics = catalog_.metrics(run.id);
+  ASSERT_EQ(metrics.size(), 3u);
+  EXPECT_EQ(metrics[0].name, "loss");
+  EXPECT_EQ(metrics[0].count, 3);
+  EXPECT_EQ(metrics[0].last, Scalar(-1.0));
+  EXPECT_EQ(metrics[0].minimum, -1.0);
+  EXPECT_EQ(metrics[0].maximum, 3.0);
+  EXPECT_FALSE(metrics[0].hindsight);
+  EXPECT_EQ(metrics[1].type, ValueType::integer);
+  EXPECT_EQ(metrics[1].maximum, 7.0);
+  EXPECT_EQ(metrics[2].last, Scalar(std::string("hello")));
+  EXPECT_TRUE(std::isnan(metrics[2].minimum));
+}
+
+TEST_F(CatalogTest, AReplacedValueCountsOnce) {
+  const Run run = add_run("linear");
+  add(run.id, {value("loss", 9.0, 0, 0), value("loss", 2.0, 0, 1)});
+  add(run.id, {value("loss", 1.0, 0, 0)});
+  const auto values = catalog_.values({.run = run.id});
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0].value, Scalar(1.0));
+  const MetricSummary metric = catalog_.metrics(run.id).at(0);
+  EXPECT_EQ(metric.count, 2);
+  EXPECT_EQ(metric.maximum, 2.0);
+  EXPECT_EQ(metric.last, Scalar(2.0));
+}
+
+TEST_F(CatalogTest, HindsightNeverReplacesWhatWasRecorded) {
+  const Run run = add_run("linear");
+  add(run.id, {value("loss", 9.0)});
+  Value found = value("loss", 1.0);
+  found.replay = 3;
+  Value hindsight = value("confusion", std::string("{}"));
+  hindsight.replay = 3;
+  add(run.id, {found, hindsight});
+  EXPECT_EQ(catalog_.values({.run = run.id, .names = {"loss"}}).at(0).value, Scalar(9.0));
+  const auto metrics = catalog_.metrics(run.id);
+  EXPECT_FALSE(metrics.at(0).hindsight);
+  EXPECT_TRUE(metrics.at(1).hindsight);
+  hindsight.value = std::string("{2}");
+  hindsight.replay = 4;
+  add(run.id, {hindsight});
+  const Value again = catalog_.values({.run = run.id, .names = {"confusion"}}).at(0);
+  EXPECT_EQ(again.value, Scalar(std::string("{2}")));
+  EXPECT_EQ(again.replay, 4);
+}
+
+TEST_F(CatalogTest, AValueThatIsNotWhatItSaysIsRefusedAndNothingIsWritten) {
+  const Run run = add_run("linear");
+  Value wrong = value("loss", std::string("text"));
+  wrong.type = ValueType::real;
+  EXPECT_THAT(message_of<Error>([&] { add(run.id, {value("a", 1.0), wrong}); }),
+              HasSubstr("'loss'"));
+  EXPECT_THAT(catalog_.values({.run = run.id}), IsEmpty());
+  add(run.id, {value("a", 1.0)});  // and what was cached on the way is not believed
+  EXPECT_EQ(catalog_.values({.run = run.id}).size(), 1u);
+}
+
+TEST_F(CatalogTest, KeepsArgumentsInOrder) {
+  const Run run = add_run("linear");
+  catalog_.add_argument(run.id, {"lr", "real", "0.1"});
+  catalog_.add_argument(run.id, {"epochs", "int", "8"});
+  catalog_.add_argument(run.id, {"lr", "real", "0.2"});
+  const auto arguments = catalog_.arguments(run.id);
+  ASSERT_EQ(arguments.size(), 2u);
+  EXPECT_EQ(arguments[0].name, "lr");
+  EXPECT_EQ(arguments[0].value, "0.2");
+  EXPECT_EQ(arguments[1].type, "int");
+}
+
+TEST_F(CatalogTest, KeepsLoopsAndCountsIterationsOnce) {
+  const Run run = add_run("linear");
+  catalog_.put_main_loop(run.id, {0, "epoch", 0, 1, false, false});
+  catalog_.put_main_loop(run.id, {0, "epoch", 0, 2, true, true});
+  catalog_.add_iteration(run.id, {0, 0, 1.5, 0.1});
+  catalog_.add_iteration(run.id, {0, 1, 2.5, 0.2});
+  catalog_.add_iteration(run.id, {0, 1, 3.5, 0.3});
+  catalog_.add_execution(run.id, {0, 0, "train", 10, false, 1.0});
+  catalog_.add_execution(run.id, {0, 0, "eval", 3, true, 0.5});
+  EXPECT_EQ(catalog_.run(run.id)->epochs, 2);
+  const auto loops = catalog_.main_loops(run.id);
+  ASSERT_EQ(loops.size(), 1u);
+  EXPECT_EQ(loops[0].iterations, 2);
+  EXPECT_TRUE(loops[0].ended && loops[0].broke);
+  const auto iterations = catalog_.iterations(run.id);
+  ASSERT_EQ(iterations.size(), 2u);
+  EXPECT_EQ(iterations[1].seconds, 3.5);
+  const auto executions = catalog_.executions(run.id);
+  ASSERT_EQ(executions.size(), 2u);
+  EXPECT_EQ(executions[0].loop, "train");
+  EXPECT_EQ(executions[1].iterations, 3);
+  EXPECT_TRUE(executions[1].broke);
+}
+
+TEST_F(CatalogTest, KeepsReplaysAndTheirResults) {
+  const Run run = add_run("linear");
+  NewReplay start;
+  start.run = run.id;
+  start.segment = 1;
+  start.segments = 3;
+  start.first_epoch = 4;
+  start.last_epoch = 6;
+  start.probes = "train";
+  start.command = {"./linear", "--replay_flor", "1/3"};
+  const std::int64_t id = catalog_.add_replay(start);
+  EXPECT_FALSE(catalog_.replays(run.id).at(0).result);
+  ReplayResult result;
+  result.finished_us = 5;
+  result.verdict = Verdict::differs;
+  result.values_compared = 10;
+  result.values_different = 1;
+  result.first_difference = "loss at epoch 4";
+  catalog_.finish_replay(id, result);
+  const Replay replay = catalog_.replays(run.id).at(0);
+  EXPECT_EQ(replay.id, id);
+  EXPECT_EQ(replay.start.last_epoch, 6);
+  EXPECT_EQ(replay.start.command, start.command);
+  ASSERT_TRUE(replay.result);
+  EXPECT_EQ(replay.result->verdict, Verdict::differs);
+  EXPECT_EQ(replay.result->first_difference, "loss at epoch 4");
+}
+
+}  // namespace
+}  // namespace flor::store

@@ -1,0 +1,237 @@
+// Several processes at one store: creating it, writing at once, being killed, being watched.
+#include "store_fixture.h"
+
+#include <flor/store/error.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
+
+namespace flor::store {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ProcessTest : public StoreTest {};
+
+/// A pipe on which a child tells its parent how far it is.
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe(ends_) != 0) throw std::runtime_error("no pipe");
+  }
+  ~Pipe() {
+    ::close(ends_[0]);
+    ::close(ends_[1]);
+  }
+  void say(int number) const {
+    if (::write(ends_[1], &number, sizeof(number)) != sizeof(number)) ::_exit(98);
+  }
+  /// Nothing if nobody has said anything within the time.
+  std::optional<int> hear(int timeout_ms) const {
+    pollfd poll{ends_[0], POLLIN, 0};
+    if (::poll(&poll, 1, timeout_ms) <= 0) return std::nullopt;
+    int number = 0;
+    if (::read(ends_[0], &number, sizeof(number)) != sizeof(number)) return std::nullopt;
+    return number;
+  }
+
+ private:
+  int ends_[2];
+};
+
+constexpr int kLongMs = 20'000;
+
+TEST_F(ProcessTest, SixteenCreateTheStoreAtOnce) {
+  constexpr int kProcesses = 16;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    children.push_back(start_process([&] {
+      const auto store = open();
+      store->catalog().add_run(new_run("e" + std::to_string(i)));
+      return 0;
+    }));
+  }
+  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
+  const auto store = open(OpenMode::existing);
+  EXPECT_EQ(store->catalog().experiments().size(), static_cast<std::size_t>(kProcesses));
+  EXPECT_EQ(damage(*store), "");
+}
+
+TEST_F(ProcessTest, SeveralWriteAtOnceAndShareWhatIsEqual) {
+  constexpr int kProcesses = 4;
+  constexpr int kSteps = 6;
+  open();
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    children.push_back(start_process([&] {
+      const auto store = open();
+      const Run run = store->catalog().add_run(new_run("e" + std::to_string(i)));
+      CheckpointWriter writer(*store, run.id);
+      for (int step = 0; step < kSteps; ++step) {
+        writer.write(boundary(step), make_snapshot(9, step, 50'000));  // the same in all of them
+      }
+      return 0;
+    }));
+  }
+  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
+  const auto store = open();
+  EXPECT_EQ(damage(*store), "");
+  const CheckReport report = check(*store, false);
+  EXPECT_EQ(report.checkpoints, kProcesses * kSteps);
+  EXPECT_EQ(report.chunks, kSteps * 4);  // four items, each of them new in every step
+  for (const Run& run : store->catalog().runs()) {
+    for (const CheckpointInfo& info : store->catalog().checkpoints(run.id)) {
+      expect_holds(*store, info.id, make_snapshot(9, static_cast<int>(info.key.iteration), 50'000));
+    }
+  }
+}
+
+TEST_F(ProcessTest, AWriterKilledAtAnyInstantLosesNothingThatItReported) {
+  constexpr int kRounds = 24;
+  constexpr std::size_t kWeights = 40'000;
+  std::minstd_rand random(4711);
+  open();
+  int reported = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const Pipe pipe;
+    const pid_t child = start_process([&]() -> int {
+      const auto store = open();
+      const Run run = store->catalog().add_run(new_run());
+      const auto lock = store->lock_run(run.key);
+      CheckpointWriter writer(*store, run.id);
+      pipe.say(static_cast<int>(run.id));
+      for (int step = 0;; ++step) {
+        writer.write(boundary(step), make_snapshot(static_cast<unsigned>(round), step, kWeights));
+        pipe.say(step);
+      }
+    });
+    const auto run = pipe.hear(kLongMs);
+    ASSERT_TRUE(run);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 40'000));
+    ::kill(child, SIGKILL);
+    EXPECT_EQ(wait_for(child), -SIGKILL);
+
+    const auto store = open();
+    EXPECT_EQ(damage(*store), "") << "round " << round;
+    EXPECT_EQ(store->catalog().run(*run)->state, RunState::interrupted);
+    int steps = 0;
+    while (const auto step = pipe.hear(0)) steps = *step + 1;
+    reported += steps;
+    for (int step = 0; step < steps; ++step) {
+      const auto info = store->catalog().checkpoint(*run, boundary(step));
+      ASSERT_TRUE(info) << "round " << round << " step " << step;
+      expect_holds(*store, info->id, make_snapshot(static_cast<unsigned>(round), step, kWeights));
+    }
+  }
+  EXPECT_GT(reported, 0);
+}
+
+TEST_F(ProcessTest, SeeWhetherARunLives) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  const Pipe ready;
+  const pid_t child = start_process([&]() -> int {
+    const auto mine = open();
+    const auto lock = mine->lock_run(run.key);
+    ready.say(lock ? 1 : 0);
+    for (;;) ::pause();
+  });
+  EXPECT_EQ(ready.hear(kLongMs), 1);
+  EXPECT_EQ(store->catalog().run(run.id)->state, RunState::running);
+  EXPECT_FALSE(store->lock_run(run.key));
+  ::kill(child, SIGKILL);
+  wait_for(child);
+  EXPECT_EQ(store->catalog().run(run.id)->state, RunState::interrupted);
+  EXPECT_TRUE(store->lock_run(run.key));
+}
+
+TEST_F(ProcessTest, AskingWhetherARunLivesDoesNotKeepItFromStarting) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  store->lock_run(run.key);
+  const pid_t child = start_process([&]() -> int {
+    const auto mine = open(OpenMode::read_only);
+    for (;;) mine->catalog().run(run.id);
+  });
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(store->lock_run(run.key)) << i;
+  ::kill(child, SIGKILL);
+  wait_for(child);
+}
+
+/// Someone who may read the store but not write it. The tests may run as root, whom permissions do
+/// not bind, so this is a child that gives up being root.
+class ReadOnlyHomeTest : public ProcessTest {
+ protected:
+  static constexpr uid_t kNobody = 65534;
+
+  void SetUp() override {
+    if (::geteuid() != 0) return;
+    ::chmod(directory_.path().c_str(), 0755);
+  }
+  void forbid_writing() {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(home())) {
+      ::chmod(entry.path().c_str(), entry.is_directory() ? 0555 : 0444);
+    }
+    ::chmod(home().c_str(), 0555);
+  }
+  void TearDown() override { ::chmod(home().c_str(), 0755); }
+
+  static pid_t start_as_nobody(const std::function<int()>& body) {
+    return start_process([&] {
+      if (::geteuid() == 0 && ::setuid(kNobody) != 0) return 97;
+      return body();
+    });
+  }
+};
+
+TEST_F(ReadOnlyHomeTest, IsReadWithoutWritingAnything) {
+  std::int64_t id = 0;
+  {
+    const auto store = open();
+    const Run run = store->catalog().add_run(new_run());
+    id = CheckpointWriter(*store, run.id).write(boundary(0), make_snapshot(1, 0, 100)).id;
+  }
+  forbid_writing();
+  const pid_t child = start_as_nobody([&] {
+    const auto store = open(OpenMode::read_only);
+    if (store->catalog().runs().size() != 1) return 1;
+    if (!damage(*store).empty()) return 2;
+    return CheckpointReader(*store, id).read(0).size() == 400 ? 0 : 3;
+  });
+  EXPECT_EQ(wait_for(child), 0);
+}
+
+TEST_F(ReadOnlyHomeTest, IsNotRecordedTo) {
+  open();
+  forbid_writing();
+  const pid_t child = start_as_nobody([&] {
+    try {
+      open()->catalog().add_run(new_run());
+    } catch (const Error& error) {
+      return std::string(error.what()).find("FLOR_HOME") != std::string::npos ? 0 : 2;
+    }
+    return 1;
+  });
+  EXPECT_EQ(wait_for(child), 0);
+}
+
+TEST_F(ReadOnlyHomeTest, IsNotCreated) {
+  std::filesystem::create_directory(home());
+  forbid_writing();
+  const pid_t child = start_as_nobody([&] {
+    try {
+      Store::open(home() / "below", OpenMode::create);
+    } catch (const Error& error) {
+      return std::string(error.what()).find("Permission denied") != std::string::npos ? 0 : 2;
+    }
+    return 1;
+  });
+  EXPECT_EQ(wait_for(child), 0);
+}
+
+}  // namespace
+}  // namespace flor::store
