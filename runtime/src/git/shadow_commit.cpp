@@ -41,17 +41,24 @@ bool same(const MaybeId& a, const MaybeId& b) {
 /// Moves the branch to commits of one tree, whoever else moves it at the same time.
 class BranchMover {
  public:
-  BranchMover(git_repository* repository, const CommitOptions& options, const git_oid& tree_id)
+  BranchMover(git_repository* repository, const CommitOptions& options, const git_oid& tree_id,
+              const StatCache& cache)
       : repository_(repository),
         options_(options),
         reference_("refs/heads/" + options.branch),
-        author_(author(repository)) {
+        author_(author(repository)),
+        cached_tip_(cache.commit),
+        cached_head_(cache.head),
+        known_head_(cache.head) {
     git_tree* raw = nullptr;
     check(git_tree_lookup(&raw, repository, &tree_id), "cannot read the tree just written");
     tree_.reset(raw);
   }
 
   const std::string& reference() const { return reference_; }
+
+  /// A commit that is an ancestor of what was committed, or of what the cache had; zero if none.
+  const git_oid& known_head() const { return known_head_; }
 
   MaybeId tip() const { return branch_target(repository_, options_.branch); }
 
@@ -86,11 +93,12 @@ class BranchMover {
   }
 
  private:
-  git_oid make_commit(const MaybeId& tip) const {
+  git_oid make_commit(const MaybeId& tip) {
     std::vector<CommitHandle> parents;
     if (tip) parents.push_back(parent(*tip));
     if (const MaybeId head = head_target(repository_)) {
-      if (!tip || !reaches(repository_, *tip, *head)) parents.push_back(parent(*head));
+      if (!tip || !holds_head(*tip, *head)) parents.push_back(parent(*head));
+      known_head_ = *head;
     }
     std::vector<const git_commit*> raw;
     for (const CommitHandle& commit : parents) raw.push_back(commit.get());
@@ -101,6 +109,11 @@ class BranchMover {
                             message.c_str(), tree_.get(), raw.size(), raw.data()),
           "cannot write the commit");
     return id;
+  }
+
+  bool holds_head(const git_oid& tip, const git_oid& head) const {
+    if (tip == cached_tip_ && head == cached_head_) return true;
+    return reaches(repository_, tip, head);
   }
 
   CommitHandle parent(const git_oid& id) const {
@@ -117,14 +130,8 @@ class BranchMover {
   std::string reference_;
   SignatureHandle author_;
   TreeHandle tree_;
+  git_oid cached_tip_, cached_head_, known_head_;
 };
-
-bool same_files(const std::vector<FileEntry>& a, const std::vector<FileEntry>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const FileEntry& x, const FileEntry& y) {
-                      return x.mode == y.mode && x.id == y.id && x.path == y.path;
-                    });
-}
 
 void check_branch(const std::string& branch) {
   int valid = 0;
@@ -150,17 +157,13 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
 
   Snapshot snapshot =
       take_snapshot({repository, impl_->root, index, cache, reachable, odb.get(), options});
-  WrittenTrees trees;
-  if (reachable && same_files(snapshot.entries, cache.entries)) {
-    trees = {cache.root_tree, std::move(cache.trees)};
-  } else {
-    trees =
-        write_trees(odb.get(), snapshot.entries, reachable ? cache.trees : std::vector<git_oid>{});
-  }
+  if (!reachable) cache = StatCache{};  // what it names may be gone from the database
+  std::vector<DirectoryTree> trees = write_trees(odb.get(), snapshot.entries, cache);
+  const git_oid root = trees.front().id;
 
   ShadowCommit result;
   result.left_out = std::move(snapshot.left_out);
-  BranchMover mover(repository, options, trees.root);
+  BranchMover mover(repository, options, root, cache);
   Backoff backoff(kLockPatience);
   MaybeId id;
   for (;;) {
@@ -182,12 +185,14 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
   }
   result.id = to_hex(*id);
 
-  if (!reachable || snapshot.read > 0 || !(cache.root_tree == trees.root)) {
+  const DirectoryTree* old_root = cache.tree_of("");
+  const bool changed = !old_root || !(old_root->id == root);
+  if (changed || snapshot.read > 0 || !(cache.head == mover.known_head())) {
     cache.commit = *id;
-    cache.root_tree = trees.root;
+    cache.head = mover.known_head();
     cache.stamp_ns = cache_writer.stamp_ns();
     cache.entries = std::move(snapshot.entries);
-    cache.trees = std::move(trees.all);
+    cache.trees = std::move(trees);
     cache_writer.publish(cache);
   }
   return result;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kMagic = "FLORSTAT";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kHeaderSize = 8 + sizeof(std::uint64_t);  // magic, checksum of the rest
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// Longer than a tick of any kernel's coarse clock, which is what stamps files.
@@ -79,7 +80,7 @@ bool parse(std::string_view bytes, StatCache& cache) {
   Reader in(bytes);
   std::uint32_t version = 0, entries = 0, trees = 0;
   if (!in.get(version) || version != kVersion || !in.get(cache.stamp_ns) || !in.get(cache.commit) ||
-      !in.get(cache.root_tree) || !in.get(entries) || !in.get(trees)) {
+      !in.get(cache.head) || !in.get(entries) || !in.get(trees)) {
     return false;
   }
   if (entries > bytes.size() || trees > bytes.size()) return false;
@@ -93,19 +94,20 @@ bool parse(std::string_view bytes, StatCache& cache) {
     }
   }
   cache.trees.resize(trees);
-  for (git_oid& tree : cache.trees) {
-    if (!in.get(tree)) return false;
+  for (DirectoryTree& tree : cache.trees) {
+    std::uint32_t length = 0;
+    if (!in.get(tree.id) || !in.get(length) || !in.get(tree.path, length)) return false;
   }
   return in.left() == 0;
 }
 
 std::string serialize(const StatCache& cache) {
   std::string body;
-  body.reserve(cache.entries.size() * 128 + cache.trees.size() * sizeof(git_oid) + 128);
+  body.reserve(cache.entries.size() * 128 + cache.trees.size() * 64 + 128);
   put(body, kVersion);
   put(body, cache.stamp_ns);
   put(body, cache.commit);
-  put(body, cache.root_tree);
+  put(body, cache.head);
   put(body, static_cast<std::uint32_t>(cache.entries.size()));
   put(body, static_cast<std::uint32_t>(cache.trees.size()));
   for (const FileEntry& entry : cache.entries) {
@@ -119,7 +121,11 @@ std::string serialize(const StatCache& cache) {
     put(body, static_cast<std::uint32_t>(entry.path.size()));
     body += entry.path;
   }
-  for (const git_oid& tree : cache.trees) put(body, tree);
+  for (const DirectoryTree& tree : cache.trees) {
+    put(body, tree.id);
+    put(body, static_cast<std::uint32_t>(tree.path.size()));
+    body += tree.path;
+  }
   std::string bytes(kMagic);
   put(bytes, static_cast<std::uint64_t>(XXH3_64bits(body.data(), body.size())));
   return bytes + body;
@@ -143,6 +149,13 @@ bool StatCache::trusts(const FileEntry& entry, const FileStat& now) const {
   // A time without a fraction comes from a file system that counts in seconds or pairs of them.
   const std::int64_t margin = now.ctime_ns % kSecond == 0 ? 2 * kSecond : kRacyMargin;
   return latest + margin < stamp_ns;
+}
+
+const DirectoryTree* StatCache::tree_of(std::string_view directory) const {
+  const auto found =
+      std::lower_bound(trees.begin(), trees.end(), directory,
+                       [](const DirectoryTree& a, std::string_view b) { return a.path < b; });
+  return found != trees.end() && found->path == directory ? &*found : nullptr;
 }
 
 StatCache StatCache::load(const std::filesystem::path& file) {

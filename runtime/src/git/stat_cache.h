@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::git {
@@ -33,16 +34,25 @@ struct FileEntry {
   FileStat stat;  ///< all zero where it must be looked at again
 };
 
+/// A directory and its tree.
+struct DirectoryTree {
+  std::string path;  ///< empty for the root, else with a trailing slash
+  git_oid id{};
+};
+
 struct StatCache {
-  git_oid commit{};  ///< the shadow commit that the entries were written for
-  git_oid root_tree{};
-  std::int64_t stamp_ns = 0;       ///< clock of the file system when the walk began
-  std::vector<FileEntry> entries;  ///< by path
-  std::vector<git_oid> trees;      ///< every tree of root_tree, sorted
+  git_oid commit{};                  ///< the shadow commit that the entries were written for
+  git_oid head{};                    ///< a commit that `commit` has among its ancestors
+  std::int64_t stamp_ns = 0;         ///< clock of the file system when the walk began
+  std::vector<FileEntry> entries;    ///< by path
+  std::vector<DirectoryTree> trees;  ///< of every directory, by path
 
   /// True if the entry's content is known to be what the file with this stat holds. Files that
   /// changed within the resolution of the clock before the walk are never trusted.
   bool trusts(const FileEntry& entry, const FileStat& now) const;
+
+  /// The entry for the tree of a directory; null if there is none.
+  const DirectoryTree* tree_of(std::string_view directory) const;
 
   static StatCache load(const std::filesystem::path& file);
 };

@@ -9,14 +9,9 @@
 
 namespace flor::git {
 
-struct WrittenTrees {
-  git_oid root{};
-  std::vector<git_oid> all;  ///< sorted, the root included
-};
-
-/// Writes the trees for `entries` (by path, no path twice and none below another). Those in `known`
-/// (sorted) are in the database already.
-WrittenTrees write_trees(git_odb* odb, std::span<const FileEntry> entries,
-                         const std::vector<git_oid>& known);
+/// Writes the trees for `entries` (by path, no path twice and none below another) and returns that
+/// of every directory, by path, the root first. What `cache` has is taken to be in the database.
+std::vector<DirectoryTree> write_trees(git_odb* odb, std::span<const FileEntry> entries,
+                                       const StatCache& cache);
 
 }  // namespace flor::git
