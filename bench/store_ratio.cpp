@@ -72,7 +72,7 @@ struct Totals {
   double stored = 0;
   double encode_seconds = 0;
   double decode_seconds = 0;
-  std::array<int, 8> forms{};  ///< chunks by codec value
+  std::array<int, 9> forms{};  ///< chunks by codec value
 
   double ratio() const { return stored / raw; }
   double encode_rate() const { return raw / encode_seconds / 1e9; }

@@ -99,6 +99,9 @@ class Encoder {
       case Form::difference_planes:
         difference_planes(choice);
         break;
+      case Form::sparse_planes:
+        sparse_planes(choice);
+        break;
       default:
         planes(choice);
     }
@@ -109,10 +112,9 @@ class Encoder {
  private:
   std::size_t word_bytes() const { return chunk_.count * chunk_.shape.width; }
 
-  void plane_streams(const Choice& choice, const Byte* planes) {
+  void plane_streams(const Choice& choice, const Byte* planes, std::size_t count) {
     for (unsigned p = 0; p < chunk_.shape.width; ++p) {
-      writer_.stream(scratch_.zstd, effort_, choice.compress[p],
-                     {planes + p * chunk_.count, chunk_.count});
+      writer_.stream(scratch_.zstd, effort_, choice.compress[p], {planes + p * count, count});
     }
   }
 
@@ -125,7 +127,7 @@ class Encoder {
       kernels::upper_plane(chunk_.shape, chunk_.base, chunk_.count, before);
       kernels::subtract_bytes(upper, before, chunk_.count, upper);
     }
-    plane_streams(choice, planes);
+    plane_streams(choice, planes, chunk_.count);
   }
 
   void difference_planes(const Choice& choice) {
@@ -133,7 +135,20 @@ class Encoder {
     kernels::subtract(chunk_.shape, chunk_.words, chunk_.base, chunk_.count, values);
     Byte* planes = scratch_.planes.reserve(word_bytes());
     kernels::split({chunk_.shape.width, false, 0}, values, chunk_.count, planes);
-    plane_streams(choice, planes);
+    plane_streams(choice, planes, chunk_.count);
+  }
+
+  void sparse_planes(const Choice& choice) {
+    const std::size_t mask_size = kernels::mask_bytes(chunk_.count);
+    Byte* mask = scratch_.classes.reserve(mask_size);
+    Byte* kept = scratch_.values.reserve(word_bytes());
+    const std::size_t count =
+        kernels::keep_nonzero(chunk_.shape, chunk_.words, chunk_.count, mask, kept);
+    // Rows and columns that are zero repeat in the mask, over any distance.
+    writer_.stream(scratch_.zstd, Effort::text, true, {mask, mask_size});
+    Byte* planes = scratch_.planes.reserve(word_bytes());
+    kernels::split(chunk_.shape, kept, count, planes);
+    plane_streams(choice, planes, count);
   }
 
   void class_bits(const Choice& choice) {
@@ -175,11 +190,14 @@ class Decoder {
         class_bits(form);
         break;
       case Form::difference_planes:
-        planes({shape_.width, false, 0}, form);
+        planes({shape_.width, false, 0}, form, count_, raw_.data());
         kernels::add(shape_, raw_.data(), base_, count_, raw_.data());
         break;
+      case Form::sparse_planes:
+        sparse_planes();
+        break;
       default:
-        planes(shape_, form);
+        planes(shape_, form, count_, raw_.data());
     }
     const std::size_t tail = raw_.size() - count_ * shape_.width;
     const auto bytes = reader_.bytes(tail);
@@ -188,19 +206,33 @@ class Decoder {
   }
 
  private:
-  void planes(WordShape shape, Form form) {
-    Byte* memory = scratch_.planes.reserve(shape.width * count_);
+  void planes(WordShape shape, Form form, std::size_t count, Byte* words) {
+    Byte* memory = scratch_.planes.reserve(shape.width * count);
     kernels::PlanePointers planes{};
     for (unsigned p = 0; p < shape.width; ++p) {
-      planes[p] = reader_.stream(scratch_.zstd, count_, memory + p * count_);
+      planes[p] = reader_.stream(scratch_.zstd, count, memory + p * count);
     }
     if (form == Form::exponent_difference) {
-      Byte* upper = scratch_.symbols.reserve(count_);
-      kernels::upper_plane(shape, base_, count_, upper);
-      kernels::add_bytes(upper, planes[shape.width - 1], count_, upper);
+      Byte* upper = scratch_.symbols.reserve(count);
+      kernels::upper_plane(shape, base_, count, upper);
+      kernels::add_bytes(upper, planes[shape.width - 1], count, upper);
       planes[shape.width - 1] = upper;
     }
-    kernels::merge(shape, planes, count_, raw_.data());
+    kernels::merge(shape, planes, count, words);
+  }
+
+  void sparse_planes() {
+    const std::size_t mask_size = kernels::mask_bytes(count_);
+    const Byte* mask =
+        reader_.stream(scratch_.zstd, mask_size, scratch_.classes.reserve(mask_size));
+    if (count_ % 8 != 0 && (mask[mask_size - 1] >> (count_ % 8)) != 0) {
+      throw_malformed("more words are marked than there are");
+    }
+    const std::size_t kept_count = kernels::set_bits(mask, mask_size);
+    Byte* kept = scratch_.values.reserve((kept_count + 1) * shape_.width);
+    planes(shape_, Form::planes, kept_count, kept);
+    std::fill_n(kept + kept_count * shape_.width, shape_.width, Byte{0});
+    kernels::spread_nonzero(shape_, mask, kept, count_, raw_.data());
   }
 
   void class_bits(Form form) {
@@ -244,9 +276,9 @@ void assign(std::vector<std::byte>& payload, std::span<const Byte> bytes) {
 
 std::size_t payload_bound(const Chunk& chunk) {
   const std::size_t words = chunk.count * chunk.shape.width;
-  // Differences: all bits of all words, and a class for each.
+  // Differences: all bits of all words, and a class for each. A mask is shorter than the classes.
   return words + chunk.count + kernels::kPackSlack + chunk.tail.size() +
-         chunk.shape.width * PayloadWriter::stream_bound(0);
+         (chunk.shape.width + 1) * PayloadWriter::stream_bound(0);
 }
 
 /// Integers and bytes: what repeats in them cannot be judged from a sample, so both are tried.
@@ -316,8 +348,11 @@ void decode(CodecContext& context, std::uint8_t codec, ElementType type,
             std::span<std::byte> raw) {
   const WordShape shape = word_shape(type);
   const Form form = static_cast<Form>(codec);
-  if (codec > static_cast<std::uint8_t>(Form::difference_planes)) {
+  if (codec > static_cast<std::uint8_t>(kLastForm)) {
     throw Damaged(fmt::format("unknown codec {}; a newer Flor may read it", codec));
+  }
+  if (needs_float(form) && !shape.is_float) {
+    throw Damaged(fmt::format("codec {} is for floating-point elements only", codec));
   }
   if (needs_base(form) && base.size() != raw.size()) {
     throw Damaged(fmt::format("chunk of {} bytes needs a base of that size and was given {} bytes",

@@ -15,6 +15,7 @@ constexpr std::size_t kSampleWords = kStrips * kStripWords;
 // Above this many bits a byte a frame saves too little; noise in the sample stays above it.
 constexpr double kEvenBits = 7.9;
 constexpr double kBaseMustSave = 0.05;
+constexpr double kZerosMustSave = 0.01;
 // The sample flatters difference planes, whose streams have the most distinct bytes.
 constexpr double kDifferencePlanesMustSave = 0.02;
 
@@ -24,20 +25,40 @@ struct Candidate {
   double bits_per_word = 0;
 };
 
+/// x log2(x) for all counts of a sample.
+const std::array<float, kSampleWords + 1>& count_logs() {
+  static const auto table = [] {
+    std::array<float, kSampleWords + 1> logs{};
+    for (std::size_t i = 2; i < logs.size(); ++i) {
+      const auto count = static_cast<double>(i);
+      logs[i] = static_cast<float>(count * std::log2(count));
+    }
+    return logs;
+  }();
+  return table;
+}
+
+/// Entropy of one bit that is set with this probability.
+double bit_entropy(double share) {
+  if (share <= 0 || share >= 1) return 0;
+  return -share * std::log2(share) - (1 - share) * std::log2(1 - share);
+}
+
 /// Expected bits a byte of a stream that is compressed.
 double stream_bits(const Byte* bytes, std::size_t count) {
+  if (count == 0) return 0;
   std::array<std::uint32_t, 256> histogram{};
   for (std::size_t i = 0; i < count; ++i) ++histogram[bytes[i]];
+  const auto& logs = count_logs();
   const double total = static_cast<double>(count);
-  double bits = 0;
+  float sum = 0;
   std::size_t distinct = 0;
   for (const std::uint32_t times : histogram) {
-    if (times == 0) continue;
-    ++distinct;
-    const double share = times / total;
-    bits -= share * std::log2(share);
+    sum += logs[times];
+    distinct += times != 0 ? 1 : 0;
   }
   if (distinct == 1) return 0;
+  double bits = (static_cast<double>(logs[count]) - static_cast<double>(sum)) / total;
   // A sample shows less variety than the whole has (Miller and Madow's correction).
   bits += static_cast<double>(distinct - 1) / (2 * total * std::log(2.0));
   // Prefix codes spend a whole bit on what is nearly certain, and only runs of it come cheaper.
@@ -90,7 +111,17 @@ class Judge {
 
   Candidate direct() {
     kernels::split(shape_, words_, size_, planes_);
-    return planes_candidate(Form::planes);
+    return planes_candidate(Form::planes, size_);
+  }
+
+  /// What is not zero, where that is some but not all.
+  Candidate sparse() {
+    const std::size_t kept = kernels::keep_nonzero(shape_, words_, size_, classes_, values_);
+    const double share = static_cast<double>(kept) / static_cast<double>(size_);
+    kernels::split(shape_, values_, kept, planes_);
+    Candidate candidate = planes_candidate(Form::sparse_planes, kept);
+    candidate.bits_per_word = share * candidate.bits_per_word + bit_entropy(share);
+    return candidate;
   }
 
   /// Expects the planes that direct() left.
@@ -122,15 +153,15 @@ class Judge {
   Candidate difference_planes() {
     const WordShape plain{shape_.width, false, 0};
     kernels::split(plain, values_, size_, planes_);
-    return planes_candidate(Form::difference_planes);
+    return planes_candidate(Form::difference_planes, size_);
   }
 
  private:
-  Candidate planes_candidate(Form form) const {
+  Candidate planes_candidate(Form form, std::size_t count) const {
     Candidate candidate;
     candidate.choice.form = form;
     for (unsigned p = 0; p < shape_.width; ++p) {
-      const double bits = stream_bits(planes_ + p * size_, size_);
+      const double bits = stream_bits(planes_ + p * count, count);
       candidate.choice.compress[p] = bits < kEvenBits;
       candidate.bits_per_word += bits;
     }
@@ -163,17 +194,22 @@ Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* ba
   const Sampler sampler(shape, count);
   Judge judge(shape, sampler.size(), scratch);
   sampler.copy(words, judge.words());
-  const Candidate direct = judge.direct();
+  const Candidate sparse = judge.sparse();
+  const Candidate planes = judge.direct();
+  const bool is_sparse = sparse.bits_per_word < (1 - kZerosMustSave) * planes.bits_per_word;
+  const Candidate& direct = is_sparse ? sparse : planes;
   if (base == nullptr) return direct.choice;
 
   sampler.copy(base, judge.base());
-  Candidate best = judge.exponent_difference(direct);
+  Candidate best = judge.exponent_difference(planes);
   judge.take_differences();
   for (const Candidate& candidate : {judge.class_bits(), judge.scaled_class_bits()}) {
     if (candidate.bits_per_word < best.bits_per_word) best = candidate;
   }
-  const Candidate planes = judge.difference_planes();
-  if (planes.bits_per_word < (1 - kDifferencePlanesMustSave) * best.bits_per_word) best = planes;
+  const Candidate differences = judge.difference_planes();
+  if (differences.bits_per_word < (1 - kDifferencePlanesMustSave) * best.bits_per_word) {
+    best = differences;
+  }
   const bool pays = best.bits_per_word <= (1 - kBaseMustSave) * direct.bits_per_word;
   return pays ? best.choice : direct.choice;
 }

@@ -19,11 +19,20 @@ enum class Form : std::uint8_t {
   scaled_class_bits = 5,    ///< the same, bit length plus the exponent of the base
   exponent_difference = 6,  ///< byte planes, the uppermost as a difference
   difference_planes = 7,    ///< difference: byte planes
+  sparse_planes = 8,        ///< which words are not zero, and the byte planes of those
 };
+
+inline constexpr Form kLastForm = Form::sparse_planes;
 
 constexpr bool needs_base(Form form) {
   return form == Form::same || form == Form::class_bits || form == Form::scaled_class_bits ||
          form == Form::exponent_difference || form == Form::difference_planes;
+}
+
+/// Forms that have a meaning for floats alone.
+constexpr bool needs_float(Form form) {
+  return form == Form::class_bits || form == Form::scaled_class_bits ||
+         form == Form::exponent_difference || form == Form::sparse_planes;
 }
 
 /// The word that the codec sees: complex numbers are cut into their parts.

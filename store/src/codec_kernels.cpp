@@ -362,6 +362,38 @@ FLOR_INLINE void unpack_loop(const Byte* __restrict bits, const Byte* __restrict
   }
 }
 
+template <class Word>
+FLOR_INLINE std::size_t keep_loop(const Byte* __restrict words, std::size_t count,
+                                  Byte* __restrict mask, Byte* __restrict kept) {
+  std::size_t size = 0;
+  for (std::size_t at = 0; at < count; at += 8) {
+    const std::size_t end = std::min(count, at + 8);
+    unsigned bits = 0;
+    for (std::size_t i = at; i < end; ++i) {
+      const Word word = load<Word>(words, i);
+      const unsigned nonzero = word != 0 ? 1 : 0;
+      store<Word>(kept, size, word);
+      size += nonzero;
+      bits |= nonzero << (i - at);
+    }
+    mask[at / 8] = static_cast<Byte>(bits);
+  }
+  return size;
+}
+
+template <class Word>
+FLOR_INLINE void spread_loop(const Byte* __restrict mask, const Byte* __restrict kept,
+                             std::size_t count, Byte* __restrict words) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const unsigned bit = (mask[i / 8] >> (i % 8)) & 1U;
+    store<Word>(words, i,
+                static_cast<Word>(load<Word>(kept, next) &
+                                  static_cast<Word>(Word{0} - static_cast<Word>(bit))));
+    next += bit;
+  }
+}
+
 }  // namespace
 
 // One clone per word: FLOR_CLONES works on plain functions only.
@@ -430,6 +462,14 @@ namespace {
       unpack_loop<false, Word>(bits, classes, base, count, words);                                 \
     }                                                                                              \
   }                                                                                                \
+  FLOR_CLONES std::size_t keep_##bits_(const Byte* words, std::size_t count, Byte* mask,           \
+                                       Byte* kept) {                                               \
+    return keep_loop<Word>(words, count, mask, kept);                                              \
+  }                                                                                                \
+  FLOR_CLONES void spread_##bits_(const Byte* mask, const Byte* kept, std::size_t count,           \
+                                  Byte* words) {                                                   \
+    spread_loop<Word>(mask, kept, count, words);                                                   \
+  }                                                                                                \
   FLOR_CLONES void add_exponents_##bits_(unsigned mantissa_bits, const Byte* in, const Byte* base, \
                                          std::size_t count, Byte* out) {                           \
     add_exponents_loop<Word>(mantissa_bits, in, base, count, out);                                 \
@@ -455,6 +495,12 @@ FLOR_CLONES std::uint64_t packed_bits_clones(const Byte* classes, std::size_t co
     for (std::size_t i = at; i < end; ++i) some += packed_width(classes[i]);
     bits += some;
   }
+  return bits;
+}
+
+FLOR_CLONES std::size_t set_bits_clones(const Byte* mask, std::size_t bytes) {
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < bytes; ++i) bits += static_cast<std::size_t>(std::popcount(mask[i]));
   return bits;
 }
 
@@ -514,6 +560,18 @@ void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* 
             std::size_t count, Byte* words) {
   FLOR_DISPATCH(unpack, shape.is_float, bits, classes, base, count, words);
 }
+
+std::size_t keep_nonzero(WordShape shape, const Byte* words, std::size_t count, Byte* mask,
+                         Byte* kept) {
+  FLOR_DISPATCH(keep, words, count, mask, kept);
+}
+
+void spread_nonzero(WordShape shape, const Byte* mask, const Byte* kept, std::size_t count,
+                    Byte* words) {
+  FLOR_DISPATCH(spread, mask, kept, count, words);
+}
+
+std::size_t set_bits(const Byte* mask, std::size_t bytes) { return set_bits_clones(mask, bytes); }
 
 void add_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count,
                    Byte* out) {

@@ -54,6 +54,17 @@ std::size_t pack(WordShape shape, const Byte* words, const Byte* base, std::size
 void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* base,
             std::size_t count, Byte* words);
 
+/// Copies the words that are not zero to `kept` (room for `count`) and sets their bits in `mask`,
+/// of mask_bytes(count), lowest bit first. Returns how many they are.
+std::size_t keep_nonzero(WordShape shape, const Byte* words, std::size_t count, Byte* mask,
+                         Byte* kept);
+/// Undoes `keep_nonzero`; reads up to one word behind the last of `kept`.
+void spread_nonzero(WordShape shape, const Byte* mask, const Byte* kept, std::size_t count,
+                    Byte* words);
+constexpr std::size_t mask_bytes(std::size_t count) { return (count + 7) / 8; }
+/// Number of bits that are set.
+std::size_t set_bits(const Byte* mask, std::size_t bytes);
+
 /// out[i] = in[i] + exponent(base[i]) and the reverse, modulo 256. `in` may be `out`.
 void add_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count, Byte* out);
 void subtract_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count,
