@@ -16,17 +16,17 @@
 
 #include <array>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+namespace training_test {
 namespace {
 
 namespace optim = torch::optim;
 using flor::testing::MemoryState;
-using testing::HasSubstr;
 
 struct NetImpl : torch::nn::Module {
   NetImpl() {
@@ -182,4 +182,52 @@ TEST_P(EveryOptimizer, ForgetsWhatItKnewWhenRestoredToTheStart) {
   EXPECT_EQ(recorded.steps(4), losses);
 }
 
+TEST(Training, IsAtTheStatedPointAfterALearningRateWasChangedByHand) {
+  const auto make_optimizer = make<optim::AdamW>(optim::AdamWOptions(1e-2));
+  Training recorded(make_optimizer);
+  recorded.steps(2);
+  recorded.optimizer->param_groups()[0].options().set_lr(3e-3);
+  MemoryState middle;
+  recorded.save(middle);
+  const std::vector<double> losses = recorded.steps(4);
+  Training fresh(make_optimizer);
+  fresh.load(middle);
+  EXPECT_EQ(fresh.steps(4), losses);
+}
+
+/// Prints the state of a training of each optimizer; run by the test below in processes of its own.
+TEST(Training, DISABLED_PrintsItsState) {
+  for (const Case& each : cases()) {
+    at::manual_seed(11);
+    Training training(each.make_optimizer);
+    training.steps(3);
+    MemoryState state;
+    training.save(state);
+    std::printf("%s\n%s", each.name, state.dump().c_str());
+  }
+}
+
+std::string output_of(const std::string& command) {
+  std::string output;
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  std::array<char, 4096> buffer{};
+  for (std::size_t read = 0; (read = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+    output.append(buffer.data(), read);
+  }
+  EXPECT_EQ(::pclose(pipe), 0);
+  return output.substr(0, output.find("[       OK ]"));
+}
+
+TEST(Training, HasTheSameBytesInTwoProcesses) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = program +
+                              " --gtest_also_run_disabled_tests"
+                              " --gtest_filter=Training.DISABLED_PrintsItsState";
+  const std::string first = output_of("exec env MALLOC_PERTURB_=7 " + command);
+  const std::string second = output_of("exec env MALLOC_PERTURB_=200 FILLER=other " + command);
+  EXPECT_GT(first.size(), 100000U);
+  EXPECT_TRUE(first == second);
+}
+
 }  // namespace
+}  // namespace training_test

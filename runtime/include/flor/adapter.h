@@ -20,7 +20,7 @@ struct Adapter {
   /// Number of threads that computations use; results depend on it.
   std::function<int()> threads;
   std::function<void(int)> set_threads;
-  /// Host memory that devices copy to asynchronously; null where plain memory will do.
+  /// Host memory that devices copy to asynchronously; plain memory where no device is in use.
   std::function<std::shared_ptr<std::byte>(std::size_t bytes)> allocate_pinned;
   /// Facts that an exact replay depends on: {"libtorch": "1.13.1", "blas": "...", "cuda": "..."}.
   std::function<std::map<std::string, std::string>()> environment;

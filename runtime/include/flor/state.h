@@ -230,6 +230,11 @@ concept HasStateMembers =
 template <typename T>
 inline constexpr bool kForeign = false;
 
+/// True for types whose objects a restore fills but cannot make: a container of them must have the
+/// recorded elements already.
+template <typename T>
+inline constexpr bool kMustExist = false;
+
 template <typename T>
 concept StreamsState = !kForeign<T> && HasStreamMembers<T>;
 template <typename T>
@@ -444,7 +449,12 @@ struct StateTraits<T> {
       value.resize(count);
       std::copy(content.begin(), content.end(), reinterpret_cast<char*>(value.data()));
     } else {
-      value.resize(count);
+      if constexpr (!detail::kMustExist<Element>) {
+        value.resize(count);
+      } else if (value.size() != count) {
+        throw Error("'" + reader.full_name("") + "' was recorded with " + std::to_string(count) +
+                    " elements, but has " + std::to_string(value.size()) + " here");
+      }
       std::size_t index = 0;
       for (auto&& element : value) {
         if constexpr (std::same_as<Element, bool>) {
@@ -486,10 +496,22 @@ struct StateTraits<T> {
       const StateReader entry = reader.within(std::to_string(index));
       Key key{};
       StateTraits<Key>::load(key, entry.within("key"));
-      StateTraits<Mapped>::load(value[key], entry.within("value"));
+      StateTraits<Mapped>::load(entry_of(value, key, reader), entry.within("value"));
       recorded.insert(std::move(key));
     }
     std::erase_if(value, [&](const auto& entry) { return !recorded.contains(entry.first); });
+  }
+
+ private:
+  static Mapped& entry_of(T& value, const Key& key, const StateReader& reader) {
+    if constexpr (detail::kMustExist<Mapped>) {
+      const auto found = value.find(key);
+      if (found != value.end()) return found->second;
+      throw Error("'" + reader.full_name("") +
+                  "' was recorded with more elements than it has here");
+    } else {
+      return value[key];
+    }
   }
 };
 

@@ -18,8 +18,9 @@
 #include <vector>
 
 namespace at {
+struct Generator;
 class Tensor;
-}
+}  // namespace at
 namespace torch::nn {
 class AnyModule;
 class Module;
@@ -71,12 +72,18 @@ void load(::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateRead
 void save(const at::Tensor& tensor, const StateWriter& writer);
 void load(at::Tensor& tensor, const StateReader& reader);
 
+/// A generator of the program's own; the default ones are saved without being registered.
+void save(const at::Generator& generator, const StateWriter& writer);
+void load(at::Generator& generator, const StateReader& reader);
+
 /// The module in `any`, which must not be empty.
 ::torch::nn::Module& module_of(const ::torch::nn::AnyModule& any);
 
 /// True once a backward pass has found a gradient that was there at the checkpoint before it. From
 /// then on the checkpoints of this process hold all gradients, and the ones before are invalidated.
 bool gradients_are_carried() noexcept;
+/// Forgets that, for another run in the same process.
+void reset_gradients_are_carried() noexcept;
 
 /// Keeps the gradients of a module in every checkpoint, see flor::gradients. Refers to the module.
 class Gradients {
@@ -142,6 +149,8 @@ constexpr std::string_view kind_of() {
 namespace detail {
 template <libtorch::Known T>
 inline constexpr bool kForeign<T> = true;
+template <libtorch::ModuleHolder T>
+inline constexpr bool kMustExist<T> = true;
 }  // namespace detail
 
 /// What libtorch knows of the object, and what a class of the user's saves in addition by
@@ -210,6 +219,17 @@ struct StateTraits<at::Tensor> {
   }
   static void load(at::Tensor& tensor, const StateReader& reader) {
     libtorch::load(tensor, reader);
+  }
+};
+
+template <>
+struct StateTraits<at::Generator> {
+  static constexpr std::string_view kind = "engine";
+  static void save(const at::Generator& generator, const StateWriter& writer) {
+    libtorch::save(generator, writer);
+  }
+  static void load(at::Generator& generator, const StateReader& reader) {
+    libtorch::load(generator, reader);
   }
 };
 

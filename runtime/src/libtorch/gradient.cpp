@@ -232,6 +232,7 @@ at::Tensor require_gradient(const at::Tensor& leaf) {
 }  // namespace
 
 bool gradients_are_carried() noexcept { return carried; }
+void reset_gradients_are_carried() noexcept { carried = false; }
 
 std::vector<std::string> write_gradients(const StateWriter& writer,
                                          std::span<const NamedLeaf> leaves) {

@@ -1,6 +1,7 @@
 // Optimizers. Those of libtorch field by field, keyed by group and index, so that equal optimizers
 // have equal bytes in every process (libtorch keys them by address) and a changed learning rate
 // comes back (libtorch drops it).
+#include "layout.h"
 #include "optimizer_fields.h"
 #include "tensor.h"
 
@@ -12,8 +13,10 @@
 #include <cstdint>
 #include <memory>
 #include <sstream>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace flor::libtorch {
 namespace {
@@ -23,8 +26,6 @@ using torch::optim::OptimizerOptions;
 using torch::optim::OptimizerParamGroup;
 using torch::optim::OptimizerParamState;
 using StateMap = std::remove_cvref_t<decltype(std::declval<Optimizer&>().state())>;
-
-constexpr std::string_view kFormatItem = ".layout";
 
 /// The key of a parameter in the optimizer's state: its address, since libtorch 2 as such and
 /// before as text.
@@ -160,15 +161,14 @@ constexpr bool kReuseTensors<torch::optim::LBFGSParamState> = false;
 
 // What is recorded of an optimizer as a whole -----------------------------------------------------
 
-/// "Adam 4 2": its kind, then the number of parameters of each group. "other" where libtorch's own
-/// optimizers do not account for all of it.
-std::string format_of(const Optimizer& optimizer, const std::string& kind) {
-  std::string text = kind;
-  for (const OptimizerParamGroup& group : optimizer.param_groups()) {
-    text += ' ' + std::to_string(group.params().size());
-  }
-  return text;
-}
+/// Of which optimizer and which parameters the state is. As text: a line with the kind ("other"
+/// where libtorch's own optimizers do not account for all of it), then for each group one with the
+/// shapes of its parameters.
+struct Outline {
+  std::string kind;
+  std::vector<std::vector<std::string>> groups;
+  bool operator==(const Outline&) const = default;
+};
 
 template <typename Options, typename State>
 bool consists_of(const Optimizer& optimizer) {
@@ -194,28 +194,70 @@ std::string kind_of(const Optimizer& optimizer) {
   return kind;
 }
 
-std::string groups_in_words(const std::string& format) {
-  std::istringstream in(format);
-  std::string kind;
-  in >> kind;
-  std::string sizes;
-  int groups = 0;
-  for (std::string size; in >> size; ++groups) sizes += (groups ? ", " : "") + size;
-  return (kind == "other" ? "an optimizer" : kind) + " with " + std::to_string(groups) +
-         (groups == 1 ? " group of " : " groups of ") + sizes + " parameters";
+Outline outline_of(const Optimizer& optimizer) {
+  Outline outline{kind_of(optimizer), {}};
+  for (const OptimizerParamGroup& group : optimizer.param_groups()) {
+    std::vector<std::string>& shapes = outline.groups.emplace_back();
+    for (const at::Tensor& parameter : group.params()) {
+      shapes.push_back(parameter.defined() ? shape_text(parameter.sizes()) : "undefined");
+    }
+  }
+  return outline;
 }
 
-void check_format(const Optimizer& optimizer, const std::string& recorded,
-                  const StateReader& reader) {
-  const std::string here = format_of(optimizer, kind_of(optimizer));
-  if (recorded == here) return;
-  throw Error("'" + reader.full_name("") + "' was recorded as " + groups_in_words(recorded) +
-              ", but is " + groups_in_words(here) + " here: replay needs the recorded optimizer");
+std::string to_text(const Outline& outline) {
+  std::string text = outline.kind + '\n';
+  for (const std::vector<std::string>& shapes : outline.groups) {
+    for (const std::string& shape : shapes) text.append(shape).append(" ");
+    text += '\n';
+  }
+  return text;
+}
+
+Outline parse_outline(const std::string& text) {
+  Outline outline;
+  std::istringstream lines(text);
+  std::getline(lines, outline.kind);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream in(line);
+    std::vector<std::string>& shapes = outline.groups.emplace_back();
+    for (std::string shape; in >> shape;) shapes.push_back(shape);
+  }
+  return outline;
+}
+
+std::string in_words(const Outline& outline) {
+  std::string text = outline.kind == "other" ? "an optimizer" : outline.kind;
+  text += " with " + std::to_string(outline.groups.size()) +
+          (outline.groups.size() == 1 ? " group of " : " groups of ");
+  for (std::size_t g = 0; g < outline.groups.size(); ++g) {
+    if (g > 0) text += ", ";
+    text += std::to_string(outline.groups[g].size());
+  }
+  return text + " parameters";
 }
 
 std::string group_name(std::size_t group) { return "group" + std::to_string(group); }
 std::string state_name(std::size_t group, std::size_t index) {
   return group_name(group) + "/" + std::to_string(index);
+}
+
+void check(const Outline& here, const Outline& recorded, const StateReader& reader) {
+  const std::string advice = " here: replay needs the recorded optimizer";
+  const std::string then = in_words(recorded);
+  const std::string now = in_words(here);
+  if (then != now) {
+    throw Error("'" + reader.full_name("") + "' was recorded as " + then + ", but is " + now +
+                advice);
+  }
+  for (std::size_t g = 0; g < here.groups.size(); ++g) {
+    for (std::size_t p = 0; p < here.groups[g].size(); ++p) {
+      if (here.groups[g][p] == recorded.groups[g][p]) continue;
+      throw Error("the parameter of '" + reader.full_name(state_name(g, p)) +
+                  "' was recorded with shape " + recorded.groups[g][p] + ", but has " +
+                  here.groups[g][p] + advice);
+    }
+  }
 }
 
 /// Present for each parameter that has a state, which may consist of undefined tensors only.
@@ -324,10 +366,10 @@ void read_archive(Optimizer& optimizer, torch::serialize::InputArchive& archive)
 }  // namespace
 
 void save(const Optimizer& optimizer, const StateWriter& writer) {
-  const std::string kind = kind_of(optimizer);
-  writer.bytes(kFormatItem, format_of(optimizer, kind));
+  const Outline outline = outline_of(optimizer);
+  writer.bytes(kLayoutItem, to_text(outline));
   const bool known = any_optimizer([&]<typename Options, typename State>(const char* name) {
-    if (kind != name) return false;
+    if (outline.kind != name) return false;
     save_fields<Options, State>(optimizer, writer);
     return true;
   });
@@ -338,11 +380,10 @@ void save(const Optimizer& optimizer, const StateWriter& writer) {
 }
 
 void load(Optimizer& optimizer, const StateReader& reader) {
-  const std::string format = reader.bytes(kFormatItem);
-  check_format(optimizer, format, reader);
-  const std::string kind = format.substr(0, format.find(' '));
+  const Outline outline = outline_of(optimizer);
+  check(outline, parse_outline(reader.bytes(kLayoutItem)), reader);
   const bool known = any_optimizer([&]<typename Options, typename State>(const char* name) {
-    if (kind != name) return false;
+    if (outline.kind != name) return false;
     load_fields<Options, State>(optimizer, reader);
     return true;
   });

@@ -51,16 +51,22 @@ void load_generator(at::Generator generator, const std::string& name, const Stat
   });
 }
 
-/// The generators of all devices that this process sees, also those not used yet: a seed that was
-/// set early is part of the state.
+/// Devices that this process has not used have nothing to restore. Which ones it merely sees
+/// differs between a record and the workers of a replay, which must not look like a difference in
+/// state.
+bool in_use(int device) {
+  return at::detail::getCUDAHooks().hasPrimaryContext(static_cast<c10::DeviceIndex>(device));
+}
+
 void save_generators(const StateWriter& writer) {
   save_generator(at::globalContext().defaultGenerator(at::kCPU), "cpu", writer);
   for (int i = 0; i < cuda_devices(); ++i) {
-    save_generator(cuda_generator(i), "cuda" + std::to_string(i), writer);
+    if (in_use(i)) save_generator(cuda_generator(i), "cuda" + std::to_string(i), writer);
   }
 }
 
-/// A replay may see fewer devices than the record did: then it does not use the others.
+/// A device that was used when this was recorded and is not there now is not used now either: its
+/// tensors could not have been restored.
 void load_generators(const StateReader& reader) {
   load_generator(at::globalContext().defaultGenerator(at::kCPU), "cpu", reader);
   for (int i = 0; i < cuda_devices(); ++i) {
@@ -71,8 +77,15 @@ void load_generators(const StateReader& reader) {
 
 // Memory and threads ------------------------------------------------------------------------------
 
+bool any_in_use() {
+  for (int i = 0; i < cuda_devices(); ++i) {
+    if (in_use(i)) return true;
+  }
+  return false;
+}
+
 std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) {
-  if (cuda_devices() > 0) {
+  if (any_in_use()) {
     const auto options = at::TensorOptions().dtype(at::kByte).pinned_memory(true);
     auto memory =
         std::make_shared<at::Tensor>(at::empty({static_cast<std::int64_t>(bytes)}, options));
@@ -169,6 +182,13 @@ std::map<std::string, std::string> environment() {
 }
 
 }  // namespace
+
+void save(const at::Generator& generator, const StateWriter& writer) {
+  save_generator(generator, "", writer);
+}
+void load(at::Generator& generator, const StateReader& reader) {
+  load_generator(generator, "", reader);
+}
 
 bool register_with_core() {
   detail::Adapter adapter;

@@ -1,1 +1,0 @@
-// Modules, tensors, gradients and logging of tensors.
