@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <utility>
@@ -12,12 +14,30 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(200);
 
-/// SCHED_IDLE: the steps after a checkpoint keep their normal length even without a spare core.
-/// When the training thread has to wait for this one, its core is free, so nothing starves.
-void become_background() {
+bool set_policy(pthread_t thread, int policy) {
   const sched_param parameters{};
-  ::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &parameters);
+  return ::pthread_setschedparam(thread, policy, &parameters) == 0;
+}
+
+/// Tried on a thread of its own, since one that may not leave is stuck.
+bool may_leave_idle() {
+  bool may = false;
+  std::thread([&may] {
+    may = set_policy(::pthread_self(), SCHED_IDLE) && set_policy(::pthread_self(), SCHED_OTHER);
+  }).join();
+  return may;
+}
+
+/// SCHED_IDLE keeps the steps after a checkpoint at their normal length even without a spare core.
+/// Without the privilege to leave it again a thread could starve on a busy machine while the
+/// training waits for it; then a nice value, which leaves it a tenth of a core, is as low as it may
+/// go. True: SCHED_IDLE.
+bool become_background() {
   ::pthread_setname_np(::pthread_self(), "flor-writer");
+  if (may_leave_idle()) return set_policy(::pthread_self(), SCHED_IDLE);
+  constexpr int kNice = 10;
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+  return false;
 }
 
 /// Signals belong to the program's own threads.
@@ -58,13 +78,26 @@ void Background::post(std::function<void()> job) {
   changed_.notify_all();
 }
 
+void Background::hurry(int change) {
+  const std::lock_guard lock(priority_mutex_);
+  const bool hurried = hurries_ > 0;
+  hurries_ += change;
+  if (idle_ && hurried != (hurries_ > 0)) {
+    set_policy(thread_.native_handle(), hurried ? SCHED_IDLE : SCHED_OTHER);
+  }
+}
+
 void Background::drain() {
+  const Hurry hurry(*this);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !busy(); });
 }
 
 void Background::run(const std::stop_token& stop) {
-  become_background();
+  {
+    const std::lock_guard lock(priority_mutex_);
+    idle_ = become_background();
+  }
   auto next_tick = std::chrono::steady_clock::now() + kTick;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

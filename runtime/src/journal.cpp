@@ -55,17 +55,19 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
 }
 
 void Journal::after_append(std::unique_lock<std::mutex>& lock) {
+  constexpr std::size_t kBatch = 4096;
   const std::size_t pending = batch_.records.size();
-  pending_.store(pending, std::memory_order_relaxed);
-  if (pending % 4096 != 0 || !wake_) return;
-  if (pending >= kPendingMax) {
+  if (pending % kBatch != 0 || !wake_) return;
+  if (pending == kBatch) {
     lock.unlock();
     wake_();
-    lock.lock();
-    taken_.wait(lock, [this] { return batch_.records.size() < kPendingMax; });
-  } else if (pending == 4096) {
+  } else if (pending >= kPendingMax) {
     lock.unlock();
     wake_();
+    wait_([this] {
+      std::unique_lock waiting(mutex_);
+      taken_.wait(waiting, [this] { return batch_.records.size() < kPendingMax; });
+    });
   }
 }
 
@@ -96,7 +98,6 @@ LogBatch Journal::take() {
     const std::lock_guard lock(mutex_);
     std::swap(batch, batch_);
     batch_.records.reserve(std::min<std::size_t>(batch.records.size(), kPendingMax));
-    pending_.store(0, std::memory_order_relaxed);
   }
   taken_.notify_all();
   return batch;

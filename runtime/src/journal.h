@@ -91,9 +91,12 @@ class Journal {
 
   /// What was logged since the last call.
   LogBatch take();
-  bool worth_taking() const { return pending_.load(std::memory_order_relaxed) >= 4096; }
-  /// Called from a logging thread when a batch is worth taking.
-  void on_full(std::function<void()> wake) { wake_ = std::move(wake); }
+  /// `wake` is called from a logging thread when a batch is worth taking. Where the thread has to
+  /// wait for that, it calls `wait`, which shall call its argument when it has hurried the taker.
+  void on_full(std::function<void()> wake, std::function<void(const std::function<void()>&)> wait) {
+    wake_ = std::move(wake);
+    wait_ = std::move(wait);
+  }
 
  private:
   struct Hash {
@@ -112,8 +115,8 @@ class Journal {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_{{std::string(), 0}};
   std::vector<std::string> names_{std::string()};
   LogBatch batch_;
-  std::atomic<std::size_t> pending_{0};
   std::function<void()> wake_;
+  std::function<void(const std::function<void()>&)> wait_;
 };
 
 }  // namespace flor::detail

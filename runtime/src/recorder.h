@@ -55,7 +55,11 @@ class Recorder : public Runtime {
   store::Run run_;
   std::optional<store::RunLock> lock_;
   std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
-  Snapshotter snapshotter_{[this] { return background_->busy(); }};
+  Snapshotter snapshotter_{[this] { return background_->busy(); },
+                           [this](const std::function<void()>& wait) {
+                             const Background::Hurry hurry(*background_);
+                             wait();
+                           }};
   Ordinals ordinals_;                              // used by the background thread
   std::vector<store::CheckpointKey> since_entry_;  // checkpoints taken since the main loop began
   std::map<std::string, bool> arguments_used_;

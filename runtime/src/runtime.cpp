@@ -65,7 +65,11 @@ Runtime::Runtime(Flags flags, std::shared_ptr<store::Store> store)
 
 void Runtime::start_journal() {
   background_ = std::make_unique<Background>([this] { flush_journal(); });
-  journal_.on_full([this] { background_->post([this] { flush_journal(); }); });
+  journal_.on_full([this] { background_->post([this] { flush_journal(); }); },
+                   [this](const std::function<void()>& wait) {
+                     const Background::Hurry hurry(*background_);
+                     wait();
+                   });
 }
 
 void Runtime::flush_journal() {

@@ -66,7 +66,8 @@ std::shared_ptr<std::byte> Snapshotter::acquire(std::size_t bytes, bool pinned) 
   constexpr std::uint64_t kSmall = 1 << 20;  // numbers and names are not worth waiting for
   if (largest_ > 0 && bytes > 0) {
     const std::uint64_t limit = 3 * largest_ + kSmall;
-    buffers_.wait_below(limit - std::min<std::uint64_t>(bytes, limit), writing_);
+    const std::uint64_t others = limit - std::min<std::uint64_t>(bytes, limit);
+    if (buffers_.in_use() > others) wait_([&] { buffers_.wait_below(others, writing_); });
   }
   return buffers_.acquire(bytes, pinned);
 }

@@ -29,8 +29,10 @@ struct TakenSnapshot {
 /// kernels of libtorch do not move; it shares the last snapshot's memory and is not copied.
 class Snapshotter {
  public:
-  /// `writing()`: earlier snapshots are still being written, so that waiting frees memory.
-  explicit Snapshotter(std::function<bool()> writing) : writing_(std::move(writing)) {}
+  /// `writing()`: earlier snapshots are still being written, so that waiting frees memory. `wait`
+  /// shall call its argument when it has hurried the writer.
+  Snapshotter(std::function<bool()> writing, std::function<void(const std::function<void()>&)> wait)
+      : writing_(std::move(writing)), wait_(std::move(wait)) {}
 
   /// Holds at most three times the state in memory: the last snapshot, one that is being written,
   /// and the new one. Waits where it would take more.
@@ -43,6 +45,7 @@ class Snapshotter {
   std::shared_ptr<std::byte> acquire(std::size_t bytes, bool pinned);
 
   std::function<bool()> writing_;
+  std::function<void(const std::function<void()>&)> wait_;
   BufferPool buffers_;
   std::unordered_map<std::string, store::SnapshotItem> last_;
   std::uint64_t largest_ = 0;  // bytes of the largest snapshot so far
