@@ -187,7 +187,11 @@ void check_items(const Snapshot& snapshot) {
 
 struct CheckpointWriter::Impl {
   Impl(Store& opened, std::int64_t run_id)
-      : database(opened.impl().database), run(run_id), chunks(database->paths, database->files) {}
+      : database(opened.impl().database), run(run_id), chunks(database->paths, database->files) {
+    if (opened.impl().mode == OpenMode::read_only) {
+      throw Error(fmt::format("the store {} was opened for reading only", opened.home().string()));
+    }
+  }
 
   /// Stores the chunks of `snapshot`, then calls `insert_rows(plan, layout)` in the transaction
   /// that makes them visible.

@@ -85,12 +85,13 @@ void create_schema(Connection& connection) {
 }
 
 void make_directories(const Paths& paths, Filesystem& files) {
+  bool created = false;
   for (const auto& directory : {paths.home, paths.packs(), paths.locks()}) {
     std::error_code error;
-    std::filesystem::create_directories(directory, error);
+    if (std::filesystem::create_directories(directory, error)) created = true;
     if (error) throw_system_error("create the store in", directory, error.value());
   }
-  sync_directory(files, paths.home);
+  if (created) sync_directory(files, paths.home);
 }
 
 /// Where the directory cannot be written, SQLite can read a catalog only if it may take it for

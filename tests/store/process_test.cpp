@@ -1,5 +1,6 @@
 // Several processes at one store: creating it, writing at once, being killed, being watched.
 #include "store_fixture.h"
+#include "store_impl.h"
 
 #include <flor/store/error.h>
 
@@ -162,6 +163,33 @@ TEST_F(ProcessTest, AskingWhetherARunLivesDoesNotKeepItFromStarting) {
   wait_for(child);
 }
 
+TEST_F(ProcessTest, WhoeverWaitsTooLongForTheCatalogIsToldSo) {
+  const auto store = open();
+  store->impl().database->connection.execute("PRAGMA busy_timeout=20");
+  Connection other(home() / "catalog.db", Connection::Mode::existing);
+  {
+    const Transaction transaction(other);
+    EXPECT_THAT(message_of<Busy>([&] { store->catalog().add_run(new_run()); }),
+                HasSubstr("is locked by another process"));
+  }
+  store->catalog().add_run(new_run());
+  EXPECT_EQ(store->catalog().runs().size(), 1u);
+}
+
+TEST_F(ProcessTest, AReaderSeesOneStateWhileAnotherWrites) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  const pid_t child = start_process([&] {
+    const auto mine = open();
+    CheckpointWriter writer(*mine, run.id);
+    for (int step = 0; step < 20; ++step) writer.write(boundary(0), make_snapshot(1, step, 1000));
+    return 0;
+  });
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) EXPECT_EQ(damage(*store), "");
+  EXPECT_EQ(status, 0);
+}
+
 /// Someone who may read the store but not write it. The tests may run as root, whom permissions do
 /// not bind, so this is a child that gives up being root.
 class ReadOnlyHomeTest : public ProcessTest {
@@ -203,6 +231,15 @@ TEST_F(ReadOnlyHomeTest, IsReadWithoutWritingAnything) {
     return CheckpointReader(*store, id).read(0).size() == 400 ? 0 : 3;
   });
   EXPECT_EQ(wait_for(child), 0);
+}
+
+TEST_F(ReadOnlyHomeTest, AStoreOpenedForReadingIsNotWrittenTo) {
+  const Run run = open()->catalog().add_run(new_run());
+  const auto store = open(OpenMode::read_only);
+  EXPECT_THAT(message_of<Error>([&] { CheckpointWriter(*store, run.id); }),
+              HasSubstr("for reading only"));
+  EXPECT_THAT(message_of<Error>([&] { store->catalog().add_run(new_run()); }),
+              HasSubstr("cannot write the catalog"));
 }
 
 TEST_F(ReadOnlyHomeTest, IsNotRecordedTo) {
