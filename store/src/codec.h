@@ -1,14 +1,14 @@
-// The codec: one chunk of a tensor to fewer bytes and back, exactly, by what its element type and its
-// predecessor allow. Pure functions over memory; docs/format.md specifies the bytes they produce.
+// The codec: one chunk of a tensor to fewer bytes and back, exactly, by what its element type and
+// its predecessor allow. Pure functions over memory; docs/format-codecs.md specifies the bytes.
 #pragma once
+
+#include <flor/store/checkpoint.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
-
-#include <flor/store/checkpoint.h>
 
 namespace flor::store {
 
@@ -28,20 +28,22 @@ class CodecContext {
 };
 
 /// What `encode` chose. `codec` names the form of the payload and is stored beside it; the values
-/// are listed in docs/format.md and are append only.
+/// are listed in docs/format-codecs.md and are append only.
 struct Encoded {
   std::uint8_t codec = 0;
   bool uses_base = false;  ///< decoding needs the same base
 };
 
 /// Replaces `payload` by an encoding of `raw` (at most kChunkBytes). `base` is the same chunk of an
-/// earlier checkpoint, equally long, or empty; it is used only where that pays by at least 5 % of
-/// the direct size. The payload is never longer than raw.size() + 16 bytes. NaN payloads and -0.0
-/// come back bit for bit. `raw` need not be a multiple of the element size.
+/// earlier checkpoint, equally long, or empty; it is used only where that pays by about 5 % of
+/// the direct size, as judged from a sample. The payload is never longer than raw.size(). NaN
+/// payloads and -0.0 come back bit for bit. `raw` need not be a multiple of the element size.
+/// Deterministic: the same arguments give the same payload.
 Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                std::span<const std::byte> base, std::vector<std::byte>& payload);
 
-/// Undoes `encode` into `raw`, which has the original length. Throws Damaged for a payload that is
+/// Undoes `encode` into `raw`, which has the original length and overlaps neither `payload` nor
+/// `base`. On an exception `raw` holds unspecified bytes. Throws Damaged for a payload that is
 /// not well-formed, and never reads or writes outside the spans, whatever the payload holds.
 void decode(CodecContext& context, std::uint8_t codec, ElementType type,
             std::span<const std::byte> payload, std::span<const std::byte> base,

@@ -48,7 +48,7 @@ Payload encoded(const Material& material) {
   const Encoded result = encode(context, material.type, material.raw, material.base, payload.bytes);
   payload.form = static_cast<Form>(result.codec);
   EXPECT_EQ(result.uses_base, needs_base(payload.form));
-  EXPECT_LE(payload.bytes.size(), material.raw.size() + 16);
+  EXPECT_LE(payload.bytes.size(), material.raw.size());
   return payload;
 }
 
