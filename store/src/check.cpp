@@ -42,13 +42,14 @@ class Checker {
       check_catalog(*connection);
       load(*connection);
       check_references(*connection);
+      loaded_ = true;
     } catch (const Damaged& error) {
       add(Finding::Kind::catalog, error.what());
     }
     check_packs();
     check_chunks();
     check_manifests();
-    remark_strays();
+    if (loaded_) remark_strays();
     finish();
     return std::move(report_);
   }
@@ -289,6 +290,7 @@ class Checker {
 
   const Database& database_;
   bool read_data_;
+  bool loaded_ = false;  ///< all of the catalog could be read
   CheckReport report_;
   std::map<std::int64_t, PackState> packs_;
   ChunkRows chunks_;
