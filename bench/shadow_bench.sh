@@ -27,27 +27,29 @@ git add -A && git commit -qm first
 cp -a "$place/git" "$place/shadow"
 (cd "$place/shadow" && git update-index -q --refresh; sleep 1.1; "$once" > /dev/null)
 
-now_us() { local t=$EPOCHREALTIME; echo $((${t/./} + 0)); }
+# Wall clock and processor time of a function, in milliseconds: the latter is what is left to compare
+# on a machine that is busy with other things.
+TIMEFORMAT='%3R %3U %3S'
+measure() {
+  { time "$1" > "$place/said"; } 2>&1 | awk '{ printf "%.0f %.0f ", $1 * 1000, ($2 + $3) * 1000 }'
+}
+by_git() { git add -A && git commit -qm "a round"; }
+by_flor() { "$once"; }
 for ((round = 0; round < rounds; ++round)); do
   changed=src/d$((round % (files / 100)))/x0/f$((round % (files / 100) * 100)).cpp
   echo "round $round" >> "$place/git/$changed"
   echo "round $round" >> "$place/shadow/$changed"
-  cd "$place/git"
-  start=$(now_us)
-  git add -A && git commit -qm "round $round"
-  git_us=$(($(now_us) - start))
-  cd "$place/shadow"
-  start=$(now_us)
-  said=$("$once")
-  shadow_us=$(($(now_us) - start))
-  echo "$git_us $shadow_us ${said##* }"
+  cd "$place/git" && measure by_git
+  cd "$place/shadow" && measure by_flor
+  cut -d' ' -f3 "$place/said"
 done > "$place/times"
 
 median() { cut -d' ' -f"$1" "$place/times" | sort -n | sed -n "$((rounds / 2 + 1))p"; }
-git_us=$(median 1) shadow_us=$(median 2) inside_ms=$(median 3)
-awk -v g="$git_us" -v s="$shadow_us" -v i="$inside_ms" -v n="$files" -v r="$rounds" 'BEGIN {
-  printf "%d files, one changed, median of %d rounds\n", n, r
-  printf "  git add -A && git commit     %8.1f ms\n", g / 1000
-  printf "  shadow commit, a process     %8.1f ms   %.2f of git\n", s / 1000, s / g
-  printf "  shadow commit, in a process  %8.1f ms   %.2f of git\n", i, i * 1000 / g
+awk -v n="$files" -v r="$rounds" -v gw="$(median 1)" -v gc="$(median 2)" -v sw="$(median 3)" \
+    -v sc="$(median 4)" -v i="$(median 5)" 'BEGIN {
+  printf "%d files, one changed, median of %d rounds, milliseconds\n", n, r
+  printf "%-30s %8s %8s\n", "", "wall", "cpu"
+  printf "%-30s %8d %8d\n", "git add -A && git commit", gw, gc
+  printf "%-30s %8d %8d   %.2f and %.2f of git\n", "shadow commit, own process", sw, sc, sw / gw, sc / gc
+  printf "%-30s %8d            %.2f of git\n", "shadow commit, in a program", i, i / gw
 }'

@@ -94,7 +94,11 @@ class ShadowTest : public ::testing::Test {
     own.pop_back();
     const std::filesystem::path from =
         own.starts_with('/') ? std::filesystem::path(own) : root / own;
-    if (std::filesystem::exists(from)) std::filesystem::copy_file(from, index);
+    if (std::filesystem::exists(from)) {
+      std::filesystem::copy_file(from, index);
+      // git judges by the time of its index which files may have changed in the same second.
+      std::filesystem::last_write_time(index, std::filesystem::last_write_time(from));
+    }
     const std::vector<std::string> environment = {"GIT_INDEX_FILE=" + index.string()};
     repo.run_git_in(
         root, {"-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false", "add", "-A"},

@@ -273,13 +273,16 @@ void expand(git_repository* repository, const git_oid& tree_id, const std::strin
 
 }  // namespace
 
-bool TrackedEntry::matches(const struct stat& now, std::int64_t index_mtime_s) const {
+bool TrackedEntry::matches(const FileStat& now, std::int64_t index_mtime_s) const {
+  constexpr std::int64_t kSecond = 1'000'000'000;
   if (conflicted || mtime_s == 0 || inode == 0) return false;
   if (static_cast<std::int64_t>(mtime_s) >= index_mtime_s) return false;  // racily clean
   const auto low = [](auto value) { return static_cast<std::uint32_t>(value); };
-  if (low(now.st_mtim.tv_sec) != mtime_s || low(now.st_mtim.tv_nsec) != mtime_ns) return false;
-  if (low(now.st_ctim.tv_sec) != ctime_s || low(now.st_ctim.tv_nsec) != ctime_ns) return false;
-  if (low(now.st_ino) != inode || low(now.st_size) != size) return false;
+  if (low(now.mtime_ns / kSecond) != mtime_s || low(now.mtime_ns % kSecond) != mtime_ns ||
+      low(now.ctime_ns / kSecond) != ctime_s || low(now.ctime_ns % kSecond) != ctime_ns ||
+      low(now.inode) != inode || low(now.size) != size) {
+    return false;
+  }
   // git writes size 0 for entries it knows to be racy.
   return size != 0 || git_oid_streq(&id, kEmptyBlob.data()) == 0;
 }

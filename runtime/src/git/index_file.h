@@ -4,6 +4,7 @@
 #pragma once
 
 #include "library.h"
+#include "stat_cache.h"
 
 #include <sys/stat.h>
 
@@ -26,7 +27,7 @@ struct TrackedEntry {
   std::uint32_t inode = 0, size = 0;
 
   /// True if git would call the file unmodified by its stat data alone.
-  bool matches(const struct stat& now, std::int64_t index_mtime_s) const;
+  bool matches(const FileStat& now, std::int64_t index_mtime_s) const;
 };
 
 struct IndexFile {

@@ -1,6 +1,7 @@
 #include "walk.h"
 
 #include "secrets.h"
+#include "stat_ahead.h"
 #include "submodule.h"
 
 #include <flor/store/error.h>
@@ -108,10 +109,12 @@ class Walker {
   const TrackedEntry* tracked_link();
   bool tracks_below();
   bool is_to_be_left_out() const;
-  std::uint32_t mode_of(const struct stat& status, const TrackedEntry* tracked) const;
+  std::uint32_t mode_of(const FileStat& stat, const TrackedEntry* tracked) const;
+  std::optional<FileStat> stat_of(int parent, const Child& child, const TrackedEntry* tracked);
 
   const WalkInput& in_;
   Walked out_;
+  StatAhead ahead_;
   IgnoreStack ignore_;
   PatternList exclude_{"", ""};
   std::string path_;  ///< of what is being looked at; directories end with a slash
@@ -121,7 +124,7 @@ class Walker {
   bool file_mode_ = true, symlinks_ = true;
 };
 
-Walker::Walker(const WalkInput& input) : in_(input) {
+Walker::Walker(const WalkInput& input) : in_(input), ahead_(input.root, input.index.entries) {
   out_.seen.resize(in_.index.entries.size());
   out_.files.reserve(in_.index.entries.size() + 64);
   for (const TrackedEntry& entry : in_.index.entries) {
@@ -284,31 +287,43 @@ void Walker::child_directory(int parent, const Child& child, Inherited inherited
   directory(parent, child.name.c_str(), inherited);
 }
 
-std::uint32_t Walker::mode_of(const struct stat& status, const TrackedEntry* tracked) const {
-  if (S_ISLNK(status.st_mode)) return GIT_FILEMODE_LINK;
+std::uint32_t Walker::mode_of(const FileStat& stat, const TrackedEntry* tracked) const {
+  if (S_ISLNK(stat.mode)) return GIT_FILEMODE_LINK;
   if (!symlinks_ && tracked && tracked->mode == GIT_FILEMODE_LINK) return GIT_FILEMODE_LINK;
   if (file_mode_) {
-    return status.st_mode & S_IXUSR ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+    return stat.mode & S_IXUSR ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
   }
   const bool executable = tracked && tracked->mode == GIT_FILEMODE_BLOB_EXECUTABLE;
   return executable ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
 }
 
+std::optional<FileStat> Walker::stat_of(int parent, const Child& child,
+                                        const TrackedEntry* tracked) {
+  if (tracked) {
+    const auto at = static_cast<std::size_t>(tracked - in_.index.entries.data());
+    if (auto stat = ahead_.seen(at)) return stat;
+  }
+  struct stat status{};
+  if (::fstatat(parent, child.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return std::nullopt;
+  }
+  return FileStat::of(status);
+}
+
 void Walker::child_file(int parent, const Child& child, Inherited inherited) {
   const TrackedEntry* tracked = tracked_file();
   if (!tracked && (inherited.ignored || ignore_.ignores(path_, false))) return;
-  struct stat status{};
-  if (::fstatat(parent, child.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) return;
-  if (child.name == ".gitmodules" && S_ISLNK(status.st_mode)) {
+  const auto stat = stat_of(parent, child, tracked);
+  if (!stat || (!S_ISREG(stat->mode) && !S_ISLNK(stat->mode))) return;
+  if (child.name == ".gitmodules" && S_ISLNK(stat->mode)) {
     leave_out("git does not allow a symbolic link of this name");
     return;
   }
   if (const auto excluded = exclude_.excludes(path_, false)) inherited.excluded = *excluded;
   FoundFile found;
   found.entry.path = path_;
-  found.entry.stat = FileStat::of(status);
-  found.entry.mode = mode_of(status, tracked);
+  found.entry.stat = *stat;
+  found.entry.mode = mode_of(*stat, tracked);
   found.tracked = tracked;
   if (!tracked) {
     untracked_file(std::move(found), inherited);
@@ -320,10 +335,9 @@ void Walker::child_file(int parent, const Child& child, Inherited inherited) {
     found.entry.id = tracked->id;
     found.entry.stat = FileStat{};
     found.known = true;
-  } else if (const bool same_kind =
-                 S_ISLNK(status.st_mode) == (tracked->mode == GIT_FILEMODE_LINK) &&
-                 tracked->mode != GIT_FILEMODE_COMMIT;
-             same_kind && tracked->matches(status, in_.index.mtime_s)) {
+  } else if (const bool same_kind = S_ISLNK(stat->mode) == (tracked->mode == GIT_FILEMODE_LINK) &&
+                                    tracked->mode != GIT_FILEMODE_COMMIT;
+             same_kind && tracked->matches(*stat, in_.index.mtime_s)) {
     found.entry.id = tracked->id;
     found.known = true;
   } else {
