@@ -12,6 +12,7 @@
 namespace flor::detail {
 namespace {
 
+constexpr std::size_t kUnfinishedMax = 1000;
 constexpr auto kTick = std::chrono::milliseconds(200);
 
 bool set_policy(pthread_t thread, int policy) {
@@ -70,6 +71,11 @@ Background::~Background() {
 }
 
 void Background::post(std::function<void()> job) {
+  if (unfinished() >= kUnfinishedMax) {
+    const Hurry hurry(*this);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return unfinished() < kUnfinishedMax; });
+  }
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));

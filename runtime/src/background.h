@@ -21,6 +21,7 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
+  /// Waits first while very many jobs are unfinished, so that they cannot fill the memory.
   void post(std::function<void()> job);
   /// Returns when everything posted before is done.
   void drain();

@@ -93,7 +93,8 @@ void Registry::check_names(StateSource& source) const {
   };
   throw Error(fmt::format(
       "the run registered {} with flor::checkpoints, this program registers {}: register the same "
-      "objects in the same order, or record again",
+      "objects in the same order (if they are registered while training, replay with --flor_init "
+      "strong)",
       list(recorded), list(present)));
 }
 

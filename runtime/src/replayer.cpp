@@ -223,14 +223,19 @@ void Replayer::end_main(Frame& frame, LoopEnd how) {
 /// What follows the loop shall see the state in which the record left it.
 void Replayer::leave_loop_early(const store::MainLoop& loop, std::int64_t reached) {
   if (reached >= loop.iterations) return;
-  if (restore_checkpoint({.main_loop = loop.ordinal, .iteration = loop.iterations, .loop = {}},
-                         {})) {
-    return;
+  std::string why = "is not stored";
+  try {
+    const store::CheckpointKey end{
+        .main_loop = loop.ordinal, .iteration = loop.iterations, .loop = {}};
+    if (restore_checkpoint(end, {})) return;
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {  // e.g. objects that are registered in a later epoch
+    why = fmt::format("does not fit: {}", error.what());
   }
-  say(Level::warn,
-      fmt::format("the state at the end of loop {} is not stored: what follows it runs "
-                  "on the state after epoch {}",
-                  loop.name, loop.first_epoch + reached - 1));
+  say(Level::warn, fmt::format("what follows loop {} runs on the state after epoch {}, since the "
+                               "state at its end {}",
+                               loop.name, loop.first_epoch + reached - 1, why));
 }
 
 void Replayer::suppress_after(const store::MainLoop& loop) {
@@ -301,22 +306,30 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
 // ---------------------------------------------------------------------------------------------
 // State.
 
+/// A checkpoint is often asked for several times in a row.
+const store::CheckpointReader& Replayer::reader(std::int64_t checkpoint) {
+  if (!reader_ || open_checkpoint_ != checkpoint) {
+    reader_ = std::make_unique<store::CheckpointReader>(*store_, checkpoint);
+    open_checkpoint_ = checkpoint;
+  }
+  return *reader_;
+}
+
 bool Replayer::restore_checkpoint(const store::CheckpointKey& key,
                                   const std::vector<Slot>& attached) {
   const auto checkpoint = record_->checkpoint(key);
   if (!checkpoint) return false;
-  const store::CheckpointReader reader(*store_, *checkpoint);
-  restore(reader, registry_, attached, !flags_.threads);
+  restore(reader(*checkpoint), registry_, attached, !flags_.threads);
   ++restored_;
-  restored_bytes_ += reader.info().raw_bytes;
+  restored_bytes_ += reader(*checkpoint).info().raw_bytes;
   return true;
 }
 
-bool Replayer::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) const {
+bool Replayer::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) {
   if (attached.empty()) return true;
-  const store::CheckpointReader reader(*store_, checkpoint);
+  const std::vector<store::Item>& items = reader(checkpoint).items();
   return std::ranges::all_of(attached_names(attached), [&](const std::string& name) {
-    return std::ranges::any_of(reader.items(), [&](const store::Item& item) {
+    return std::ranges::any_of(items, [&](const store::Item& item) {
       return item.name == name || item.name.starts_with(name + "/");
     });
   });
@@ -326,8 +339,8 @@ void Replayer::compare_state(const store::CheckpointKey& key, const std::string&
                              const std::vector<Slot>& attached) {
   const auto checkpoint = record_->checkpoint(key);
   if (!checkpoint) return;
-  const store::CheckpointReader reader(*store_, *checkpoint);
-  const std::vector<StateDifference> differences = compare(reader, registry_, attached);
+  const std::vector<StateDifference> differences =
+      compare(reader(*checkpoint), registry_, attached);
   const bool boundary = key.kind == store::CheckpointKind::boundary;
   if (boundary && !differences.empty() && only_ambient(differences)) {
     // A new log statement may draw random numbers of its own; the record's go on from here.
@@ -460,6 +473,15 @@ void Replayer::conclude(double seconds) {
       fmt::format("{} values and {} states", result.values_compared, result.states_compared);
   const std::string found =
       result.values_found == 1 ? "1 new value" : fmt::format("{} new values", result.values_found);
+  if (result.values_found == 0 && flags_.probes.empty() && !nested.empty()) {
+    const auto skipped =
+        std::ranges::find_if(nested_, [](const auto& entry) { return entry.second.skipped > 0; });
+    if (skipped != nested_.end()) {
+      say(Level::result, fmt::format("nothing new was logged; to see what is logged inside {}, add "
+                                     "--flor_probe {}",
+                                     skipped->first, skipped->first));
+    }
+  }
   switch (result.verdict) {
     case store::Verdict::exact:
       say(Level::result, fmt::format("exact: {} equal the record; {}", counts, found));

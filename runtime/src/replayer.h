@@ -96,8 +96,9 @@ class Replayer : public Runtime {
   /// What follows a main loop belongs to the segment that holds the loop's last iteration.
   void suppress_after(const store::MainLoop& loop);
 
+  const store::CheckpointReader& reader(std::int64_t checkpoint);
   bool restore_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached);
-  bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) const;
+  bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
   void compare_state(const store::CheckpointKey& key, const std::string& where,
                      const std::vector<Slot>& attached);
   const Recorded& recorded_values(std::int64_t epoch);
@@ -110,6 +111,8 @@ class Replayer : public Runtime {
   Epochs segment_;
   std::map<std::string, store::Argument> arguments_;
   Comparison comparison_;
+  std::int64_t open_checkpoint_ = 0;  // the one that `reader_` reads
+  std::unique_ptr<store::CheckpointReader> reader_;
 
   const store::MainLoop* loop_ = nullptr;  // recorded main loop that is being replayed
   Epochs target_;                          // iterations of it that this segment asks for

@@ -86,7 +86,7 @@ template <typename T>
 concept LoopOption =
     std::same_as<std::remove_cvref_t<T>, With> || std::same_as<std::remove_cvref_t<T>, Probed>;
 
-/// The integers [0, count).
+/// The integers [first, last).
 template <std::integral Int>
 class Counter {
  public:
@@ -111,12 +111,13 @@ class Counter {
     Int value_;
   };
 
-  explicit Counter(Int count) : count_(std::max<Int>(count, 0)) {}
-  iterator begin() const { return iterator(0); }
-  iterator end() const { return iterator(count_); }
+  Counter(Int first, Int last) : first_(first), last_(std::max(first, last)) {}
+  explicit Counter(Int count) : Counter(0, count) {}
+  iterator begin() const { return iterator(first_); }
+  iterator end() const { return iterator(last_); }
 
  private:
-  Int count_;
+  Int first_, last_;
 };
 
 /// The range that range-for iterates. `R` is an lvalue reference for a range that the user keeps,
@@ -242,6 +243,14 @@ std::unique_ptr<LoopScope> scope_if_active(std::string_view name, Options&&... o
 }
 
 }  // namespace detail
+
+/// The integers from `first` up to, but not including, `last`, for loops that do not begin at 0:
+/// `flor::loop("epoch", flor::range(1, epochs + 1))`. Values are logged under the index of the
+/// iteration, which begins at 0 all the same.
+template <std::integral Int>
+detail::Counter<Int> range(Int first, Int last) {
+  return {first, last};
+}
 
 /// Wraps what a range-for iterates:
 ///
