@@ -7,6 +7,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/nn/modules/linear.h>
 
 #include <vector>
@@ -149,6 +151,25 @@ TEST_F(Gradients, OnlyTheFirstBackwardPassAfterACheckpointDecides) {
   backward();
   backward();  // accumulation within an epoch
   EXPECT_FALSE(flor::libtorch::gradients_are_carried());
+}
+
+TEST_F(Gradients, AreNotLookedAtForeverWhereTheyAreCleared) {
+  const auto hooks = [&] {
+    const auto node = torch::autograd::impl::try_get_grad_accumulator(net->weight);
+    return node ? node->pre_hooks().size() : 0;
+  };
+  backward();
+  checkpoint();
+  EXPECT_EQ(hooks(), 1U);
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    zero();
+    backward();
+    checkpoint();
+  }
+  EXPECT_EQ(hooks(), 0U);
+  MemoryState state = checkpoint();
+  state.load("model", net);
+  EXPECT_TRUE(weight_gradient().isnan().all().item<bool>()) << "still not taken for kept";
 }
 
 TEST_F(Gradients, OfAModelThatIsGoneAreForgotten) {

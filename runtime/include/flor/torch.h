@@ -80,7 +80,8 @@ void load(at::Generator& generator, const StateReader& reader);
 ::torch::nn::Module& module_of(const ::torch::nn::AnyModule& any);
 
 /// True once a backward pass has found a gradient that was there at the checkpoint before it. From
-/// then on the checkpoints of this process hold all gradients, and the ones before are invalidated.
+/// then on the checkpoints of this process hold all gradients, and the ones since the backward pass
+/// before are invalidated. Looked for in the first epochs.
 bool gradients_are_carried() noexcept;
 /// Forgets that, for another run in the same process.
 void reset_gradients_are_carried() noexcept;

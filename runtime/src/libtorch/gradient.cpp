@@ -8,6 +8,8 @@
 #include <flor/torch.h>
 
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -62,9 +64,11 @@ at::Tensor any_nonzero(const at::Tensor& gradient) {
 constexpr std::int64_t kNotWatched = -2;
 constexpr std::int64_t kSomewhere = -1;
 
+/// True after a watch has looked, until write_gradients() asks.
+std::atomic<bool> looked = false;
+
 /// Looks, once after each checkpoint that asks for it, whether the gradient of a leaf is still
-/// there when the next one is about to be added to it. Hooks cannot be taken off without growing a
-/// list in libtorch each time, so they stay, and cost a load when there is nothing to look for.
+/// there when the next one is about to be added to it.
 class LeafWatch {
  public:
   explicit LeafWatch(const at::Tensor& leaf) : leaf_(leaf.getIntrusivePtr()) {}
@@ -81,6 +85,7 @@ class LeafWatch {
     const std::int64_t place = place_.exchange(kNotWatched);
     const auto impl = leaf_.lock();
     if (place == kNotWatched || !impl) return;
+    looked = true;
     const at::Tensor gradient = at::Tensor(impl).grad();
     if (!gradient.defined()) return;
     if (place >= 0 && is_scannable(gradient) &&
@@ -117,27 +122,73 @@ class LeafWatch {
   std::atomic<std::int64_t> place_ = kNotWatched;
 };
 
-/// The watches of this process, by leaf.
+using torch::autograd::variable_list;
+
+struct WatchHook final : torch::autograd::FunctionPreHook {
+  explicit WatchHook(std::shared_ptr<LeafWatch> leaf_watch) : watch(std::move(leaf_watch)) {}
+  variable_list operator()(const variable_list& gradients) override {
+    watch->before_accumulation();
+    return gradients;
+  }
+  std::shared_ptr<LeafWatch> watch;
+};
+
+/// The watches of this process. They sit on the node that accumulates into a leaf, from where,
+/// unlike a tensor's hooks, they can be taken off without a trace: a hook costs some 300 ns a leaf
+/// and step. So the first epochs decide. A program that begins to carry gradients after those is
+/// not found out, but loses nothing silently: what was not kept is restored as NaN.
 class Watches {
  public:
+  void begin_round() {
+    const std::lock_guard lock(mutex_);
+    if (looked.exchange(false) && ++rounds_ == kRounds) take_off();
+  }
+  void reset() {
+    const std::lock_guard lock(mutex_);
+    take_off();
+    rounds_ = 0;
+    looked = false;
+  }
   void expect(const at::Tensor& leaf, std::int64_t place) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<LeafWatch>& watch = watches_[leaf.unsafeGetTensorImpl()];
-    if (!watch || !watch->is_for(leaf)) {
+    if (rounds_ >= kRounds) return;
+    Entry& entry = entries_[leaf.unsafeGetTensorImpl()];
+    if (!entry.watch || !entry.watch->is_for(leaf)) {
       if (place == kNotWatched) return;
-      watch = std::make_shared<LeafWatch>(leaf);
-      leaf.register_hook([watch](const at::Tensor&) { watch->before_accumulation(); });
+      entry.watch = std::make_shared<LeafWatch>(leaf);
+      entry.node = torch::autograd::impl::grad_accumulator(leaf);
+      entry.node->add_pre_hook(std::make_unique<WatchHook>(entry.watch));
     }
-    watch->expect(place);
+    entry.watch->expect(place);
   }
 
  private:
+  static constexpr int kRounds = 8;
+  struct Entry {
+    std::shared_ptr<LeafWatch> watch;
+    std::shared_ptr<torch::autograd::Node> node;  ///< the leaf itself does not keep it alive
+  };
+
+  void take_off() {
+    for (auto& [leaf, entry] : entries_) {
+      if (!entry.node) continue;
+      std::erase_if(entry.node->pre_hooks(), [&](const auto& hook) {
+        const auto* ours = dynamic_cast<const WatchHook*>(hook.get());
+        return ours && ours->watch == entry.watch;
+      });
+    }
+    entries_.clear();
+  }
+
   std::mutex mutex_;
-  std::unordered_map<const c10::TensorImpl*, std::shared_ptr<LeafWatch>> watches_;
+  int rounds_ = 0;
+  std::unordered_map<const c10::TensorImpl*, Entry> entries_;
 };
 
+/// Never destroyed: what it holds may be on a device whose driver is gone at the end of the
+/// process.
 Watches& watches() {
-  static Watches instance;
+  static Watches& instance = *new Watches;
   return instance;
 }
 
@@ -232,10 +283,14 @@ at::Tensor require_gradient(const at::Tensor& leaf) {
 }  // namespace
 
 bool gradients_are_carried() noexcept { return carried; }
-void reset_gradients_are_carried() noexcept { carried = false; }
+void reset_gradients_are_carried() noexcept {
+  carried = false;
+  watches().reset();
+}
 
 std::vector<std::string> write_gradients(const StateWriter& writer,
                                          std::span<const NamedLeaf> leaves) {
+  watches().begin_round();
   const auto elsewhere = kept_modules().leaves();
   const std::vector<Finding> findings = look_at(leaves);
   std::vector<std::string> described;
