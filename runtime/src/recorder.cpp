@@ -33,9 +33,11 @@ std::string commit_message(const store::NewRun& run) {
                      run.experiment, command);
 }
 
-std::string commit_sources(git::Repository& repository, const store::NewRun& run) {
+std::string commit_sources(git::Repository& repository, const store::NewRun& run,
+                           const std::filesystem::path& home) {
   git::CommitOptions options;
   options.message = commit_message(run);
+  options.without = {home};  // a store inside the work tree is no source
   const git::ShadowCommit commit = repository.commit_work_tree(options);
   constexpr std::size_t kNamed = 5;
   for (std::size_t i = 0; i < std::min(commit.left_out.size(), kNamed); ++i) {
@@ -77,7 +79,7 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr) {
   run.program_digest = file_digest(run.program);
   run.command = flags_.command;
   run.environment = environment();
-  if (repository) run.commit = commit_sources(*repository, run);
+  if (repository) run.commit = commit_sources(*repository, run, store_->home());
 
   run_ = catalog.add_run(run);
   lock_ = store_->lock_run(run_.key);
