@@ -1,1 +1,29 @@
-# Installation and the CMake package: filled in as targets come.
+# What `cmake --install` puts in place, and the CMake package that `find_package(flor)` finds there.
+set(flor_package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/flor)
+
+# The libraries that need libtorch are an export set of their own, so that projects without it can
+# use the rest.
+set(FLOR_PACKAGE_HAS_TORCH ${FLOR_WITH_TORCH})
+# Only core's library needs it, at link time: its headers stay here.
+set_target_properties(flor_git PROPERTIES EXPORT_NAME git INTERFACE_INCLUDE_DIRECTORIES
+                      "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/src>")
+install(TARGETS flor_store flor_git flor_core EXPORT florTargets FILE_SET HEADERS)
+if(FLOR_WITH_TORCH)
+  install(TARGETS flor_torch flor_runtime EXPORT florTorchTargets FILE_SET HEADERS)
+  install(EXPORT florTorchTargets NAMESPACE flor:: DESTINATION ${flor_package_directory})
+else()
+  install(TARGETS flor_runtime EXPORT florTargets)
+endif()
+install(EXPORT florTargets NAMESPACE flor:: DESTINATION ${flor_package_directory})
+
+if(TARGET flor_cli)
+  install(TARGETS flor_cli)
+endif()
+
+configure_package_config_file(
+  cmake/florConfig.cmake.in ${PROJECT_BINARY_DIR}/florConfig.cmake
+  INSTALL_DESTINATION ${flor_package_directory})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/florConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/florConfig.cmake ${PROJECT_BINARY_DIR}/florConfigVersion.cmake
+        DESTINATION ${flor_package_directory})

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Installs the packages of scripts/packages.txt that are missing. As root, or through sudo.
+set -eu
+cd "$(dirname "$0")"
+
+missing=
+for package in $(sed 's/#.*//' packages.txt); do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "packages are missing; run as root: apt-get install --no-install-recommends$missing" >&2
+    exit 1
+  fi
+  as_root=sudo
+fi
+echo "installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update -qq
+# shellcheck disable=SC2086  # a list of words
+$as_root apt-get install -qq -y --no-install-recommends $missing
