@@ -38,7 +38,8 @@ std::string random_key() {
 /// environment, so the last ones are kept decoded.
 class RunReader {
  public:
-  explicit RunReader(Database& database) : database_(database) {}
+  explicit RunReader(Database& database, RunDetail detail = RunDetail::all)
+      : database_(database), detail_(detail) {}
 
   Run read(const Query& row) {
     Run run;
@@ -51,8 +52,10 @@ class RunReader {
     run.start.directory = row.text(6);
     run.start.program = row.text(7);
     run.start.program_digest = row.text(8);
-    run.start.command = command(row.text_view(9));
-    run.start.environment = environment(row.integer(10));
+    if (detail_ == RunDetail::all) {
+      run.start.command = command(row.text_view(9));
+      run.start.environment = environment(row.integer(10));
+    }
     if (!row.is_null(11)) run.finished_us = row.integer(11);
     run.message = row.text(13);
     run.degraded = row.text(14);
@@ -88,6 +91,7 @@ class RunReader {
   }
 
   Database& database_;
+  RunDetail detail_;
   std::string command_json_ = "[]";
   std::vector<std::string> command_;
   std::int64_t environment_id_ = 0;
@@ -95,9 +99,10 @@ class RunReader {
 };
 
 template <typename... Values>
-std::vector<Run> read_runs(Database& database, std::string_view sql, const Values&... values) {
+std::vector<Run> read_runs(Database& database, RunDetail detail, std::string_view sql,
+                           const Values&... values) {
   std::vector<Run> runs;
-  RunReader reader(database);
+  RunReader reader(database, detail);
   const auto rows = database.connection(sql, values...);
   while (rows->step()) runs.push_back(reader.read(*rows));
   return runs;
@@ -231,9 +236,10 @@ class Resolver {
       return std::nullopt;
     }
     const std::string end = prefix_end(prefix);
-    auto runs = read_runs(
-        database_, FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
-        prefix, end);
+    auto runs =
+        read_runs(database_, RunDetail::all,
+                  FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
+                  prefix, end);
     if (runs.size() > 1) {
       std::vector<std::string> keys;
       for (const Run& run : runs) keys.push_back(run.key);
@@ -374,13 +380,14 @@ std::vector<std::string> Catalog::experiments() const {
   return names;
 }
 
-std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit) const {
+std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit,
+                               RunDetail detail) const {
   const Lock lock(database_->mutex);
   const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
   if (experiment.empty()) {
-    return read_runs(*database_, FLOR_RUN_COLUMNS "ORDER BY run.id DESC LIMIT ?1", rows);
+    return read_runs(*database_, detail, FLOR_RUN_COLUMNS "ORDER BY run.id DESC LIMIT ?1", rows);
   }
-  return read_runs(*database_,
+  return read_runs(*database_, detail,
                    FLOR_RUN_COLUMNS "WHERE experiment.name = ?1 ORDER BY run.id DESC LIMIT ?2",
                    experiment, rows);
 }

@@ -87,6 +87,10 @@ TEST_F(CatalogTest, ListsRunsNewestFirst) {
   EXPECT_THAT(all, ElementsAre(c.id, b.id, a.id));
   EXPECT_THAT(linear, ElementsAre(c.id, a.id));
   EXPECT_EQ(catalog_.runs({}, 1).size(), 1u);
+  EXPECT_EQ(catalog_.runs({}, 1)[0].start.environment, new_run().environment);
+  const Run summary = catalog_.runs({}, 1, RunDetail::summary).at(0);
+  EXPECT_EQ(summary.key, c.key);
+  EXPECT_TRUE(summary.start.command.empty() && summary.start.environment.empty());
   EXPECT_THAT(catalog_.runs("nothing"), IsEmpty());
   EXPECT_THAT(catalog_.experiments(), ElementsAre("convnet", "linear"));
 }

@@ -51,6 +51,12 @@ struct Run {
   std::uint64_t stored_bytes = 0; ///< added to the packs by this run
 };
 
+/// How much of each run `Catalog::runs` returns.
+enum class RunDetail {
+  all,
+  summary,  ///< `command` and `environment` stay empty: copying them is most of a long listing
+};
+
 /// The values are on disk: append only.
 enum class ValueType : std::uint8_t {
   boolean = 0,
@@ -207,7 +213,8 @@ class Catalog {
   // Reading. Unknown ids give empty results.
   std::vector<std::string> experiments() const;
   /// Newest first; of one experiment, or of all if `experiment` is empty.
-  std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX) const;
+  std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
+                        RunDetail detail = RunDetail::all) const;
   std::optional<Run> run(std::int64_t id) const;
   /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
   /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a key.
