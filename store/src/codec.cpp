@@ -76,6 +76,16 @@ struct Chunk {
   std::span<const Byte> tail;
 };
 
+void repeat(std::span<const Byte> word, std::span<Byte> out) {
+  std::size_t done = std::min(word.size(), out.size());
+  std::copy_n(word.begin(), done, out.begin());
+  while (done < out.size()) {  // doubles what is there
+    const std::size_t more = std::min(done, out.size() - done);
+    std::memcpy(out.data() + done, out.data(), more);
+    done += more;
+  }
+}
+
 bool repeats(std::span<const Byte> raw, std::size_t period) {
   return raw.size() > period &&
          std::memcmp(raw.data(), raw.data() + period, raw.size() - period) == 0;
@@ -366,8 +376,8 @@ void decode(CodecContext& context, std::uint8_t codec, ElementType type,
       std::copy(in.begin(), in.end(), out.begin());
       return;
     case Form::repeat:
-      if (in.size() != shape.width) throw_malformed("its length is not that of one element");
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[i % in.size()];
+      if (in.size() != shape.width) throw_malformed("its length is not that of one word");
+      repeat(in, out);
       return;
     case Form::same:
       if (!in.empty()) throw_malformed("bytes follow its end");

@@ -16,6 +16,8 @@ constexpr std::size_t kSampleWords = kStrips * kStripWords;
 constexpr double kEvenBits = 7.9;
 constexpr double kBaseMustSave = 0.05;
 constexpr double kZerosMustSave = 0.01;
+// One word in so many must be zero before leaving zeros out is looked at.
+constexpr std::size_t kZerosMin = 64;
 // The sample flatters difference planes, whose streams have the most distinct bytes.
 constexpr double kDifferencePlanesMustSave = 0.02;
 
@@ -114,21 +116,23 @@ class Judge {
     return planes_candidate(Form::planes, size_);
   }
 
-  /// What is not zero, where that is some but not all.
-  Candidate sparse() {
+  /// `direct`, or what is not zero where that pays.
+  Candidate best_without_base(const Candidate& direct) {
     const std::size_t kept = kernels::keep_nonzero(shape_, words_, size_, classes_, values_);
+    if (kept > size_ - size_ / kZerosMin) return direct;
     const double share = static_cast<double>(kept) / static_cast<double>(size_);
     kernels::split(shape_, values_, kept, planes_);
     Candidate candidate = planes_candidate(Form::sparse_planes, kept);
     candidate.bits_per_word = share * candidate.bits_per_word + bit_entropy(share);
-    return candidate;
+    const bool pays = candidate.bits_per_word < (1 - kZerosMustSave) * direct.bits_per_word;
+    return pays ? candidate : direct;
   }
 
-  /// Expects the planes that direct() left.
   Candidate exponent_difference(const Candidate& direct) {
     Candidate candidate = direct;
     candidate.choice.form = Form::exponent_difference;
-    Byte* upper = planes_ + (shape_.width - 1) * size_;
+    Byte* upper = classes_;
+    kernels::upper_plane(shape_, words_, size_, upper);
     const double before = stream_bits(upper, size_);
     kernels::upper_plane(shape_, base_, size_, symbols_);
     kernels::subtract_bytes(upper, symbols_, size_, symbols_);
@@ -194,10 +198,8 @@ Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* ba
   const Sampler sampler(shape, count);
   Judge judge(shape, sampler.size(), scratch);
   sampler.copy(words, judge.words());
-  const Candidate sparse = judge.sparse();
   const Candidate planes = judge.direct();
-  const bool is_sparse = sparse.bits_per_word < (1 - kZerosMustSave) * planes.bits_per_word;
-  const Candidate& direct = is_sparse ? sparse : planes;
+  const Candidate direct = judge.best_without_base(planes);
   if (base == nullptr) return direct.choice;
 
   sampler.copy(base, judge.base());

@@ -69,7 +69,7 @@ std::size_t set_bits(const Byte* mask, std::size_t bytes);
 void add_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count, Byte* out);
 void subtract_exponents(WordShape shape, const Byte* in, const Byte* base, std::size_t count,
                         Byte* out);
-/// out[i] = a[i] - b[i] and a[i] + b[i], modulo 256. `a` may be `out`.
+/// out[i] = a[i] - b[i] and a[i] + b[i], modulo 256. Either input may be `out`.
 void subtract_bytes(const Byte* a, const Byte* b, std::size_t count, Byte* out);
 void add_bytes(const Byte* a, const Byte* b, std::size_t count, Byte* out);
 
