@@ -8,6 +8,7 @@
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -29,10 +30,20 @@ std::terminate_handler previous_terminate = nullptr;
 // Of a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
 
-/// Kept until the next session or the end of the process: other threads may still hold a pointer.
+/// Kept until the next session: other threads may still hold a pointer. Never destroyed, since
+/// static objects go before the handlers that end the session at exit, and in a forked child there
+/// is no background thread that could be waited for.
 std::unique_ptr<Runtime>& held() {
-  static std::unique_ptr<Runtime> runtime;
-  return runtime;
+  static auto* const runtime = new std::unique_ptr<Runtime>;
+  return *runtime;
+}
+
+/// A forked child has no session: its parent's goes on there, and mutexes may be held by threads
+/// that do not exist in the child.
+void forget_in_child() {
+  Runtime* session = current.exchange(nullptr);
+  session_active = false;
+  if (session) session->forget_in_child();
 }
 
 enum class Ending { normal, failed, abandoned };
@@ -96,6 +107,7 @@ void watch_the_end() {
   owner = ::getpid();
   static const bool once = [] {
     ::on_exit(at_exit, nullptr);
+    ::pthread_atfork(nullptr, nullptr, forget_in_child);
     previous_terminate = std::set_terminate(at_terminate);
     return true;
   }();
@@ -200,6 +212,7 @@ Session init(int& argc, char** argv, const char* source_file) {
     leave(ExitStatus::failed);
   }
   if (!held()) leave(ExitStatus::done);
+  if (adapter().begin_session) adapter().begin_session();
   current = held().get();
   session_active = true;
   return Session(held()->mode());

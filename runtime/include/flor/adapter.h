@@ -22,6 +22,8 @@ struct Adapter {
   std::function<void(int)> set_threads;
   /// Host memory that devices copy to asynchronously; plain memory where no device is in use.
   std::function<std::shared_ptr<std::byte>(std::size_t bytes)> allocate_pinned;
+  /// Called when a session begins, for what the adapter remembers of the one before.
+  std::function<void()> begin_session;
   /// Facts that an exact replay depends on: {"libtorch": "1.13.1", "blas": "...", "cuda": "..."}.
   std::function<std::map<std::string, std::string>()> environment;
   /// Calls `body(0) .. body(count - 1)` on the threads that computations use (which sleep while the

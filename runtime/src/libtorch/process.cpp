@@ -200,6 +200,7 @@ bool register_with_core() {
 #ifdef _OPENMP
   adapter.parallel = run_parallel;
 #endif
+  adapter.begin_session = reset_gradients_are_carried;
   return detail::register_adapter(std::move(adapter));
 }
 
