@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# What recording costs a whole program: runs an example with and without --flor in turns and prints
+# the times of the pairs and the median of their ratios.
+#
+#   bench/overhead.sh BUILD_DIR [PAIRS]
+#
+# Epochs take 5 s or more on two cores; every epoch is checkpointed. Start-up (commit of the sources,
+# opening the store) and the waiting for the last writes at the end are included.
+set -euo pipefail
+build=$(realpath "$1")
+pairs=${2:-5}
+export OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0
+export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+export FLOR_LOG=error
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export FLOR_HOME=$scratch/home
+mkdir "$scratch/work"
+cd "$scratch/work"
+git init -q .
+echo 'int main() {}' > main.cpp
+
+seconds() {
+  local began=$EPOCHREALTIME
+  "$@" > /dev/null
+  local ended=$EPOCHREALTIME
+  awk -v a="$began" -v b="$ended" 'BEGIN { printf "%.3f", b - a }'
+}
+
+measure() {
+  local name=$1
+  shift
+  echo "$name $*"
+  seconds "$build/examples/$name" "$@" > /dev/null # warm the caches
+  for ((i = 1; i <= pairs; ++i)); do
+    local plain recorded
+    if ((i % 2)); then # neither goes first always
+      plain=$(seconds "$build/examples/$name" "$@")
+      recorded=$(seconds "$build/examples/$name" --flor "$name" "$@")
+    else
+      recorded=$(seconds "$build/examples/$name" --flor "$name" "$@")
+      plain=$(seconds "$build/examples/$name" "$@")
+    fi
+    awk -v p="$plain" -v r="$recorded" 'BEGIN { printf "  plain %.2f s, recorded %.2f s, ratio %.4f\n", p, r, r / p }'
+    awk -v p="$plain" -v r="$recorded" 'BEGIN { printf "%.4f\n", r / p }' >> "$scratch/$name"
+  done
+  sort -n "$scratch/$name" | awk '{ v[NR] = $1 } END { printf "  median ratio %.4f\n", v[int((NR + 1) / 2)] }'
+}
+
+measure convnet --kwargs epochs=3 pictures=12000 channels=32
+measure charlm --kwargs epochs=3 steps=150 width=128 layers=4
+echo "stored:"
+du -sh "$FLOR_HOME" | cut -f1
