@@ -3,13 +3,31 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 namespace flor::testing {
 namespace {
 
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-class LargeTest : public CliTest {};
+/// 30,000 transactions wait for a disk for minutes: the store lies in memory where there is room.
+class LargeTest : public CliTest {
+ protected:
+  static void SetUpTestSuite() {
+    std::error_code error;
+    const auto space = std::filesystem::space("/dev/shm", error);
+    if (error || space.available < (std::uintmax_t{512} << 20)) return;
+    if (const char* before = std::getenv("TMPDIR")) before_ = before;
+    ::setenv("TMPDIR", "/dev/shm", 1);
+  }
+  static void TearDownTestSuite() {
+    before_.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before_.c_str(), 1);
+  }
+
+ private:
+  static inline std::string before_;
+};
 
 TEST_F(LargeTest, ListsTenThousandRunsAndAMillionValues) {
   constexpr int kRuns = 10'000, kEpochs = 100, kSteps = 10'000;

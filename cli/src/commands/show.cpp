@@ -67,8 +67,10 @@ Table list_of_pairs() { return Table({{""}, {""}}, Table::Header::hidden); }
 
 std::string size_text(std::uint64_t stored, std::uint64_t raw) {
   std::string text = fmt::format("{} stored of {}", bytes(stored), bytes(raw));
-  if (raw > 0)
-    text += fmt::format(" ({:.3g})", static_cast<double>(stored) / static_cast<double>(raw));
+  if (raw > 0) {
+    const double share = static_cast<double>(stored) / static_cast<double>(raw);
+    text += fmt::format(" ({:.3g} %)", 100 * share);
+  }
   return text;
 }
 
