@@ -341,6 +341,10 @@ void Recorder::abandon() noexcept {
   }
 }
 
+void Recorder::forget_in_child() noexcept {
+  if (lock_) lock_->forget_in_child();
+}
+
 std::unique_ptr<Runtime> make_recorder(Flags flags) {
   return std::make_unique<Recorder>(std::move(flags));
 }

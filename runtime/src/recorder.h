@@ -30,6 +30,7 @@ class Recorder : public Runtime {
   void invalidate_checkpoints(std::string_view why) noexcept override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
   void abandon() noexcept override;
+  void forget_in_child() noexcept override;
 
  protected:
   LoopScope::Start begin_main(Frame& frame, bool random_access) override;

@@ -91,6 +91,8 @@ class Runtime {
   virtual ExitStatus finish(bool failed, std::string_view message) noexcept = 0;
   /// Forgets the session because it should not have begun.
   virtual void abandon() noexcept = 0;
+  /// In a child of fork(): lets go of what would make others think that the session lives there.
+  virtual void forget_in_child() noexcept {}
 
  protected:
   virtual LoopScope::Start begin_main(Frame& frame, bool random_access) = 0;

@@ -57,6 +57,11 @@ RunLock::~RunLock() {
   ::close(descriptor_);
 }
 
+void RunLock::forget_in_child() noexcept {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
 std::optional<RunLock> Store::lock_run(std::string_view key) {
   const std::filesystem::path path = impl_->database->paths.lock(key);
   for (int i = 0; i < kTries; ++i) {

@@ -34,6 +34,9 @@ class RunLock {
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();
+  /// For a child of fork(), which inherits the lock: closes it there, so that it does not outlast
+  /// the process that took it. Async-signal-safe.
+  void forget_in_child() noexcept;
 
  private:
   friend class Store;
