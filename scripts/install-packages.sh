@@ -18,8 +18,8 @@ if [ "$(id -u)" != 0 ]; then
   fi
   as_root=sudo
 fi
-echo "installing$missing"
+echo "installing, which takes some minutes:$missing"
 export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update -qq
 # shellcheck disable=SC2086  # a list of words
-$as_root apt-get install -qq -y --no-install-recommends $missing
+$as_root apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 $missing >/dev/null
