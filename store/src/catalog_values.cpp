@@ -254,6 +254,22 @@ bool comes_before(const Value& a, const Value& b) {
   return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
 }
 
+#define FLOR_METRIC_COLUMNS \
+  "SELECT name, type, count, last, minimum, maximum, recorded, run FROM metric "
+
+MetricSummary read_metric(const Query& row) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  MetricSummary metric;
+  metric.name = row.text(0);
+  metric.type = static_cast<ValueType>(row.integer(1));
+  metric.count = row.integer(2);
+  metric.last = read_scalar(row, 3);
+  metric.minimum = row.is_null(4) ? kNone : row.real(4);
+  metric.maximum = row.is_null(5) ? kNone : row.real(5);
+  metric.hindsight = row.integer(6) == 0;
+  return metric;
+}
+
 }  // namespace
 
 std::string_view to_string(ValueType type) {
@@ -317,22 +333,18 @@ std::vector<Value> Catalog::values(const ValueQuery& query) const {
 
 std::vector<MetricSummary> Catalog::metrics(std::int64_t run) const {
   const Lock lock(database_->mutex);
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   std::vector<MetricSummary> metrics;
   const auto rows = database_->connection(
-      "SELECT name, type, count, last, minimum, maximum, recorded FROM metric "
-      "WHERE run = ?1 AND count > 0 ORDER BY id",
-      run);
-  while (rows->step()) {
-    MetricSummary& metric = metrics.emplace_back();
-    metric.name = rows->text(0);
-    metric.type = static_cast<ValueType>(rows->integer(1));
-    metric.count = rows->integer(2);
-    metric.last = read_scalar(*rows, 3);
-    metric.minimum = rows->is_null(4) ? kNone : rows->real(4);
-    metric.maximum = rows->is_null(5) ? kNone : rows->real(5);
-    metric.hindsight = rows->integer(6) == 0;
-  }
+      FLOR_METRIC_COLUMNS "WHERE run = ?1 AND count > 0 ORDER BY id", run);
+  while (rows->step()) metrics.push_back(read_metric(*rows));
+  return metrics;
+}
+
+std::unordered_map<std::int64_t, std::vector<MetricSummary>> Catalog::metrics() const {
+  const Lock lock(database_->mutex);
+  std::unordered_map<std::int64_t, std::vector<MetricSummary>> metrics;
+  const auto rows = database_->connection(FLOR_METRIC_COLUMNS "WHERE count > 0 ORDER BY id");
+  while (rows->step()) metrics[rows->integer(7)].push_back(read_metric(*rows));
   return metrics;
 }
 

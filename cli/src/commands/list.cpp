@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace flor::cli {
 namespace {
@@ -114,10 +115,19 @@ std::vector<RunFacts> List::collect(Context& context) const {
     arguments = arguments || !builtin || builtin->needs_arguments;
   }
   if (context.json() && !experiments_) metrics = arguments = true;
+  const auto detail = context.json() ? store::RunDetail::all : store::RunDetail::summary;
+  std::vector<store::Run> runs = catalog.runs(experiment_, limit, detail);
+  constexpr std::size_t kMany = 100;  // from here on one query for all is faster
+  std::unordered_map<std::int64_t, std::vector<store::MetricSummary>> all_metrics;
+  if (metrics && runs.size() >= kMany) all_metrics = catalog.metrics();
   std::vector<RunFacts> result;
-  for (store::Run& run : catalog.runs(experiment_, limit)) {
+  result.reserve(runs.size());
+  for (store::Run& run : runs) {
     RunFacts facts{std::move(run), {}, {}};
-    if (metrics) facts.metrics = catalog.metrics(facts.run.id);
+    if (metrics && runs.size() < kMany) facts.metrics = catalog.metrics(facts.run.id);
+    if (const auto found = all_metrics.find(facts.run.id); found != all_metrics.end()) {
+      facts.metrics = std::move(found->second);
+    }
     if (arguments) facts.arguments = catalog.arguments(facts.run.id);
     result.push_back(std::move(facts));
   }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -231,6 +232,8 @@ class Catalog {
   std::vector<Value> values(const ValueQuery& query) const;
   /// In the order in which the names were first logged.
   std::vector<MetricSummary> metrics(std::int64_t run) const;
+  /// The same of every run at once, by the run's id: what a long listing needs.
+  std::unordered_map<std::int64_t, std::vector<MetricSummary>> metrics() const;
 
  private:
   std::shared_ptr<Database> database_;
