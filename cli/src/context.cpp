@@ -16,17 +16,24 @@ Context::Context(const GlobalOptions& options, Output& out)
       style_(parse_color(options.color), out.is_terminal()),
       now_us_(cli::now_us()) {}
 
-const store::Store& Context::store() {
-  if (!store_) {
-    const std::filesystem::path home = store::home_directory(options_.home);
-    try {
-      store_ = store::Store::open(home, store::OpenMode::read_only);
-    } catch (const NotFound&) {
-      throw NotFound(fmt::format("no store at {}: record a run with --flor NAME first",
-                                 printable(home.string())));
-    }
+std::shared_ptr<store::Store> Context::open(store::OpenMode mode) const {
+  const std::filesystem::path home = store::home_directory(options_.home);
+  try {
+    return store::Store::open(home, mode);
+  } catch (const NotFound&) {
+    throw NotFound(fmt::format("no store at {}: record a run with --flor NAME first",
+                               printable(home.string())));
   }
+}
+
+const store::Store& Context::store() {
+  if (!store_) store_ = open(store::OpenMode::read_only);
   return *store_;
+}
+
+store::Store& Context::store_to_change() {
+  if (!store_to_change_) store_to_change_ = open(store::OpenMode::existing);
+  return *store_to_change_;
 }
 
 void Context::note(std::string_view text) {

@@ -34,6 +34,8 @@ class Context {
   /// The store, opened at its first use. Throws NotFound with the remedy if there is none.
   const store::Store& store();
   const store::Catalog& catalog() { return store().catalog(); }
+  /// The same store, opened for the few commands that change it.
+  store::Store& store_to_change();
 
   /// One line on stderr, for people.
   void note(std::string_view text);
@@ -43,7 +45,10 @@ class Context {
   Output& out_;
   Style style_;
   std::int64_t now_us_;
+  std::shared_ptr<store::Store> open(store::OpenMode mode) const;
+
   std::shared_ptr<store::Store> store_;
+  std::shared_ptr<store::Store> store_to_change_;
 };
 
 }  // namespace flor::cli

@@ -54,6 +54,16 @@ class Checker {
     return std::move(report_);
   }
 
+  /// Whether garbage was collected meanwhile, so that findings may be about packs that had been
+  /// given up when they were looked at.
+  bool packs_were_removed() const {
+    if (!loaded_) return false;
+    const auto connection = open_for_reading(database_.paths);
+    return std::ranges::any_of(packs_, [&](const auto& pack) {
+      return !(*connection)("SELECT 1 FROM pack WHERE id = ?1", pack.first)->step();
+    });
+  }
+
  private:
   std::size_t add(Finding::Kind kind, std::string what) {
     report_.findings.push_back({kind, std::move(what)});
@@ -302,6 +312,13 @@ class Checker {
 
 }  // namespace
 
-CheckReport check(const Store& store, bool read_data) { return Checker(store, read_data).run(); }
+CheckReport check(const Store& store, bool read_data) {
+  constexpr int kTries = 3;
+  for (int i = 1;; ++i) {
+    Checker checker(store, read_data);
+    CheckReport report = checker.run();
+    if (report.findings.empty() || i == kTries || !checker.packs_were_removed()) return report;
+  }
+}
 
 }  // namespace flor::store

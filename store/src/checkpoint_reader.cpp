@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <unordered_map>
 
@@ -30,14 +31,14 @@ struct Task {
 /// Items and the chunks that hold them: of a checkpoint or of an object.
 class Manifest {
  public:
-  Manifest(const Database& database, std::string what)
-      : what_(std::move(what)), chunks_(database.paths, database.files) {}
+  Manifest(std::shared_ptr<Database> database, std::string what)
+      : database_(std::move(database)), what_(std::move(what)), chunks_(new_chunks()) {}
 
   /// Damaged if layout, chunks and digest do not belong together.
   void load(Connection& connection, Bytes layout, Bytes ids, const Digest& digest) {
     items_ = decode_layout(layout);
     ids_ = decode_ids(ids);
-    chunks_.load_rows(connection, ids_);
+    chunks_->load_rows(connection, ids_);
     std::size_t next = 0;
     std::vector<Digest> digests;
     for (const Item& item : items_) {
@@ -46,7 +47,7 @@ class Manifest {
       if (count > ids_.size() - next) throw_inconsistent();
       digests.clear();
       for (std::size_t i = 0; i < count; ++i, ++next) {
-        digests.push_back(chunks_.row(ids_[next]).digest);
+        digests.push_back(chunks_->row(ids_[next]).digest);
       }
       digests_.push_back(item_digest(digests));
     }
@@ -71,12 +72,53 @@ class Manifest {
   }
 
   void read(std::vector<Task> tasks, unsigned threads) const {
-    std::sort(tasks.begin(), tasks.end(), [this](const Task& a, const Task& b) {
-      const ChunkRow& left = chunks_.row(a.chunk);
-      const ChunkRow& right = chunks_.row(b.chunk);
+    constexpr int kTries = 8;  // each of them meets another collection of garbage
+    for (int i = 1;; ++i) {
+      const auto chunks = current_chunks();
+      try {
+        read_from(*chunks, tasks, threads);
+        return;
+      } catch (const PackMissing&) {
+        if (i == kTries || !reload(chunks)) throw;
+      }
+    }
+  }
+
+ private:
+  std::shared_ptr<ChunkReader> new_chunks() const {
+    return std::make_shared<ChunkReader>(database_->paths, database_->files);
+  }
+
+  std::shared_ptr<ChunkReader> current_chunks() const {
+    const Lock lock(mutex_);
+    return chunks_;
+  }
+
+  /// Looks up again where the chunks lie; false if that is still the same.
+  bool reload(const std::shared_ptr<ChunkReader>& old) const {
+    auto chunks = new_chunks();
+    {
+      const Lock lock(database_->mutex);
+      try {
+        const ReadTransaction transaction(database_->connection);
+        chunks->load_rows(database_->connection, ids_);
+      } catch (const Damaged&) {
+        return false;  // collected: the checkpoint itself was removed meanwhile
+      }
+    }
+    const bool moved = !chunks->lies_like(*old);
+    const Lock lock(mutex_);
+    chunks_ = std::move(chunks);
+    return moved;
+  }
+
+  void read_from(const ChunkReader& chunks, std::vector<Task>& tasks, unsigned threads) const {
+    std::sort(tasks.begin(), tasks.end(), [&chunks](const Task& a, const Task& b) {
+      const ChunkRow& left = chunks.row(a.chunk);
+      const ChunkRow& right = chunks.row(b.chunk);
       return std::tie(left.pack, left.offset) < std::tie(right.pack, right.offset);
     });
-    Work work(*this, tasks);
+    Work work(*this, chunks, tasks);
     std::vector<std::thread> helpers;
     for (unsigned i = 1; i < threads_for(tasks, threads); ++i) {
       helpers.emplace_back([&work] { work.run(); });
@@ -86,12 +128,13 @@ class Manifest {
     if (work.error) std::rethrow_exception(work.error);
   }
 
- private:
   /// Tasks that several threads take from.
   struct Work {
-    Work(const Manifest& of, const std::vector<Task>& all) : manifest(of), tasks(all) {}
+    Work(const Manifest& of, const ChunkReader& from, const std::vector<Task>& all)
+        : manifest(of), chunks(from), tasks(all) {}
 
     const Manifest& manifest;
+    const ChunkReader& chunks;
     const std::vector<Task>& tasks;
     std::atomic<std::size_t> next = 0;
     std::mutex mutex;
@@ -101,7 +144,7 @@ class Manifest {
       try {
         DecodeScratch scratch;
         for (std::size_t i = next++; i < tasks.size(); i = next++) {
-          manifest.read_one(scratch, tasks[i]);
+          manifest.read_one(chunks, scratch, tasks[i]);
         }
       } catch (...) {
         next = tasks.size();  // the others stop as well
@@ -123,12 +166,16 @@ class Manifest {
                     static_cast<unsigned>(std::min<std::size_t>(bytes / kBytesPerThread + 1, 64)));
   }
 
-  void read_one(DecodeScratch& scratch, const Task& task) const {
+  void read_one(const ChunkReader& chunks, DecodeScratch& scratch, const Task& task) const {
+    const auto explain = [&](const Error& error) {
+      return fmt::format("cannot read '{}' of {}: {}", items_[task.item].name, what_, error.what());
+    };
     try {
-      chunks_.read(scratch, task.chunk, task.raw);
+      chunks.read(scratch, task.chunk, task.raw);
+    } catch (const PackMissing& error) {
+      throw PackMissing(explain(error));
     } catch (const Damaged& error) {
-      throw Damaged(
-          fmt::format("cannot read '{}' of {}: {}", items_[task.item].name, what_, error.what()));
+      throw Damaged(explain(error));
     }
   }
 
@@ -137,8 +184,10 @@ class Manifest {
         fmt::format("the catalog's rows of {} contradict each other: run `flor fsck`", what_));
   }
 
+  std::shared_ptr<Database> database_;
   std::string what_;  ///< "checkpoint 12"
-  ChunkReader chunks_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<ChunkReader> chunks_;  ///< replaced when a pack was compacted
   std::vector<Item> items_;
   std::vector<std::uint32_t> ids_;
   std::vector<std::size_t> first_;  ///< index in ids_ of each item's first chunk
@@ -148,7 +197,8 @@ class Manifest {
 }  // namespace
 
 struct CheckpointReader::Impl {
-  Impl(const Database& database, std::string what) : manifest(database, std::move(what)) {}
+  Impl(std::shared_ptr<Database> database, std::string what)
+      : manifest(std::move(database), std::move(what)) {}
 
   CheckpointInfo info;
   Manifest manifest;
@@ -178,7 +228,7 @@ CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) 
   info.stored_bytes = static_cast<std::uint64_t>(row->integer(5));
   info.created_us = row->integer(6);
   info.digest = row->digest(7);
-  impl_ = std::make_unique<Impl>(database, describe(info.key, row->text_view(10)));
+  impl_ = std::make_unique<Impl>(store.impl().database, describe(info.key, row->text_view(10)));
   impl_->info = info;
   impl_->manifest.load(connection, row->blob(9), row->blob(8), info.digest);
   for (std::size_t i = 0; i < items().size(); ++i) impl_->by_name.emplace(items()[i].name, i);
@@ -221,7 +271,7 @@ Object read_object(const Store& store, std::string_view reference) {
         fmt::format("'{}' is no reference of an object: give 32 hex digits", reference));
   }
   Database& database = *store.impl().database;
-  Manifest manifest(database, fmt::format("object {}", reference));
+  Manifest manifest(store.impl().database, fmt::format("object {}", reference));
   {
     const Lock lock(database.mutex);
     ReadTransaction transaction(database.connection);

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace flor::store {
 namespace {
 
@@ -71,11 +73,14 @@ const File& PackReader::open(std::int64_t pack) {
   Pack& entry = packs_.at(pack);
   if (entry.file) return *entry.file;
   const std::filesystem::path path = paths_.pack(entry.name);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error) && !error) {
-    throw Damaged(fmt::format("the pack {} is missing", path.string()));
+  std::unique_ptr<File> file;
+  try {
+    file = std::make_unique<File>(files_, path, O_RDONLY);
+  } catch (const Error&) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error) || error) throw;
+    throw PackMissing(fmt::format("the pack {} is missing", path.string()));
   }
-  auto file = std::make_unique<File>(files_, path, O_RDONLY);
   // A damaged header is left to `check`: each record vouches for itself.
   std::array<std::byte, kPackHeaderBytes> bytes{};
   file->read_at(bytes, 0);
@@ -137,6 +142,14 @@ void ChunkReader::load_rows(Connection& connection, std::span<const std::uint32_
     if (base.raw_bytes != row.raw_bytes) throw_row(row, "has a base of another length");
     if (base.depth + 1 != row.depth) throw_row(row, "has a base of the wrong depth");
   }
+}
+
+bool ChunkReader::lies_like(const ChunkReader& other) const {
+  return rows_.size() == other.rows_.size() && std::ranges::all_of(rows_, [&](const auto& entry) {
+           const auto found = other.rows_.find(entry.first);
+           return found != other.rows_.end() && found->second.pack == entry.second.pack &&
+                  found->second.offset == entry.second.offset;
+         });
 }
 
 void ChunkReader::read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const {

@@ -5,6 +5,8 @@
 #include "database.h"
 #include "record.h"
 
+#include <flor/store/error.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,6 +18,11 @@
 #include <vector>
 
 namespace flor::store {
+
+/// A pack has no file. Either it was lost, or it was compacted since the rows were loaded.
+struct PackMissing : Damaged {
+  using Damaged::Damaged;
+};
 
 /// A row of `chunk`.
 struct ChunkRow {
@@ -45,7 +52,7 @@ class PackReader {
   void add(std::int64_t pack, const std::string& name);
   bool knows(std::int64_t pack) const;
   std::filesystem::path path(std::int64_t pack) const;
-  /// The file. Damaged if there is none, Error if a newer Flor wrote it.
+  /// The file. PackMissing if there is none, Error if a newer Flor wrote it.
   const File& open(std::int64_t pack);
 
   /// Reads the record of `row` into `buffer` and returns its payload. Damaged if what is there is
@@ -79,6 +86,8 @@ class ChunkReader {
   /// Loads the rows of these chunks and of their bases. Damaged if one is missing or senseless.
   void load_rows(Connection& connection, std::span<const std::uint32_t> ids);
   const ChunkRow& row(std::uint32_t id) const { return rows_.at(id); }
+  /// Whether all chunks are at the same places.
+  bool lies_like(const ChunkReader& other) const;
 
   /// Decodes a chunk of `raw.size()` bytes and compares it with its digest. Thread-safe.
   void read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const;

@@ -35,8 +35,9 @@ OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pac
     : key(pack_key),
       name(fmt::format("{:016x}", key)),
       file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL) {
-  // Says to others that the writer lives and that bytes at the end are not garbage yet.
-  ::flock(file.descriptor(), LOCK_EX | LOCK_NB);
+  // Says to others that the writer lives: that bytes at the end are not garbage yet, and that the
+  // pack is not to be compacted. Who looks whether it lives holds the lock for a moment only.
+  while (::flock(file.descriptor(), LOCK_EX) != 0 && errno == EINTR) continue;
 }
 
 PackWriter::PackWriter(Paths paths, Filesystem& filesystem)

@@ -15,6 +15,9 @@ struct Paths {
   std::filesystem::path pack(std::string_view name) const {
     return packs() / (std::string(name) + ".pack");
   }
+  /// Held by the one process that collects garbage or repairs.
+  std::filesystem::path maintenance_lock() const { return home / "maintenance.lock"; }
+  std::filesystem::path quarantine() const { return home / "quarantine"; }
   std::filesystem::path locks() const { return home / "locks"; }
   std::filesystem::path lock(std::string_view key) const {
     return locks() / (std::string(key) + ".lock");

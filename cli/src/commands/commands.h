@@ -13,5 +13,6 @@ std::unique_ptr<Command> make_log();
 std::unique_ptr<Command> make_query();
 std::unique_ptr<Command> make_diff();
 std::unique_ptr<Command> make_fsck();
+std::unique_ptr<Command> make_gc();
 
 }  // namespace flor::cli

@@ -1,0 +1,31 @@
+// Collection of garbage: content that no checkpoint and no logged object needs any more.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+struct CollectReport {
+  std::int64_t chunks = 0;           ///< rows removed, because nothing refers to them
+  std::int64_t packs_removed = 0;    ///< packs in which nothing was alive
+  std::int64_t packs_compacted = 0;  ///< packs whose living part was copied to a new one
+  std::int64_t orphans_removed = 0;  ///< files that killed writers left and no row names
+  std::uint64_t bytes_before = 0;    ///< of all packs, on the disk
+  std::uint64_t freed = 0;           ///< bytes given back to the disk, all in all
+  std::uint64_t kept_garbage = 0;    ///< garbage that stays, in packs that are mostly alive
+  std::vector<std::string> remarks;  ///< what was left alone, and why
+};
+
+/// Removes what nothing refers to. Chunks lose their rows in short transactions first; after that
+/// packs without living chunks are unlinked, and those less than half alive are compacted. Safe
+/// while others record, replay and read: at every instant, and after a crash at any point, every
+/// checkpoint can be read. `dry_run` changes nothing and reports what would be done.
+/// Throws Busy while another process collects or repairs, Damaged where the catalog cannot be
+/// trusted, Error for a disk that fails; what was done until then stays done.
+CollectReport collect(const Store& store, bool dry_run);
+
+}  // namespace flor::store

@@ -1,0 +1,362 @@
+// collect: marks what is alive, removes the rows of the rest, then gives the space back.
+#include "chunk_reader.h"
+#include "maintenance_lock.h"
+#include "marks.h"
+#include "pack_writer.h"
+#include "store_impl.h"
+
+#include <flor/store/collect.h>
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <map>
+#include <optional>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+/// Rows that are removed in one transaction: some milliseconds, for which writers wait.
+constexpr std::size_t kBatch = 10'000;
+
+/// A file without a row may be one that its writer has just created and not yet locked.
+constexpr std::chrono::hours kOrphanAge{1};
+
+/// A pack, its file and what of it is alive.
+struct PackUse {
+  std::int64_t id = 0;
+  std::string name;
+  std::uint64_t committed = 0;
+  std::uint64_t size = 0;   ///< of the file
+  std::uint64_t alive = 0;  ///< bytes of living records
+
+  bool is_dead() const { return alive == 0; }
+  bool is_sparse() const { return alive > 0 && alive * 2 < size; }
+};
+
+/// Copies the living records of sparse packs to new ones, pack by pack.
+class Compactor {
+ public:
+  explicit Compactor(Database& database)
+      : database_(database),
+        reader_(database.paths, database.files),
+        writer_(database.paths, database.files) {}
+
+  /// Copies, syncs, and switches the catalog over. The old file is still there and unused then.
+  /// Returns the bytes written. Damaged, with nothing changed, if a record is not what it was.
+  std::uint64_t compact(const PackUse& pack) {
+    const std::vector<ChunkRow> rows = living(pack);
+    bool committing = false;
+    try {
+      std::vector<RecordPlace> places;
+      for (const ChunkRow& row : rows) places.push_back(copy(row));
+      writer_.sync();
+      std::uint64_t written = 0;
+      for (const auto& target : writer_.touched()) written += target->bytes - target->committed;
+      const Lock lock(database_.mutex);
+      Transaction transaction(database_.connection);
+      const std::vector<std::int64_t> targets = put_packs();
+      for (std::size_t i = 0; i < rows.size(); ++i) move(rows[i], places[i], targets);
+      remove_pack_row(pack);
+      committing = true;
+      transaction.commit();
+      writer_.committed(targets);
+      return written;
+    } catch (...) {
+      writer_.roll_back(committing);
+      throw;
+    }
+  }
+
+ private:
+  std::vector<ChunkRow> living(const PackUse& pack) {
+    reader_.add(pack.id, pack.name);
+    const Lock lock(database_.mutex);
+    std::vector<ChunkRow> rows;
+    const auto query =
+        database_.connection(FLOR_CHUNK_COLUMNS "WHERE pack = ?1 ORDER BY offset", pack.id);
+    while (query->step()) rows.push_back(read_chunk_row(*query));
+    return rows;
+  }
+
+  RecordPlace copy(const ChunkRow& row) {
+    const auto payload = reader_.read(row, record_, true);
+    const auto bytes = std::span<const std::byte>(record_).first<kRecordHeaderBytes>();
+    const RecordHeader header = decode_record_header(bytes).value();
+    if (!std::ranges::equal(encode_header(header), bytes)) {
+      throw Damaged(fmt::format("{} has a header that only a newer Flor understands",
+                                describe(row, reader_.path(row.pack))));
+    }
+    return writer_.append(header, payload);
+  }
+
+  std::vector<std::int64_t> put_packs() {
+    Connection& connection = database_.connection;
+    std::vector<std::int64_t> ids;
+    for (const auto& target : writer_.touched()) {
+      const auto bytes = static_cast<std::int64_t>(target->bytes);
+      ids.push_back(target->row);
+      if (target->row != 0) {
+        connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", target->row, bytes)->run();
+        continue;
+      }
+      connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", target->name,
+                 bytes, now_us())
+          ->run();
+      ids.back() = connection.last_id();
+    }
+    return ids;
+  }
+
+  void move(const ChunkRow& row, const RecordPlace& place,
+            const std::vector<std::int64_t>& targets) {
+    const auto& touched = writer_.touched();
+    const auto target = std::ranges::find(touched, place.pack) - touched.begin();
+    const auto update = database_.connection(
+        "UPDATE chunk SET pack = ?2, offset = ?3 WHERE id = ?1 AND pack = ?4 AND offset = ?5",
+        std::int64_t{row.id}, targets.at(static_cast<std::size_t>(target)),
+        static_cast<std::int64_t>(place.offset), row.pack, static_cast<std::int64_t>(row.offset));
+    update->run();
+    if (update->changes() != 1) throw Busy("a pack changed while it was compacted: try again");
+  }
+
+  void remove_pack_row(const PackUse& pack) {
+    database_.connection("DELETE FROM pack WHERE id = ?1", pack.id)->run();
+  }
+
+  Database& database_;
+  PackReader reader_;
+  PackWriter writer_;
+  std::vector<std::byte> record_;
+};
+
+class Collector {
+ public:
+  Collector(const Store& store, bool dry_run)
+      : database_(*store.impl().database), dry_run_(dry_run) {
+    if (dry_run) return;
+    if (store.impl().mode == OpenMode::read_only) {
+      throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
+    }
+    lock_.emplace(database_);
+  }
+
+  CollectReport run() {
+    {
+      const auto connection = open_for_reading(database_.paths);
+      ReadTransaction transaction(*connection);
+      marks_.update(*connection);
+      dead_ = marks_.dead();
+      packs_ = load_packs(*connection);
+    }
+    report_.chunks = static_cast<std::int64_t>(dead_.size());
+    if (!dry_run_) {
+      sweep();
+      const auto connection = open_for_reading(database_.paths);
+      ReadTransaction transaction(*connection);
+      packs_ = load_packs(*connection);
+    }
+    remove_dead_packs();
+    remove_orphans();
+    compact_sparse_packs();
+    return std::move(report_);
+  }
+
+ private:
+  /// Removes the rows of dead chunks, those built upon others first.
+  void sweep() {
+    report_.chunks = 0;
+    for (std::size_t next = 0; next < dead_.size();) {
+      const Lock lock(database_.mutex);
+      Connection& connection = database_.connection;
+      Transaction transaction(connection);
+      // Whatever was committed since the marking is seen now, and nothing can be until the commit.
+      marks_.update(connection);
+      connection.execute("PRAGMA defer_foreign_keys=ON");
+      const std::size_t end = std::min(dead_.size(), next + kBatch);
+      std::int64_t removed = 0;
+      for (; next < end; ++next) {
+        if (marks_.is_alive(dead_[next])) continue;
+        connection("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[next]})->run();
+        ++removed;
+      }
+      if (next == dead_.size()) {
+        connection.execute(
+            "DELETE FROM layout WHERE id NOT IN "
+            "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object)");
+      }
+      transaction.commit();
+      report_.chunks += removed;
+    }
+  }
+
+  std::vector<PackUse> load_packs(Connection& connection) const {
+    std::map<std::int64_t, PackUse> by_id;
+    const auto packs = connection("SELECT id, name, bytes FROM pack");
+    while (packs->step()) {
+      PackUse& pack = by_id[packs->integer(0)];
+      pack.id = packs->integer(0);
+      pack.name = packs->text(1);
+      pack.committed = static_cast<std::uint64_t>(packs->integer(2));
+      std::error_code error;
+      pack.size = std::filesystem::file_size(database_.paths.pack(pack.name), error);
+      if (error) pack.size = 0;
+    }
+    const auto chunks = connection("SELECT id, pack, stored_bytes FROM chunk");
+    while (chunks->step()) {
+      const auto id = static_cast<std::uint32_t>(chunks->integer(0));
+      if (dry_run_ && !marks_.is_alive(id)) continue;
+      const auto pack = by_id.find(chunks->integer(1));
+      if (pack == by_id.end()) continue;
+      pack->second.alive += kRecordHeaderBytes + static_cast<std::uint64_t>(chunks->integer(2));
+    }
+    std::vector<PackUse> result;
+    for (auto& [id, pack] : by_id) result.push_back(std::move(pack));
+    return result;
+  }
+
+  void remove_dead_packs() {
+    for (const PackUse& pack : packs_) {
+      report_.bytes_before += pack.size;
+      if (!pack.is_dead()) continue;
+      const auto path = database_.paths.pack(pack.name);
+      std::error_code error;
+      const bool is_there = std::filesystem::exists(path, error);
+      const auto file = own_pack(database_, path);
+      if (is_there && !file) {
+        leave(pack, "is being written");
+        continue;
+      }
+      if (!dry_run_) {
+        if (!remove_row_of_dead(pack)) continue;
+        unlink(path);
+      }
+      ++report_.packs_removed;
+      report_.freed += pack.size;
+    }
+  }
+
+  /// False if its writer added something and ended since we looked.
+  bool remove_row_of_dead(const PackUse& pack) {
+    const Lock lock(database_.mutex);
+    Transaction transaction(database_.connection);
+    const auto query = database_.connection(
+        "DELETE FROM pack WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE pack = ?1)",
+        pack.id);
+    query->run();
+    const bool removed = query->changes() == 1;
+    transaction.commit();
+    return removed;
+  }
+
+  void compact_sparse_packs() {
+    Compactor compactor(database_);
+    bool first = true;
+    for (const PackUse& pack : packs_) {
+      if (pack.is_dead()) continue;
+      if (!pack.is_sparse()) {
+        if (pack.size > pack.alive + kPackHeaderBytes) {
+          report_.kept_garbage += pack.size - pack.alive - kPackHeaderBytes;
+        }
+        continue;
+      }
+      const auto path = database_.paths.pack(pack.name);
+      const auto file = own_pack(database_, path);
+      if (!file) {
+        leave(pack, "is being written");
+        continue;
+      }
+      std::uint64_t written = pack.alive + (first ? kPackHeaderBytes : 0);
+      if (!dry_run_) {
+        try {
+          written = compactor.compact(pack);
+        } catch (const Damaged& error) {
+          report_.remarks.push_back(fmt::format("{} is not compacted: {}: run `flor fsck --repair`",
+                                                path.string(), error.what()));
+          continue;
+        }
+        unlink(path);
+      }
+      first = false;
+      ++report_.packs_compacted;
+      report_.freed += pack.size - std::min(pack.size, written);
+    }
+  }
+
+  /// Files without a row, and bytes behind what the catalog knows of a pack.
+  void remove_orphans() {
+    std::error_code error;
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
+      if (entry.path().extension() == ".pack") paths.push_back(entry.path());
+    }
+    std::ranges::sort(paths);
+    for (const auto& path : paths) remove_orphan(path);
+  }
+
+  void remove_orphan(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(path, error);
+    if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
+    const auto file = own_pack(database_, path);
+    if (!file) return;
+    // Asked while it is locked: nobody can give it a row any more.
+    const auto committed = committed_bytes(path.stem().string());
+    const std::uint64_t size = file->size();
+    const std::uint64_t used = committed.value_or(0);
+    if (committed && size <= used) return;
+    if (!committed) {
+      if (!dry_run_) unlink(path);
+      ++report_.orphans_removed;
+      report_.bytes_before += size;
+      report_.freed += size;
+      return;
+    }
+    const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
+    // The others lose their tails with all the rest.
+    if (pack == packs_.end() || pack->is_dead() || pack->is_sparse()) return;
+    if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
+    report_.freed += size - used;
+    pack->size = used;
+  }
+
+  std::optional<std::uint64_t> committed_bytes(const std::string& name) {
+    const Lock lock(database_.mutex);
+    const auto row = database_.connection("SELECT bytes FROM pack WHERE name = ?1", name);
+    if (!row->step()) return std::nullopt;
+    return static_cast<std::uint64_t>(row->integer(0));
+  }
+
+  void unlink(const std::filesystem::path& path) {
+    if (database_.files.unlink(path.c_str()) != 0 && errno != ENOENT) {
+      throw_system_error("remove", path, errno);
+    }
+  }
+
+  void leave(const PackUse& pack, const char* why) {
+    report_.kept_garbage += pack.size - std::min(pack.size, pack.alive);
+    report_.remarks.push_back(
+        fmt::format("{} {}: it is left as it is", database_.paths.pack(pack.name).string(), why));
+  }
+
+  Database& database_;
+  bool dry_run_;
+  std::optional<MaintenanceLock> lock_;
+  Marks marks_;
+  std::vector<std::uint32_t> dead_;
+  std::vector<PackUse> packs_;
+  CollectReport report_;
+};
+
+}  // namespace
+
+CollectReport collect(const Store& store, bool dry_run) { return Collector(store, dry_run).run(); }
+
+}  // namespace flor::store

@@ -1,0 +1,78 @@
+// The commands that look after the store.
+#include "cli/fixture.h"
+
+#include <flor/store/error.h>
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class GcTest : public CliTest {
+ protected:
+  std::uint64_t bytes_in_packs() {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+      bytes += entry.file_size();
+    }
+    return bytes;
+  }
+};
+
+TEST_F(GcTest, SaysWhatItFreedAndFreesIt) {
+  const store::Run gone = record({});
+  const std::uint64_t size = bytes_in_packs();
+  RunPlan plan;
+  plan.experiment = "charlm";
+  plan.epochs = 5;
+  record(plan);
+  catalog().drop_run(gone.id);
+  const std::uint64_t before = bytes_in_packs();
+
+  const Json dry = flor({"gc", "--dry-run", "--json"}).json();
+  EXPECT_EQ(bytes_in_packs(), before);
+  const Json json = flor({"gc", "--json"}).json();
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["command"], "gc");
+  EXPECT_EQ(json["home"], home().string());
+  EXPECT_EQ(dry["dry_run"], true);
+  EXPECT_EQ(json["dry_run"], false);
+  for (const char* field : {"chunks", "packs_removed", "packs_compacted", "orphans_removed",
+                            "bytes_before", "freed_bytes", "kept_garbage_bytes", "remarks"}) {
+    EXPECT_EQ(dry[field], json[field]) << field;
+  }
+  EXPECT_EQ(json["bytes_before"], before);
+  EXPECT_EQ(json["freed_bytes"].get<std::uint64_t>(), before - bytes_in_packs());
+  EXPECT_LE(bytes_in_packs(), before);
+  EXPECT_GT(size, 0u);
+  EXPECT_EQ(flor({"fsck"}).status, 0);
+}
+
+TEST_F(GcTest, IsForPeopleToo) {
+  const store::Run gone = record({});
+  catalog().drop_run(gone.id);
+  close();
+  const Outcome dry = flor({"gc", "-n"});
+  EXPECT_EQ(dry.status, 0);
+  EXPECT_THAT(dry.out,
+              HasSubstr("would remove 3 chunks, 1 pack, 0 orphans; would compact 0 packs"));
+  const Outcome outcome = flor({"gc"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, HasSubstr("removed 3 chunks, 1 pack, 0 orphans; compacted 0 packs\n"));
+  EXPECT_EQ(bytes_in_packs(), 0u);
+}
+
+TEST_F(GcTest, WithoutAStoreSaysSo) {
+  const Outcome outcome = flor({"gc"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("no store at"));
+}
+
+}  // namespace
+}  // namespace flor::testing
