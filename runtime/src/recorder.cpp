@@ -169,7 +169,37 @@ void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
   update([run = run_.id, loop](store::Catalog& catalog) { catalog.put_main_loop(run, loop); });
 }
 
-bool Recorder::begin_nested(Frame&) { return true; }
+bool Recorder::begin_nested(Frame& frame) {
+  // A replay can begin with this iteration only if the boundary before it is stored.
+  const bool possible_start = stored_boundary_ == main_frame().index;
+  if (possible_start && !frame.settings.attached.empty()) take_entry(frame);
+  return true;
+}
+
+void Recorder::take_entry(const Frame& nested) {
+  if (degraded_) return;
+  const store::CheckpointKey key{.kind = store::CheckpointKind::loop_end,
+                                 .main_loop = main_frame().ordinal,
+                                 .iteration = main_frame().index,
+                                 .loop = entry_name(nested.component)};
+  try {
+    since_entry_.push_back(key);
+    background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)] {
+      if (degraded_) return;
+      try {
+        for (const auto& pending : taken.pending) pending->wait();
+        if (!entry_writer_) {
+          entry_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+        }
+        stored_bytes_ += entry_writer_->write(key, taken.snapshot).stored_bytes;
+      } catch (const std::exception& error) {
+        degrade(error.what());
+      }
+    });
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+}
 
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
   if (how == LoopEnd::failed) return;

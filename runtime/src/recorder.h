@@ -45,6 +45,9 @@ class Recorder : public Runtime {
   bool stores(const Frame& main) const;
   void take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached);
   void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
+  /// The attached locals of a nested loop that begins. They may have been changed by earlier
+  /// iterations, and no boundary can hold them, since there they may be out of scope.
+  void take_entry(const Frame& nested);
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   /// Runs a catalog update in the background; a failure degrades the run.
@@ -56,6 +59,8 @@ class Recorder : public Runtime {
   store::Run run_;
   std::optional<store::RunLock> lock_;
   std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
+  /// For entries, so that the checkpoints remain differences to each other; background thread, too.
+  std::unique_ptr<store::CheckpointWriter> entry_writer_;
   Snapshotter snapshotter_{[this] { return background_->busy(); },
                            [this](const std::function<void()>& wait) {
                              const Background::Hurry hurry(*background_);

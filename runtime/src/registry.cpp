@@ -68,6 +68,22 @@ std::vector<std::string> attached_names(const std::vector<Slot>& attached) {
   return result;
 }
 
+void save_attached(StateSink& sink, const std::vector<Slot>& attached) {
+  const std::vector<std::string> names = attached_names(attached);
+  for (std::size_t i = 0; i < attached.size(); ++i) {
+    attached[i].save(StateWriter(sink, names[i]));
+  }
+}
+
+void load_attached(StateSource& source, const std::vector<Slot>& attached) {
+  const std::vector<std::string> names = attached_names(attached);
+  for (std::size_t i = 0; i < attached.size(); ++i) {
+    attached[i].load(StateReader(source, names[i]));
+  }
+}
+
+std::string entry_name(std::string_view loop) { return fmt::format("{}@begin", loop); }
+
 void Registry::save(StateSink& sink, const std::vector<Slot>& attached) const {
   sink.bytes(std::string(kSlotsItem), fmt::format("{}", fmt::join(names(), "\n")));
   if (adapter().threads) {
@@ -76,10 +92,7 @@ void Registry::save(StateSink& sink, const std::vector<Slot>& attached) const {
   }
   for (const Slot& slot : adapter().ambient) slot.save(StateWriter(sink, "@" + slot.name));
   for (const Entry& entry : entries_) entry.slot.save(StateWriter(sink, entry.name));
-  const std::vector<std::string> names = attached_names(attached);
-  for (std::size_t i = 0; i < attached.size(); ++i) {
-    attached[i].save(StateWriter(sink, names[i]));
-  }
+  save_attached(sink, attached);
 }
 
 void Registry::check_names(StateSource& source) const {
@@ -107,10 +120,7 @@ void Registry::load(StateSource& source, const std::vector<Slot>& attached,
     if (threads != adapter().threads()) adapter().set_threads(static_cast<int>(threads));
   }
   for (const Entry& entry : entries_) entry.slot.load(StateReader(source, entry.name));
-  const std::vector<std::string> names = attached_names(attached);
-  for (std::size_t i = 0; i < attached.size(); ++i) {
-    attached[i].load(StateReader(source, names[i]));
-  }
+  load_attached(source, attached);
   // Last, since rebuilding an object may draw random numbers.
   for (const Slot& slot : adapter().ambient) slot.load(StateReader(source, "@" + slot.name));
 }

@@ -57,4 +57,12 @@ class Registry {
 /// The names under which attached locals are stored.
 std::vector<std::string> attached_names(const std::vector<Slot>& attached);
 
+/// Only the attached locals of a loop, as they are when it begins.
+void save_attached(StateSink& sink, const std::vector<Slot>& attached);
+void load_attached(StateSource& source, const std::vector<Slot>& attached);
+
+/// Under this name of a loop a checkpoint holds its attached locals as they were when it began. No
+/// name of a loop contains '@'.
+std::string entry_name(std::string_view loop);
+
 }  // namespace flor::detail

@@ -278,6 +278,7 @@ bool Replayer::begin_nested(Frame& frame) {
     restore_checkpoint(key, frame.settings.attached);
     return false;
   }
+  restore_entry(key, frame.settings.attached);
   if (const store::LoopExecution* execution = record_->execution(key)) {
     frame.limit = execution->iterations > 0 ? execution->iterations : -1;
   }
@@ -323,6 +324,16 @@ bool Replayer::restore_checkpoint(const store::CheckpointKey& key,
   ++restored_;
   restored_bytes_ += reader(*checkpoint).info().raw_bytes;
   return true;
+}
+
+void Replayer::restore_entry(const store::CheckpointKey& nested_end,
+                             const std::vector<Slot>& attached) {
+  if (attached.empty()) return;
+  store::CheckpointKey key = nested_end;
+  key.loop = entry_name(nested_end.loop);
+  const auto checkpoint = record_->checkpoint(key);
+  if (!checkpoint || !has_attached(*checkpoint, attached)) return;
+  restore_attached(store::CheckpointReader(*store_, *checkpoint), attached);
 }
 
 bool Replayer::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) {

@@ -98,6 +98,8 @@ class Replayer : public Runtime {
 
   const store::CheckpointReader& reader(std::int64_t checkpoint);
   bool restore_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached);
+  /// Gives the attached locals of a loop the values that they had when it began.
+  void restore_entry(const store::CheckpointKey& nested_end, const std::vector<Slot>& attached);
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
   void compare_state(const store::CheckpointKey& key, const std::string& where,
                      const std::vector<Slot>& attached);

@@ -196,6 +196,12 @@ void restore(const store::CheckpointReader& reader, const Registry& registry,
   source.finish();
 }
 
+void restore_attached(const store::CheckpointReader& reader, const std::vector<Slot>& attached) {
+  CheckpointSource source(reader);
+  load_attached(source, attached);
+  source.finish();
+}
+
 std::vector<StateDifference> compare(const store::CheckpointReader& reader,
                                      const Registry& registry, const std::vector<Slot>& attached) {
   Comparer comparer(reader);

@@ -46,6 +46,9 @@ class CheckpointSource : public StateSource {
 void restore(const store::CheckpointReader& reader, const Registry& registry,
              const std::vector<Slot>& attached, bool set_threads);
 
+/// Restores only the attached locals of a loop, from a checkpoint that holds nothing else.
+void restore_attached(const store::CheckpointReader& reader, const std::vector<Slot>& attached);
+
 /// An item whose content is not what was recorded.
 struct StateDifference {
   std::string name;

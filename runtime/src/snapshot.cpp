@@ -81,4 +81,11 @@ TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot
   return taken;
 }
 
+TakenSnapshot Snapshotter::take_attached(const std::vector<Slot>& attached) {
+  TakenSnapshot taken;
+  Sink sink(*this, taken);
+  save_attached(sink, attached);
+  return taken;
+}
+
 }  // namespace flor::detail

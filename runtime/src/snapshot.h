@@ -37,6 +37,8 @@ class Snapshotter {
   /// Holds at most three times the state in memory: the last snapshot, one that is being written,
   /// and the new one. Waits where it would take more.
   TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached);
+  /// Only the attached locals of a loop.
+  TakenSnapshot take_attached(const std::vector<Slot>& attached);
 
   BufferPool& buffers() { return buffers_; }
 
