@@ -118,7 +118,11 @@ std::string print_shape(const store::Item& item) {
   return fmt::format("{} [{}]", store::to_string(item.type), fmt::join(item.sizes, ", "));
 }
 
-bool CheckpointSource::has(const std::string& name) const { return reader_.find(name).has_value(); }
+bool CheckpointSource::has(const std::string& name) const {
+  const auto found = reader_.find(name);
+  if (found) asked_.insert(*found);  // some items say all by being there
+  return found.has_value();
+}
 
 std::size_t CheckpointSource::index(const std::string& name) const {
   if (const auto found = reader_.find(name)) return *found;

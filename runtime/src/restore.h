@@ -39,7 +39,7 @@ class CheckpointSource : public StateSource {
 
   const store::CheckpointReader& reader_;
   std::vector<Pending> pending_;
-  std::set<std::size_t> asked_;
+  mutable std::set<std::size_t> asked_;
 };
 
 /// Restores everything; throws Error that names the object where the checkpoint does not fit.
