@@ -1,0 +1,67 @@
+// Names of registered objects.
+#include "registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace flor::detail {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class Names : public ::testing::Test {
+ protected:
+  template <typename... T>
+  std::vector<std::uint64_t> add(T&&... objects) {
+    std::vector<Slot> slots;
+    (slots.push_back(slot_of(std::forward<T>(objects))), ...);
+    return registry_.add(std::move(slots));
+  }
+  Registry registry_;
+  int a_ = 0, b_ = 0, c_ = 0;
+  std::string text_;
+  std::vector<int> list_;
+};
+
+TEST_F(Names, AreKindsNumberedFromTheSecondOn) {
+  add(a_, list_, text_);
+  add(b_);
+  EXPECT_THAT(registry_.names(), ElementsAre("value", "values", "value2", "value3"));
+}
+
+TEST_F(Names, GivenOnesAreKept) {
+  add(named("rate", a_), named("best", b_), c_);
+  EXPECT_THAT(registry_.names(), ElementsAre("rate", "best", "value"));
+}
+
+TEST_F(Names, BecomeFreeWhenTheObjectIsDropped) {
+  const auto first = add(a_);
+  add(b_);
+  registry_.drop(first);
+  EXPECT_THAT(registry_.names(), ElementsAre("value2"));
+  add(c_);
+  EXPECT_THAT(registry_.names(), ElementsAre("value2", "value"));
+}
+
+TEST_F(Names, MustDiffer) {
+  add(named("rate", a_));
+  EXPECT_THAT([&] { add(named("rate", b_)); },
+              ThrowsMessage<UsageError>(HasSubstr("two registered objects are named 'rate'")));
+  EXPECT_THAT(registry_.names(), ElementsAre("rate")) << "nothing was added";
+}
+
+TEST_F(Names, CannotLookLikeFlorsOwn) {
+  for (const char* name : {"@slots", "with:sum", "a/b", "a\nb"}) {
+    EXPECT_THROW(add(named(name, a_)), UsageError) << name;
+  }
+}
+
+TEST_F(Names, OfAttachedLocalsArePrefixed) {
+  const With with = flor::with(a_, named("counts", list_));
+  EXPECT_THAT(attached_names(with.slots), ElementsAre("with:value", "with:counts"));
+}
+
+}  // namespace
+}  // namespace flor::detail

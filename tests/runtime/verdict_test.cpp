@@ -1,0 +1,86 @@
+// When a replayed value counts as the recorded one, and in which words a difference is told.
+#include "verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace flor::detail {
+namespace {
+
+using store::ValueType;
+using ::testing::HasSubstr;
+
+store::Value real(double number) {
+  return {.name = "loss",
+          .place = {"epoch/train", 3, 17, ""},
+          .type = ValueType::real,
+          .value = number};
+}
+
+TEST(SameValue, MeansBitForBit) {
+  EXPECT_TRUE(same_value(real(0.1), real(0.1)));
+  EXPECT_FALSE(same_value(real(0.1), real(std::nextafter(0.1, 1))));
+  EXPECT_FALSE(same_value(real(0.0), real(-0.0)));
+  EXPECT_TRUE(same_value(real(NAN), real(NAN)));
+  EXPECT_TRUE(same_value(real(INFINITY), real(INFINITY)));
+}
+
+TEST(SameValue, KnowsTypesApart) {
+  store::Value integer = real(0);
+  integer.type = ValueType::integer;
+  integer.value = std::int64_t{1};
+  store::Value boolean = integer;
+  boolean.type = ValueType::boolean;
+  EXPECT_FALSE(same_value(integer, boolean));
+  EXPECT_FALSE(same_value(integer, real(1)));
+}
+
+TEST(PrintValue, ShowsAllDigitsThatMatter) {
+  EXPECT_EQ(print_value(real(0.1)), "0.1");
+  EXPECT_EQ(print_value(real(std::nextafter(0.1, 1))), "0.10000000000000002");
+}
+
+TEST(PrintPlace, ReadsLikeAPlace) {
+  EXPECT_EQ(print_place({"", -1, -1, ""}), "outside the loops");
+  EXPECT_EQ(print_place({"epoch", 3, -1, ""}), "epoch 3");
+  EXPECT_EQ(print_place({"epoch/train", 3, 17, ""}), "epoch 3, train 17");
+  EXPECT_EQ(print_place({"epoch/train/micro", 3, 17, "2"}), "epoch 3, train 17, micro 2");
+}
+
+TEST(Comparison, OfNothingIsUnchecked) {
+  Comparison comparison;
+  comparison.value_found();
+  EXPECT_EQ(comparison.result().verdict, store::Verdict::unchecked);
+}
+
+TEST(Comparison, OfEqualValuesIsExact) {
+  Comparison comparison;
+  comparison.value(real(1), real(1));
+  comparison.state("end of epoch 1", {});
+  EXPECT_EQ(comparison.result().verdict, store::Verdict::exact);
+  EXPECT_EQ(comparison.result().values_compared, 1);
+  EXPECT_EQ(comparison.result().states_compared, 1);
+}
+
+TEST(Comparison, NamesTheFirstDifference) {
+  Comparison comparison;
+  comparison.value(real(1), real(2));
+  comparison.state("end of epoch 3", {{"model/fc.weight", "content differs"}, {"x", "y"}});
+  const store::ReplayResult result = comparison.result();
+  EXPECT_EQ(result.verdict, store::Verdict::differs);
+  EXPECT_EQ(result.first_difference, "loss at epoch 3, train 17: recorded 1, replayed 2");
+  EXPECT_THAT(comparison.lines().at(1), HasSubstr("model/fc.weight: content differs (and 1 more)"));
+}
+
+TEST(Comparison, TellsTheFirstFewOnly) {
+  Comparison comparison;
+  for (int i = 0; i < 100; ++i) comparison.value(real(i), real(i + 1));
+  EXPECT_EQ(comparison.lines().size(), 5u);
+  EXPECT_EQ(comparison.result().values_different, 100);
+}
+
+}  // namespace
+}  // namespace flor::detail

@@ -1,0 +1,143 @@
+// Runs a program as a child process: own directory and environment, output captured, a time limit,
+// and signals to exactly that process.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flor::testing {
+
+struct ProcessResult {
+  int status = -1;  ///< exit status; -1 if a signal ended it
+  int signal = 0;   ///< that signal, or 0
+  bool timed_out = false;
+  long peak_kib = 0;  ///< largest resident set
+  std::string out, err;
+};
+
+struct ProcessOptions {
+  std::filesystem::path directory = ".";
+  std::map<std::string, std::optional<std::string>> environment;  ///< nothing: unset
+  std::chrono::milliseconds timeout{60000};
+};
+
+/// A running child. Killed and reaped with the object, if it still runs then.
+class Process {
+ public:
+  Process(std::vector<std::string> arguments, ProcessOptions options)
+      : timeout_(options.timeout), out_(memory_file("out")), err_(memory_file("err")) {
+    std::vector<std::string> variables = environment_with(options.environment);
+    std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, out_, 1);
+    ::posix_spawn_file_actions_adddup2(&actions, err_, 2);
+    ::posix_spawn_file_actions_addchdir_np(&actions, options.directory.c_str());
+    const int error = ::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), envp.data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) throw std::runtime_error("cannot run " + arguments[0]);
+  }
+  ~Process() {
+    if (pid_ > 0) {
+      kill(SIGKILL);
+      int status = 0;
+      ::waitpid(pid_, &status, 0);
+    }
+    ::close(out_);
+    ::close(err_);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void kill(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+  }
+  /// What it has written so far.
+  std::string out() const { return content(out_); }
+  std::string err() const { return content(err_); }
+
+  /// Waits until it has ended, or kills it when its time is over.
+  ProcessResult wait() {
+    ProcessResult result;
+    const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    pollfd ended{descriptor, POLLIN, 0};
+    if (descriptor >= 0 && ::poll(&ended, 1, static_cast<int>(timeout_.count())) == 0) {
+      result.timed_out = true;
+      kill(SIGKILL);
+    }
+    if (descriptor >= 0) ::close(descriptor);
+    int status = 0;
+    rusage usage{};
+    ::wait4(pid_, &status, 0, &usage);
+    pid_ = -1;
+    if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+    result.peak_kib = usage.ru_maxrss;
+    result.out = out();
+    result.err = err();
+    return result;
+  }
+
+ private:
+  static int memory_file(const char* name) {
+    const int descriptor = ::memfd_create(name, MFD_CLOEXEC);
+    if (descriptor < 0) throw std::runtime_error("memfd_create");
+    ::fcntl(descriptor, F_SETFL, O_APPEND);
+    return descriptor;
+  }
+  static std::string content(int descriptor) {
+    struct stat facts{};
+    ::fstat(descriptor, &facts);
+    std::string text(static_cast<std::size_t>(facts.st_size), '\0');
+    const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+    text.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+    return text;
+  }
+  static std::vector<std::string> environment_with(
+      const std::map<std::string, std::optional<std::string>>& changes) {
+    std::vector<std::string> variables;
+    for (char** variable = ::environ; *variable; ++variable) {
+      const std::string text = *variable;
+      if (!changes.contains(text.substr(0, text.find('=')))) variables.push_back(text);
+    }
+    for (const auto& [name, value] : changes) {
+      if (value) variables.push_back(name + "=" + *value);
+    }
+    return variables;
+  }
+  static std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> result;
+    for (std::string& text : texts) result.push_back(text.data());
+    result.push_back(nullptr);
+    return result;
+  }
+
+  std::chrono::milliseconds timeout_;
+  int out_, err_;
+  pid_t pid_ = -1;
+};
+
+inline ProcessResult run_process(std::vector<std::string> arguments, ProcessOptions options = {}) {
+  return Process(std::move(arguments), std::move(options)).wait();
+}
+
+}  // namespace flor::testing
