@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   torch::optim::AdamW optimizer(model->parameters(), flor::arg("lr", 2e-3));
   const auto state = flor::checkpoints(model, optimizer);
 
-  const auto epochs = flor::arg("epochs", 5), steps = flor::arg("steps", 100);
+  const auto epochs = flor::arg("epochs", 5), steps = flor::arg("steps", 80);
   const auto batch = flor::arg("batch", 16);
   for (int epoch : flor::loop("epoch", epochs)) {
     model->train();
