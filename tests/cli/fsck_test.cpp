@@ -78,5 +78,22 @@ TEST_F(FsckTest, FindsAMissingPackWithoutReadingData) {
   EXPECT_EQ(outcome.json()["findings"][0]["kind"], "missing_pack");
 }
 
+TEST_F(FsckTest, RepairsWhatItCanAndNamesWhatIsLost) {
+  record({});
+  EXPECT_EQ(flor({"fsck", "--json"}).json()["repair"], nullptr);
+  const Json sound = flor({"fsck", "--repair", "--json"}).json();
+  EXPECT_EQ(sound["repair"]["dropped"], Json::array());
+  close();
+  const auto pack = some_pack();
+  std::filesystem::resize_file(pack, std::filesystem::file_size(pack) - 1);
+  const Outcome outcome = flor({"fsck", "--repair"});
+  EXPECT_EQ(outcome.status, 5);
+  EXPECT_THAT(outcome.out, HasSubstr("lost: the end of 'train' in iteration 2 of run"));
+  EXPECT_THAT(outcome.out, HasSubstr("lost: boundary 3 of run"));
+  EXPECT_THAT(outcome.out, HasSubstr("kept aside: " + home().string() + "/quarantine/"));
+  EXPECT_THAT(outcome.out, HasSubstr("no damage found"));
+  EXPECT_EQ(flor({"fsck", "--repair"}).status, 0);
+}
+
 }  // namespace
 }  // namespace flor::testing

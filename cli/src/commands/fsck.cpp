@@ -6,16 +6,20 @@
 #include "output/time.h"
 
 #include <flor/store/error.h>
+#include <flor/store/repair.h>
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <optional>
 
 namespace flor::cli {
 namespace {
 
 using store::CheckReport;
 using store::Finding;
+using store::RepairReport;
 
 std::string_view name_of(Finding::Kind kind) {
   switch (kind) {
@@ -44,29 +48,44 @@ class Fsck final : public Command {
 content it is named after. Changes nothing, and may run while others record. Ends with status 4 if
 something is damaged, and says which checkpoints are lost by it.
 
+With --repair the store is made sound again: lost rows and other copies of damaged pieces are looked
+for in the packs; checkpoints that still cannot be read are forgotten, and what is left of their
+damaged pieces is moved to the store's directory 'quarantine'. Ends with status 5 if a checkpoint
+was lost.
+
 Examples:
   flor fsck                     everything: reads all packs
   flor fsck --no-read-data      quick: only that everything is in its place
+  flor fsck --repair            give up what cannot be read, keep all the rest
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.flag("--no-read-data", no_read_data_, "do not read and decode the packs");
+    syntax.flag("--repair", repair_, "make the store sound again, then check it");
   }
   int run(Context& context) override {
+    std::optional<RepairReport> repaired;
+    if (repair_) repaired = store::repair(context.store_to_change());
+    if (repaired && !context.json()) print_repair(context, *repaired);
     const CheckReport report = store::check(context.store(), !no_read_data_);
     if (context.json()) {
-      print_json(context, report);
+      print_json(context, report, repaired);
     } else {
       print_text(context, report);
     }
-    return static_cast<int>(report.findings.empty() ? ExitStatus::done : ExitStatus::damaged);
+    if (!report.findings.empty()) return static_cast<int>(ExitStatus::damaged);
+    const bool lost = repaired && !repaired->dropped.empty();
+    return static_cast<int>(lost ? ExitStatus::partly_done : ExitStatus::done);
   }
 
  private:
   void print_text(Context& context, const CheckReport& report) const;
-  void print_json(Context& context, const CheckReport& report) const;
+  void print_json(Context& context, const CheckReport& report,
+                  const std::optional<RepairReport>& repaired) const;
+  static void print_repair(Context& context, const RepairReport& report);
 
   bool no_read_data_ = false;
+  bool repair_ = false;
 };
 
 void Fsck::print_text(Context& context, const CheckReport& report) const {
@@ -95,7 +114,22 @@ void Fsck::print_text(Context& context, const CheckReport& report) const {
   }
 }
 
-void Fsck::print_json(Context& context, const CheckReport& report) const {
+void Fsck::print_repair(Context& context, const RepairReport& report) {
+  Output& out = context.out();
+  for (const std::string& what : report.dropped) {
+    out.write(fmt::format("{}: {}\n", context.style().paint(Tone::bad, "lost"), printable(what)));
+  }
+  for (const std::string& path : report.quarantined) {
+    out.write(fmt::format("kept aside: {}\n", printable(path)));
+  }
+  out.write(
+      fmt::format("repaired: {} found elsewhere, {} lost rows made again, {} given up, "
+                  "{} headers written anew\n",
+                  report.relocated, report.restored, report.removed, report.headers));
+}
+
+void Fsck::print_json(Context& context, const CheckReport& report,
+                      const std::optional<RepairReport>& repaired) const {
   Json result = document("fsck");
   result["home"] = context.store().home().string();
   result["sound"] = report.findings.empty();
@@ -112,6 +146,12 @@ void Fsck::print_json(Context& context, const CheckReport& report) const {
     result["findings"].push_back({{"kind", std::move(kind)}, {"what", finding.what}});
   }
   result["remarks"] = report.remarks;
+  result["repair"] = nullptr;
+  if (repaired) {
+    result["repair"] = {{"relocated", repaired->relocated}, {"restored", repaired->restored},
+                        {"removed", repaired->removed},     {"headers", repaired->headers},
+                        {"dropped", repaired->dropped},     {"quarantined", repaired->quarantined}};
+  }
   print(context.out(), result);
 }
 

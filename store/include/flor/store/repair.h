@@ -1,0 +1,29 @@
+// Repair of a damaged store: what can be read is kept, what cannot is given up, and said.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+struct RepairReport {
+  std::int64_t relocated = 0;            ///< chunks for which another sound record was found
+  std::int64_t restored = 0;             ///< chunks whose rows were lost and could be made again
+  std::int64_t removed = 0;              ///< chunks that cannot be read, or whose base cannot
+  std::int64_t headers = 0;              ///< headers of packs that were written anew
+  std::vector<std::string> dropped;      ///< checkpoints and objects that are lost
+  std::vector<std::string> quarantined;  ///< files with the records that were given up
+};
+
+/// Makes the store sound again as far as its packs allow: finds other copies of damaged chunks,
+/// makes lost rows of chunks again (what a checkpoint's digest does not prove is not believed),
+/// forgets checkpoints and objects that cannot be read, and moves what is left of unreadable
+/// records to `quarantine`. What is sound is not touched. Safe while others record and read.
+/// Throws Busy while another process collects or repairs, Damaged if SQLite cannot read the
+/// catalog, Error for a disk that fails; the catalog changes in one transaction or not at all.
+RepairReport repair(Store& store);
+
+}  // namespace flor::store

@@ -1,0 +1,50 @@
+#include "pack_scan.h"
+
+#include <algorithm>
+#include <array>
+
+namespace flor::store {
+
+void PackScan::add(const File& file, std::int64_t pack, std::uint64_t bytes,
+                   const std::vector<std::uint64_t>& offsets) {
+  std::uint64_t at = kPackHeaderBytes;
+  while (at + kRecordHeaderBytes <= bytes) {
+    std::array<std::byte, kRecordHeaderBytes> buffer{};
+    if (file.read_at(buffer, at) != buffer.size()) return;
+    const auto header = decode_record_header(buffer);
+    if (header && at + kRecordHeaderBytes + header->stored_bytes <= bytes) {
+      records_.emplace(std::pair(pack, at), *header);
+      by_digest_.emplace(header->digest, std::pair(pack, at));
+      at += kRecordHeaderBytes + header->stored_bytes;
+      continue;
+    }
+    const auto next = std::ranges::upper_bound(offsets, at);
+    if (next == offsets.end()) return;
+    at = *next;
+  }
+}
+
+std::vector<FoundRecord> PackScan::find(const Digest& digest) const {
+  std::vector<FoundRecord> found;
+  const auto [first, last] = by_digest_.equal_range(digest);
+  for (auto place = first; place != last; ++place) {
+    found.push_back({place->second.first, place->second.second, records_.at(place->second)});
+  }
+  return found;
+}
+
+ChunkRow row_of(const FoundRecord& record, std::uint32_t id, std::uint32_t base) {
+  const RecordHeader& header = record.header;
+  return {.id = id,
+          .digest = header.digest,
+          .pack = record.pack,
+          .offset = record.offset,
+          .raw_bytes = header.raw_bytes,
+          .stored_bytes = header.stored_bytes,
+          .codec = header.codec,
+          .type = header.type,
+          .depth = header.depth,
+          .base = base};
+}
+
+}  // namespace flor::store
