@@ -122,6 +122,7 @@ TEST_F(Lifecycle, AbortLeavesAnInterruptedRunThatReplays) {
   EXPECT_EQ(record("abort").signal, SIGABRT);
   EXPECT_EQ(bench_.last_run().state, store::RunState::interrupted);
   EXPECT_EQ(bench_.replay("lifecycle", {"plain"}).status, 0);
+  EXPECT_THAT(bench_.values("value", false), IsEmpty()) << "of epochs that were never recorded";
 }
 
 // Defect 21: the forked writer returned into the user's code, which then ran twice.
