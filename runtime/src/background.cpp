@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace flor::detail {
@@ -23,9 +24,12 @@ bool set_policy(pthread_t thread, int policy) {
 /// Tried on a thread of its own, since one that may not leave is stuck.
 bool may_leave_idle() {
   bool may = false;
-  std::thread([&may] {
-    may = set_policy(::pthread_self(), SCHED_IDLE) && set_policy(::pthread_self(), SCHED_OTHER);
-  }).join();
+  try {
+    std::thread([&may] {
+      may = set_policy(::pthread_self(), SCHED_IDLE) && set_policy(::pthread_self(), SCHED_OTHER);
+    }).join();
+  } catch (const std::system_error&) {  // no thread to be had
+  }
   return may;
 }
 

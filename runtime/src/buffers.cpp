@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -29,10 +30,28 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 }  // namespace
 
 struct BufferPool::State {
+  struct Size {
+    std::vector<std::shared_ptr<std::byte>> free;
+    std::uint64_t asked_for = 0;  // when, counted in requests
+  };
+
+  void trim() {
+    while (free_bytes > free_bytes_max) {
+      const auto oldest = std::ranges::min_element(sizes, {}, [](const auto& size) {
+        return size.second.free.empty() ? UINT64_MAX : size.second.asked_for;
+      });
+      oldest->second.free.pop_back();
+      free_bytes -= oldest->first.first;
+      if (oldest->second.free.empty()) sizes.erase(oldest);
+    }
+  }
+
   std::mutex mutex;
   std::condition_variable returned;
-  std::map<std::pair<std::size_t, bool>, std::vector<std::shared_ptr<std::byte>>> free;
+  std::map<std::pair<std::size_t, bool>, Size> sizes;  // by bytes and whether they are pinned
   std::uint64_t in_use = 0;
+  std::uint64_t free_bytes = 0, free_bytes_max = UINT64_MAX;
+  std::uint64_t requests = 0;
 };
 
 BufferPool::BufferPool() : state_(std::make_shared<State>()) {}
@@ -41,10 +60,12 @@ std::shared_ptr<std::byte> BufferPool::acquire(std::size_t bytes, bool pinned) {
   std::shared_ptr<std::byte> memory;
   {
     const std::lock_guard lock(state_->mutex);
-    auto& free = state_->free[{bytes, pinned}];
-    if (!free.empty()) {
-      memory = std::move(free.back());
-      free.pop_back();
+    State::Size& size = state_->sizes[{bytes, pinned}];
+    size.asked_for = ++state_->requests;
+    if (!size.free.empty()) {
+      memory = std::move(size.free.back());
+      size.free.pop_back();
+      state_->free_bytes -= bytes;
     }
     state_->in_use += bytes;
   }
@@ -56,7 +77,9 @@ std::shared_ptr<std::byte> BufferPool::acquire(std::size_t bytes, bool pinned) {
   return {address, [state = state_, memory = std::move(memory), bytes, pinned](std::byte*) mutable {
             const std::lock_guard lock(state->mutex);
             state->in_use -= bytes;
-            state->free[{bytes, pinned}].push_back(std::move(memory));
+            state->sizes[{bytes, pinned}].free.push_back(std::move(memory));
+            state->free_bytes += bytes;
+            state->trim();
             state->returned.notify_all();
           }};
 }
@@ -65,13 +88,20 @@ void BufferPool::prepare(std::size_t bytes, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     {
       const std::lock_guard lock(state_->mutex);
-      if (state_->free[{bytes, false}].size() >= count) return;
+      if (state_->sizes[{bytes, false}].free.size() >= count) return;
     }
     auto memory = allocate(bytes);
     std::memset(memory.get(), 0, bytes);
     const std::lock_guard lock(state_->mutex);
-    state_->free[{bytes, false}].push_back(std::move(memory));
+    state_->sizes[{bytes, false}].free.push_back(std::move(memory));
+    state_->free_bytes += bytes;
   }
+}
+
+void BufferPool::keep_at_most(std::uint64_t bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->free_bytes_max = bytes;
+  state_->trim();
 }
 
 std::uint64_t BufferPool::in_use() const {

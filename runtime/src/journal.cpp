@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace flor::detail {
 
 std::int64_t Ordinals::next(const LogRecord& record, std::string_view inner) {
@@ -54,42 +56,45 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
   return record;
 }
 
-void Journal::after_append(std::unique_lock<std::mutex>& lock) {
+void Journal::after_append(std::unique_lock<std::mutex>& lock, std::uint64_t bytes) {
   constexpr std::size_t kBatch = 4096;
-  const std::size_t pending = batch_.records.size();
-  if (pending % kBatch != 0 || !wake_) return;
-  if (pending == kBatch) {
-    lock.unlock();
-    wake_();
-  } else if (pending >= kPendingMax) {
-    lock.unlock();
-    wake_();
-    wait_([this] {
-      std::unique_lock waiting(mutex_);
-      taken_.wait(waiting, [this] { return batch_.records.size() < kPendingMax; });
-    });
-  }
+  constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
+  const std::uint64_t before = bytes_;
+  bytes_ += bytes;
+  const bool many = batch_.records.size() % kBatch == 0;
+  const bool large = before / kBatchBytes != bytes_ / kBatchBytes;
+  if (!wake_ || (!many && !large && !full())) return;
+  const bool wait = full();
+  lock.unlock();
+  wake_();
+  if (!wait) return;
+  wait_([this] {
+    std::unique_lock waiting(mutex_);
+    taken_.wait(waiting, [this] { return !full(); });
+  });
 }
 
 void Journal::add_number(std::string_view name, store::ValueType type, std::uint64_t bits) {
   std::unique_lock lock(mutex_);
   append(name, type).bits = bits;
-  after_append(lock);
+  after_append(lock, 0);
 }
 
 void Journal::add_text(std::string_view name, store::ValueType type, std::string text) {
   std::unique_lock lock(mutex_);
   LogRecord& record = append(name, type);
   record.bits = batch_.texts.size();
+  const std::uint64_t bytes = text.size();
   batch_.texts.push_back(std::move(text));
-  after_append(lock);
+  after_append(lock, bytes);
 }
 
 void Journal::add_content(std::string_view name, store::ValueType type, LoggedContent content) {
   std::unique_lock lock(mutex_);
   append(name, type).bits = batch_.contents.size();
+  const std::uint64_t bytes = content.content.size();
   batch_.contents.push_back(std::move(content));
-  after_append(lock);
+  after_append(lock, bytes);
 }
 
 LogBatch Journal::take() {
@@ -97,10 +102,19 @@ LogBatch Journal::take() {
   {
     const std::lock_guard lock(mutex_);
     std::swap(batch, batch_);
+    taken_bytes_ += std::exchange(bytes_, 0);
     batch_.records.reserve(std::min<std::size_t>(batch.records.size(), kPendingMax));
   }
   taken_.notify_all();
   return batch;
+}
+
+void Journal::written() {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_bytes_ = 0;
+  }
+  taken_.notify_all();
 }
 
 }  // namespace flor::detail

@@ -77,6 +77,8 @@ class Journal {
  public:
   /// More pending values than this make the logging thread wait for the background thread.
   static constexpr std::size_t kPendingMax = std::size_t{1} << 18;
+  /// The same for the bytes of texts and contents, those that are being written included.
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20;
 
   CurrentPlace& place() { return place_; }
   /// Changes the parts of the place that need the mutex.
@@ -91,6 +93,8 @@ class Journal {
 
   /// What was logged since the last call.
   LogBatch take();
+  /// What was taken is written: its memory no longer counts.
+  void written();
   /// `wake` is called from a logging thread when a batch is worth taking. Where the thread has to
   /// wait for that, it calls `wait`, which shall call its argument when it has hurried the taker.
   void on_full(std::function<void()> wake, std::function<void(const std::function<void()>&)> wait) {
@@ -107,7 +111,10 @@ class Journal {
   };
   LogRecord& append(std::string_view name, store::ValueType type);
   std::uint32_t intern_locked(std::string_view text);
-  void after_append(std::unique_lock<std::mutex>& lock);
+  void after_append(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+  bool full() const {
+    return batch_.records.size() >= kPendingMax || bytes_ + taken_bytes_ >= kBytesMax;
+  }
 
   mutable std::mutex mutex_;
   std::condition_variable taken_;
@@ -115,6 +122,8 @@ class Journal {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_{{std::string(), 0}};
   std::vector<std::string> names_{std::string()};
   LogBatch batch_;
+  std::uint64_t bytes_ = 0;        // of the texts and contents in it
+  std::uint64_t taken_bytes_ = 0;  // of those that were taken and are not written yet
   std::function<void()> wake_;
   std::function<void(const std::function<void()>&)> wait_;
 };

@@ -20,6 +20,7 @@ template <typename Append>
 void with_journal(std::string_view name, Append&& append) noexcept {
   Runtime* session = runtime();
   if (!session) return;
+  const Inside inside;
   try {
     append(session->journal());
   } catch (const std::exception& error) {

@@ -70,6 +70,20 @@ const store::LoopExecution* Record::execution(const store::CheckpointKey& key) c
   return found == executions_.end() ? nullptr : &found->second;
 }
 
+std::set<std::string> Record::executed_in(std::int64_t main_loop, std::int64_t iteration) const {
+  std::set<std::string> loops;
+  const store::CheckpointKey first{.kind = store::CheckpointKind::loop_end,
+                                   .main_loop = main_loop,
+                                   .iteration = iteration,
+                                   .loop = {}};
+  for (auto at = executions_.lower_bound(index(first)); at != executions_.end(); ++at) {
+    const auto& [kind, loop, own_iteration, name] = at->first;
+    if (loop != main_loop || own_iteration != iteration) break;
+    loops.insert(name);
+  }
+  return loops;
+}
+
 std::set<std::string> Record::nested_loops() const {
   std::set<std::string> names;
   for (const auto& [key, execution] : executions_) {

@@ -109,7 +109,10 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool) {
   frame.ordinal = main_loops_++;
   frame.first_epoch = epochs_;
   stored_boundary_ = -1;
-  since_entry_.clear();
+  {
+    const std::lock_guard lock(since_entry_mutex_);
+    since_entry_.clear();
+  }
   take_checkpoint({.main_loop = frame.ordinal, .iteration = 0, .loop = {}}, {});
   stored_boundary_ = 0;
   put_main_loop(frame, false, false);
@@ -121,9 +124,10 @@ bool Recorder::stores(const Frame& main) const {
   return last || (main.index + 1) % flags_.every == 0;
 }
 
-void Recorder::enter_main(Frame& frame) {
+bool Recorder::enter_main(Frame& frame) {
   frame.iteration_began = Clock::now();
   frame.flor_seconds = 0;
+  return true;
 }
 
 bool Recorder::leave_main(Frame& frame) {
@@ -140,9 +144,10 @@ void Recorder::complete_iteration(Frame& frame) {
                                    .iteration = frame.index,
                                    .seconds = seconds_since(frame.iteration_began),
                                    .record_seconds = frame.flor_seconds};
-  update([run = run_.id, iteration](store::Catalog& catalog) {
-    catalog.add_iteration(run, iteration);
-  });
+  {
+    const std::lock_guard lock(progress_mutex_);
+    progress_.iterations.push_back(iteration);
+  }
   ++frame.index;
   ++epochs_;
   put_main_loop(frame, false, false);
@@ -166,7 +171,27 @@ void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
                              .iterations = frame.index,
                              .ended = ended,
                              .broke = broke};
-  update([run = run_.id, loop](store::Catalog& catalog) { catalog.put_main_loop(run, loop); });
+  const std::lock_guard lock(progress_mutex_);
+  // Only the latest word on a loop counts.
+  if (!progress_.loops.empty() && progress_.loops.back().ordinal == loop.ordinal) {
+    progress_.loops.back() = loop;
+  } else {
+    progress_.loops.push_back(loop);
+  }
+}
+
+void Recorder::flush_progress() {
+  store::Progress progress;
+  {
+    const std::lock_guard lock(progress_mutex_);
+    std::swap(progress, progress_);
+  }
+  if (progress.empty()) return;
+  try {
+    store_->catalog().add_progress(run_.id, progress);
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
 }
 
 bool Recorder::begin_nested(Frame& frame) {
@@ -183,7 +208,7 @@ void Recorder::take_entry(const Frame& nested) {
                                  .iteration = main_frame().index,
                                  .loop = entry_name(nested.component)};
   try {
-    since_entry_.push_back(key);
+    remember(key);
     background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)] {
       if (degraded_) return;
       try {
@@ -198,6 +223,8 @@ void Recorder::take_entry(const Frame& nested) {
     });
   } catch (const std::exception& error) {
     degrade(error.what());
+  } catch (...) {
+    degrade("saving an attached local threw an exception of unknown type");
   }
 }
 
@@ -217,9 +244,8 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
                      .loop = frame.component},
                     frame.settings.attached);
   }
-  update([run = run_.id, execution](store::Catalog& catalog) {
-    catalog.add_execution(run, execution);
-  });
+  const std::lock_guard lock(progress_mutex_);
+  progress_.executions.push_back(execution);
 }
 
 void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
@@ -228,10 +254,12 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   try {
     TakenSnapshot taken = snapshotter_.take(registry_, attached);
     prepare_buffers(taken);
-    since_entry_.push_back(key);
+    remember(key);
     background_->post([this, key, taken = std::move(taken)] { write_checkpoint(key, taken); });
   } catch (const std::exception& error) {
     degrade(error.what());
+  } catch (...) {  // whatever a program's own `save` throws
+    degrade("saving a registered object threw an exception of unknown type");
   }
   const double seconds = seconds_since(began);
   flor_seconds_ += seconds;
@@ -264,6 +292,7 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnap
     checkpoints_ += 1;
     raw_bytes_ += info.raw_bytes;
     stored_bytes_ += info.stored_bytes;
+    flush_progress();
     say(Level::info,
         fmt::format("stored {} {} of main loop {}{}{} ({} of {})",
                     key.kind == store::CheckpointKind::boundary ? "boundary" : "iteration",
@@ -313,11 +342,13 @@ void Recorder::degrade(std::string_view why) noexcept {
 void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
   try {
     std::vector<store::CheckpointKey> keys;
-    for (const store::CheckpointKey& key : since_entry_) {
-      const bool entry = key.kind == store::CheckpointKind::boundary && key.iteration == 0;
-      if (!entry) keys.push_back(key);
+    {
+      const std::lock_guard lock(since_entry_mutex_);
+      keys.swap(since_entry_);
     }
-    since_entry_.clear();
+    std::erase_if(keys, [](const store::CheckpointKey& key) {
+      return key.kind == store::CheckpointKind::boundary && key.iteration == 0;
+    });
     if (keys.empty()) return;
     say(Level::warn, fmt::format("{}; {} checkpoints so far are dropped", why, keys.size()));
     update([run = run_.id, keys](store::Catalog& catalog) { catalog.drop_checkpoints(run, keys); });
@@ -328,7 +359,10 @@ void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   try {
-    background_->post([this] { flush_journal(); });
+    background_->post([this] {
+      flush_journal();
+      flush_progress();
+    });
     background_->drain();
     // Again, since a disk that was full then may have room for it now.
     if (degraded_) store_->catalog().set_degraded(run_.id, degraded_why_);
@@ -362,7 +396,16 @@ void Recorder::report() const {
                   degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
 }
 
-void Recorder::abandon() noexcept {
+void Recorder::remember(const store::CheckpointKey& key) {
+  const std::lock_guard lock(since_entry_mutex_);
+  since_entry_.push_back(key);
+}
+
+void Recorder::abandon(std::string_view why) noexcept {
+  if (main_loops_ > 0) {  // it is a run, with all that was recorded until the error
+    finish(true, why);
+    return;
+  }
   try {
     background_->drain();
     store_->catalog().drop_run(run_.id);

@@ -29,17 +29,21 @@ class Recorder : public Runtime {
   void note_argument(const store::Argument& argument) override;
   void invalidate_checkpoints(std::string_view why) noexcept override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
-  void abandon() noexcept override;
+  void abandon(std::string_view why) noexcept override;
   void forget_in_child() noexcept override;
 
  protected:
   LoopScope::Start begin_main(Frame& frame, bool random_access) override;
-  void enter_main(Frame& frame) override;
+  bool enter_main(Frame& frame) override;
   bool leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   bool begin_nested(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
+  void tick() override {
+    flush_journal();
+    flush_progress();
+  }
 
  private:
   bool stores(const Frame& main) const;
@@ -48,10 +52,13 @@ class Recorder : public Runtime {
   /// The attached locals of a nested loop that begins. They may have been changed by earlier
   /// iterations, and no boundary can hold them, since there they may be out of scope.
   void take_entry(const Frame& nested);
+  void remember(const store::CheckpointKey& key);
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   /// Runs a catalog update in the background; a failure degrades the run.
   void update(std::function<void(store::Catalog&)> change);
+  /// Writes down how far the run has got, what was logged until then first; background thread.
+  void flush_progress();
   void degrade(std::string_view why) noexcept;
   void prepare_buffers(const TakenSnapshot& taken);
   void report() const;
@@ -66,7 +73,12 @@ class Recorder : public Runtime {
                              const Background::Hurry hurry(*background_);
                              wait();
                            }};
-  Ordinals ordinals_;                              // used by the background thread
+  Ordinals ordinals_;  // used by the background thread
+  // How far the run has got since that was written last. In one transaction for many iterations:
+  // those of a loop over batches take less time than a disk needs to make anything durable.
+  std::mutex progress_mutex_;
+  store::Progress progress_;
+  std::mutex since_entry_mutex_;  // gradients are found to be carried on threads of libtorch
   std::vector<store::CheckpointKey> since_entry_;  // checkpoints taken since the main loop began
   std::map<std::string, bool> arguments_used_;
   std::int64_t main_loops_ = 0;

@@ -4,8 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace flor::detail {
+
+namespace {
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::ranges::sort(lines);
+  return lines;
+}
+
+}  // namespace
 
 std::string SlotNames::assign(const Slot& slot) {
   std::string name = slot.name;
@@ -98,7 +111,7 @@ void Registry::save(StateSink& sink, const std::vector<Slot>& attached) const {
 void Registry::check_names(StateSource& source) const {
   const std::string recorded = source.bytes(std::string(kSlotsItem));
   const std::string present = fmt::format("{}", fmt::join(names(), "\n"));
-  if (recorded == present) return;
+  if (sorted_lines(recorded) == sorted_lines(present)) return;
   const auto list = [](std::string text) {
     if (text.empty()) return std::string("nothing");
     for (std::size_t at; (at = text.find('\n')) != text.npos;) text.replace(at, 1, ", ");

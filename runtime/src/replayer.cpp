@@ -147,10 +147,26 @@ void Replayer::check_probes() const {
 LoopScope::Start Replayer::begin_main(Frame& frame, bool random_access) {
   loop_ = record_->main_loop(frame.component);
   if (!loop_) {
-    // Added since the record: it has no epochs of its own to share out.
     frame.ordinal = -1;
-    return {};
+    const std::int64_t passed = main_loops_passed_;
+    if (passed < static_cast<std::int64_t>(record_->main_loops().size())) {
+      throw Error(fmt::format(
+          "the record has no main loop '{}'; its next one is '{}': give the loop its recorded "
+          "name, "
+          "or write a loop that is new here without flor::loop",
+          frame.component, record_->main_loops()[static_cast<std::size_t>(passed)].name));
+    }
+    if (run_.state == store::RunState::finished) {
+      // Added since the record: it has no epochs of its own to share out.
+      return {};
+    }
+    say(Level::warn, fmt::format("the record ends before loop {}: neither it nor what the program "
+                                 "logs after it is replayed",
+                                 frame.component));
+    suppress(true);
+    return {.visit = false};
   }
+  main_loops_passed_ = std::max(main_loops_passed_, loop_->ordinal + 1);
   frame.ordinal = loop_->ordinal;
   frame.first_epoch = loop_->first_epoch;
   target_ = part_of_loop(segment_, loop_->first_epoch, loop_->iterations);
@@ -173,6 +189,8 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
       start_boundary(record_->boundaries(loop.ordinal), target_.first, flags_.strong);
   frame.index = start.value_or(0);
   frame.limit = target_.end;
+  // Only what was left by break ended before the range was advanced once more.
+  frame.limit_broke = target_.end < loop.iterations || loop.broke || !loop.ended;
   const auto restore_at = [&](std::int64_t iteration) {
     return restore_checkpoint({.main_loop = loop.ordinal, .iteration = iteration, .loop = {}}, {});
   };
@@ -195,10 +213,13 @@ void Replayer::arrive(Frame& frame) {
   restore_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
 }
 
-void Replayer::enter_main(Frame& frame) {
-  if (frame.ordinal < 0) return;
+bool Replayer::enter_main(Frame& frame) {
+  if (frame.ordinal < 0) return true;
   catching_up_ = frame.index < target_.first;
+  met_.clear();
+  computed_ = true;
   suppress(catching_up_);
+  return true;
 }
 
 bool Replayer::leave_main(Frame& frame) {
@@ -206,9 +227,34 @@ bool Replayer::leave_main(Frame& frame) {
   ++frame.index;
   if (frame.ordinal < 0) return true;
   if (!catching_up_) ++visited_;
+  compare_path(frame);
   compare_state({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
                 fmt::format("end of epoch {}", epoch), {});
-  return frame.index < frame.limit;
+  return frame.index < frame.limit || !frame.limit_broke;
+}
+
+/// The iteration came to the loops that the recorded one came to, and to no others.
+void Replayer::compare_path(const Frame& main) {
+  const std::int64_t iteration = main.index - 1;
+  const std::set<std::string> recorded = record_->executed_in(main.ordinal, iteration);
+  const std::int64_t epoch = main.first_epoch + iteration;
+  for (const std::string& loop : recorded) {
+    if (!met_.contains(loop)) {
+      comparison_.difference(
+          fmt::format("epoch {}: the record executed {}, the replay did not come "
+                      "to it",
+                      epoch, loop));
+    }
+  }
+  const std::set<std::string> known = record_->nested_loops();
+  for (const std::string& loop : met_) {
+    if (!recorded.contains(loop) && known.contains(loop.substr(0, loop.find('~')))) {
+      comparison_.difference(
+          fmt::format("epoch {}: the replay came to {}, which the record did not "
+                      "execute there",
+                      epoch, loop));
+    }
+  }
 }
 
 void Replayer::end_main(Frame& frame, LoopEnd how) {
@@ -269,18 +315,22 @@ bool Replayer::begin_nested(Frame& frame) {
                                  .main_loop = main.ordinal,
                                  .iteration = main.index,
                                  .loop = frame.component};
+  met_.insert(frame.component);
   const auto checkpoint = record_->checkpoint(key);
   const bool skip = checkpoint && !probed(frame) &&
                     has_attached(*checkpoint, frame.settings.attached) &&
                     !record_->main_loop_may_have_been_left_from(key);
   if (!catching_up_) ++(skip ? nested_[frame.name].skipped : nested_[frame.name].executed);
+  restore_entry(key, frame.settings.attached);
   if (skip) {
+    computed_ = false;
     restore_checkpoint(key, frame.settings.attached);
     return false;
   }
-  restore_entry(key, frame.settings.attached);
   if (const store::LoopExecution* execution = record_->execution(key)) {
-    frame.limit = execution->iterations > 0 ? execution->iterations : -1;
+    computed_ = true;
+    frame.limit = execution->iterations;
+    frame.limit_broke = execution->broke;
   }
   return true;
 }
@@ -300,6 +350,10 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
   if (begun != execution->iterations) {
     comparison_.difference(fmt::format("{}: {} iterations were recorded, {} were replayed", where,
                                        execution->iterations, begun));
+  } else if (frame.cut) {
+    comparison_.difference(
+        fmt::format("{}: the range has more than the {} iterations that were recorded", where,
+                    execution->iterations));
   }
   compare_state(key, where, frame.settings.attached);
 }
@@ -333,7 +387,19 @@ void Replayer::restore_entry(const store::CheckpointKey& nested_end,
   key.loop = entry_name(nested_end.loop);
   const auto checkpoint = record_->checkpoint(key);
   if (!checkpoint || !has_attached(*checkpoint, attached)) return;
-  restore_attached(store::CheckpointReader(*store_, *checkpoint), attached);
+  const store::CheckpointReader entry(*store_, *checkpoint);
+  const std::vector<StateDifference> stale = compare_attached(entry, attached);
+  if (stale.empty()) return;
+  if (!told_stale_) {
+    told_stale_ = true;
+    say(Level::warn,
+        fmt::format(
+            "a local attached to {} outlives its iteration ({}: {}): it is put right before "
+            "the loop, but code before the loop saw another value; register it with "
+            "flor::checkpoints instead",
+            nested_end.loop, stale.front().name, stale.front().what));
+  }
+  restore_attached(entry, attached);
 }
 
 bool Replayer::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) {
@@ -355,14 +421,14 @@ void Replayer::compare_state(const store::CheckpointKey& key, const std::string&
   const bool boundary = key.kind == store::CheckpointKind::boundary;
   if (boundary && !differences.empty() && only_ambient(differences)) {
     // A new log statement may draw random numbers of its own; the record's go on from here.
-    comparison_.state(where, {});
+    if (computed_) comparison_.state(where, {});
     if (!told_random_) {
       told_random_ = true;
       say(Level::warn, fmt::format("by the {} the random generators are not where the record has "
                                    "them (new code draws numbers?): they are put back each time",
                                    where));
     }
-  } else {
+  } else if (computed_ || !differences.empty()) {
     comparison_.state(where, differences);
   }
   // The next stretch starts from the recorded state in any case, so that one difference does not

@@ -35,6 +35,8 @@ class Record {
   bool main_loop_may_have_been_left_from(const store::CheckpointKey& nested_end) const;
   /// Names of the nested loops, without the number of the execution.
   std::set<std::string> nested_loops() const;
+  /// The nested loops that were executed in an iteration.
+  std::set<std::string> executed_in(std::int64_t main_loop, std::int64_t iteration) const;
   std::int64_t epochs() const { return epochs_; }
 
  private:
@@ -66,11 +68,11 @@ class Replayer : public Runtime {
   void note_argument(const store::Argument& argument) override;
   void invalidate_checkpoints(std::string_view) noexcept override {}
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
-  void abandon() noexcept override {}
+  void abandon(std::string_view) noexcept override {}
 
  protected:
   LoopScope::Start begin_main(Frame& frame, bool random_access) override;
-  void enter_main(Frame& frame) override;
+  bool enter_main(Frame& frame) override;
   bool leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   bool begin_nested(Frame& frame) override;
@@ -101,6 +103,7 @@ class Replayer : public Runtime {
   /// Gives the attached locals of a loop the values that they had when it began.
   void restore_entry(const store::CheckpointKey& nested_end, const std::vector<Slot>& attached);
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
+  void compare_path(const Frame& main);
   void compare_state(const store::CheckpointKey& key, const std::string& where,
                      const std::vector<Slot>& attached);
   const Recorded& recorded_values(std::int64_t epoch);
@@ -116,14 +119,19 @@ class Replayer : public Runtime {
   std::int64_t open_checkpoint_ = 0;  // the one that `reader_` reads
   std::unique_ptr<store::CheckpointReader> reader_;
 
+  std::int64_t main_loops_passed_ = 0;     // of the recorded ones
   const store::MainLoop* loop_ = nullptr;  // recorded main loop that is being replayed
   Epochs target_;                          // iterations of it that this segment asks for
   bool catching_up_ = false;
+  std::set<std::string> met_;  // nested loops that this iteration has come to
+  /// The state is what the program computed, not what was loaded a moment ago: comparing it with
+  /// the record says something.
+  bool computed_ = true;
   std::int64_t visited_ = 0;  // epochs of the segment
   std::int64_t restored_ = 0;
   std::uint64_t restored_bytes_ = 0;
   std::map<std::string, Count> nested_;
-  bool told_random_ = false;
+  bool told_random_ = false, told_stale_ = false;
   bool interrupted_told_ = false;
 
   std::int64_t replay_ = 0;                          // id in the catalog

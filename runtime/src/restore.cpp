@@ -213,4 +213,11 @@ std::vector<StateDifference> compare(const store::CheckpointReader& reader,
   return comparer.take();
 }
 
+std::vector<StateDifference> compare_attached(const store::CheckpointReader& reader,
+                                              const std::vector<Slot>& attached) {
+  Comparer comparer(reader);
+  save_attached(comparer, attached);
+  return comparer.take();
+}
+
 }  // namespace flor::detail

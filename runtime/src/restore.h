@@ -60,6 +60,10 @@ struct StateDifference {
 std::vector<StateDifference> compare(const store::CheckpointReader& reader,
                                      const Registry& registry, const std::vector<Slot>& attached);
 
+/// The same for the attached locals of a loop alone.
+std::vector<StateDifference> compare_attached(const store::CheckpointReader& reader,
+                                              const std::vector<Slot>& attached);
+
 /// "f32 [10, 784]"
 std::string print_shape(const store::Item& item);
 

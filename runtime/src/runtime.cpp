@@ -27,6 +27,7 @@ LoopScope::LoopScope(std::string_view name, LoopSettings settings)
 LoopScope::~LoopScope() {
   Runtime* session = runtime();
   if (!frame_->opened || !session) return;
+  const Inside inside;
   const bool failed = std::uncaught_exceptions() > frame_->exceptions;
   const LoopEnd how = failed                                   ? LoopEnd::failed
                       : (frame_->exhausted || !frame_->inside) ? LoopEnd::exhausted
@@ -35,20 +36,28 @@ LoopScope::~LoopScope() {
     session->end_loop(*frame_, how);
   } catch (const std::exception& error) {
     die(error);
+  } catch (...) {
+    die(Error("an exception of unknown type ended a loop"));
   }
 }
 
-LoopScope::Start LoopScope::begin(bool random_access, std::optional<std::uint64_t> count) {
+LoopScope::Start LoopScope::begin(bool random_access) {
+  const Inside inside;
   Runtime* session = runtime();
-  return session ? session->begin_loop(*frame_, random_access, count) : Start{};
+  return session ? session->begin_loop(*frame_, random_access) : Start{};
 }
+void LoopScope::count(std::uint64_t elements) { frame_->count = elements; }
 void LoopScope::arrive() {
+  const Inside inside;
   if (Runtime* session = runtime()) session->arrive(*frame_);
 }
-void LoopScope::enter() {
-  if (Runtime* session = runtime(); session && frame_->opened) session->enter_iteration(*frame_);
+bool LoopScope::enter() {
+  const Inside inside;
+  Runtime* session = runtime();
+  return !session || !frame_->opened || session->enter_iteration(*frame_);
 }
 bool LoopScope::leave() {
+  const Inside inside;
   Runtime* session = runtime();
   return !session || !frame_->opened || session->leave_iteration(*frame_);
 }
@@ -64,7 +73,7 @@ Runtime::Runtime(Flags flags, std::shared_ptr<store::Store> store)
     : flags_(std::move(flags)), store_(std::move(store)) {}
 
 void Runtime::start_journal() {
-  background_ = std::make_unique<Background>([this] { flush_journal(); });
+  background_ = std::make_unique<Background>([this] { tick(); });
   journal_.on_full([this] { background_->post([this] { flush_journal(); }); },
                    [this](const std::function<void()>& wait) {
                      const Background::Hurry hurry(*background_);
@@ -75,6 +84,7 @@ void Runtime::start_journal() {
 void Runtime::flush_journal() {
   LogBatch batch = journal_.take();
   if (!batch.empty()) keep(std::move(batch));
+  journal_.written();
 }
 
 void Runtime::name_loop(Frame& frame) {
@@ -86,10 +96,8 @@ void Runtime::name_loop(Frame& frame) {
   frame.path = journal_.intern(parent + frame.component);
 }
 
-LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access,
-                                     std::optional<std::uint64_t> count) {
+LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
   name_loop(frame);
-  frame.count = count;
   frame.opened_at = Clock::now();
   LoopScope::Start start;
   if (frame.depth == 0) {
@@ -102,31 +110,41 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access,
     frame.opened = true;
   }
   frame.visited = start.visit;
+  // What is logged while the range is begun belongs to no step yet.
+  if (frame.depth > 0) set_index(frame, -1);
   if (start.visit) update_place();
   return start;
 }
 
-void Runtime::enter_iteration(Frame& frame) {
-  frame.inside = true;
+void Runtime::set_index(const Frame& frame, std::int64_t index) {
   if (frame.depth == 1) {
-    journal_.place().step.store(frame.index, std::memory_order_relaxed);
-  } else if (frame.depth > 1) {
-    const std::size_t inner = frame.depth - 2;
-    if (inner < CurrentPlace::kInnerLoops) {
-      journal_.place().inner[inner].store(frame.index, std::memory_order_relaxed);
-    }
+    journal_.place().step.store(index, std::memory_order_relaxed);
+  } else if (frame.depth - 2 < CurrentPlace::kInnerLoops) {
+    journal_.place().inner[frame.depth - 2].store(index, std::memory_order_relaxed);
+  }
+}
+
+bool Runtime::enter_iteration(Frame& frame) {
+  if (frame.limit >= 0 && frame.index >= frame.limit) {
+    frame.cut = true;
+    return false;
+  }
+  if (frame.depth > 0) {
+    set_index(frame, frame.index);
   } else {
-    enter_main(frame);
+    if (!enter_main(frame)) return false;
     update_place();
   }
+  frame.inside = true;
   if (!frame.children.empty()) frame.children.clear();
+  return true;
 }
 
 bool Runtime::leave_iteration(Frame& frame) {
   frame.inside = false;
   if (frame.depth == 0) return leave_main(frame);
   ++frame.index;
-  return frame.limit < 0 || frame.index < frame.limit;
+  return frame.limit < 0 || frame.index < frame.limit || !frame.limit_broke;
 }
 
 void Runtime::end_loop(Frame& frame, LoopEnd how) {

@@ -30,6 +30,16 @@ inline double seconds_since(Clock::time_point start) {
 
 enum class LoopEnd { exhausted, broke, failed };
 
+/// How deep this thread is in functions of Flor that may hold a mutex.
+inline thread_local int inside_flor = 0;
+class Inside {
+ public:
+  Inside() { ++inside_flor; }
+  ~Inside() { --inside_flor; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
 /// A loop that is being executed.
 struct LoopScope::Frame {
   Frame(std::string own_name, LoopSettings own_settings)
@@ -42,6 +52,8 @@ struct LoopScope::Frame {
   std::uint32_t path = 0;   ///< interned path of components
   std::int64_t index = 0;   ///< of the current iteration, or the number of complete ones
   std::int64_t limit = -1;  ///< at most that many iterations, if not negative
+  bool limit_broke = true;  ///< the last of them ends before the range is advanced once more
+  bool cut = false;         ///< the limit was reached although the range had more
   bool opened = false;      ///< `begin` was called
   bool inside = false;      ///< in the body
   bool visited = true;      ///< false: replaced by its recorded effect
@@ -73,8 +85,8 @@ class Runtime {
 
   // Loops, see LoopScope.
   void name_loop(Frame& frame);
-  LoopScope::Start begin_loop(Frame& frame, bool random_access, std::optional<std::uint64_t> count);
-  void enter_iteration(Frame& frame);
+  LoopScope::Start begin_loop(Frame& frame, bool random_access);
+  bool enter_iteration(Frame& frame);
   bool leave_iteration(Frame& frame);
   void end_loop(Frame& frame, LoopEnd how);
   virtual void arrive(Frame& frame) = 0;
@@ -90,13 +102,13 @@ class Runtime {
   /// Ends the session; returns the status that the process should end with if it would have been 0.
   virtual ExitStatus finish(bool failed, std::string_view message) noexcept = 0;
   /// Forgets the session because it should not have begun.
-  virtual void abandon() noexcept = 0;
+  virtual void abandon(std::string_view why) noexcept = 0;
   /// In a child of fork(): lets go of what would make others think that the session lives there.
   virtual void forget_in_child() noexcept {}
 
  protected:
   virtual LoopScope::Start begin_main(Frame& frame, bool random_access) = 0;
-  virtual void enter_main(Frame& frame) = 0;
+  virtual bool enter_main(Frame& frame) = 0;
   virtual bool leave_main(Frame& frame) = 0;
   virtual void end_main(Frame& frame, LoopEnd how) = 0;
   virtual bool begin_nested(Frame& frame) = 0;
@@ -110,7 +122,8 @@ class Runtime {
       const std::function<std::string(const LoggedContent&)>& store_content) const;
 
   void start_journal();
-  void flush_journal();  ///< on the background thread
+  void flush_journal();                     ///< on the background thread
+  virtual void tick() { flush_journal(); }  ///< a few times a second, on the background thread
 
   const Frame& main_frame() const { return *frames_.front(); }
   std::string key_of(const Frame& nested) const { return nested.component; }
@@ -125,6 +138,7 @@ class Runtime {
 
  private:
   void update_place();
+  void set_index(const Frame& frame, std::int64_t index);
 
   std::thread::id thread_ = std::this_thread::get_id();
 };

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,10 @@ std::atomic<Runtime*> current{nullptr};
 pid_t owner = 0;                            // a forked child must not end its parent's session
 ExitStatus exit_status = ExitStatus::done;  // what a status of 0 becomes
 std::terminate_handler previous_terminate = nullptr;
+// What was registered before flor::init would be lost without a word.
+constexpr std::uint64_t kEarly = 0;  // no ticket of a registry
+std::size_t early_slots = 0;
+bool init_called = false;
 // Of a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
 
@@ -44,6 +49,8 @@ void forget_in_child() {
   Runtime* session = current.exchange(nullptr);
   session_active = false;
   if (session) session->forget_in_child();
+  (void)held().release();  // its background thread is not here to be waited for
+  inside_flor = 0;
 }
 
 enum class Ending { normal, failed, abandoned };
@@ -54,7 +61,7 @@ void end_session(Ending ending, std::string_view message) noexcept {
   session_active = false;
   if (!session) return;
   if (ending == Ending::abandoned) {
-    session->abandon();
+    session->abandon(message);
     return;
   }
   const ExitStatus status = session->finish(ending == Ending::failed, message);
@@ -69,6 +76,11 @@ void end_session(Ending ending, std::string_view message) noexcept {
 
 void at_exit(int status, void*) {
   if (::getpid() != owner) return;
+  if (inside_flor > 0) {
+    // Called by a signal handler that interrupted Flor, whose mutexes are held for ever now. What
+    // is durable stays so, and the run shows as interrupted.
+    return;
+  }
   const std::string why =
       status == 0 ? std::string() : fmt::format("the program ended with status {}", status);
   end_session(status == 0 ? Ending::normal : Ending::failed, why);
@@ -180,11 +192,26 @@ void refuse_argument(std::string_view name, std::string_view text, std::string_v
 
 std::vector<std::uint64_t> add_slots(std::vector<Slot> slots) {
   Runtime* session = runtime();
-  return session ? session->registry().add(std::move(slots)) : std::vector<std::uint64_t>();
+  if (!session) {
+    if (init_called) return {};
+    early_slots += slots.size();
+    return std::vector<std::uint64_t>(slots.size(), kEarly);
+  }
+  if (!session->own_thread()) {
+    throw UsageError(
+        "flor::checkpoints was called in another thread than flor::init: register the state where "
+        "the loops are");
+  }
+  return session->registry().add(std::move(slots));
 }
 
 void drop_slots(const std::vector<std::uint64_t>& tickets) noexcept {
-  if (Runtime* session = runtime(); session && !tickets.empty()) session->registry().drop(tickets);
+  if (tickets.empty()) return;
+  if (tickets.front() == kEarly) {
+    early_slots -= std::min(early_slots, tickets.size());
+  } else if (Runtime* session = runtime(); session && session->own_thread()) {
+    session->registry().drop(tickets);
+  }
 }
 
 void invalidate_last_checkpoints(std::string_view reason) noexcept {
@@ -198,8 +225,14 @@ Session init(int& argc, char** argv, const char* source_file) {
   try {
     Flags flags = take_flags(argc, argv);
     plain_kwargs = flags.kwargs;
+    init_called = true;
     if (flags.mode == Mode::off) return Session(Mode::off);
     if (runtime()) throw Error("flor::init was called while a session is open");
+    if (early_slots > 0) {
+      throw UsageError(
+          "flor::checkpoints was called before flor::init, so that its state would "
+          "not be kept: call flor::init first in main");
+    }
     if (flags.mode == Mode::record) warn_if_older(source_file);
     watch_the_end();
     exit_status = ExitStatus::done;

@@ -36,8 +36,8 @@ class Snapshotter::Sink : public StateSink {
  private:
   store::Content find_last(const store::Item& item) const {
     const auto found = owner_.last_.find(item.name);
-    return found != owner_.last_.end() && found->second.item == item ? found->second.content
-                                                                     : nullptr;
+    if (found == owner_.last_.end() || found->second.item.item != item) return nullptr;
+    return found->second.item.content;
   }
 
   void add(store::Item item, const std::byte* content) {
@@ -53,8 +53,7 @@ class Snapshotter::Sink : public StateSink {
   }
 
   void keep(store::Item item, store::Content content) {
-    auto& last = owner_.last_[item.name];
-    last = {item, content};
+    owner_.last_[item.name] = {{item, content}, owner_.snapshots_};
     taken_.snapshot.items.push_back({std::move(item), std::move(content)});
   }
 
@@ -74,11 +73,23 @@ std::shared_ptr<std::byte> Snapshotter::acquire(std::size_t bytes, bool pinned) 
 
 TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot>& attached) {
   TakenSnapshot taken;
+  ++snapshots_;
   taken.snapshot.items.reserve(last_.size() + attached.size());
   Sink sink(*this, taken);
   registry.save(sink, attached);
   largest_ = std::max(largest_, taken.snapshot.raw_bytes());
+  buffers_.keep_at_most(2 * largest_);
+  forget_gone();
   return taken;
+}
+
+/// The locals of a loop are seen only when it ends, so a few snapshots without an item mean
+/// nothing.
+void Snapshotter::forget_gone() {
+  constexpr std::uint64_t kPatience = 16;
+  if (snapshots_ % kPatience != 0) return;
+  std::erase_if(last_,
+                [&](const auto& entry) { return entry.second.snapshot + kPatience < snapshots_; });
 }
 
 TakenSnapshot Snapshotter::take_attached(const std::vector<Slot>& attached) {

@@ -49,7 +49,14 @@ class Snapshotter {
   std::function<bool()> writing_;
   std::function<void(const std::function<void()>&)> wait_;
   BufferPool buffers_;
-  std::unordered_map<std::string, store::SnapshotItem> last_;
+  struct Last {
+    store::SnapshotItem item;
+    std::uint64_t snapshot = 0;  // number of the last one that had it
+  };
+  void forget_gone();
+
+  std::unordered_map<std::string, Last> last_;
+  std::uint64_t snapshots_ = 0;
   std::uint64_t largest_ = 0;  // bytes of the largest snapshot so far
 };
 

@@ -28,6 +28,43 @@ CheckpointInfo read_checkpoint(const Query& row) {
   "SELECT id, kind, main_loop, iteration, loop, raw_bytes, stored_bytes, created_us, digest " \
   "FROM checkpoint "
 
+void insert(Connection& connection, std::int64_t run, const MainLoop& loop) {
+  connection(
+      "INSERT OR REPLACE INTO main_loop (run, ordinal, name, first_epoch, iterations, ended, "
+      "broke) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      run, loop.ordinal, loop.name, loop.first_epoch, loop.iterations, loop.ended, loop.broke)
+      ->run();
+}
+
+void insert(Connection& connection, std::int64_t run, const Iteration& iteration) {
+  const auto query = connection(
+      "INSERT OR IGNORE INTO iteration (run, main_loop, iteration, seconds, record_seconds) "
+      "VALUES (?1, ?2, ?3, ?4, ?5)",
+      run, iteration.main_loop, iteration.iteration, iteration.seconds, iteration.record_seconds);
+  query->run();
+  if (query->changes() > 0) {
+    connection("UPDATE run SET epochs = epochs + 1 WHERE id = ?1", run)->run();
+  } else {
+    connection(
+        "UPDATE iteration SET seconds = ?4, record_seconds = ?5 "
+        "WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3",
+        run, iteration.main_loop, iteration.iteration, iteration.seconds, iteration.record_seconds)
+        ->run();
+  }
+}
+
+void insert(Connection& connection, std::int64_t run, const LoopExecution& execution) {
+  connection(
+      "INSERT INTO execution (run, main_loop, iteration, loop, ordinal, iterations, broke, "
+      "seconds) VALUES (?1, ?2, ?3, ?4, (SELECT count(*) FROM execution "
+      "WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3), ?5, ?6, ?7) "
+      "ON CONFLICT DO UPDATE SET iterations = excluded.iterations, broke = excluded.broke, "
+      "seconds = excluded.seconds",
+      run, execution.main_loop, execution.iteration, execution.loop, execution.iterations,
+      execution.broke, execution.seconds)
+      ->run();
+}
+
 }  // namespace
 
 void Catalog::add_argument(std::int64_t run, const Argument& argument) {
@@ -44,51 +81,24 @@ void Catalog::add_argument(std::int64_t run, const Argument& argument) {
 }
 
 void Catalog::put_main_loop(std::int64_t run, const MainLoop& loop) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
-          "INSERT OR REPLACE INTO main_loop (run, ordinal, name, first_epoch, iterations, ended, "
-          "broke) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-          run, loop.ordinal, loop.name, loop.first_epoch, loop.iterations, loop.ended, loop.broke)
-      ->run();
-  transaction.commit();
+  add_progress(run, {.loops = {loop}, .iterations = {}, .executions = {}});
 }
 
 void Catalog::add_iteration(std::int64_t run, const Iteration& iteration) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  const auto insert = connection(
-      "INSERT OR IGNORE INTO iteration (run, main_loop, iteration, seconds, record_seconds) "
-      "VALUES (?1, ?2, ?3, ?4, ?5)",
-      run, iteration.main_loop, iteration.iteration, iteration.seconds, iteration.record_seconds);
-  insert->run();
-  if (insert->changes() > 0) {
-    connection("UPDATE run SET epochs = epochs + 1 WHERE id = ?1", run)->run();
-  } else {
-    connection(
-        "UPDATE iteration SET seconds = ?4, record_seconds = ?5 "
-        "WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3",
-        run, iteration.main_loop, iteration.iteration, iteration.seconds, iteration.record_seconds)
-        ->run();
-  }
-  transaction.commit();
+  add_progress(run, {.loops = {}, .iterations = {iteration}, .executions = {}});
 }
 
 void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
+  add_progress(run, {.loops = {}, .iterations = {}, .executions = {execution}});
+}
+
+void Catalog::add_progress(std::int64_t run, const Progress& progress) {
   const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
-          "INSERT INTO execution (run, main_loop, iteration, loop, ordinal, iterations, broke, "
-          "seconds) VALUES (?1, ?2, ?3, ?4, (SELECT count(*) FROM execution "
-          "WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3), ?5, ?6, ?7) "
-          "ON CONFLICT DO UPDATE SET iterations = excluded.iterations, broke = excluded.broke, "
-          "seconds = excluded.seconds",
-          run, execution.main_loop, execution.iteration, execution.loop, execution.iterations,
-          execution.broke, execution.seconds)
-      ->run();
+  Connection& connection = database_->connection;
+  Transaction transaction(connection);
+  for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
+  for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
+  for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
   transaction.commit();
 }
 

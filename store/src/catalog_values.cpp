@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -120,6 +121,7 @@ class ValueInserter {
     check_type(value);
     Summary& metric = summary(value.name);
     const std::int64_t series_id = series(value);
+    if (value.replay > 0 && forget_older(series_id, value)) metric.stale = true;
     if (execute(*insert_, series_id, value)) {
       metric.add(value);
     } else {
@@ -149,6 +151,17 @@ class ValueInserter {
     bind_scalar(query, 8, value.value, nan);
     query.run();
     return query.changes() > 0;
+  }
+
+  /// What an earlier replay found under this name in this epoch came from another question: none of
+  /// it may stay beside the new answer. True if there was any.
+  bool forget_older(std::int64_t series_id, const Value& value) {
+    if (!renewed_.insert({series_id, value.place.epoch}).second) return false;
+    const auto query = connection_(
+        "DELETE FROM value WHERE series = ?1 AND epoch = ?2 AND replay > 0 AND replay <> ?3",
+        series_id, value.place.epoch, value.replay);
+    query->run();
+    return query->changes() > 0;
   }
 
   /// A replay never overwrites what the run itself recorded.
@@ -244,6 +257,7 @@ class ValueInserter {
   std::string key_;
   std::unordered_map<std::string, std::int64_t> new_series_;
   std::unordered_map<std::string, Summary> summaries_;
+  std::set<std::pair<std::int64_t, std::int64_t>> renewed_;  // series and epoch
 };
 
 bool comes_before(const Value& a, const Value& b) {

@@ -39,7 +39,4 @@ const Adapter& adapter();  ///< all functions empty where none is registered
 /// turned out to matter: they must not be restored. Any thread.
 void invalidate_last_checkpoints(std::string_view reason) noexcept;
 
-/// Says once a name that a value given to flor::log and its kin was not kept, and why. Any thread.
-void log_refused(std::string_view name, std::string_view reason) noexcept;
-
 }  // namespace flor::detail

@@ -81,7 +81,7 @@ T arg(std::string_view name, T fallback) {
   return detail::resolve_argument<T>(name, std::move(fallback));
 }
 inline std::string arg(std::string_view name, const char* fallback) {
-  return detail::resolve_argument<std::string>(name, std::string(fallback));
+  return detail::resolve_argument<std::string>(name, std::string(fallback ? fallback : ""));
 }
 /// Without a fallback it must be given: `flor::arg<int>("epochs")`.
 template <detail::Argument T>

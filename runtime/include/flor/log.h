@@ -6,6 +6,8 @@
 
 #include <concepts>
 #include <cstdint>
+#include <exception>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +42,8 @@ void log_content(std::string_view name, bool image, const store::Item& item,
                  std::span<const std::byte> content) noexcept;
 void log_histogram(std::string_view name, std::span<const double> values, int bins) noexcept;
 void log_table(std::string_view name, const Table& table) noexcept;
+/// Says that a value of this name was not kept, and why.
+void log_refused(std::string_view name, std::string_view reason) noexcept;
 /// False if logging would do nothing: no need to compute what would be logged.
 bool logging() noexcept;
 
@@ -63,6 +67,15 @@ std::decay_t<T> log(std::string_view name, T&& value) {
   using Type = std::remove_cvref_t<T>;
   if constexpr (std::same_as<Type, bool>) {
     detail::log_boolean(name, value);
+  } else if constexpr (std::same_as<Type, char>) {
+    detail::log_text(name, std::string_view(&value, 1));
+  } else if constexpr (std::unsigned_integral<Type>) {
+    // The catalog's integers are signed; the few numbers beyond them are kept as text.
+    if (std::in_range<std::int64_t>(value)) {
+      detail::log_integer(name, static_cast<std::int64_t>(value));
+    } else if (detail::logging()) {
+      detail::log_text(name, std::to_string(value));
+    }
   } else if constexpr (std::is_enum_v<Type> || std::integral<Type>) {
     detail::log_integer(name, static_cast<std::int64_t>(value));
   } else if constexpr (std::floating_point<Type>) {
@@ -70,9 +83,19 @@ std::decay_t<T> log(std::string_view name, T&& value) {
   } else if constexpr (std::same_as<Type, Json>) {
     detail::log_json(name, value.text);
   } else if constexpr (std::convertible_to<const Type&, std::string_view>) {
+    if constexpr (std::is_pointer_v<Type>) {
+      if (!value) {
+        detail::log_refused(name, "the text is a null pointer");
+        return value;
+      }
+    }
     detail::log_text(name, value);
-  } else {
-    if (detail::logging()) detail::log_json(name, value.dump());
+  } else if (detail::logging()) {
+    try {
+      detail::log_json(name, value.dump());
+    } catch (const std::exception& error) {
+      detail::log_refused(name, error.what());
+    }
   }
   return std::forward<T>(value);
 }
@@ -87,6 +110,13 @@ void log_tensor(std::string_view name, std::span<const T> values, std::vector<st
                        .sizes = std::move(sizes),
                        .bytes = values.size_bytes()},
                       std::as_bytes(values));
+}
+
+/// The same of a std::vector, std::array or another contiguous range.
+template <std::ranges::contiguous_range R>
+  requires std::is_arithmetic_v<std::ranges::range_value_t<R>>
+void log_tensor(std::string_view name, const R& values, std::vector<std::int64_t> sizes) {
+  log_tensor(name, std::span<const std::ranges::range_value_t<R>>(values), std::move(sizes));
 }
 
 /// Keeps the distribution of `values`: `bins` of equal width between the least and the greatest

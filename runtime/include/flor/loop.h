@@ -54,10 +54,12 @@ class LoopScope {
     std::uint64_t skip = 0;  ///< elements to step over; `arrive` is due before the last such step
   };
   /// Before the range is touched. `random_access`: elements can be stepped over without effects.
-  /// `count`: number of elements, where that is known.
-  Start begin(bool random_access, std::optional<std::uint64_t> count);
+  Start begin(bool random_access);
+  /// The number of elements, where that is known once the range is open.
+  void count(std::uint64_t elements);
   void arrive();
-  void enter();
+  /// Before an iteration. False: the loop ends here although the range has more.
+  bool enter();
   /// After an iteration. False: the loop ends here although the range may have more.
   bool leave();
   void exhaust();
@@ -157,6 +159,9 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   Loop& operator=(const Loop&) = delete;
 
   iterator begin() {
+    if (ended_) {
+      throw Error("a flor::loop was iterated twice: write flor::loop(...) into the for statement");
+    }
     if (scope_) {
       start();
     } else {
@@ -176,17 +181,13 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   void start() {
     // A skipped loop must not even call begin(): on a DataLoader that starts the workers and draws
     // the permutation of the epoch from the random generator.
-    std::optional<std::uint64_t> count;
-    if constexpr (kRandomAccess) {
-      count = static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(
-          static_cast<std::ptrdiff_t>(std::end(range_) - std::begin(range_)), 0));
-    }
-    const LoopScope::Start start = scope_->begin(kRandomAccess, count);
-    if (!start.visit) {
-      over_ = true;
-      return;
-    }
+    const LoopScope::Start start = scope_->begin(kRandomAccess);
+    if (!start.visit) return finish();
     open();
+    if constexpr (kRandomAccess) {
+      const auto count = static_cast<std::ptrdiff_t>(*last_ - *position_);
+      scope_->count(static_cast<std::uint64_t>(std::max<std::ptrdiff_t>(count, 0)));
+    }
     if (start.skip > 0) {
       step_over(start.skip - 1);
       scope_->arrive();
@@ -209,21 +210,24 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   }
 
   void advance() {
-    if (scope_ && !scope_->leave()) {
-      over_ = true;
-      return;
-    }
+    if (scope_ && !scope_->leave()) return finish();
     ++*position_;
     over_ = !(*position_ != *last_);
     if (scope_) settle();
   }
 
   void settle() {
-    if (over_) {
-      scope_->exhaust();
-    } else {
-      scope_->enter();
-    }
+    if (over_) scope_->exhaust();
+    if (over_ || !scope_->enter()) finish();
+  }
+
+  /// The end of the loop is now, not when this object goes: it may have a name and live on.
+  void finish() {
+    over_ = true;
+    ended_ = true;
+    last_.reset();
+    position_.reset();
+    scope_.reset();
   }
 
   std::unique_ptr<LoopScope> scope_;  // first: the end of the loop comes after its iterators' end
@@ -231,6 +235,13 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   std::optional<Iterator> position_;
   std::optional<Sentinel> last_;
   bool over_ = false;
+  bool ended_ = false;  // and it was more than a plain loop
+};
+
+/// A pointer to a range, as torch::data::make_data_loader returns.
+template <typename T>
+concept PointerToRange = !Iterable<T> && requires(T& pointer) {
+  { *pointer } -> Iterable;
 };
 
 template <typename... Options>
@@ -297,6 +308,15 @@ template <typename T, detail::LoopOption... Options>
 detail::Loop<std::vector<T>> loop(std::initializer_list<T> values, Options&&... options) {
   return detail::Loop<std::vector<T>>(
       detail::scope_if_active({}, std::forward<Options>(options)...), std::vector<T>(values));
+}
+
+/// A name alone is no range.
+template <std::size_t N, detail::LoopOption... Options>
+void loop(const char (&name)[N], Options&&... options) = delete;
+
+template <detail::PointerToRange P, detail::LoopOption... Options>
+void loop(std::string_view, P&&, Options&&...) {
+  static_assert(!sizeof(P*), "flor::loop takes a range: dereference the pointer, as in *loader");
 }
 
 }  // namespace flor

@@ -173,14 +173,23 @@ class StateReader {
   void tensor(std::string_view name, TensorTarget target) const {
     source_->tensor(detail::join_names(prefix_, name), std::move(target));
   }
-  /// Numbers are read at once.
+  /// Content of numbers that must have been recorded with this type; read at once.
+  std::string numbers(std::string_view name, ElementType type) const {
+    const std::string full = full_name(name);
+    if (const ElementType recorded = source_->item(full).type; recorded != type) {
+      throw Error("'" + full + "' was recorded as " + std::string(store::to_string(recorded)) +
+                  ", but is " + std::string(store::to_string(type)) +
+                  " here: its type has changed since");
+    }
+    return source_->bytes(full);
+  }
   template <detail::Number T>
   void number(std::string_view name, T& value) const {
-    const std::string content = source_->bytes(detail::join_names(prefix_, name));
+    const std::string content = numbers(name, detail::element_type_of<T>());
     if (content.size() != sizeof(T)) {
-      throw Error("'" + detail::join_names(prefix_, name) + "' was recorded with " +
-                  std::to_string(content.size()) + " bytes, but is a number of " +
-                  std::to_string(sizeof(T)) + " here: its type has changed since");
+      throw Error("'" + full_name(name) + "' was recorded with " + std::to_string(content.size()) +
+                  " bytes, but is a number of " + std::to_string(sizeof(T)) +
+                  " here: its type has changed since");
     }
     std::copy(content.begin(), content.end(), reinterpret_cast<char*>(&value));
   }
@@ -444,7 +453,7 @@ struct StateTraits<T> {
     std::uint64_t count = 0;
     reader.number("size", count);
     if constexpr (flat) {
-      const std::string content = reader.bytes("values");
+      const std::string content = reader.numbers("values", detail::element_type_of<Element>());
       if (content.size() != count * sizeof(Element)) throw Error("a recorded vector is cut short");
       value.resize(count);
       std::copy(content.begin(), content.end(), reinterpret_cast<char*>(value.data()));
@@ -521,7 +530,8 @@ struct StateTraits<T> {
   using Key = typename T::key_type;
   static constexpr std::string_view kind = "values";
   static void save(const T& value, const StateWriter& writer) {
-    StateTraits<std::vector<Key>>::save({value.begin(), value.end()}, writer);
+    const std::set<Key> sorted(value.begin(), value.end());  // equal sets have equal bytes
+    StateTraits<std::vector<Key>>::save({sorted.begin(), sorted.end()}, writer);
   }
   static void load(T& value, const StateReader& reader) {
     std::vector<Key> keys;

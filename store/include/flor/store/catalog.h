@@ -128,6 +128,14 @@ struct Iteration {
   double record_seconds = 0;  ///< thereof spent by Flor in the training thread
 };
 
+/// What a run has done since it was last written down.
+struct Progress {
+  std::vector<MainLoop> loops;
+  std::vector<Iteration> iterations;
+  std::vector<LoopExecution> executions;
+  bool empty() const { return loops.empty() && iterations.empty() && executions.empty(); }
+};
+
 struct NewReplay {
   std::int64_t run = 0;
   std::int64_t started_us = 0;
@@ -197,7 +205,10 @@ class Catalog {
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
   void add_iteration(std::int64_t run, const Iteration& iteration);
   void add_execution(std::int64_t run, const LoopExecution& execution);
+  void add_progress(std::int64_t run, const Progress& progress);  ///< all three, as one transaction
   /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
+  /// Those of a replay also replace all that earlier replays found under the same name and path in
+  /// the same epoch, and never what the run recorded.
   void add_values(std::int64_t run, std::span<const Value> values);
 
   /// Forgets checkpoints that turned out to be unusable; unknown keys are ignored.
