@@ -27,13 +27,13 @@ git init -q -b main .
 echo /build/ >.gitignore
 git add . && git -c user.name=demo -c user.email=demo@localhost commit -q -m 'Train a network'
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$demo/flor" >/dev/null
-cmake --build build --target linear >/dev/null
+cmake --build build --target linear
 printf '\nIn %s:\n' "$PWD"
 
 show './build/linear --flor linear'
 show 'flor list'
 show 'git apply hindsight/linear_confusion.patch && git diff -U1 linear.cpp'
-show 'cmake --build build --target linear >/dev/null'
+show 'cmake --build build --target linear'
 show './build/linear --replay_flor'
 show './build/linear --replay_flor 0/2'
 show './build/linear --replay_flor 1/2'
