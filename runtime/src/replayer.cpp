@@ -337,6 +337,8 @@ bool Replayer::begin_nested(Frame& frame) {
 
 void Replayer::end_nested(Frame& frame, LoopEnd how) {
   const Frame& main = main_frame();
+  // A loop that an exception leaves is not in the record either.
+  if (how == LoopEnd::failed) met_.erase(frame.component);
   if (main.ordinal < 0 || how == LoopEnd::failed) return;
   const store::CheckpointKey key{.kind = store::CheckpointKind::loop_end,
                                  .main_loop = main.ordinal,
