@@ -12,7 +12,6 @@
 #include <iterator>
 #include <memory>
 #include <random>
-#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +19,12 @@ namespace examples {
 namespace {
 
 constexpr int kSide = 28;
+
+/// Ends the program with one line: what is given as data cannot be used.
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "--data: %s\n", message.c_str());
+  std::exit(1);
+}
 
 // ---------------------------------------------------------------------------------------------
 // IDX files: a magic number and the sizes as big-endian integers of 32 bits, then bytes.
@@ -30,14 +35,14 @@ std::vector<std::uint8_t> read_bytes(const std::filesystem::path& directory,
   std::filesystem::path path = directory / name;
   if (!std::filesystem::exists(path)) path += ".gz";
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rb"), &gzclose);
-  if (!file) throw std::runtime_error("cannot read " + path.string());
+  if (!file) fail("cannot read " + path.string());
   std::vector<std::uint8_t> bytes;
   std::array<std::uint8_t, 1 << 16> buffer;
   int count = 0;
   while ((count = gzread(file.get(), buffer.data(), buffer.size())) > 0) {
     bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + count);
   }
-  if (count < 0) throw std::runtime_error(path.string() + " is damaged");
+  if (count < 0) fail(path.string() + " is damaged");
   return bytes;
 }
 
@@ -45,19 +50,19 @@ std::vector<std::uint8_t> read_bytes(const std::filesystem::path& directory,
 torch::Tensor read_idx(const std::filesystem::path& directory, const std::string& name,
                        std::size_t rank) {
   const std::vector<std::uint8_t> bytes = read_bytes(directory, name);
+  const std::size_t header = 4 + 4 * rank;
+  if (bytes.size() < header) fail(name + " is not an IDX file");
   const auto number = [&](std::size_t at) {
     std::int64_t value = 0;
-    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | bytes.at(at + i);
+    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | bytes[at + i];
     return value;
   };
   std::vector<std::int64_t> sizes;
   std::int64_t count = 1;
   for (std::size_t i = 0; i < rank; ++i) count *= sizes.emplace_back(number(4 + 4 * i));
-  const std::size_t header = 4 + 4 * rank;
   if (number(0) != static_cast<std::int64_t>(0x800 + rank) ||
       bytes.size() != header + static_cast<std::size_t>(count)) {
-    throw std::runtime_error(name + " is not an IDX file of bytes with " + std::to_string(rank) +
-                             " dimensions");
+    fail(name + " is not an IDX file of bytes with " + std::to_string(rank) + " dimensions");
   }
   auto tensor = torch::empty(sizes, torch::kUInt8);
   std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(),
@@ -204,8 +209,9 @@ torch::Tensor load_text(const std::string& file) {
     text = make_text(200'000);
   } else {
     std::ifstream in(file, std::ios::binary);
-    if (!in) throw std::runtime_error("cannot read " + file);
+    if (!in) fail("cannot read " + file);
     text.assign(std::istreambuf_iterator<char>(in), {});
+    if (text.size() < 10'000) fail(file + " is too short: a model needs 10000 bytes to learn from");
   }
   const auto size = static_cast<std::int64_t>(text.size());
   return torch::from_blob(text.data(), {size}, torch::kUInt8).to(torch::kLong);
