@@ -31,8 +31,8 @@ const store::Store& Context::store() {
   return *store_;
 }
 
-store::Store& Context::store_to_change() {
-  if (!store_to_change_) store_to_change_ = open(store::OpenMode::existing);
+store::Store& Context::store_to_change(store::OpenMode mode) {
+  if (!store_to_change_) store_to_change_ = open(mode);
   return *store_to_change_;
 }
 

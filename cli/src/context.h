@@ -35,7 +35,7 @@ class Context {
   const store::Store& store();
   const store::Catalog& catalog() { return store().catalog(); }
   /// The same store, opened for the few commands that change it.
-  store::Store& store_to_change();
+  store::Store& store_to_change(store::OpenMode mode = store::OpenMode::existing);
 
   /// One line on stderr, for people.
   void note(std::string_view text);

@@ -74,5 +74,53 @@ TEST_F(GcTest, WithoutAStoreSaysSo) {
   EXPECT_THAT(outcome.err, HasSubstr("no store at"));
 }
 
+class ExportTest : public CliTest {};
+
+TEST_F(ExportTest, WhatIsExportedCanBeImported) {
+  const store::Run run = record({});
+  const Outcome outcome = flor({"export", "linear@1", "state.safetensors"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("state.safetensors: 1 tensors and 0 other items of run " +
+                                     run.key.substr(0, 8) + " (linear) after epoch 1"));
+  const Json imported = flor({"import", "state.safetensors", "--name", "copy", "--json"}).json();
+  EXPECT_EQ(imported["command"], "import");
+  EXPECT_EQ(imported["experiment"], "copy");
+  EXPECT_EQ(imported["items"], 1);
+  const Json exported = flor({"export", "copy@0", "again.safetensors", "--json"}).json();
+  EXPECT_EQ(exported["command"], "export");
+  EXPECT_EQ(exported["run"], imported["run"]);
+  EXPECT_EQ(exported["epoch"], 0);
+  EXPECT_EQ(exported["tensors"], 1);
+  EXPECT_EQ(exported["digest"], imported["digest"]);
+  EXPECT_EQ(
+      exported["digest"],
+      catalog().checkpoint(run.id, {store::CheckpointKind::boundary, 0, 2, ""})->digest.hex());
+  EXPECT_EQ(catalog().resolve("copy").state, store::RunState::finished);
+  EXPECT_EQ(flor({"fsck"}).status, 0);
+}
+
+TEST_F(ExportTest, TakesTheLastStateIfNoEpochIsNamedAndTheEndOfALoopIfOneIs) {
+  record({});
+  EXPECT_EQ(flor({"export", "linear", "a.pt", "--json"}).json()["epoch"], 2);
+  const Json json = flor({"export", "linear@0", "a.pt", "--loop", "train", "--json"}).json();
+  EXPECT_EQ(json["epoch"], 0);
+  EXPECT_EQ(json["loop"], "train");
+}
+
+TEST_F(ExportTest, SaysWhatThereIs) {
+  record({});
+  const Outcome missing = flor({"export", "linear@7", "a.pt"});
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_THAT(missing.err,
+              HasSubstr("has no checkpoint after epoch 7: there are those of 0, 1, 2"));
+  EXPECT_EQ(flor({"export", "linear", "a.pt", "--loop", "eval"}).status, 3);
+  const Outcome ending = flor({"export", "linear", "a.onnx"});
+  EXPECT_EQ(ending.status, 2);
+  EXPECT_THAT(ending.err, HasSubstr("neither .safetensors nor .pt"));
+  std::ofstream(work_ / "bad.safetensors") << "not one";
+  EXPECT_EQ(flor({"import", "bad.safetensors"}).status, 2);
+  EXPECT_EQ(catalog().runs().size(), 1u);
+}
+
 }  // namespace
 }  // namespace flor::testing

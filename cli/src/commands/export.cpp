@@ -1,0 +1,131 @@
+// flor export: one checkpoint as a file that other tools read.
+#include "commands/commands.h"
+#include "context.h"
+#include "output/json.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+#include <flor/store/transfer.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace flor::cli {
+namespace {
+
+using store::CheckpointInfo;
+using store::CheckpointKind;
+
+class Export final : public Command {
+ public:
+  std::string_view name() const override { return "export"; }
+  std::string_view summary() const override { return "write a checkpoint as .safetensors or .pt"; }
+  std::string_view lesson() const override {
+    return R"(Writes the state after an epoch, or after the last one that is stored, to a file. A .pt file holds
+a dictionary of tensors, for torch.load of Python and torch::pickle_load of libtorch.
+
+Examples:
+  flor export linear@12 model.safetensors
+  flor export linear model.pt                     the last state of the latest run
+  flor export linear@12 model.pt --loop train     at the end of the nested loop
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("RUN@EPOCH", run_, "the run, and the epoch after which the state is wanted",
+                   true);
+    syntax.operand("FILE", file_, "where to write; its ending chooses the format", true);
+    syntax.option("-l,--loop", "NAME", loop_, "the state at the end of this nested loop");
+  }
+  int run(Context& context) override;
+
+ private:
+  CheckpointInfo choose(const store::Catalog& catalog, const RunChoice& choice) const;
+
+  std::string run_, file_, loop_;
+};
+
+/// The epoch after which the checkpoint was taken, counted over all main loops.
+std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::CheckpointKey& key) {
+  std::int64_t first = 0;
+  for (const store::MainLoop& loop : loops) {
+    if (loop.ordinal == key.main_loop) first = loop.first_epoch;
+  }
+  return first + key.iteration - (key.kind == CheckpointKind::boundary ? 1 : 0);
+}
+
+CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& choice) const {
+  const auto loops = catalog.main_loops(choice.run.id);
+  const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
+  std::optional<CheckpointInfo> best;
+  std::string stored;
+  for (const CheckpointInfo& info : catalog.checkpoints(choice.run.id)) {
+    if (info.key.kind != kind || info.key.loop != loop_) continue;
+    // Before the first iteration of a main loop the state is that after the loop before.
+    const bool entry = kind == CheckpointKind::boundary && info.key.iteration == 0;
+    if (choice.epoch && entry) continue;
+    const std::int64_t epoch = epoch_of(loops, info.key);
+    if (!choice.epoch || epoch == *choice.epoch) best = info;
+    if (!entry) stored += fmt::format("{}{}", stored.empty() ? "" : ", ", epoch);
+  }
+  if (best) return *best;
+  constexpr std::size_t kListed = 200;
+  if (stored.size() > kListed)
+    stored.replace(stored.rfind(',', kListed), std::string::npos, ", ...");
+  const std::string place =
+      loop_.empty() ? "" : fmt::format(" at the end of '{}'", printable(loop_));
+  if (stored.empty()) {
+    throw NotFound(fmt::format("run {} has no checkpoint{}: see 'flor show {}'", title(choice.run),
+                               place, short_key(choice.run)));
+  }
+  throw NotFound(fmt::format("run {} has no checkpoint after epoch {}{}: there are those of {}",
+                             title(choice.run), choice.epoch.value_or(0), place, stored));
+}
+
+int Export::run(Context& context) {
+  const std::filesystem::path file(file_);
+  const bool torch = file.extension() == ".pt" || file.extension() == ".pth";
+  if (!torch && file.extension() != ".safetensors") {
+    throw UsageError(
+        fmt::format("'{}' ends in neither .safetensors nor .pt: the ending chooses the "
+                    "format",
+                    printable(file_)));
+  }
+  const RunChoice choice = parse_run(context.catalog(), run_);
+  const CheckpointInfo info = choose(context.catalog(), choice);
+  const std::int64_t epoch = epoch_of(context.catalog().main_loops(choice.run.id), info.key);
+  const store::ExportReport report =
+      torch ? store::write_torch_archive(context.store(), info.id, file)
+            : store::write_safetensors(context.store(), info.id, file,
+                                       {{"format", "pt"},
+                                        {"flor.run", choice.run.key},
+                                        {"flor.experiment", choice.run.start.experiment},
+                                        {"flor.commit", choice.run.start.commit},
+                                        {"flor.epoch", std::to_string(epoch)},
+                                        {"flor.loop", info.key.loop},
+                                        {"flor.digest", info.digest.hex()}});
+  if (context.json()) {
+    Json result = document("export");
+    result["run"] = choice.run.key;
+    result["epoch"] = epoch;
+    result["loop"] = json_text(info.key.loop);
+    result["digest"] = info.digest.hex();
+    result["file"] = file_;
+    result["tensors"] = report.tensors;
+    result["others"] = report.others;
+    result["bytes"] = report.bytes;
+    print(context.out(), result);
+    return 0;
+  }
+  context.out().write(fmt::format(
+      "{}: {} tensors and {} other items of run {} after epoch {}, {}\n", printable(file_),
+      report.tensors, report.others, title(choice.run), epoch, bytes(report.bytes)));
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_export() { return std::make_unique<Export>(); }
+
+}  // namespace flor::cli

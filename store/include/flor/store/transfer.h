@@ -1,0 +1,40 @@
+// One checkpoint to a file that other tools read, and back.
+#pragma once
+
+#include <flor/store/checkpoint.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+struct ExportReport {
+  std::int64_t tensors = 0;  ///< written as tensors
+  std::int64_t others = 0;   ///< items that are no tensors: kept as metadata
+  std::uint64_t bytes = 0;   ///< of the file
+};
+
+/// Writes the checkpoint as a .safetensors file, with `metadata` (text by name) in its header.
+/// Items that the format has no type for are kept there, too, so that `read_safetensors` gives back
+/// every item. The file appears under its name when it is whole and durable; an existing one is
+/// replaced. Throws Error if it cannot be written, Damaged if the checkpoint cannot be read.
+ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
+                               const std::filesystem::path& file,
+                               const std::map<std::string, std::string>& metadata);
+
+/// Writes the tensors as a .pt archive: a dictionary from name to tensor, on the CPU, which
+/// `torch.load` of Python and `torch::pickle_load` of libtorch read. Items that are no tensors
+/// become tensors of their bytes. As for the rest like `write_safetensors`.
+ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
+                                 const std::filesystem::path& file);
+
+/// Reads a .safetensors file, of Flor or of any other origin. Throws Error if the file cannot be
+/// read, UsageError if it is no such file or has a type that Flor does not know.
+Snapshot read_safetensors(const std::filesystem::path& file);
+
+}  // namespace flor::store

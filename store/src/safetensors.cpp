@@ -1,0 +1,304 @@
+// The .safetensors format: the length of a header (8 bytes, little-endian), the header (JSON: name
+// to dtype, shape and place), and the tensors one after the other without gaps. Items that it has
+// no type for stand in the metadata: bytes in hex, complex numbers as the names of tensors of
+// pairs.
+#include "little_endian.h"
+#include "new_file.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+#include <flor/store/transfer.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace flor::store {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::string_view kBytes = "flor.bytes/";      ///< and the item's name: hex digits
+constexpr std::string_view kComplex = "flor.complex/";  ///< and the tensor's name: "c64" or "c128"
+constexpr std::string_view kOrder = "flor.items";       ///< JSON list of all names, in order
+constexpr std::size_t kHeaderBytesMax = 100'000'000;    ///< as in the reference implementation
+constexpr std::size_t kAlignment = 8;
+
+struct Dtype {
+  ElementType type;
+  std::string_view name;
+};
+constexpr std::array<Dtype, 10> kDtypes = {{{ElementType::boolean, "BOOL"},
+                                            {ElementType::u8, "U8"},
+                                            {ElementType::i8, "I8"},
+                                            {ElementType::i16, "I16"},
+                                            {ElementType::i32, "I32"},
+                                            {ElementType::i64, "I64"},
+                                            {ElementType::f16, "F16"},
+                                            {ElementType::bf16, "BF16"},
+                                            {ElementType::f32, "F32"},
+                                            {ElementType::f64, "F64"}}};
+
+bool is_complex(ElementType type) { return type == ElementType::c64 || type == ElementType::c128; }
+
+/// A complex number is stored as a pair of these.
+ElementType real_part(ElementType type) {
+  return type == ElementType::c64 ? ElementType::f32 : ElementType::f64;
+}
+
+std::optional<std::string_view> dtype_of(ElementType type) {
+  const auto found = std::ranges::find(kDtypes, type, &Dtype::type);
+  if (found == kDtypes.end()) return std::nullopt;
+  return found->name;
+}
+
+/// Bytes of a tensor of that shape; nothing if that is beyond all memory.
+std::optional<std::uint64_t> tensor_bytes(ElementType type,
+                                          const std::vector<std::int64_t>& sizes) {
+  std::uint64_t bytes = element_size(type);
+  for (const std::int64_t size : sizes) {
+    if (size < 0) return std::nullopt;
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes))
+      return std::nullopt;
+  }
+  return bytes;
+}
+
+bool is_tensor(const Item& item) {
+  return item.type != ElementType::bytes && tensor_bytes(item.type, item.sizes) == item.bytes;
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    const auto value = std::to_integer<unsigned>(byte);
+    text += kDigits[value >> 4];
+    text += kDigits[value & 15];
+  }
+  return text;
+}
+
+std::vector<std::byte> from_hex(std::string_view text) {
+  const auto digit = [](char c) -> unsigned {
+    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+    if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+    throw UsageError("its metadata holds an item of Flor that is not in hexadecimal");
+  };
+  if (text.size() % 2 != 0) throw UsageError("its metadata holds half a byte of an item of Flor");
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    bytes.push_back(static_cast<std::byte>(digit(text[i]) << 4 | digit(text[i + 1])));
+  }
+  return bytes;
+}
+
+/// Larger elements first, so that every tensor is aligned to its elements without gaps.
+std::vector<std::size_t> order_of(const std::vector<Item>& items) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (is_tensor(items[i])) order.push_back(i);
+  }
+  const auto alignment = [&](std::size_t i) {
+    const ElementType type = items[i].type;
+    return element_size(is_complex(type) ? real_part(type) : type);
+  };
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return alignment(a) > alignment(b); });
+  return order;
+}
+
+std::string header_of(const CheckpointReader& reader, const std::vector<std::size_t>& order,
+                      Json metadata) {
+  Json header = Json::object();
+  Json names = Json::array();
+  for (std::size_t i = 0; i < reader.items().size(); ++i) {
+    const Item& item = reader.items()[i];
+    if (item.name == kMetadata) {
+      throw Error(
+          fmt::format("an item has the name '{}', which the format keeps for itself", kMetadata));
+    }
+    names.push_back(item.name);
+    if (!is_tensor(item)) metadata[std::string(kBytes) + item.name] = to_hex(reader.read(i));
+    if (is_tensor(item) && is_complex(item.type)) {
+      metadata[std::string(kComplex) + item.name] = to_string(item.type);
+    }
+  }
+  metadata[kOrder] = names.dump();
+  header[kMetadata] = std::move(metadata);
+  std::uint64_t at = 0;
+  for (const std::size_t i : order) {
+    const Item& item = reader.items()[i];
+    Json shape = item.sizes;
+    const bool complex = is_complex(item.type);
+    if (complex) shape.push_back(2);
+    header[item.name] = {{"dtype", *dtype_of(complex ? real_part(item.type) : item.type)},
+                         {"shape", std::move(shape)},
+                         {"data_offsets", {at, at + item.bytes}}};
+    at += item.bytes;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  return text;
+}
+
+/// A file that is taken apart without believing anything it says.
+class Parser {
+ public:
+  explicit Parser(const std::filesystem::path& path)
+      : file_(Filesystem::system(), path, O_RDONLY), size_(file_.size()) {}
+
+  Snapshot parse() {
+    const Json header = read_header();
+    const Json none = Json::object();
+    const Json& metadata = header.contains(kMetadata) ? header.at(kMetadata) : none;
+    std::uint64_t used = 0;
+    for (const auto& [name, entry] : header.items()) {
+      if (name != kMetadata) used += add_tensor(name, entry, metadata);
+    }
+    if (used != size_ - data_) throw UsageError("its tensors do not fill it: it may be cut off");
+    for (const auto& [key, value] : metadata.items()) {
+      if (key.starts_with(kBytes)) add_bytes(key.substr(kBytes.size()), value.get<std::string>());
+    }
+    sort(metadata);
+    return std::move(snapshot_);
+  }
+
+ private:
+  Json read_header() {
+    std::array<std::byte, 8> prefix{};
+    if (file_.read_at(prefix, 0) != prefix.size()) throw UsageError("it is too short");
+    const auto length = get<std::uint64_t>(prefix);
+    if (length > kHeaderBytesMax || length > size_ - prefix.size()) {
+      throw UsageError("its header is longer than the file");
+    }
+    std::string text(static_cast<std::size_t>(length), '\0');
+    file_.read_at(std::as_writable_bytes(std::span(text)), prefix.size());
+    data_ = prefix.size() + length;
+    Json header = Json::parse(text);
+    if (!header.is_object()) throw UsageError("its header is no JSON object");
+    return header;
+  }
+
+  std::uint64_t add_tensor(const std::string& name, const Json& entry, const Json& metadata) {
+    Item item;
+    item.name = name;
+    const auto dtype = entry.at("dtype").get<std::string>();
+    const auto known = std::ranges::find(kDtypes, std::string_view(dtype), &Dtype::name);
+    if (known == kDtypes.end()) {
+      throw UsageError(fmt::format("'{}' has the type {}, which Flor does not know", name, dtype));
+    }
+    item.type = known->type;
+    item.sizes = entry.at("shape").get<std::vector<std::int64_t>>();
+    const auto begin = entry.at("data_offsets").at(0).get<std::uint64_t>();
+    const auto end = entry.at("data_offsets").at(1).get<std::uint64_t>();
+    if (begin > end || end > size_ - data_) {
+      throw UsageError(fmt::format("'{}' lies beyond its end: it may be cut off", name));
+    }
+    item.bytes = end - begin;
+    if (tensor_bytes(item.type, item.sizes) != item.bytes) {
+      throw UsageError(fmt::format("'{}' does not have as many bytes as its shape wants", name));
+    }
+    restore_complex(item, metadata);
+    add(std::move(item), [&](std::span<std::byte> to) { file_.read_at(to, data_ + begin); });
+    return end - begin;
+  }
+
+  static void restore_complex(Item& item, const Json& metadata) {
+    const auto mark = metadata.find(std::string(kComplex) + item.name);
+    if (mark == metadata.end()) return;
+    const ElementType type =
+        mark->get<std::string>() == "c64" ? ElementType::c64 : ElementType::c128;
+    if (item.type != real_part(type) || item.sizes.empty() || item.sizes.back() != 2) {
+      throw UsageError(
+          fmt::format("'{}' is said to be complex, but is not made of pairs", item.name));
+    }
+    item.type = type;
+    item.sizes.pop_back();
+  }
+
+  void add_bytes(const std::string& name, const std::string& hex) {
+    const std::vector<std::byte> bytes = from_hex(hex);
+    add({name, ElementType::bytes, {}, bytes.size()},
+        [&](std::span<std::byte> to) { std::ranges::copy(bytes, to.begin()); });
+  }
+
+  template <typename Fill>
+  void add(Item item, const Fill& fill) {
+    const auto size = static_cast<std::size_t>(item.bytes);
+    auto memory = std::shared_ptr<std::byte[]>(new std::byte[size]);
+    fill(std::span(memory.get(), size));
+    snapshot_.items.push_back({std::move(item), Content(memory, memory.get())});
+  }
+
+  /// Into the order in which Flor had the items.
+  void sort(const Json& metadata) {
+    const auto list = metadata.find(kOrder);
+    if (list == metadata.end()) return;
+    std::map<std::string, std::size_t> places;
+    for (const auto& name : Json::parse(list->get<std::string>())) {
+      places.emplace(name.get<std::string>(), places.size());
+    }
+    const auto place = [&](const SnapshotItem& item) {
+      const auto found = places.find(item.item.name);
+      return found == places.end() ? places.size() : found->second;
+    };
+    std::ranges::stable_sort(snapshot_.items, {}, place);
+  }
+
+  File file_;
+  std::uint64_t size_;
+  std::uint64_t data_ = 0;
+  Snapshot snapshot_;
+};
+
+}  // namespace
+
+ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
+                               const std::filesystem::path& file,
+                               const std::map<std::string, std::string>& metadata) {
+  const CheckpointReader reader(store, checkpoint);
+  const std::vector<std::size_t> order = order_of(reader.items());
+  ExportReport report;
+  report.tensors = static_cast<std::int64_t>(order.size());
+  report.others = static_cast<std::int64_t>(reader.items().size() - order.size());
+  std::string header;
+  try {
+    header = header_of(reader, order, Json(metadata));
+  } catch (const Json::exception&) {
+    throw Error("an item has a name that is not UTF-8, which the format does not allow");
+  }
+  if (header.size() > kHeaderBytesMax) {
+    throw Error("the items that are no tensors are too large for the header: use a .pt file");
+  }
+  NewFile out(store.impl().database->files, file);
+  std::array<std::byte, 8> length{};
+  put(std::span(length), static_cast<std::uint64_t>(header.size()));
+  out.append(length);
+  out.append(std::as_bytes(std::span(header)));
+  for (const std::size_t i : order) out.append(reader.read(i));
+  out.finish();
+  report.bytes = out.bytes();
+  return report;
+}
+
+Snapshot read_safetensors(const std::filesystem::path& file) {
+  const auto wrong = [&](std::string_view why) {
+    return UsageError(fmt::format("{} is no .safetensors file: {}", file.string(), why));
+  };
+  try {
+    return Parser(file).parse();
+  } catch (const UsageError& error) {
+    throw wrong(error.what());
+  } catch (const Json::exception&) {
+    throw wrong("its header is not what the format says");
+  }
+}
+
+}  // namespace flor::store
