@@ -74,6 +74,27 @@ TEST_F(GcTest, WithoutAStoreSaysSo) {
   EXPECT_THAT(outcome.err, HasSubstr("no store at"));
 }
 
+class DuTest : public CliTest {};
+
+TEST_F(DuTest, ListsExperimentsRunsAndTheItemsOfARun) {
+  const store::Run run = record({});
+  const Json json = flor({"du", "--json"}).json();
+  EXPECT_EQ(json["command"], "du");
+  EXPECT_EQ(json["experiments"][0]["experiment"], "linear");
+  EXPECT_EQ(json["runs"][0]["run"], run.key);
+  EXPECT_EQ(json["runs"][0]["checkpoints"], 6);
+  EXPECT_EQ(json["runs"][0]["raw_bytes"], 6 * 1024);
+  EXPECT_EQ(json["runs"][0]["frees_bytes"], json["stored_bytes"]);
+  EXPECT_EQ(json["unreferenced_bytes"], 0);
+  EXPECT_GT(json["disk_bytes"], json["stored_bytes"]);
+  const Json items = flor({"du", "linear", "--json"}).json();
+  EXPECT_EQ(items["run"], run.key);
+  EXPECT_EQ(items["items"][0]["item"], "model/weight");
+  EXPECT_EQ(items["items"][0]["shared_bytes"], 0);
+  EXPECT_THAT(flor({"du"}).out, HasSubstr("unreferenced\n"));
+  EXPECT_THAT(flor({"du", "linear"}).out, HasSubstr("model/weight"));
+}
+
 class ExportTest : public CliTest {};
 
 TEST_F(ExportTest, WhatIsExportedCanBeImported) {
