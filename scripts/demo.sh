@@ -38,5 +38,5 @@ show './build/linear --replay_flor'
 show './build/linear --replay_flor 0/2'
 show './build/linear --replay_flor 1/2'
 show 'flor query accuracy confusion'
-show 'flor show linear@7'
+show 'flor show linear@7 | tail -n 12'
 printf '\nThe demo is in %s: look around, and delete it when you are done.\n' "$demo"
