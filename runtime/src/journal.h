@@ -76,7 +76,7 @@ class Ordinals {
 class Journal {
  public:
   /// More pending values than this make the logging thread wait for the background thread.
-  static constexpr std::size_t kPendingMax = std::size_t{1} << 18;
+  static constexpr std::size_t kPendingMax = std::size_t{1} << 20;
   /// The same for the bytes of texts and contents, those that are being written included.
   static constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20;
 
