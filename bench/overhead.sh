@@ -49,6 +49,6 @@ measure() {
 }
 
 measure convnet --kwargs epochs=3 pictures=12000 channels=32
-measure charlm --kwargs epochs=3 steps=150 width=128 layers=4
+measure charlm --kwargs epochs=3 steps=40 width=128 layers=4
 echo "stored:"
 du -sh "$FLOR_HOME" | cut -f1
