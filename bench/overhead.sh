@@ -28,6 +28,12 @@ seconds() {
   awk -v a="$began" -v b="$ended" 'BEGIN { printf "%.3f", b - a }'
 }
 
+# Into a new store each time: what an earlier run stored would cost nothing.
+recorded() {
+  rm -rf "$FLOR_HOME"
+  seconds "$build/examples/$name" --flor "$name" "$@"
+}
+
 measure() {
   local name=$1
   shift
@@ -37,9 +43,9 @@ measure() {
     local plain recorded
     if ((i % 2)); then # neither goes first always
       plain=$(seconds "$build/examples/$name" "$@")
-      recorded=$(seconds "$build/examples/$name" --flor "$name" "$@")
+      recorded=$(recorded "$@")
     else
-      recorded=$(seconds "$build/examples/$name" --flor "$name" "$@")
+      recorded=$(recorded "$@")
       plain=$(seconds "$build/examples/$name" "$@")
     fi
     awk -v p="$plain" -v r="$recorded" 'BEGIN { printf "  plain %.2f s, recorded %.2f s, ratio %.4f\n", p, r, r / p }'
@@ -50,5 +56,3 @@ measure() {
 
 measure convnet --kwargs epochs=3 pictures=12000 channels=32
 measure charlm --kwargs epochs=3 steps=40 width=128 layers=4
-echo "stored:"
-du -sh "$FLOR_HOME" | cut -f1

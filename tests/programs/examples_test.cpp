@@ -1,0 +1,66 @@
+// The examples of the repository, as a newcomer builds them: each is recorded and replayed bit for
+// bit, in any number of segments, jumping and walking, executing the training and skipping it.
+#include "workbench.h"
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Example {
+  std::string name;
+  Words kwargs;  ///< small enough for a test; five epochs
+};
+
+void PrintTo(const Example& example, std::ostream* out) { *out << example.name; }
+
+class Examples : public ::testing::TestWithParam<Example> {
+ protected:
+  void SetUp() override {
+    const auto recorded = bench_.record(GetParam().name, Words{"--kwargs"} + GetParam().kwargs);
+    epochs_ = lines_with(recorded.out, {"epoch"});
+    ASSERT_EQ(epochs_.size(), 5u) << recorded.out;
+  }
+
+  /// Replays all segments and insists that each found itself exact; returns their epochs' lines.
+  std::vector<std::string> replay(int segments, const Words& flags) {
+    std::vector<std::string> lines;
+    for (int segment = 0; segment < segments; ++segment) {
+      const std::string share = std::to_string(segment) + "/" + std::to_string(segments);
+      const auto result = bench_.replay(GetParam().name, Words{share} + flags);
+      EXPECT_EQ(result.status, 0) << share << "\n" << result.err;
+      EXPECT_THAT(result.err, HasSubstr(segment < 5 ? "exact: " : "nothing to do")) << share;
+      for (std::string& line : lines_with(result.out, {"epoch"})) lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+
+  Workbench bench_;
+  std::vector<std::string> epochs_;
+};
+
+TEST_P(Examples, EverySegmentTrainsExactlyAsRecorded) {
+  for (const int segments : {1, 2, 3, 5, 7}) {
+    EXPECT_EQ(replay(segments, {"--flor_probe", "train"}), epochs_) << segments << " segments";
+  }
+}
+
+TEST_P(Examples, WalkingToASegmentGivesWhatJumpingGives) {
+  EXPECT_EQ(replay(3, {"--flor_probe", "train", "--flor_init", "strong"}), epochs_);
+}
+
+TEST_P(Examples, WithoutTrainingTheEpochsEndAsRecorded) {
+  EXPECT_EQ(replay(1, {}), epochs_);
+  EXPECT_EQ(replay(3, {"--flor_init", "strong"}), epochs_);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , Examples,
+    ::testing::Values(Example{"linear", {"epochs=5", "pictures=600", "hidden=64"}},
+                      Example{"convnet", {"epochs=5", "pictures=300", "channels=4"}},
+                      Example{"charlm",
+                              {"epochs=5", "steps=6", "width=32", "layers=1", "batch=4"}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace flor::testing
