@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Example{"convnet", {"epochs=5", "pictures=300", "channels=4"}},
                       Example{"charlm",
                               {"epochs=5", "steps=6", "width=32", "layers=1", "batch=4"}}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& example) { return example.param.name; });
 
 }  // namespace
 }  // namespace flor::testing
