@@ -1,4 +1,4 @@
-#include "replayer.h"
+#include "record.h"
 
 #include <algorithm>
 

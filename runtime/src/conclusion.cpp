@@ -1,0 +1,85 @@
+#include "conclusion.h"
+
+#include "notice.h"
+#include "process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flor::detail {
+namespace {
+
+std::string likely_cause(const store::Run& run, const Flags& flags) {
+  const auto now = environment();
+  const auto& then = run.start.environment;
+  for (const char* key : {"libtorch", "blas", "cuda_devices", "flor"}) {
+    const auto a = then.find(key), b = now.find(key);
+    if (a != then.end() && b != now.end() && a->second != b->second) {
+      return fmt::format("likely cause: {} was {} then and is {} now", key, a->second, b->second);
+    }
+  }
+  if (flags.threads) return "likely cause: --flor_threads, results depend on the number of threads";
+  const std::string unregistered =
+      "state that a loop changes and that is not registered with flor::checkpoints or flor::with, "
+      "or computing that is not deterministic";
+  if (file_digest(executable()) != run.start.program_digest) {
+    return fmt::format("likely cause: {}, or code that has changed since (`flor diff`)",
+                       unregistered);
+  }
+  return fmt::format("likely cause: {}", unregistered);
+}
+
+}  // namespace
+
+std::string print_epochs(Epochs epochs) {
+  if (epochs.empty()) return "no epoch";
+  if (epochs.count() == 1) return fmt::format("epoch {}", epochs.first);
+  return fmt::format("epochs {} to {}", epochs.first, epochs.end - 1);
+}
+
+void conclude(const ReplayWork& work, const Comparison& comparison, const store::Run& run,
+              const Flags& flags) {
+  std::string nested;
+  for (const auto& [name, count] : work.nested) {
+    if (count.skipped > 0) nested += fmt::format("; skipped {} {} times", name, count.skipped);
+    if (count.executed > 0) nested += fmt::format("; executed {} {} times", name, count.executed);
+  }
+  say(Level::result, fmt::format("{} replayed in {}{}; {} checkpoints loaded ({})",
+                                 print_epochs(work.segment), print_seconds(work.seconds), nested,
+                                 work.restored, print_bytes(work.restored_bytes)));
+  const store::ReplayResult result = comparison.result();
+  const std::string counts =
+      fmt::format("{} values and {} states", result.values_compared, result.states_compared);
+  const std::string found =
+      result.values_found == 1 ? "1 new value" : fmt::format("{} new values", result.values_found);
+  if (result.values_found == 0 && flags.probes.empty() && !nested.empty()) {
+    const auto skipped = std::ranges::find_if(
+        work.nested, [](const auto& entry) { return entry.second.skipped > 0; });
+    if (skipped != work.nested.end()) {
+      say(Level::result, fmt::format("nothing new was logged; to see what is logged inside {}, add "
+                                     "--flor_probe {}",
+                                     skipped->first, skipped->first));
+    }
+  }
+  switch (result.verdict) {
+    case store::Verdict::exact:
+      say(Level::result, fmt::format("exact: {} equal the record; {}", counts, found));
+      break;
+    case store::Verdict::differs:
+      for (const std::string& line : comparison.lines()) {
+        say(Level::error, fmt::format("differs: {}", line));
+      }
+      say(Level::error,
+          fmt::format("DIFFERS FROM THE RECORD: {} of {} values and {} of {} states; {}; {}",
+                      result.values_different, result.values_compared, result.states_different,
+                      result.states_compared, found, likely_cause(run, flags)));
+      break;
+    default:
+      say(Level::result, fmt::format("unchecked: nothing that was recorded was computed again, so "
+                                     "nothing could be compared; {}",
+                                     found));
+  }
+}
+
+}  // namespace flor::detail

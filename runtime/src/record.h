@@ -1,0 +1,49 @@
+// The record of a run as a replay needs it, indexed by place.
+#pragma once
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace flor::detail {
+
+/// The record of a run, indexed by place.
+class Record {
+ public:
+  Record(const store::Catalog& catalog, const store::Run& run);
+
+  const store::MainLoop* main_loop(const std::string& name) const;
+  const std::vector<store::MainLoop>& main_loops() const { return main_loops_; }
+  /// Id of the checkpoint taken there, if it is stored.
+  std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
+  const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
+  const store::LoopExecution* execution(const store::CheckpointKey& key) const;
+  /// The loop may have been left by a `return` that left its main loop, too: code that follows it
+  /// was perhaps never executed, so it cannot be skipped.
+  bool main_loop_may_have_been_left_from(const store::CheckpointKey& nested_end) const;
+  /// Names of the nested loops, without the number of the execution.
+  std::set<std::string> nested_loops() const;
+  /// The nested loops that were executed in an iteration.
+  std::set<std::string> executed_in(std::int64_t main_loop, std::int64_t iteration) const;
+  std::int64_t epochs() const { return epochs_; }
+
+ private:
+  using Key = std::tuple<int, std::int64_t, std::int64_t, std::string>;
+  static Key index(const store::CheckpointKey& key);
+  void find_last_executions(const std::vector<store::LoopExecution>& executions);
+
+  std::vector<store::MainLoop> main_loops_;
+  std::map<Key, std::int64_t> checkpoints_;
+  std::map<std::int64_t, std::set<std::int64_t>> boundaries_;
+  std::map<Key, store::LoopExecution> executions_;
+  std::set<Key> left_from_;
+  std::int64_t epochs_ = 0;
+};
+
+}  // namespace flor::detail

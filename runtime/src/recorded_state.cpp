@@ -1,0 +1,95 @@
+#include "recorded_state.h"
+
+#include "notice.h"
+#include "restore.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flor::detail {
+namespace {
+
+/// Only what the program did not register differs: random numbers that were drawn, settings.
+bool only_ambient(const std::vector<StateDifference>& differences) {
+  return std::ranges::all_of(differences,
+                             [](const auto& difference) { return difference.name[0] == '@'; });
+}
+
+}  // namespace
+
+/// A checkpoint is often asked for several times in a row.
+const store::CheckpointReader& RecordedState::reader(std::int64_t checkpoint) {
+  if (!reader_ || open_checkpoint_ != checkpoint) {
+    reader_ = std::make_unique<store::CheckpointReader>(store_, checkpoint);
+    open_checkpoint_ = checkpoint;
+  }
+  return *reader_;
+}
+
+bool RecordedState::restore(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
+  const auto checkpoint = record_.checkpoint(key);
+  if (!checkpoint) return false;
+  detail::restore(reader(*checkpoint), registry_, attached, set_threads_);
+  ++restored_;
+  restored_bytes_ += reader(*checkpoint).info().raw_bytes;
+  return true;
+}
+
+void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
+                                  const std::vector<Slot>& attached) {
+  if (attached.empty()) return;
+  store::CheckpointKey key = nested_end;
+  key.loop = entry_name(nested_end.loop);
+  const auto checkpoint = record_.checkpoint(key);
+  if (!checkpoint || !has_attached(*checkpoint, attached)) return;
+  const store::CheckpointReader entry(store_, *checkpoint);
+  const std::vector<StateDifference> stale = compare_attached(entry, attached);
+  if (stale.empty()) return;
+  if (!told_stale_) {
+    told_stale_ = true;
+    say(Level::warn,
+        fmt::format(
+            "a local attached to {} outlives its iteration ({}: {}): it is put right before "
+            "the loop, but code before the loop saw another value; register it with "
+            "flor::checkpoints instead",
+            nested_end.loop, stale.front().name, stale.front().what));
+  }
+  restore_attached(entry, attached);
+}
+
+bool RecordedState::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) {
+  if (attached.empty()) return true;
+  const std::vector<store::Item>& items = reader(checkpoint).items();
+  return std::ranges::all_of(attached_names(attached), [&](const std::string& name) {
+    return std::ranges::any_of(items, [&](const store::Item& item) {
+      return item.name == name || item.name.starts_with(name + "/");
+    });
+  });
+}
+
+void RecordedState::compare_with(const store::CheckpointKey& key, const std::string& where,
+                                 const std::vector<Slot>& attached, bool computed) {
+  const auto checkpoint = record_.checkpoint(key);
+  if (!checkpoint) return;
+  const std::vector<StateDifference> differences =
+      detail::compare(reader(*checkpoint), registry_, attached);
+  const bool boundary = key.kind == store::CheckpointKind::boundary;
+  if (boundary && !differences.empty() && only_ambient(differences)) {
+    // A new log statement may draw random numbers of its own; the record's go on from here.
+    if (computed) comparison_.state(where, {});
+    if (!told_random_) {
+      told_random_ = true;
+      say(Level::warn, fmt::format("by the {} the random generators are not where the record has "
+                                   "them (new code draws numbers?): they are put back each time",
+                                   where));
+    }
+  } else if (computed || !differences.empty()) {
+    comparison_.state(where, differences);
+  }
+  // The next stretch starts from the recorded state in any case, so that one difference does not
+  // taint all that follows.
+  if (!differences.empty()) restore(key, attached);
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,70 @@
+#include "value_check.h"
+
+#include "restore.h"
+
+#include <flor/store/checkpoint.h>
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+namespace flor::detail {
+namespace {
+
+/// Identity of a value within a run and an epoch.
+std::string identity(const store::Value& value) {
+  return fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}", value.name, value.place.path, value.place.step,
+                     value.place.inner, value.ordinal);
+}
+
+}  // namespace
+
+std::vector<store::Value> ValueCheck::new_among(std::vector<store::Value> values) {
+  std::vector<store::Value> found;
+  for (store::Value& value : values) {
+    const Recorded& recorded = recorded_values(value.place.epoch);
+    if (const auto before = recorded.find(identity(value)); before != recorded.end()) {
+      compare(before->second, value);
+    } else {
+      comparison_.value_found();
+      found.push_back(std::move(value));
+    }
+  }
+  return found;
+}
+
+void ValueCheck::compare(const store::Value& recorded, const store::Value& replayed) {
+  const bool contents =
+      replayed.type == store::ValueType::tensor || replayed.type == store::ValueType::image;
+  if (recorded.type != replayed.type || !contents) return comparison_.value(recorded, replayed);
+  store::Value then = recorded, now = replayed;
+  then.value = content_digest(then);
+  now.value = content_digest(now);
+  comparison_.value(then, now);
+}
+
+const ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {
+  if (const auto found = recorded_.find(epoch); found != recorded_.end()) return found->second;
+  // Epochs come in order, so those before this one are done with; -1 stays.
+  std::erase_if(recorded_, [&](const auto& entry) { return entry.first >= 0; });
+  Recorded& recorded = recorded_[epoch];
+  for (store::Value& value : store_.catalog().values({.run = run_,
+                                                      .names = {},
+                                                      .first_epoch = epoch,
+                                                      .last_epoch = epoch,
+                                                      .recorded = true,
+                                                      .hindsight = false})) {
+    std::string key = identity(value);
+    recorded.emplace(std::move(key), std::move(value));
+  }
+  return recorded;
+}
+
+/// Contents are compared by digest: the same content may be stored under another reference.
+std::string ValueCheck::content_digest(const store::Value& value) const {
+  const store::Object object = store::read_object(store_, std::get<std::string>(value.value));
+  return fmt::format("{} {}", print_shape(object.item), store::item_digest(object.content).hex());
+}
+
+}  // namespace flor::detail
