@@ -65,7 +65,41 @@ void insert(Connection& connection, std::int64_t run, const LoopExecution& execu
       ->run();
 }
 
+void insert(Connection& connection, std::int64_t run, const StorageDecision& decision) {
+  connection(
+      "INSERT OR REPLACE INTO decision (run, main_loop, first, last, reason, cost, computed) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      run, decision.main_loop, decision.first, decision.last,
+      static_cast<std::int64_t>(decision.reason), decision.cost, decision.computed)
+      ->run();
+}
+
+void insert(Connection& connection, std::int64_t run, const Recording& recording) {
+  connection(
+      "INSERT OR REPLACE INTO recording (run, every, epsilon, materialization, computation, "
+      "restore_factor, cost, computed, forced, startup, iterations, stored, waits, hurried, fast, "
+      "raw) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+      run, recording.every, recording.epsilon, recording.materialization, recording.computation,
+      recording.restore_factor, recording.cost, recording.computed, recording.forced,
+      recording.startup, recording.iterations, recording.stored, recording.waits, recording.hurried,
+      recording.fast, recording.raw)
+      ->run();
+}
+
 }  // namespace
+
+bool is_stored(StorageReason reason) {
+  switch (reason) {
+    case StorageReason::worthwhile:
+    case StorageReason::last:
+    case StorageReason::end:
+    case StorageReason::every:
+    case StorageReason::forced:
+      return true;
+    default:
+      return false;
+  }
+}
 
 void Catalog::add_argument(std::int64_t run, const Argument& argument) {
   const Lock lock(database_->mutex);
@@ -81,15 +115,20 @@ void Catalog::add_argument(std::int64_t run, const Argument& argument) {
 }
 
 void Catalog::put_main_loop(std::int64_t run, const MainLoop& loop) {
-  add_progress(run, {.loops = {loop}, .iterations = {}, .executions = {}});
+  add_progress(
+      run, {.loops = {loop}, .iterations = {}, .executions = {}, .decisions = {}, .recording = {}});
 }
 
 void Catalog::add_iteration(std::int64_t run, const Iteration& iteration) {
-  add_progress(run, {.loops = {}, .iterations = {iteration}, .executions = {}});
+  add_progress(
+      run,
+      {.loops = {}, .iterations = {iteration}, .executions = {}, .decisions = {}, .recording = {}});
 }
 
 void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
-  add_progress(run, {.loops = {}, .iterations = {}, .executions = {execution}});
+  add_progress(
+      run,
+      {.loops = {}, .iterations = {}, .executions = {execution}, .decisions = {}, .recording = {}});
 }
 
 void Catalog::add_progress(std::int64_t run, const Progress& progress) {
@@ -99,6 +138,8 @@ void Catalog::add_progress(std::int64_t run, const Progress& progress) {
   for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
   for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
   for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
+  for (const StorageDecision& decision : progress.decisions) insert(connection, run, decision);
+  if (progress.recording) insert(connection, run, *progress.recording);
   transaction.commit();
 }
 
@@ -172,6 +213,46 @@ std::vector<LoopExecution> Catalog::executions(std::int64_t run) const {
                           rows->integer(4) != 0, rows->real(5)});
   }
   return executions;
+}
+
+std::vector<StorageDecision> Catalog::decisions(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  std::vector<StorageDecision> decisions;
+  const auto rows = database_->connection(
+      "SELECT main_loop, first, last, reason, cost, computed FROM decision "
+      "WHERE run = ?1 ORDER BY main_loop, first",
+      run);
+  while (rows->step()) {
+    decisions.push_back({rows->integer(0), rows->integer(1), rows->integer(2),
+                         static_cast<StorageReason>(rows->integer(3)), rows->real(4),
+                         rows->real(5)});
+  }
+  return decisions;
+}
+
+std::optional<Recording> Catalog::recording(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection(
+      "SELECT every, epsilon, materialization, computation, restore_factor, cost, computed, "
+      "forced, startup, iterations, stored, waits, hurried, fast, raw FROM recording "
+      "WHERE run = ?1",
+      run);
+  if (!row->step()) return std::nullopt;
+  return Recording{.every = row->integer(0),
+                   .epsilon = row->real(1),
+                   .materialization = row->real(2),
+                   .computation = row->real(3),
+                   .restore_factor = row->real(4),
+                   .cost = row->real(5),
+                   .computed = row->real(6),
+                   .forced = row->real(7),
+                   .startup = row->real(8),
+                   .iterations = row->integer(9),
+                   .stored = row->integer(10),
+                   .waits = row->integer(11),
+                   .hurried = row->integer(12),
+                   .fast = row->integer(13),
+                   .raw = row->integer(14)};
 }
 
 std::vector<CheckpointInfo> Catalog::checkpoints(std::int64_t run) const {

@@ -54,6 +54,26 @@ std::int64_t Catalog::add_replay(const NewReplay& replay) {
   return id;
 }
 
+void Catalog::add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "INSERT OR REPLACE INTO restoring (replay, raw_bytes, seconds) VALUES (?1, ?2, ?3)",
+          replay, static_cast<std::int64_t>(raw_bytes), seconds)
+      ->run();
+  transaction.commit();
+}
+
+std::optional<double> Catalog::restore_rate() const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection(
+      "SELECT sum(raw_bytes), sum(seconds) FROM "
+      "(SELECT raw_bytes, seconds FROM restoring ORDER BY replay DESC LIMIT 20)");
+  if (!row->step() || row->is_null(0) || !(row->real(1) > 0)) return std::nullopt;
+  return static_cast<double>(row->integer(0)) / row->real(1);
+}
+
 void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);

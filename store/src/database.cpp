@@ -78,6 +78,33 @@ void create_schema(Connection& connection) {
   transaction.commit();
 }
 
+bool has_table(Connection& connection, const char* name) {
+  return connection("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
+                    std::string_view(name))
+      ->step();
+}
+
+/// In a store that may not be written the missing tables are empty ones in memory.
+void add_later_tables(Connection& connection, OpenMode mode) {
+  std::string sql;
+  for (const LaterTable& table : kLaterTables) {
+    if (has_table(connection, table.name)) continue;
+    const bool own = mode == OpenMode::read_only;
+    // A table in memory can refer to none of the others.
+    std::string columns = table.columns;
+    for (std::size_t at; own && (at = columns.find(" REFERENCES")) != columns.npos;) {
+      columns.erase(at, columns.find_first_of(",\n", at) - at);
+    }
+    sql += fmt::format("CREATE {}TABLE IF NOT EXISTS {} ({}) {};", own ? "TEMP " : "", table.name,
+                       columns, table.options);
+  }
+  if (sql.empty()) return;
+  if (mode == OpenMode::read_only) return connection.execute(sql.c_str());
+  Transaction transaction(connection);
+  connection.execute(sql.c_str());
+  transaction.commit();
+}
+
 [[noreturn]] void throw_no_store(const Paths& paths) {
   throw NotFound(fmt::format(
       "there is no store in {}: record a run first, or name its place (--flor_home or FLOR_HOME)",
@@ -136,6 +163,7 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
     connection.execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864");
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
+  add_later_tables(connection, mode);
 }
 
 std::unique_ptr<Connection> open_for_reading(const Paths& paths) {

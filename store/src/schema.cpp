@@ -204,4 +204,49 @@ CREATE VIEW logged AS
   FROM value JOIN series ON series.id = value.series JOIN run ON run.id = series.run;
 )sql";
 
+namespace {
+
+constexpr LaterTable kTables[] = {
+    {"decision", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  main_loop INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  reason INTEGER NOT NULL,
+  cost REAL NOT NULL,
+  computed REAL NOT NULL,
+  PRIMARY KEY (run, main_loop, first)
+)sql",
+     "STRICT, WITHOUT ROWID"},
+    {"recording", R"sql(
+  run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  every INTEGER NOT NULL,
+  epsilon REAL NOT NULL,
+  materialization REAL NOT NULL,
+  computation REAL NOT NULL,
+  restore_factor REAL NOT NULL,
+  cost REAL NOT NULL,
+  computed REAL NOT NULL,
+  forced REAL NOT NULL,
+  startup REAL NOT NULL,
+  iterations INTEGER NOT NULL,
+  stored INTEGER NOT NULL,
+  waits INTEGER NOT NULL,
+  hurried INTEGER NOT NULL,
+  fast INTEGER NOT NULL,
+  raw INTEGER NOT NULL
+)sql",
+     "STRICT"},
+    {"restoring", R"sql(
+  replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
+  raw_bytes INTEGER NOT NULL,
+  seconds REAL NOT NULL
+)sql",
+     "STRICT"},
+};
+
+}  // namespace
+
+const std::span<const LaterTable> kLaterTables = kTables;
+
 }  // namespace flor::store

@@ -1,6 +1,8 @@
 // The tables of the catalog, as docs/format.md describes them, and the version of the whole format.
 #pragma once
 
+#include <span>
+
 namespace flor::store {
 
 /// Version of the catalog and the packs together. A store with a higher one is refused.
@@ -11,5 +13,14 @@ inline constexpr int kApplicationId = 0x464C4F52;
 
 /// Creates the tables of format 1 in an empty database.
 extern const char* const kSchema;
+
+/// Tables that came later without a new format: a store that lacks them gets them when it is opened
+/// for writing; a reader that may not write sees them empty.
+struct LaterTable {
+  const char* name;
+  const char* columns;  ///< everything between the parentheses of CREATE TABLE
+  const char* options;
+};
+extern const std::span<const LaterTable> kLaterTables;
 
 }  // namespace flor::store

@@ -2,6 +2,8 @@
 #include "edit_distance.h"
 #include "store_fixture.h"
 
+#include <sqlite3.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -379,6 +381,79 @@ TEST_F(CatalogTest, KeepsReplaysAndTheirResults) {
   ASSERT_TRUE(replay.result);
   EXPECT_EQ(replay.result->verdict, Verdict::differs);
   EXPECT_EQ(replay.result->first_difference, "loss at epoch 4");
+}
+
+TEST_F(CatalogTest, KeepsWhyIterationsAreStored) {
+  const Run run = add_run("linear");
+  EXPECT_FALSE(catalog_.recording(run.id));
+  Progress progress;
+  progress.decisions = {{0, 0, 2, StorageReason::worthwhile, 0.1, 3.5},
+                        {0, 3, 3, StorageReason::budget, 0.2, 4.0}};
+  catalog_.add_progress(run.id, progress);
+  progress.decisions = {{0, 3, 9, StorageReason::budget, 0.25, 11.0}};
+  progress.recording = Recording{.epsilon = 0.25, .materialization = 0.5, .stored = 3, .raw = 2};
+  catalog_.add_progress(run.id, progress);
+  const auto decisions = catalog_.decisions(run.id);
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].last, 2);
+  EXPECT_EQ(decisions[1].first, 3);
+  EXPECT_EQ(decisions[1].last, 9);
+  EXPECT_EQ(decisions[1].reason, StorageReason::budget);
+  EXPECT_EQ(decisions[1].cost, 0.25);
+  const Recording recording = catalog_.recording(run.id).value();
+  EXPECT_EQ(recording.epsilon, 0.25);
+  EXPECT_EQ(recording.materialization, 0.5);
+  EXPECT_EQ(recording.stored, 3);
+  EXPECT_EQ(recording.raw, 2);
+}
+
+TEST_F(CatalogTest, KnowsHowFastTheLatestReplaysRestored) {
+  EXPECT_FALSE(catalog_.restore_rate());
+  NewReplay start;
+  start.run = add_run("linear").id;
+  catalog_.add_restore_time(catalog_.add_replay(start), 1000, 0.5);
+  catalog_.add_restore_time(catalog_.add_replay(start), 3000, 0.5);
+  EXPECT_EQ(catalog_.restore_rate(), 4000.0);
+}
+
+TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
+  const Run run = add_run("linear");
+  store_.reset();
+  const auto path = home() / "catalog.db";
+  const auto tables = [&] {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(database,
+                                 "SELECT count(*) FROM sqlite_schema WHERE name IN "
+                                 "('decision', 'recording', 'restoring')",
+                                 -1, &statement, nullptr),
+              SQLITE_OK);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const int count = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return count;
+  };
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(database, "DROP TABLE decision; DROP TABLE recording; DROP TABLE restoring",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_close(database);
+
+  const auto reader = Store::open(home(), OpenMode::read_only);
+  EXPECT_THAT(reader->catalog().decisions(run.id), IsEmpty());
+  EXPECT_FALSE(reader->catalog().recording(run.id));
+  EXPECT_FALSE(reader->catalog().restore_rate());
+  EXPECT_EQ(tables(), 0);
+  const auto writer = Store::open(home(), OpenMode::existing);
+  EXPECT_EQ(tables(), 3);
+  Progress progress;
+  progress.recording = Recording{.stored = 3};
+  writer->catalog().add_progress(run.id, progress);
+  EXPECT_EQ(writer->catalog().recording(run.id)->stored, 3);
 }
 
 }  // namespace

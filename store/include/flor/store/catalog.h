@@ -128,12 +128,60 @@ struct Iteration {
   double record_seconds = 0;  ///< thereof spent by Flor in the training thread
 };
 
+/// Why the checkpoints of an iteration are stored, or not. The values are on disk: append only.
+enum class StorageReason : std::uint8_t {
+  worthwhile = 1,  ///< stored: the budget allows it, and replays gain by it
+  last = 2,        ///< stored: the last iteration of its loop
+  end = 3,         ///< it turned out to be the last: only its boundary is stored
+  every = 4,       ///< stored: --flor_every N
+  forced = 5,      ///< stored: asked for while the program ran
+  budget = 6,      ///< not stored: recording has cost as much as it may, or would then
+  gain = 7,        ///< not stored: it would cost more than replays gain
+  spread = 8,      ///< not stored: the budget goes further when it is spread
+  late = 9,        ///< not stored: an earlier one was still being written
+  unmeasured = 10, ///< not stored: nobody knew yet what it would cost
+  not_every = 11,  ///< not stored: --flor_every N
+  degraded = 12,   ///< not stored: no checkpoint could be written any more
+};
+bool is_stored(StorageReason reason);
+
+/// Consecutive iterations of a main loop with one reason.
+struct StorageDecision {
+  std::int64_t main_loop = 0;
+  std::int64_t first = 0, last = 0;  ///< iterations, both included
+  StorageReason reason = StorageReason::worthwhile;
+  double cost = 0;      ///< seconds that recording had taken, at the last of them, forced ones apart
+  double computed = 0;  ///< seconds of computing until then
+};
+
+/// What recording a run took, in seconds, and what its checkpoints are decided by.
+struct Recording {
+  std::int64_t every = 0;  ///< --flor_every N; 0: adaptive
+  double epsilon = 0;      ///< share of the computing time that recording may take
+  double materialization = 0;  ///< M: what storing an iteration takes from the training
+  double computation = 0;      ///< C: of an iteration, without Flor
+  double restore_factor = 0;   ///< c: restoring takes c * M
+  double cost = 0;             ///< of what the budget is for
+  double computed = 0;         ///< in all main loops, without Flor
+  double forced = 0;           ///< of what is stored in any case: first, last, --flor_every
+  double startup = 0;          ///< before the program's first statement after flor::init
+  std::int64_t iterations = 0, stored = 0;  ///< main-loop iterations, and those with checkpoints
+  // How often the writer was late, and how it was hurried.
+  std::int64_t waits = 0;  ///< the training thread had to wait for it
+  std::int64_t hurried = 0, fast = 0, raw = 0;  ///< priority, a cheaper codec, no codec
+};
+
 /// What a run has done since it was last written down.
 struct Progress {
   std::vector<MainLoop> loops;
   std::vector<Iteration> iterations;
   std::vector<LoopExecution> executions;
-  bool empty() const { return loops.empty() && iterations.empty() && executions.empty(); }
+  std::vector<StorageDecision> decisions = {};  ///< replace those with the same first iteration
+  std::optional<Recording> recording = {};
+  bool empty() const {
+    return loops.empty() && iterations.empty() && executions.empty() && decisions.empty() &&
+           !recording;
+  }
 };
 
 struct NewReplay {
@@ -205,7 +253,7 @@ class Catalog {
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
   void add_iteration(std::int64_t run, const Iteration& iteration);
   void add_execution(std::int64_t run, const LoopExecution& execution);
-  void add_progress(std::int64_t run, const Progress& progress);  ///< all three, as one transaction
+  void add_progress(std::int64_t run, const Progress& progress);  ///< all of it, one transaction
   /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
   /// Those of a replay also replace all that earlier replays found under the same name and path in
   /// the same epoch, and never what the run recorded.
@@ -217,6 +265,8 @@ class Catalog {
   // Replaying.
   std::int64_t add_replay(const NewReplay& replay);
   void finish_replay(std::int64_t replay, const ReplayResult& result);
+  /// How fast a replay restored its checkpoints.
+  void add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds);
 
   /// The name under which this repository (or directory) recorded last.
   void remember_name(std::string_view repository, std::string_view experiment);
@@ -236,6 +286,10 @@ class Catalog {
   std::vector<MainLoop> main_loops(std::int64_t run) const;
   std::vector<Iteration> iterations(std::int64_t run) const;
   std::vector<LoopExecution> executions(std::int64_t run) const;
+  std::vector<StorageDecision> decisions(std::int64_t run) const;  ///< in order of the iterations
+  std::optional<Recording> recording(std::int64_t run) const;      ///< absent in old runs
+  /// Raw bytes a second, of the latest replays here; absent if there was none.
+  std::optional<double> restore_rate() const;
   std::vector<CheckpointInfo> checkpoints(std::int64_t run) const;  ///< in the order they were taken
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
   std::vector<Replay> replays(std::int64_t run) const;
