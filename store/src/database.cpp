@@ -111,14 +111,26 @@ void add_later_tables(Connection& connection, OpenMode mode) {
       paths.home.string()));
 }
 
-void make_directories(const Paths& paths, Filesystem& files) {
-  bool created = false;
+void make_directories(const Paths& paths) {
   for (const auto& directory : {paths.home, paths.packs(), paths.locks()}) {
     std::error_code error;
-    if (std::filesystem::create_directories(directory, error)) created = true;
+    std::filesystem::create_directories(directory, error);
     if (error) throw_system_error("create the store in", directory, error.value());
   }
-  if (created) sync_directory(files, paths.home);
+}
+
+/// Makes the names durable of the store's directories and of those that lead to it. Which of them
+/// are new is not known: a process that made them may have been killed before it came to this.
+void sync_names(const std::filesystem::path& home, Filesystem& files) {
+  sync_directory(files, home);
+  for (auto directory = home; directory != directory.parent_path();) {
+    directory = directory.parent_path();
+    try {
+      sync_directory(files, directory);
+    } catch (const Error&) {
+      // Nobody but its owner can sync a directory that others may not read.
+    }
+  }
 }
 
 /// Where the directory cannot be written, SQLite can read a catalog only if it may take it for
@@ -141,8 +153,8 @@ Connection::Mode connection_mode(const Paths& paths, OpenMode mode) {
   }
 }
 
-Connection::Mode prepare(const Paths& paths, OpenMode mode, Filesystem& files) {
-  if (mode == OpenMode::create) make_directories(paths, files);
+Connection::Mode prepare(const Paths& paths, OpenMode mode) {
+  if (mode == OpenMode::create) make_directories(paths);
   return connection_mode(paths, mode);
 }
 
@@ -151,16 +163,19 @@ Connection::Mode prepare(const Paths& paths, OpenMode mode, Filesystem& files) {
 Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
     : paths(std::move(store_paths)),
       files(filesystem),
-      connection(paths.catalog(), prepare(paths, mode, files)) {
+      connection(paths.catalog(), prepare(paths, mode)) {
+  // Durable means durable: without EXTRA a rollback journal that was removed may come back.
+  if (mode != OpenMode::read_only) connection.execute("PRAGMA synchronous=EXTRA");
   if (is_empty(connection)) {
     if (mode != OpenMode::create) throw_no_store(paths);
+    sync_names(paths.home, files);
     choose_journal(connection, files, paths);
     create_schema(connection);
   }
   check_format(connection, paths);
   if (mode != OpenMode::read_only) {
     choose_journal(connection, files, paths);
-    connection.execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864");
+    connection.execute("PRAGMA journal_size_limit=67108864");
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode);

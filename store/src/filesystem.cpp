@@ -91,11 +91,15 @@ std::size_t File::read_at(std::span<std::byte> bytes, std::uint64_t offset) cons
 }
 
 void File::sync_data() {
-  if (filesystem_.fdatasync(descriptor_) != 0) throw_system_error("sync", path_, errno);
+  while (filesystem_.fdatasync(descriptor_) != 0) {
+    if (errno != EINTR) throw_system_error("sync", path_, errno);
+  }
 }
 
 void File::sync() {
-  if (filesystem_.fsync(descriptor_) != 0) throw_system_error("sync", path_, errno);
+  while (filesystem_.fsync(descriptor_) != 0) {
+    if (errno != EINTR) throw_system_error("sync", path_, errno);
+  }
 }
 
 bool File::truncate(std::uint64_t size) noexcept {

@@ -232,7 +232,7 @@ struct MetricSummary {
 
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
 /// internal mutex, so it may be shared between threads. Every write is one transaction, durable when
-/// the call returns (synchronous=FULL), retried while other processes hold the write lock, and
+/// the call returns (synchronous=EXTRA), retried while other processes hold the write lock, and
 /// throws Busy after 30 s, Damaged where SQLite says so, Error for a full or read-only disk.
 class Catalog {
  public:
