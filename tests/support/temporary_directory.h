@@ -8,10 +8,18 @@
 
 namespace flor::testing {
 
+/// For files that are written and removed by the thousand: memory, where there is such a place.
+inline std::filesystem::path fast_parent() {
+  std::error_code error;
+  if (std::filesystem::is_directory("/dev/shm", error)) return "/dev/shm";
+  return std::filesystem::temp_directory_path();
+}
+
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "flor-test-XXXXXX").string();
+  explicit TemporaryDirectory(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "flor-test-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot create " + pattern);
     path_ = std::filesystem::canonical(pattern);
   }

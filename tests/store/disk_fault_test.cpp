@@ -1,0 +1,217 @@
+// The disk fails at any of the calls by which a checkpoint is written, those of SQLite included:
+// the store keeps what it had, and when the disk works again the same writer goes on.
+#include "promises.h"
+#include "store_impl.h"
+#include "support/disk.h"
+
+#include <cerrno>
+
+namespace flor::store {
+namespace {
+
+using flor::testing::Disk;
+
+constexpr std::size_t kWeights = 300;
+
+/// What is being done when the disk fails.
+enum class Moment {
+  first_checkpoint,  ///< of a writer: a new pack
+  later_checkpoint,
+  copied_log,  ///< a later one, after which the log is copied into the database
+  object,
+  progress,  ///< only the catalog is written
+};
+
+struct Fault {
+  Disk::Calls calls;
+  int error;
+  bool stays;
+};
+
+std::string name_of(Moment moment) {
+  static constexpr const char* kNames[] = {"a first checkpoint", "a later checkpoint",
+                                           "a checkpoint that copies the log", "an object",
+                                           "progress"};
+  return kNames[static_cast<int>(moment)];
+}
+
+class DiskFaultTest : public StoreTest, public ::testing::WithParamInterface<Moment> {
+ protected:
+  void SetUp() override { Disk::do_not_sync(); }
+  void TearDown() override {
+    Disk::heal();
+    Disk::do_not_sync(false);
+  }
+  std::filesystem::path fast_home() const { return memory_ / "home"; }
+
+  /// The steps of what may fail, and what must be true when they did not.
+  void act(Store& store, CheckpointWriter& writer, const Run& run, int step) {
+    const Snapshot snapshot = make_snapshot(run_seed(run), step, kWeights);
+    switch (GetParam()) {
+      case Moment::object:
+        object_ = writer.write_object(snapshot.items[0].item,
+                                      {snapshot.items[0].content.get(), kWeights * 4});
+        return;
+      case Moment::progress:
+        store.catalog().put_main_loop(run.id, {0, "epoch", 0, step, false, false});
+        return;
+      default:
+        writer.write(boundary(step), snapshot);
+    }
+  }
+
+  void expect_done(const Store& store, const Run& run, int step) {
+    const Snapshot snapshot = make_snapshot(run_seed(run), step, kWeights);
+    switch (GetParam()) {
+      case Moment::object:
+        EXPECT_EQ(std::memcmp(read_object(store, object_).content.data(),
+                              snapshot.items[0].content.get(), kWeights * 4),
+                  0);
+        return;
+      case Moment::progress:
+        EXPECT_EQ(store.catalog().main_loops(run.id).at(0).iterations, step);
+        return;
+      default: {
+        const auto info = store.catalog().checkpoint(run.id, boundary(step));
+        ASSERT_TRUE(info);
+        expect_holds(store, info->id, snapshot, 1);
+      }
+    }
+  }
+
+  static unsigned run_seed(const Run& run) { return static_cast<unsigned>(run.id); }
+
+  void expect_earlier(const Store& store) {
+    for (const Run& run : store.catalog().runs()) {
+      for (const CheckpointInfo& info : store.catalog().checkpoints(run.id)) {
+        const int step = static_cast<int>(info.key.iteration);
+        expect_holds(store, info.id, make_snapshot(run_seed(run), step, kWeights), 1);
+      }
+    }
+    EXPECT_EQ(damage(store), "");
+  }
+
+  /// Fails at call `n`. False if the writing does not have as many.
+  bool fail_at(const std::shared_ptr<Store>& store, const Fault& fault, int n, int& failures) {
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    const bool first = GetParam() == Moment::first_checkpoint;
+    if (!first) writer.write(boundary(0), make_snapshot(run_seed(run), 0, kWeights));
+    const int pages = GetParam() == Moment::copied_log ? 1 : 1000;
+    store->impl().database->connection.execute(
+        ("PRAGMA wal_autocheckpoint=" + std::to_string(pages)).c_str());
+    if (fault.calls == Disk::Calls::reads) {
+      // Otherwise hardly anything is read that was written a moment ago.
+      store->impl().database->connection.execute("PRAGMA cache_size=1");
+    }
+    const int before = first ? 0 : 1;
+    const bool is_checkpoint = GetParam() != Moment::object && GetParam() != Moment::progress;
+
+    Disk::fail(memory_.path(), fault.calls, n, fault.error, fault.stays);
+    bool done = false;
+    try {
+      act(*store, writer, run, 1);
+      done = true;
+    } catch (const Error&) {
+      ++failures;
+    }
+    const bool reached = Disk::heal() >= n;
+    if (done) {
+      expect_done(*store, run, 1);
+    } else {
+      EXPECT_EQ(store->catalog().checkpoints(run.id).size(), static_cast<std::size_t>(before));
+    }
+    expect_earlier(*store);
+    // The same writer, twice, as if nothing had happened.
+    for (int step = 1; step <= 2; ++step) {
+      act(*store, writer, run, step);
+      expect_done(*store, run, step);
+    }
+    EXPECT_EQ(store->catalog().run(run.id)->checkpoints, before + (is_checkpoint ? 2 : 0));
+    store->catalog().drop_run(run.id);
+    return reached;
+  }
+
+  flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
+  std::string object_;
+};
+
+TEST_P(DiskFaultTest, TheStoreKeepsWhatItHadAndTheWriterGoesOn) {
+  int points = 0, failures = 0;
+  for (const Fault& fault :
+       {Fault{Disk::Calls::changes, ENOSPC, true}, Fault{Disk::Calls::changes, ENOSPC, false},
+        Fault{Disk::Calls::changes, EIO, true}, Fault{Disk::Calls::changes, EIO, false},
+        Fault{Disk::Calls::changes, EINTR, false}, Fault{Disk::Calls::reads, EIO, true},
+        Fault{Disk::Calls::reads, EIO, false}}) {
+    // A store of its own, whose every page is read anew: what is cached does not fail.
+    std::filesystem::remove_all(fast_home());
+    for (int n = 1;; ++n, ++points) {
+      ASSERT_LT(n, 1000);
+      const auto store = Store::open(fast_home(), OpenMode::create);
+      const bool reached = fail_at(store, fault, n, failures);
+      if (HasFailure()) {
+        FAIL() << "error " << fault.error << " at call " << n
+               << (fault.stays ? " and all after" : "")
+               << (fault.calls == Disk::Calls::reads ? ", a read" : "");
+      }
+      if (!reached) break;
+    }
+  }
+  std::printf("%s: the disk failed at %d points, %d of them were errors: nothing lost\n",
+              name_of(GetParam()).c_str(), points, failures);
+  RecordProperty("points", points);
+  EXPECT_GT(failures, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Moments, DiskFaultTest,
+                         ::testing::Values(Moment::first_checkpoint, Moment::later_checkpoint,
+                                           Moment::copied_log, Moment::object, Moment::progress));
+
+class NewStoreFaultTest : public StoreTest {};
+
+TEST_F(NewStoreFaultTest, AStoreThatCouldNotBeMadeIsMadeTheNextTime) {
+  Disk::do_not_sync();
+  int points = 0;
+  for (const int error : {ENOSPC, EIO}) {
+    for (int n = 1;; ++n, ++points) {
+      ASSERT_LT(n, 1000);
+      const flor::testing::TemporaryDirectory memory{flor::testing::fast_parent()};
+      Disk::fail(memory.path(), Disk::Calls::changes, n, error, true);
+      try {
+        Store::open(memory / "home", OpenMode::create)->catalog().add_run(new_run());
+      } catch (const Error&) {
+        EXPECT_GE(Disk::heal(), n);
+      }
+      const bool reached = Disk::heal() >= n;
+      Promises::expect_usable(memory / "home");
+      if (!reached) break;
+    }
+  }
+  Disk::do_not_sync(false);
+  std::printf("a new store: the disk failed at %d points\n", points);
+  EXPECT_GT(points, 20);
+}
+
+TEST_F(NewStoreFaultTest, CallsThatAreInterruptedOrDoHalfOfTheirWorkAreContinued) {
+  for (const bool interrupted : {false, true}) {
+    const flor::testing::TemporaryDirectory memory{flor::testing::fast_parent()};
+    Disk::hesitate(memory.path(), interrupted);
+    Promises promises;
+    {
+      const auto store = Store::open(memory / "home", OpenMode::create);
+      const Run run = store->catalog().add_run(new_run());
+      CheckpointWriter writer(*store, run.id);
+      for (int step = 0; step < 4; ++step) {
+        const Snapshot snapshot = make_snapshot(1, step, 20'000);
+        promises.attempt(run.id, boundary(step), snapshot);
+        writer.write(boundary(step), snapshot);
+      }
+    }
+    promises.expect_kept(memory / "home", {1, 2, 3, 4});
+    Disk::heal();
+    promises.expect_kept(memory / "home", {1, 2, 3, 4});
+  }
+}
+
+}  // namespace
+}  // namespace flor::store

@@ -1,0 +1,255 @@
+// The power fails at any instant of a history: whatever of the writes that were not synced the disk
+// still has, every checkpoint whose write had returned is there, and nothing else is damaged.
+#include "support/power_loss.h"
+
+#include "faulty_filesystem.h"
+#include "promises.h"
+#include "store_impl.h"
+
+#include <flor/store/collect.h>
+
+#include <functional>
+#include <set>
+
+namespace flor::store {
+namespace {
+
+using flor::testing::Disk;
+using flor::testing::DiskEvent;
+using flor::testing::PowerLoss;
+using flor::testing::Survival;
+
+constexpr std::size_t kWeights = 300;
+
+/// Added to a checkpoint's number in a mark: it need not be there any more.
+constexpr std::uint64_t kGivenUp = 1u << 20;
+
+class PowerLossTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    Disk::do_not_sync();
+    std::filesystem::create_directory(disk_);
+    std::filesystem::create_directory(rebuilt_);
+  }
+  void TearDown() override { Disk::do_not_sync(false); }
+
+  std::filesystem::path store_home() const { return disk_ / "deep" / "home"; }
+
+  /// Records what `body` does to a disk that was empty.
+  void record(const std::function<void()>& body) {
+    Disk::record(disk_);
+    body();
+    events_ = Disk::stop();
+  }
+
+  std::shared_ptr<Store> open_store(Filesystem& files = Filesystem::system()) {
+    return Store::Impl::open(store_home(), OpenMode::create, files);
+  }
+
+  /// The log is copied into the database after that many pages, instead of 1000.
+  static void copy_log_after(const Store& store, int pages) {
+    store.impl().database->connection.execute(
+        ("PRAGMA wal_autocheckpoint=" + std::to_string(pages)).c_str());
+  }
+
+  void write(CheckpointWriter& writer, const Run& run, unsigned seed, int step) {
+    const Snapshot snapshot = make_snapshot(seed, step, kWeights);
+    const int number = promises_.attempt(run.id, boundary(step), snapshot);
+    writer.write(boundary(step), snapshot);
+    Disk::mark(static_cast<std::uint64_t>(number));
+  }
+
+  void give_up(Store& store, const Run& run, const CheckpointKey& key) {
+    for (int number = 1; number <= promises_.size(); ++number) {
+      if (promises_[number].run == run.id && promises_[number].key == key) {
+        Disk::mark(kGivenUp + static_cast<std::uint64_t>(number));
+      }
+    }
+    store.catalog().drop_checkpoints(run.id, std::span(&key, 1));
+  }
+
+  /// Loses the power after every event, `rounds` times for each way in which writes survive; 0: one
+  /// of them in turn.
+  void lose_power_everywhere(int rounds) {
+    std::mt19937 random(4711);
+    PowerLoss disk(disk_);
+    std::set<int> kept;
+    int points = 0;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      disk.play(events_[i]);
+      if (events_[i].kind == DiskEvent::Kind::mark) remember(events_[i].offset, kept);
+      for (const Survival survival : flor::testing::kSurvivals) {
+        if (rounds == 0 && static_cast<std::size_t>(survival) != i % 5) continue;
+        for (int round = 0; round < std::max(rounds, 1); ++round, ++points) {
+          lose_power(disk, survival, random, kept);
+          if (HasFailure()) {
+            FAIL() << "after " << i + 1 << " of " << events_.size() << " events, survival "
+                   << static_cast<int>(survival) << ", round " << round;
+          }
+        }
+      }
+    }
+    std::printf("power lost at %zu instants, %d disks: %d checkpoints reported, none lost\n",
+                events_.size(), points, promises_.size());
+    RecordProperty("instants", static_cast<int>(events_.size()));
+    RecordProperty("disks", points);
+    EXPECT_GT(points, 100);
+  }
+
+  void lose_power(const PowerLoss& disk, Survival survival, std::mt19937& random,
+                  const std::set<int>& kept) {
+    std::filesystem::remove_all(rebuilt_);
+    std::filesystem::create_directory(rebuilt_);
+    disk.leave(survival, random, rebuilt_);
+    const auto home = rebuilt_ / "deep" / "home";
+    try {
+      promises_.expect_kept(home, {kept.begin(), kept.end()});
+      if (random() % 16 == 0) Promises::expect_usable(home);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+
+  static void remember(std::uint64_t mark, std::set<int>& kept) {
+    if (mark > kGivenUp) {
+      kept.erase(static_cast<int>(mark - kGivenUp));
+    } else {
+      kept.insert(static_cast<int>(mark));
+    }
+  }
+
+  // The histories.
+
+  /// A new store, two runs, an object, values; everything is closed in order.
+  void live_a_short_life(int pages) {
+    const auto store = open_store();
+    copy_log_after(*store, pages);
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < 3; ++step) write(writer, run, 1, step);
+    const auto bytes = random_bytes(9, 700);
+    Value value;
+    value.name = "confusion";
+    value.type = ValueType::tensor;
+    value.value = writer.write_object({"x", ElementType::u8, {700}, 700}, bytes);
+    store->catalog().add_values(run.id, std::span(&value, 1));
+    const Run other = store->catalog().add_run(new_run("other"));
+    CheckpointWriter(*store, run.id);
+    CheckpointWriter second(*store, other.id);
+    write(second, other, 2, 0);
+    write(writer, run, 1, 3);
+    store->catalog().finish_run(run.id, 1, false, "");
+  }
+
+  /// Another has the catalog open, and has thereby made the log.
+  void live_beside_a_reader() {
+    open_store().reset();
+    const auto reader = Store::open(store_home(), OpenMode::read_only);
+    reader->catalog().runs();
+    const auto store = open_store();
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < 2; ++step) write(writer, run, 1, step);
+  }
+
+  /// Checkpoints are given up, and what is garbage then is collected.
+  void live_with_a_collection() {
+    const auto store = open_store();
+    copy_log_after(*store, 4);
+    Run runs[2];
+    for (unsigned i = 0; i < 2; ++i) {
+      runs[i] = store->catalog().add_run(new_run());
+      CheckpointWriter writer(*store, runs[i].id);
+      for (int step = 0; step < 4; ++step) write(writer, runs[i], 1 + i, step);
+    }
+    for (int step = 0; step < 3; ++step) give_up(*store, runs[0], boundary(step));
+    for (int step = 0; step < 4; ++step) give_up(*store, runs[1], boundary(step));
+    const CollectReport report = collect(*store, false);
+    EXPECT_GT(report.packs_removed + report.packs_compacted, 0);
+    CheckpointWriter writer(*store, runs[1].id);
+    write(writer, runs[1], 3, 9);
+  }
+
+  flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
+  std::filesystem::path disk_ = memory_ / "disk";
+  std::filesystem::path rebuilt_ = memory_ / "rebuilt";
+  std::vector<DiskEvent> events_;
+  Promises promises_;
+};
+
+TEST_F(PowerLossTest, TheRecordingHasEverything) {
+  record([&] {
+    live_a_short_life(4);
+    live_with_a_collection();
+  });
+  PowerLoss disk(disk_);
+  for (const DiskEvent& event : events_) disk.play(event);
+  std::mt19937 random(1);
+  disk.leave(Survival::everything, random, rebuilt_);
+  int files = 0;
+  const auto content = [](const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(disk_)) {
+    if (!entry.is_regular_file() || entry.path().string().ends_with("-shm")) continue;
+    ++files;
+    const auto same = rebuilt_ / entry.path().lexically_relative(disk_);
+    ASSERT_TRUE(std::filesystem::exists(same)) << same;
+    EXPECT_TRUE(content(same) == content(entry.path())) << same;
+  }
+  EXPECT_GE(files, 3);
+}
+
+TEST_F(PowerLossTest, LosesNothingThatWasReported) {
+  record([&] { live_a_short_life(1000); });
+  lose_power_everywhere(0);
+}
+
+TEST_F(PowerLossTest, LosesNothingWhileTheLogIsCopiedIntoTheDatabase) {
+  record([&] { live_a_short_life(4); });
+  lose_power_everywhere(0);
+}
+
+TEST_F(PowerLossTest, LosesNothingBesideAReaderThatMadeTheLog) {
+  record([&] { live_beside_a_reader(); });
+  lose_power_everywhere(0);
+}
+
+TEST_F(PowerLossTest, LosesNothingWhileGarbageIsCollected) {
+  record([&] { live_with_a_collection(); });
+  lose_power_everywhere(0);
+}
+
+TEST_F(PowerLossTest, LosesNothingWithARollbackJournal) {
+  FaultyFilesystem network;
+  network.type = 0x6969;  // NFS
+  record([&] {
+    const auto store = open_store(network);
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < 3; ++step) write(writer, run, 1, step);
+  });
+  lose_power_everywhere(0);
+}
+
+class PowerLossOftenTest : public PowerLossTest {};
+
+TEST_F(PowerLossOftenTest, LosesNothingOnAnyOfManyDisks) {
+  record([&] {
+    live_a_short_life(4);
+    live_with_a_collection();
+  });
+  lose_power_everywhere(12);
+}
+
+TEST_F(PowerLossOftenTest, LosesNothingOnAnyOfManyDisksWithALongLog) {
+  record([&] {
+    live_a_short_life(1000);
+    live_beside_a_reader();
+  });
+  lose_power_everywhere(12);
+}
+
+}  // namespace
+}  // namespace flor::store

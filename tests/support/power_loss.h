@@ -1,0 +1,172 @@
+// What a disk may hold after the power was lost: the past as it was recorded (disk.h), of which
+// everything that was not synced is there, or not, or in part.
+#pragma once
+
+#include "support/disk.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flor::testing {
+
+/// How much of what was not synced survives.
+enum class Survival {
+  nothing,
+  everything,
+  some,     ///< any of the writes, whole
+  sectors,  ///< any of their sectors, of 512 bytes
+  pages,    ///< any of their pages, of 4096 bytes
+};
+inline constexpr Survival kSurvivals[] = {Survival::nothing, Survival::everything, Survival::some,
+                                          Survival::sectors, Survival::pages};
+
+/// Plays a recording, event by event, and can be asked at any time what would be left.
+class PowerLoss {
+ public:
+  explicit PowerLoss(std::filesystem::path recorded_root) : root_(std::move(recorded_root)) {}
+
+  void play(const DiskEvent& event) {
+    using Kind = DiskEvent::Kind;
+    switch (event.kind) {
+      case Kind::write:
+      case Kind::resize:
+        if (event.file >= 0) files_[event.file].pending.push_back(&event);
+        return;
+      case Kind::sync:
+        files_[event.file].settle();
+        return;
+      case Kind::sync_directory:
+        for (const DiskEvent* change : directories_[event.path]) apply(names_, *change);
+        directories_[event.path].clear();
+        return;
+      case Kind::create:
+        // A file that was never written to exists all the same.
+        files_[event.file];
+        [[fallthrough]];
+      case Kind::remove:
+      case Kind::rename:
+      case Kind::make_directory:
+        directories_[event.path.parent_path()].push_back(&event);
+        return;
+      case Kind::mark:
+        return;
+    }
+  }
+
+  /// Writes what is left into the directory `to`, which is empty.
+  template <typename Random>
+  void leave(Survival survival, Random& random, const std::filesystem::path& to) const {
+    Names names = names_;
+    for (const auto& [directory, changes] : directories_) {
+      // A journal keeps the order; a directory without one need not.
+      const bool ordered = random() % 2 == 0;
+      std::size_t kept = random() % (changes.size() + 1);
+      if (survival == Survival::nothing) kept = 0;
+      if (survival == Survival::everything) kept = changes.size();
+      for (std::size_t i = 0; i < changes.size(); ++i) {
+        const bool any = survival != Survival::nothing && survival != Survival::everything;
+        if (any && !ordered ? random() % 2 == 0 : i < kept) apply(names, *changes[i]);
+      }
+    }
+    write_out(names, survival, random, to);
+  }
+
+ private:
+  static constexpr int kDirectory = -1;
+  using Names = std::map<std::filesystem::path, int>;
+
+  struct FileState {
+    std::string durable;
+    std::vector<const DiskEvent*> pending;
+
+    void settle() {
+      for (const DiskEvent* event : pending) put(durable, *event, 0, event->bytes.size());
+      pending.clear();
+    }
+  };
+
+  static void put(std::string& content, const DiskEvent& event, std::size_t from, std::size_t to) {
+    if (event.kind == DiskEvent::Kind::resize) {
+      content.resize(event.offset);
+    } else {
+      if (content.size() < event.offset + to) content.resize(event.offset + to);
+      content.replace(event.offset + from, to - from, event.bytes, from, to - from);
+    }
+  }
+
+  static void apply(Names& names, const DiskEvent& event) {
+    using Kind = DiskEvent::Kind;
+    if (event.kind == Kind::create) names[event.path] = event.file;
+    if (event.kind == Kind::make_directory) names[event.path] = kDirectory;
+    if (event.kind == Kind::remove) names.erase(event.path);
+    if (event.kind == Kind::rename && names.contains(event.path)) {
+      names[event.target] = names.at(event.path);
+      names.erase(event.path);
+    }
+  }
+
+  template <typename Random>
+  static std::string content(const FileState& file, Survival survival, Random& random) {
+    std::string content = file.durable;
+    for (const DiskEvent* event : file.pending) {
+      const std::size_t size = event->bytes.size();
+      if (survival == Survival::nothing) continue;
+      const bool whole = survival == Survival::everything || survival == Survival::some ||
+                         event->kind == DiskEvent::Kind::resize;
+      if (whole) {
+        if (survival == Survival::everything || random() % 2 == 0) put(content, *event, 0, size);
+        continue;
+      }
+      put_pieces(content, *event, survival == Survival::sectors ? 512 : 4096, random);
+    }
+    return content;
+  }
+
+  /// Units are those of the file, not of the write.
+  template <typename Random>
+  static void put_pieces(std::string& content, const DiskEvent& event, std::size_t unit,
+                         Random& random) {
+    const std::size_t size = event.bytes.size();
+    // The length may have been written down before the content.
+    if (random() % 2 == 0 && content.size() < event.offset + size) {
+      content.resize(event.offset + size);
+    }
+    for (std::size_t from = 0; from < size;) {
+      const std::size_t to = std::min(size, from + unit - (event.offset + from) % unit);
+      if (random() % 2 == 0) put(content, event, from, to);
+      from = to;
+    }
+  }
+
+  template <typename Random>
+  void write_out(const Names& names, Survival survival, Random& random,
+                 const std::filesystem::path& to) const {
+    // In the order of the names, so a directory comes before what is in it.
+    for (const auto& [name, file] : names) {
+      const auto path = to / name.lexically_relative(root_);
+      if (!std::filesystem::is_directory(path.parent_path())) continue;
+      if (file == kDirectory) {
+        std::filesystem::create_directory(path);
+        continue;
+      }
+      const std::string bytes = content(files_.at(file), survival, random);
+      std::ofstream(path, std::ios::binary).write(bytes.data(), std::ssize(bytes));
+    }
+  }
+
+  std::filesystem::path root_;
+  std::map<int, FileState> files_;
+  Names names_;  ///< those that are durable
+  /// What was done to the names of each directory since it was synced.
+  std::map<std::filesystem::path, std::vector<const DiskEvent*>> directories_;
+};
+
+}  // namespace flor::testing
