@@ -1,0 +1,118 @@
+// Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
+//   make_corpus DIRECTORY     writes DIRECTORY/{pack,blob,safetensors,store}/seed-*
+// Not run by the tests.
+#include "little_endian.h"
+#include "manifest.h"
+#include "record.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace flor::store;
+using Bytes = std::vector<std::byte>;
+
+std::filesystem::path root;
+
+void save(const std::string& target, const std::string& name, const Bytes& bytes) {
+  std::filesystem::create_directories(root / target);
+  std::ofstream(root / target / ("seed-" + name), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+Bytes text(const std::string& characters) {
+  Bytes bytes;
+  for (const char c : characters) bytes.push_back(static_cast<std::byte>(c));
+  return bytes;
+}
+
+Bytes operator+(Bytes left, const Bytes& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+template <std::size_t Size>
+Bytes bytes_of(const std::array<std::byte, Size>& array) {
+  return {array.begin(), array.end()};
+}
+
+void make_packs() {
+  Bytes pack = bytes_of(encode_header(PackHeader{.format = 1, .key = 0x0123456789abcdef}));
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const Bytes payload(10 + i, static_cast<std::byte>(i));
+    RecordHeader header;
+    header.raw_bytes = header.stored_bytes = static_cast<std::uint32_t>(payload.size());
+    header.type = ElementType::f32;
+    header.digest = digest_of(payload);
+    header.uses_base = i > 0;
+    header.depth = static_cast<std::uint8_t>(i);
+    header.payload_checksum = checksum(payload);
+    pack = pack + bytes_of(encode_header(header)) + payload;
+  }
+  save("pack", "whole", Bytes{std::byte{0}, std::byte{15}} + pack);
+  save("pack", "sealed", Bytes{std::byte{1}, std::byte{0}} + pack);
+  pack.resize(pack.size() - 30);
+  save("pack", "torn", Bytes{std::byte{0}, std::byte{0}} + pack);
+}
+
+void make_blobs() {
+  const Item items[] = {{"model/weight", ElementType::f32, {3, 2}, 24},
+                        {"step", ElementType::i64, {}, 8},
+                        {"rng", ElementType::bytes, {}, 16}};
+  const std::uint32_t ids[] = {3, 1, 2};
+  const Bytes layout = encode_layout(items), list = encode_ids(ids);
+  save("blob", "layout", Bytes{std::byte{0}} + layout);
+  save("blob", "ids", Bytes{std::byte{1}} + list);
+  save("blob", "checkpoint",
+       Bytes{std::byte{2}, static_cast<std::byte>(layout.size()), std::byte{0}} + layout + list);
+  save("blob", "empty", Bytes{std::byte{0}} + encode_layout({}));
+}
+
+void make_safetensors() {
+  const auto file = [](const std::string& header, std::size_t bytes) {
+    std::string length(8, '\0');
+    length[0] = static_cast<char>(header.size());
+    length[1] = static_cast<char>(header.size() >> 8);
+    return text(length + header + std::string(bytes, 'x'));
+  };
+  const std::string weight = R"("w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]})";
+  save("safetensors", "one", file("{" + weight + "}", 24));
+  save("safetensors", "metadata",
+       file(R"({"__metadata__":{"flor.items":"[\"step\",\"w\"]","flor.bytes/step":"00ff"},)" +
+                weight + "}",
+            24));
+  save("safetensors", "complex",
+       file(R"({"__metadata__":{"flor.complex/w":"c64"},)"
+            R"("w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})",
+            8));
+  save("safetensors", "header", text(std::string("\xff\x18") + "{" + weight + "}"));
+}
+
+void make_changes() {
+  const auto piece = [](unsigned kind, unsigned offset, unsigned a, unsigned b) {
+    return Bytes{static_cast<std::byte>(kind),        static_cast<std::byte>(offset),
+                 static_cast<std::byte>(offset >> 8), std::byte{0},
+                 static_cast<std::byte>(a),           static_cast<std::byte>(b)};
+  };
+  save("store", "nothing", piece(2, 100, 0, 0));
+  save("store", "flip", piece(2, 300, 1, 0));
+  save("store", "payload", piece(6, 200, 0x40, 0));
+  save("store", "codec", piece(4, 36, 2, 0));
+  save("store", "length", piece(6, 44, 1, 0) + piece(7, 40, 3, 1));
+  save("store", "cut", piece(0xFF, 2000, 0, 0));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  root = argv[1];
+  make_packs();
+  make_blobs();
+  make_safetensors();
+  make_changes();
+}
