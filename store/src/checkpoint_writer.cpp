@@ -40,13 +40,18 @@ struct ChunkVanished {};
 /// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks.
 class Plan {
  public:
-  Plan(const StoredItems& last, const Snapshot& snapshot) {
+  Plan(const StoredItems& last, const Snapshot& snapshot, ChunkEncoder& encoder) {
     items_.reserve(snapshot.items.size());
     for (const SnapshotItem& item : snapshot.items) {
       const auto previous = last.find(item.item.name);
       const bool alike = previous != last.end() && previous->second.bytes == item.item.bytes;
       add(item, alike ? &previous->second : nullptr);
     }
+    std::vector<Digest> digests(pieces_.size());
+    encoder.hash(contents_, digests);
+    for (std::size_t i = 0; i < pieces_.size(); ++i) compare(pieces_[i], contents_[i], digests[i]);
+    pieces_ = {};
+    contents_ = {};
   }
 
   /// Looks up the content that the last snapshot did not have.
@@ -106,6 +111,19 @@ class Plan {
     std::size_t position = 0;
   };
 
+  /// A chunk that is to be hashed.
+  struct Piece {
+    std::size_t item = 0;
+    std::size_t index = 0;     ///< in the item
+    std::size_t position = 0;  ///< in the snapshot
+    ElementType type = ElementType::bytes;
+    const StoredItem* previous = nullptr;
+  };
+
+  static std::span<const std::byte> chunk_of(const StoredItem& item, std::size_t index) {
+    return {item.content.get() + index * kChunkBytes, chunk_bytes(item.bytes, index)};
+  }
+
   void add(const SnapshotItem& item, const StoredItem* previous) {
     StoredItem& stored = items_.emplace_back();
     stored.content = item.content;
@@ -116,35 +134,34 @@ class Plan {
       position_ += count;
       return;
     }
-    stored.slots.reserve(count);
-    for (std::size_t i = 0; i < count; ++i, ++position_) add_chunk(item, stored, previous, i);
+    stored.slots.resize(count);
+    for (std::size_t i = 0; i < count; ++i, ++position_) {
+      pieces_.push_back({items_.size() - 1, i, position_, item.item.type, previous});
+      contents_.push_back(chunk_of(stored, i));
+    }
   }
 
-  void add_chunk(const SnapshotItem& item, StoredItem& stored, const StoredItem* previous,
-                 std::size_t index) {
-    const auto piece = [&](const Content& content) {
-      return std::span(content.get() + index * kChunkBytes, chunk_bytes(stored.bytes, index));
-    };
-    const auto raw = piece(item.content);
-    Slot& slot = stored.slots.emplace_back();
-    slot.digest = digest_of(raw);
-    const Slot* last = previous ? &previous->slots[index] : nullptr;
-    if (last && last->digest == slot.digest) {
+  void compare(const Piece& piece, std::span<const std::byte> raw, const Digest& digest) {
+    Slot& slot = items_[piece.item].slots[piece.index];
+    slot.digest = digest;
+    const Slot* last = piece.previous ? &piece.previous->slots[piece.index] : nullptr;
+    if (last && last->digest == digest) {
       slot = *last;
       return;
     }
     slot.versions = last ? last->versions + 1 : 0;
-    if (!seen_.insert(slot.digest).second) return;
+    if (!seen_.insert(digest).second) return;
     Wanted& wanted = wanted_.emplace_back();
-    wanted.digest = slot.digest;
+    wanted.digest = digest;
     wanted.raw = raw;
-    wanted.type = item.item.type;
-    wanted.position = position_;
+    wanted.type = piece.type;
+    wanted.position = piece.position;
     // Every so often a chunk is stored whole. Neighbours take turns, so that no checkpoint consists
     // of ends of the longest chains only.
-    const bool whole = (slot.versions + position_) % (kDepthMax + 1) == 0;
+    const bool whole = (slot.versions + piece.position) % (kDepthMax + 1) == 0;
     if (last && !whole) {
-      wanted.base = NewChunk::Base{last->chunk, last->digest, piece(previous->content)};
+      wanted.base =
+          NewChunk::Base{last->chunk, last->digest, chunk_of(*piece.previous, piece.index)};
     }
   }
 
@@ -154,6 +171,9 @@ class Plan {
   std::unordered_set<Digest> seen_;
   std::unordered_map<Digest, StoredChunk> found_;
   std::size_t position_ = 0;
+  // Of the chunks that are to be hashed.
+  std::vector<Piece> pieces_;
+  std::vector<std::span<const std::byte>> contents_;
 };
 
 std::int64_t intern_layout(Connection& connection, std::span<const std::byte> layout) {
@@ -186,8 +206,10 @@ void check_items(const Snapshot& snapshot) {
 }  // namespace
 
 struct CheckpointWriter::Impl {
-  Impl(Store& opened, std::int64_t run_id)
-      : database(opened.impl().database), run(run_id), chunks(database->paths, database->files) {
+  Impl(Store& opened, std::int64_t run_id, const WriterOptions& options)
+      : database(opened.impl().database),
+        run(run_id),
+        chunks(database->paths, database->files, options) {
     if (opened.impl().mode == OpenMode::read_only) {
       throw Error(fmt::format("the store {} was opened for reading only", opened.home().string()));
     }
@@ -200,7 +222,7 @@ struct CheckpointWriter::Impl {
     check_items(snapshot);
     bool committing = false;
     try {
-      Plan plan(previous, snapshot);
+      Plan plan(previous, snapshot, chunks.encoder());
       {
         const Lock lock(database->mutex);
         plan.find_in(database->connection);
@@ -316,9 +338,19 @@ std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
   return digest.hex();
 }
 
-CheckpointWriter::CheckpointWriter(Store& store, std::int64_t run)
-    : impl_(std::make_unique<Impl>(store, run)) {}
+CheckpointWriter::CheckpointWriter(Store& store, std::int64_t run, WriterOptions options)
+    : impl_(std::make_unique<Impl>(store, run, options)) {}
 CheckpointWriter::~CheckpointWriter() = default;
+
+void CheckpointWriter::set_effort(Effort effort) noexcept {
+  impl_->chunks.encoder().set_effort(effort);
+}
+Effort CheckpointWriter::effort() const noexcept { return impl_->chunks.encoder().effort(); }
+
+std::uint64_t CheckpointWriter::buffer_bytes() const { return impl_->chunks.memory(); }
+std::uint64_t CheckpointWriter::buffer_bytes_max(unsigned threads) {
+  return ChunkEncoder::memory_max(threads) + PackWriter::memory_max();
+}
 
 CheckpointInfo CheckpointWriter::write(const CheckpointKey& key, const Snapshot& snapshot) {
   constexpr int kTries = 3;

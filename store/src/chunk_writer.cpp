@@ -7,27 +7,12 @@
 namespace flor::store {
 
 void ChunkWriter::append(std::span<const NewChunk> chunks) {
-  for (const NewChunk& chunk : chunks) {
-    const bool may_use_base = chunk.base && chunk.base->chunk.depth < kDepthMax;
-    const Encoded encoded =
-        encode(codec_, chunk.type, chunk.raw,
-               may_use_base ? chunk.base->raw : std::span<const std::byte>(), payload_);
+  encoder_.encode(chunks, [this](const NewChunk& chunk, const EncodedChunk& encoded) {
     Appended& appended = appended_.emplace_back();
-    RecordHeader& header = appended.header;
-    header.codec = encoded.codec;
-    header.type = chunk.type;
-    header.uses_base = encoded.uses_base;
-    header.raw_bytes = static_cast<std::uint32_t>(chunk.raw.size());
-    header.stored_bytes = static_cast<std::uint32_t>(payload_.size());
-    header.digest = chunk.digest;
-    header.payload_checksum = checksum(payload_);
-    if (encoded.uses_base) {
-      header.depth = static_cast<std::uint8_t>(chunk.base->chunk.depth + 1);
-      header.base = chunk.base->digest;
-      appended.base = chunk.base->chunk.id;
-    }
-    appended.place = packs_.append(header, payload_);
-  }
+    appended.header = encoded.header;
+    if (encoded.header.uses_base) appended.base = chunk.base->chunk.id;
+    appended.place = packs_.append(encoded.header, encoded.payload);
+  });
 }
 
 std::vector<StoredChunk> ChunkWriter::insert(Connection& connection) {

@@ -1,7 +1,7 @@
 // Brings chunks into the store: encodes them, appends them to a pack, and gives them rows.
 #pragma once
 
-#include "codec.h"
+#include "chunk_encoder.h"
 #include "database.h"
 #include "pack_writer.h"
 
@@ -15,36 +15,17 @@
 
 namespace flor::store {
 
-/// Longest chain of differences: a chunk at depth 4 needs four others decoded before it. Measured
-/// on a transformer with Adam, depth 4 restores at 1.5 GB/s a core on average and 8 at 0.87, for a
-/// further gain of 0.5 % in size; 0 restores at 3.5 and costs 2 %.
-inline constexpr std::uint8_t kDepthMax = 4;
-
-/// A chunk that has a row in the catalog.
-struct StoredChunk {
-  std::uint32_t id = 0;
-  std::uint8_t depth = 0;
-};
-
-/// A chunk that has none yet.
-struct NewChunk {
-  struct Base {
-    StoredChunk chunk;
-    Digest digest;
-    std::span<const std::byte> raw;
-  };
-
-  Digest digest;
-  std::span<const std::byte> raw;
-  ElementType type = ElementType::bytes;
-  std::optional<Base> base;  ///< it may be stored as the difference to this
-};
-
 /// The steps of one transaction, in this order: `append`, `sync`, `insert` in the transaction, and
 /// after it `committed`; or at any point `roll_back`. Not thread-safe.
 class ChunkWriter {
  public:
-  ChunkWriter(const Paths& paths, Filesystem& filesystem) : packs_(paths, filesystem) {}
+  ChunkWriter(const Paths& paths, Filesystem& filesystem, const WriterOptions& options)
+      : encoder_(options), packs_(paths, filesystem) {}
+
+  ChunkEncoder& encoder() { return encoder_; }
+  const ChunkEncoder& encoder() const { return encoder_; }
+  /// Bytes of memory that it holds, apart from some for each chunk of a transaction.
+  std::uint64_t memory() const { return encoder_.memory() + packs_.memory(); }
 
   void append(std::span<const NewChunk> chunks);
   void sync() { packs_.sync(); }
@@ -66,9 +47,8 @@ class ChunkWriter {
   std::int64_t pack_row(const OpenPack& pack) const;
   StoredChunk insert(Connection& connection, const Appended& chunk);
 
-  CodecContext codec_;
+  ChunkEncoder encoder_;
   PackWriter packs_;
-  std::vector<std::byte> payload_;
   std::vector<Appended> appended_;
   std::vector<std::int64_t> pack_rows_;  ///< of packs_.touched(), in the present transaction
 };

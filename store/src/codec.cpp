@@ -26,10 +26,20 @@ struct CodecContext::Impl {
   Scratch values;
   Scratch classes;
   Scratch symbols;
+  Scratch payload;  ///< for callers that bring no memory for it
 };
 
 CodecContext::CodecContext() : impl_(std::make_unique<Impl>()) {}
 CodecContext::~CodecContext() = default;
+
+std::size_t CodecContext::memory() const {
+  std::size_t bytes = impl_->zstd.memory();
+  for (const Scratch* scratch : {&impl_->sample, &impl_->output, &impl_->planes, &impl_->values,
+                                 &impl_->classes, &impl_->symbols, &impl_->payload}) {
+    bytes += scratch->capacity();
+  }
+  return bytes;
+}
 
 WordShape word_shape(ElementType type) {
   switch (type) {
@@ -94,10 +104,8 @@ bool repeats(std::span<const Byte> raw, std::size_t period) {
 /// Writes the payload of one chunk in a given form.
 class Encoder {
  public:
-  Encoder(CodecContext::Impl& scratch, const Chunk& chunk, Byte* out)
-      : scratch_(scratch), chunk_(chunk), writer_(out) {
-    effort_ = chunk.shape.is_float ? Effort::noise : Effort::text;
-  }
+  Encoder(CodecContext::Impl& scratch, const Chunk& chunk, Texture texture, Byte* out)
+      : scratch_(scratch), chunk_(chunk), writer_(out), texture_(texture) {}
 
   /// Size of the payload.
   std::size_t run(const Choice& choice) {
@@ -124,7 +132,7 @@ class Encoder {
 
   void plane_streams(const Choice& choice, const Byte* planes, std::size_t count) {
     for (unsigned p = 0; p < chunk_.shape.width; ++p) {
-      writer_.stream(scratch_.zstd, effort_, choice.compress[p], {planes + p * count, count});
+      writer_.stream(scratch_.zstd, texture_, choice.compress[p], {planes + p * count, count});
     }
   }
 
@@ -155,7 +163,7 @@ class Encoder {
     const std::size_t count =
         kernels::keep_nonzero(chunk_.shape, chunk_.words, chunk_.count, mask, kept);
     // Rows and columns that are zero repeat in the mask, over any distance.
-    writer_.stream(scratch_.zstd, Effort::text, true, {mask, mask_size});
+    writer_.stream(scratch_.zstd, Texture::text, true, {mask, mask_size});
     Byte* planes = scratch_.planes.reserve(word_bytes());
     kernels::split(chunk_.shape, kept, count, planes);
     plane_streams(choice, planes, count);
@@ -172,13 +180,13 @@ class Encoder {
     if (choice.form == Form::scaled_class_bits) {
       kernels::add_exponents(chunk_.shape, classes, chunk_.base, chunk_.count, classes);
     }
-    writer_.stream(scratch_.zstd, effort_, true, {classes, chunk_.count});
+    writer_.stream(scratch_.zstd, texture_, true, {classes, chunk_.count});
   }
 
   CodecContext::Impl& scratch_;
   const Chunk& chunk_;
   PayloadWriter writer_;
-  Effort effort_;
+  Texture texture_;
 };
 
 /// Reads the payload of one chunk in a given form.
@@ -279,78 +287,102 @@ class Decoder {
   std::size_t count_;
 };
 
-void assign(std::vector<std::byte>& payload, std::span<const Byte> bytes) {
-  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
-  payload.assign(begin, begin + bytes.size());
-}
-
 std::size_t payload_bound(const Chunk& chunk) {
-  const std::size_t words = chunk.count * chunk.shape.width;
-  // Differences: all bits of all words, and a class for each. A mask is shorter than the classes.
-  return words + chunk.count + kernels::kPackSlack + chunk.tail.size() +
+  std::size_t extra = 0;  // beside all bits of all words
+  if (chunk.shape.is_float) {
+    extra = chunk.base != nullptr ? chunk.count : kernels::mask_bytes(chunk.count);
+  }
+  return chunk.count * chunk.shape.width + extra + kernels::kPackSlack + chunk.tail.size() +
          (chunk.shape.width + 1) * PayloadWriter::stream_bound(0);
 }
 
+/// A payload in the memory that was given for it. `size` is 0 if it is no shorter than the chunk.
+struct Written {
+  Form form = Form::raw;
+  std::size_t size = 0;
+};
+
 /// Integers and bytes: what repeats in them cannot be judged from a sample, so both are tried.
-Form encode_integers(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
-                     std::vector<std::byte>& payload) {
+Written encode_integers(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
+                        Scratch& memory) {
   Choice choice;
   choice.compress.fill(true);
-  Byte* out = scratch.output.reserve(payload_bound(chunk));
-  const std::size_t direct = Encoder(scratch, chunk, out).run(choice);
-  const bool direct_fits = direct < limit;
-  if (direct_fits) assign(payload, {out, direct});
+  const std::size_t bound = payload_bound(chunk);
+  const std::size_t direct =
+      Encoder(scratch, chunk, Texture::text, memory.reserve(bound)).run(choice);
   if (chunk.base != nullptr) {
     choice.form = Form::difference_planes;
-    const std::size_t difference = Encoder(scratch, chunk, out).run(choice);
+    const std::size_t difference =
+        Encoder(scratch, chunk, Texture::text, scratch.output.reserve(bound)).run(choice);
     if (difference < std::min(limit, direct) - std::min(limit, direct) / 20) {
-      assign(payload, {out, difference});
-      return Form::difference_planes;
+      std::swap(memory, scratch.output);
+      return {Form::difference_planes, difference};
     }
   }
-  return direct_fits ? Form::planes : Form::raw;
+  return direct < limit ? Written{Form::planes, direct} : Written{};
 }
 
-Form encode_floats(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
-                   std::vector<std::byte>& payload) {
+Written encode_floats(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
+                      Scratch& memory) {
   const Choice choice = choose(chunk.shape, chunk.words, chunk.base, chunk.count, scratch.sample);
-  Byte* out = scratch.output.reserve(payload_bound(chunk));
-  const std::size_t size = Encoder(scratch, chunk, out).run(choice);
-  if (size >= limit) return Form::raw;
-  assign(payload, {out, size});
-  return choice.form;
+  const std::size_t size =
+      Encoder(scratch, chunk, Texture::noise, memory.reserve(payload_bound(chunk))).run(choice);
+  return size < limit ? Written{choice.form, size} : Written{};
 }
 
-Form encode_form(CodecContext::Impl& scratch, ElementType type, std::span<const Byte> raw,
-                 std::span<const Byte> base, std::vector<std::byte>& payload) {
-  const WordShape shape = word_shape(type);
-  if (repeats(raw, shape.width)) {
-    assign(payload, raw.first(shape.width));
-    return Form::repeat;
+/// Without looking at anything first: of floats the exponents, of others all planes, coded in the
+/// cheapest way.
+Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
+                    Scratch& memory) {
+  Choice choice;
+  if (chunk.shape.is_float) {
+    choice.compress[chunk.shape.width - 1] = true;
+  } else {
+    choice.compress.fill(true);
   }
-  const bool has_base = !base.empty() && base.size() == raw.size();
-  if (has_base && std::memcmp(raw.data(), base.data(), raw.size()) == 0) {
-    payload.clear();
-    return Form::same;
-  }
+  const std::size_t size =
+      Encoder(scratch, chunk, Texture::noise, memory.reserve(payload_bound(chunk))).run(choice);
+  return size < limit ? Written{Form::planes, size} : Written{};
+}
+
+Written encode_words(CodecContext::Impl& scratch, Effort effort, const WordShape& shape,
+                     std::span<const Byte> raw, const Byte* base, Scratch& memory) {
   const std::size_t count = raw.size() / shape.width;
-  if (count >= kSmallestWords) {
-    const Chunk chunk{shape, raw.data(), has_base ? base.data() : nullptr, count,
-                      raw.subspan(count * shape.width)};
-    const Form form = shape.is_float ? encode_floats(scratch, chunk, raw.size(), payload)
-                                     : encode_integers(scratch, chunk, raw.size(), payload);
-    if (form != Form::raw) return form;
-  }
-  assign(payload, raw);
-  return Form::raw;
+  if (count < kSmallestWords) return {};
+  const Chunk chunk{shape, raw.data(), base, count, raw.subspan(count * shape.width)};
+  if (effort == Effort::fast) return encode_fast(scratch, chunk, raw.size(), memory);
+  return shape.is_float ? encode_floats(scratch, chunk, raw.size(), memory)
+                        : encode_integers(scratch, chunk, raw.size(), memory);
+}
+
+Encoded encoded_as(Form form, std::span<const std::byte> payload) {
+  return {static_cast<std::uint8_t>(form), needs_base(form), payload};
 }
 
 }  // namespace
 
+Encoded encode(CodecContext& context, Effort effort, ElementType type,
+               std::span<const std::byte> raw, std::span<const std::byte> base, Scratch& memory) {
+  if (effort == Effort::raw) return encoded_as(Form::raw, raw);
+  const WordShape shape = word_shape(type);
+  if (repeats(as_u8(raw), shape.width)) return encoded_as(Form::repeat, raw.first(shape.width));
+  const bool has_base = effort == Effort::full && !base.empty() && base.size() == raw.size();
+  if (has_base && std::memcmp(raw.data(), base.data(), raw.size()) == 0) {
+    return encoded_as(Form::same, {});
+  }
+  const Written written = encode_words(context.impl(), effort, shape, as_u8(raw),
+                                       has_base ? as_u8(base).data() : nullptr, memory);
+  if (written.size == 0) return encoded_as(Form::raw, raw);
+  const auto* begin = reinterpret_cast<const std::byte*>(memory.reserve(written.size));
+  return encoded_as(written.form, {begin, written.size});
+}
+
 Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                std::span<const std::byte> base, std::vector<std::byte>& payload) {
-  const Form form = encode_form(context.impl(), type, as_u8(raw), as_u8(base), payload);
-  return {static_cast<std::uint8_t>(form), needs_base(form)};
+  Encoded encoded = encode(context, Effort::full, type, raw, base, context.impl().payload);
+  payload.assign(encoded.payload.begin(), encoded.payload.end());
+  encoded.payload = payload;
+  return encoded;
 }
 
 void decode(CodecContext& context, std::uint8_t codec, ElementType type,

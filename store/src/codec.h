@@ -2,6 +2,8 @@
 // its predecessor allow. Pure functions over memory; docs/format-codecs.md specifies the bytes.
 #pragma once
 
+#include "scratch.h"
+
 #include <flor/store/checkpoint.h>
 
 #include <cstddef>
@@ -20,6 +22,9 @@ class CodecContext {
   CodecContext(const CodecContext&) = delete;
   CodecContext& operator=(const CodecContext&) = delete;
 
+  /// Bytes that it holds; grows to about 7 MiB with use.
+  std::size_t memory() const;
+
   struct Impl;
   Impl& impl() { return *impl_; }
 
@@ -31,14 +36,22 @@ class CodecContext {
 /// are listed in docs/format-codecs.md and are append only.
 struct Encoded {
   std::uint8_t codec = 0;
-  bool uses_base = false;  ///< decoding needs the same base
+  bool uses_base = false;              ///< decoding needs the same base
+  std::span<const std::byte> payload;  ///< `raw` itself, or in the memory that was given
 };
 
-/// Replaces `payload` by an encoding of `raw` (at most kChunkBytes). `base` is the same chunk of an
-/// earlier checkpoint, equally long, or empty; it is used only where that pays by about 5 % of
-/// the direct size, as judged from a sample. The payload is never longer than raw.size(). NaN
-/// payloads and -0.0 come back bit for bit. `raw` need not be a multiple of the element size.
-/// Deterministic: the same arguments give the same payload.
+/// Encodes `raw` (at most kChunkBytes). `base` is the same chunk of an earlier checkpoint, equally
+/// long, or empty; it is used only at full effort and where that pays by about 5 % of the direct
+/// size, as judged from a sample. The payload is never longer than raw.size(). NaN payloads and
+/// -0.0 come back bit for bit. `raw` need not be a multiple of the element size. `memory` grows to
+/// at most kPayloadMemoryMax bytes. Deterministic: the same arguments give the same payload.
+Encoded encode(CodecContext& context, Effort effort, ElementType type,
+               std::span<const std::byte> raw, std::span<const std::byte> base, Scratch& memory);
+
+/// What half a chunk of bit lengths beside all bits of all differences takes.
+inline constexpr std::size_t kPayloadMemoryMax = kChunkBytes + kChunkBytes / 2 + 256;
+
+/// The same at full effort, the payload copied to `payload`.
 Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                std::span<const std::byte> base, std::vector<std::byte>& payload);
 

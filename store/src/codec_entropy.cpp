@@ -34,26 +34,17 @@ void throw_malformed(const char* what) {
   throw Damaged(fmt::format("encoded chunk is not well-formed: {}", what));
 }
 
-std::uint8_t* Scratch::reserve(std::size_t bytes) {
-  if (bytes > capacity_) {
-    memory_.reset();
-    memory_ = std::make_unique_for_overwrite<std::uint8_t[]>(bytes);
-    capacity_ = bytes;
-  }
-  return memory_.get();
-}
-
 Zstd::Zstd() : decompressor_(ZSTD_createDCtx()) {
   if (!decompressor_) throw std::bad_alloc();
 }
 
-ZSTD_CCtx* Zstd::compressor(Effort effort) {
-  auto& context = effort == Effort::noise ? noise_ : text_;
+ZSTD_CCtx* Zstd::compressor(Texture texture) {
+  auto& context = texture == Texture::noise ? noise_ : text_;
   if (context) return context.get();
   context.reset(ZSTD_createCCtx());
   if (!context) throw std::bad_alloc();
   set(context.get(), ZSTD_c_compressionLevel, 1);
-  if (effort == Effort::noise) {
+  if (texture == Texture::noise) {
     // As good as a Huffman coder alone on noise, better where long runs repeat, and much faster
     // than any plain level: a table of 64 entries finds few matches and loses little time.
     set(context.get(), ZSTD_c_hashLog, 6);
@@ -63,10 +54,10 @@ ZSTD_CCtx* Zstd::compressor(Effort effort) {
   return context.get();
 }
 
-std::size_t Zstd::compress(Effort effort, std::span<const std::uint8_t> in,
+std::size_t Zstd::compress(Texture texture, std::span<const std::uint8_t> in,
                            std::span<std::uint8_t> out) {
   const std::size_t size =
-      ZSTD_compress2(compressor(effort), out.data(), out.size(), in.data(), in.size());
+      ZSTD_compress2(compressor(texture), out.data(), out.size(), in.data(), in.size());
   return ZSTD_isError(size) != 0 ? 0 : size;
 }
 
@@ -75,6 +66,11 @@ void Zstd::decompress(std::span<const std::uint8_t> frame, std::span<std::uint8_
       ZSTD_decompressDCtx(decompressor_.get(), out.data(), out.size(), frame.data(), frame.size());
   if (ZSTD_isError(size) != 0) throw_malformed(ZSTD_getErrorName(size));
   if (size != out.size()) throw_malformed("a zstd frame holds too few bytes");
+}
+
+std::size_t Zstd::memory() const {
+  return ZSTD_sizeof_CCtx(noise_.get()) + ZSTD_sizeof_CCtx(text_.get()) +
+         ZSTD_sizeof_DCtx(decompressor_.get());
 }
 
 void PayloadWriter::bytes(std::span<const std::uint8_t> bytes) {
@@ -86,7 +82,7 @@ void PayloadWriter::length(std::size_t bytes) {
   for (unsigned i = 0; i < 4; ++i) *at_++ = static_cast<std::uint8_t>(bytes >> (8 * i));
 }
 
-void PayloadWriter::stream(Zstd& zstd, Effort effort, bool compress,
+void PayloadWriter::stream(Zstd& zstd, Texture texture, bool compress,
                            std::span<const std::uint8_t> in) {
   if (all_equal(in)) {
     *at_++ = static_cast<std::uint8_t>(StreamKind::repeat);
@@ -94,7 +90,7 @@ void PayloadWriter::stream(Zstd& zstd, Effort effort, bool compress,
     return;
   }
   if (compress) {
-    const std::size_t size = zstd.compress(effort, in, {at_ + 5, frame_limit(in.size())});
+    const std::size_t size = zstd.compress(texture, in, {at_ + 5, frame_limit(in.size())});
     if (size != 0) {
       *at_++ = static_cast<std::uint8_t>(StreamKind::zstd);
       length(size);

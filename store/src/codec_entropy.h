@@ -2,6 +2,8 @@
 // frame. Also the cursor classes that write and, with every bound checked, read a payload.
 #pragma once
 
+#include "scratch.h"
+
 #include <zstd.h>
 
 #include <cstddef>
@@ -11,18 +13,8 @@
 
 namespace flor::store {
 
-/// Memory that grows and is never initialised; its content does not survive growing.
-class Scratch {
- public:
-  std::uint8_t* reserve(std::size_t bytes);
-
- private:
-  std::unique_ptr<std::uint8_t[]> memory_;
-  std::size_t capacity_ = 0;
-};
-
-/// How hard to look for what repeats.
-enum class Effort {
+/// What a stream is like, and so what is looked for in it.
+enum class Texture {
   noise,  ///< parts of floats: little but the frequencies of bytes can be used
   text,   ///< anything else
 };
@@ -33,17 +25,20 @@ class Zstd {
   Zstd();
 
   /// Size of the frame, or 0 if it does not fit into `out`.
-  std::size_t compress(Effort effort, std::span<const std::uint8_t> in,
+  std::size_t compress(Texture texture, std::span<const std::uint8_t> in,
                        std::span<std::uint8_t> out);
   /// Throws Damaged unless `frame` holds exactly out.size() bytes.
   void decompress(std::span<const std::uint8_t> frame, std::span<std::uint8_t> out);
+
+  /// Bytes that the contexts hold.
+  std::size_t memory() const;
 
  private:
   struct Free {
     void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
-  ZSTD_CCtx* compressor(Effort effort);
+  ZSTD_CCtx* compressor(Texture texture);
 
   std::unique_ptr<ZSTD_CCtx, Free> noise_;
   std::unique_ptr<ZSTD_CCtx, Free> text_;
@@ -62,7 +57,7 @@ class PayloadWriter {
   void bytes(std::span<const std::uint8_t> bytes);
   void length(std::size_t bytes);  ///< 32 bits, little-endian
   /// `compress` false: frequencies are known to be too even for a frame to pay.
-  void stream(Zstd& zstd, Effort effort, bool compress, std::span<const std::uint8_t> bytes);
+  void stream(Zstd& zstd, Texture texture, bool compress, std::span<const std::uint8_t> bytes);
 
   /// The most that `stream` writes for so many bytes.
   static std::size_t stream_bound(std::size_t bytes) { return bytes + 8; }

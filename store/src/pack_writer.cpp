@@ -18,8 +18,12 @@ namespace {
 /// A pack is closed at this size, so that collecting garbage can rewrite a part of a store.
 constexpr std::uint64_t kPackBytes = std::uint64_t{256} << 20;
 
-/// Bytes per write: large enough that the calls do not count, small enough to stay in the caches.
-constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+/// Small records are gathered into writes of this size, so that the calls do not count.
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+/// Payloads of this size are written from where they lie: copying them first would cost as much
+/// as the kernel's own copy.
+constexpr std::size_t kDirectBytes = std::size_t{128} << 10;
 
 std::uint64_t random_bits() {
   std::uint64_t bits = 0;
@@ -45,6 +49,8 @@ PackWriter::PackWriter(Paths paths, Filesystem& filesystem)
 
 PackWriter::~PackWriter() = default;
 
+std::uint64_t PackWriter::memory_max() { return kBufferBytes; }
+
 RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::byte> payload) {
   if (pack_ && pack_->bytes >= kPackBytes) {
     flush();
@@ -54,11 +60,17 @@ RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::
   if (!pack_) open_next();
   if (touched_.empty() || touched_.back() != pack_) touched_.push_back(pack_);
   const auto bytes = encode_header(header);
-  if (buffer_.size() + bytes.size() + payload.size() > kBufferBytes) flush();
+  const bool direct = payload.size() >= kDirectBytes;
+  if (buffer_.size() + bytes.size() + (direct ? 0 : payload.size()) > kBufferBytes) flush();
   const RecordPlace place{pack_, pack_->bytes};
-  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-  buffer_.insert(buffer_.end(), payload.begin(), payload.end());
-  pack_->bytes += bytes.size() + payload.size();
+  gather(bytes);
+  if (direct) {
+    flush();
+    pack_->file.write_at(payload, pack_->bytes);
+    pack_->bytes += payload.size();
+  } else {
+    gather(payload);
+  }
   appended_ += bytes.size() + payload.size();
   return place;
 }
@@ -72,6 +84,11 @@ void PackWriter::open_next() {
   buffer_.assign(header.begin(), header.end());
   pack->bytes = header.size();
   pack_ = std::move(pack);
+}
+
+void PackWriter::gather(std::span<const std::byte> bytes) {
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  pack_->bytes += bytes.size();
 }
 
 void PackWriter::flush() {

@@ -46,6 +46,9 @@ class PackWriter {
   const std::vector<std::shared_ptr<OpenPack>>& touched() const { return touched_; }
   /// Bytes appended.
   std::uint64_t appended() const { return appended_; }
+  /// Bytes of memory that it holds.
+  std::uint64_t memory() const { return buffer_.capacity(); }
+  static std::uint64_t memory_max();
 
   /// The catalog refers to what was appended. `rows` are those of `touched()`.
   void committed(std::span<const std::int64_t> rows);
@@ -56,6 +59,7 @@ class PackWriter {
 
  private:
   void open_next();
+  void gather(std::span<const std::byte> bytes);
   void flush();
 
   Paths paths_;

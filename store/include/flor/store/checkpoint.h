@@ -1,6 +1,9 @@
 // What a checkpoint is made of, and how one is written and read.
 #pragma once
 
+#include <flor/store/background_priority.h>
+#include <flor/store/digest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,8 +12,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <flor/store/digest.h>
 
 namespace flor::store {
 
@@ -92,15 +93,40 @@ struct CheckpointInfo {
   Digest digest;                   ///< of all names, shapes and contents
 };
 
+/// How much time a writer spends on making content short. What is written can be read in the same
+/// way whatever the effort was, and may be the base of later differences.
+enum class Effort : std::uint8_t {
+  full,  ///< the form that a sample promises to be the shortest, differences included
+  fast,  ///< no differences; only what is certain to be uneven (the exponents of floats) is coded
+  raw,   ///< as it is
+};
+
+struct WriterOptions {
+  /// Threads that hash and encode, the calling one included: 1 starts none. 0: half of the cores
+  /// that the process may use, at least 1 and at most 4. More than 64 are taken for 64. Those that
+  /// are needed are started by the first write that has work for more than one.
+  unsigned threads = 0;
+  /// The group that the started threads belong to, so that they run at low priority and can be
+  /// hurried. Null: they run at the priority that the thread had which wrote first.
+  std::shared_ptr<BackgroundPriority> priority;
+  Effort effort = Effort::full;
+};
+
 /// Stores the checkpoints of one run in order. Owns a pack file of its own, so that processes that
-/// record at the same time never wait for each other's data. Not thread-safe; used by one thread.
+/// record at the same time never wait for each other's data. Not thread-safe; used by one thread,
+/// except for `set_effort` and `effort`.
 ///
 /// It keeps the last snapshot: content that a new one shares with it (same pointer) is neither
-/// hashed nor written, and the others may be stored as a difference to it.
+/// hashed nor written, and the others may be stored as a difference to it. Beside that it holds at
+/// most `buffer_bytes_max` bytes, however large the snapshots are, and some 200 bytes for each MiB
+/// of the snapshot that it writes.
+///
+/// What is stored depends on the snapshots and the effort alone, not on the number of threads.
+/// After fork() the child may destroy its copy of a writer, and do nothing else with it.
 class CheckpointWriter {
  public:
   /// `run` is the rowid of the run in the catalog.
-  CheckpointWriter(Store& store, std::int64_t run);
+  CheckpointWriter(Store& store, std::int64_t run, WriterOptions options = {});
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -114,6 +140,18 @@ class CheckpointWriter {
   /// Stores a single item outside any checkpoint (a logged tensor) and returns a reference to it,
   /// for Catalog's values. Durable when it returns.
   std::string write_object(const Item& item, std::span<const std::byte> content);
+
+  /// Holds for every chunk (1 MiB) that is begun from now on, also in a write that is in progress.
+  /// Thread-safe.
+  void set_effort(Effort effort) noexcept;
+  Effort effort() const noexcept;  ///< thread-safe
+
+  /// Bytes of memory that the writer has allocated for encoding and writing: what its threads work
+  /// in, the encoded chunks that wait for their turn to be written (at most two a thread), and
+  /// the end of the pack. It is kept from write to write and never shrinks.
+  std::uint64_t buffer_bytes() const;
+  /// The most that `buffer_bytes` can be with so many threads (not 0).
+  static std::uint64_t buffer_bytes_max(unsigned threads);
 
  private:
   struct Impl;

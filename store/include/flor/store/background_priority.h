@@ -1,0 +1,55 @@
+// The priority of threads that work behind a training program's back.
+#pragma once
+
+#include <pthread.h>
+
+#include <mutex>
+#include <vector>
+
+namespace flor::store {
+
+/// A group of threads that stay out of the way of everything else until somebody waits for them.
+/// Thread-safe.
+class BackgroundPriority {
+ public:
+  BackgroundPriority() = default;
+  BackgroundPriority(const BackgroundPriority&) = delete;
+  BackgroundPriority& operator=(const BackgroundPriority&) = delete;
+
+  /// Makes the calling thread a member for as long as it lives. A thread that has become a member
+  /// stays at low priority to its end, so this is for threads that do nothing else.
+  class Member {
+   public:
+    /// `name` is what tools show; at most 15 characters.
+    Member(BackgroundPriority& group, const char* name);
+    ~Member();
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+   private:
+    BackgroundPriority& group_;
+    pthread_t thread_;
+  };
+
+  /// While it lives the members run at normal priority: somebody is waiting for them, and other
+  /// processes may keep the cores busy. Made by the waiting thread.
+  class Hurry {
+   public:
+    explicit Hurry(BackgroundPriority& group) : group_(group) { group_.hurry(+1); }
+    ~Hurry() { group_.hurry(-1); }
+    Hurry(const Hurry&) = delete;
+    Hurry& operator=(const Hurry&) = delete;
+
+   private:
+    BackgroundPriority& group_;
+  };
+
+ private:
+  void hurry(int change);
+
+  std::mutex mutex_;
+  int hurries_ = 0;
+  std::vector<pthread_t> idle_;  ///< members that run at SCHED_IDLE and can leave it
+};
+
+}  // namespace flor::store
