@@ -70,7 +70,6 @@ bool Adaptive::spread_out(const Situation& now) const {
 }
 
 Choice Adaptive::decide(const Situation& now) const {
-  if (now.writing) return {StorageReason::late};
   if (!estimated_) return {StorageReason::unmeasured};
   if (now.cost + worst_case(now.bytes) > epsilon_ * now.computed) return {StorageReason::budget};
   const double m = materialization(now.bytes);
@@ -80,6 +79,7 @@ Choice Adaptive::decide(const Situation& now) const {
     return {StorageReason::gain};
   }
   if (!spread_out(now)) return {StorageReason::spread};
+  if (now.writing) return {StorageReason::late};
   return {StorageReason::worthwhile};
 }
 

@@ -33,7 +33,6 @@ struct Choice {
 
 /// Decides about iterations that nothing forces. One is stored if all of these hold:
 ///
-/// - *late*: nothing of an earlier iteration is still being written;
 /// - *budget*: the cost so far and all that this iteration can take, its background work counted
 ///   in full, since the program may end and wait for it, stay within epsilon of the computing so
 ///   far;
@@ -41,7 +40,8 @@ struct Choice {
 ///   spent on storing is less than what replays save;
 /// - *spread*: what the budget allows for the rest of the loop, or for as long again where its
 ///   length is not known, is spread evenly over it, so that savings from cheap times are not spent
-///   in one place. With gaps of equal computing time the expected re-execution is least.
+///   in one place. With gaps of equal computing time the expected re-execution is least;
+/// - *late*: nothing of an earlier iteration is still being written.
 class Adaptive {
  public:
   /// `epsilon`: share of the computing time that recording may take, at least 0.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -12,7 +13,8 @@ namespace {
 
 constexpr std::string_view kFlags =
     "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
-    "weak|strong, --flor_probe LOOP, --flor_no_probe, --flor_every N, --flor_threads N, "
+    "weak|strong, --flor_probe LOOP, --flor_no_probe, --flor_every N, --flor_epsilon X, "
+    "--flor_threads N, "
     "--flor_home "
     "DIR, --flor_no_git, --kwargs NAME=VALUE";
 
@@ -83,6 +85,7 @@ class Parser {
     if (flag_ == "--flor_init") return take_init();
     if (flag_ == "--flor_probe") return take_probes();
     if (flag_ == "--flor_every") return take_every();
+    if (flag_ == "--flor_epsilon") return take_epsilon();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
       return true;
@@ -194,6 +197,22 @@ class Parser {
     return true;
   }
 
+  bool take_epsilon() {
+    const std::string text = value("X");
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), flags_.epsilon);
+    if (error != std::errc() || end != text.data() + text.size() ||
+        !std::isfinite(flags_.epsilon) || flags_.epsilon < 0) {
+      throw UsageError(fmt::format(
+          "{} {}: expected the share of the computing time that recording may take, for example "
+          "0.05; 0 stores only the first and the last state",
+          flag_, text));
+    }
+    epsilon_ = true;
+    record_only_ = flag_;
+    return true;
+  }
+
   bool set(std::string& target) {
     target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
     if (flag_ == "--flor_run") replay_only_ = flag_;
@@ -230,6 +249,11 @@ class Parser {
     if (!record_only_.empty() && !record_) {
       throw UsageError(fmt::format("{} belongs to a recording: add --flor NAME", record_only_));
     }
+    if (epsilon_ && flags_.every) {
+      throw UsageError(
+          "--flor_epsilon and --flor_every exclude each other: the one limits what recording may "
+          "cost, the other stores every N-th iteration whatever it costs");
+    }
     if (flags_.threads && !replay_) {
       throw UsageError("--flor_threads belongs to a replay: add --replay_flor");
     }
@@ -241,7 +265,7 @@ class Parser {
   std::size_t next_ = 1;
   std::string flag_;                     // as given, without "=..."
   std::optional<std::string> attached_;  // what stands behind "="
-  bool record_ = false, replay_ = false;
+  bool record_ = false, replay_ = false, epsilon_ = false;
   std::string replay_only_, record_only_;  // the last such flag
   Flags flags_;
 };

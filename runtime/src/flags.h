@@ -15,9 +15,11 @@ struct Flags {
   Mode mode = Mode::off;
 
   // Recording.
-  std::string name;        ///< --flor NAME; empty: the name last used in this repository
-  bool git = true;         ///< --flor_no_git
-  std::int64_t every = 1;  ///< --flor_every N: store the checkpoints of every N-th iteration
+  std::string name;  ///< --flor NAME; empty: the name last used in this repository
+  bool git = true;   ///< --flor_no_git
+  /// --flor_every N: store the checkpoints of every N-th iteration, whatever it costs
+  std::optional<std::int64_t> every;
+  double epsilon = 1.0 / 15;  ///< --flor_epsilon X: share of the computing that recording may take
 
   // Replaying.
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS

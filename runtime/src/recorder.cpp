@@ -5,6 +5,7 @@
 #include "process.h"
 
 #include <fmt/format.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,9 +53,17 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
   return commit.id;
 }
 
+/// Counts what a snapshot would hold.
+class Scales : public StateSink {
+ public:
+  void bytes(std::string, std::string_view content) override { total += content.size(); }
+  void tensor(std::string, const TensorSource& source) override { total += source.bytes; }
+  std::uint64_t total = 0;
+};
+
 }  // namespace
 
-Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr) {
+Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(flags_) {
   std::optional<git::Repository> repository;
   if (flags_.git) {
     repository = git::Repository::discover(std::filesystem::current_path());
@@ -86,10 +95,13 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr) {
   if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   catalog.remember_name(place.string(), run.experiment);
   writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+  if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
   start_journal();
+  schedule_.started(seconds_since(began_));
 }
 
 Recorder::~Recorder() {
+  hurry_.reset();
   background_.reset();  // its jobs use the members below
 }
 
@@ -113,26 +125,69 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool) {
     const std::lock_guard lock(since_entry_mutex_);
     since_entry_.clear();
   }
-  take_checkpoint({.main_loop = frame.ordinal, .iteration = 0, .loop = {}}, {});
+  take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}});
   stored_boundary_ = 0;
   put_main_loop(frame, false, false);
   return {};
 }
 
-bool Recorder::stores(const Frame& main) const {
-  const bool last = main.count && main.index + 1 == static_cast<std::int64_t>(*main.count);
-  return last || (main.index + 1) % flags_.every == 0;
+Schedule::Now Recorder::now(const Frame& main) {
+  return {.main_loop = main.ordinal,
+          .iteration = main.index,
+          .count = main.count,
+          .iteration_seconds = seconds_since(main.iteration_began),
+          .flor_seconds = main.flor_seconds,
+          .writing = unwritten_ > 0,
+          .degraded = degraded_,
+          .bytes = [this] { return state_bytes(); }};
+}
+
+bool Recorder::stores(const Frame& main) {
+  if (const auto decided = schedule_.decided()) return store::is_stored(*decided);
+  const bool late = unwritten_ > 0;
+  const bool stored = schedule_.stores(now(main));
+  const bool would = *schedule_.decided() == store::StorageReason::late;
+  if (stored || would) set_haste(escalation_.due(late, would));
+  return stored;
+}
+
+/// Small and rare enough to be asked before each iteration that will be stored.
+std::uint64_t Recorder::state_bytes() {
+  const auto began = Clock::now();
+  Scales scales;
+  try {
+    registry_.save(scales, {});
+  } catch (...) {  // said when the checkpoint is taken
+  }
+  const double seconds = seconds_since(began);
+  schedule_.ledger().spent(seconds);
+  frames_.front()->flor_seconds += seconds;
+  return scales.total;
+}
+
+void Recorder::set_haste(Haste haste) {
+  const bool hurried = haste != Haste::none;
+  if (hurried == hurry_.has_value()) return;
+  if (hurried) {
+    hurry_.emplace(*background_);
+  } else {
+    hurry_.reset();
+  }
+  say(Level::debug,
+      fmt::format("the writer is {}: {}", hurried ? "late" : "in time again", to_string(haste)));
 }
 
 bool Recorder::enter_main(Frame& frame) {
   frame.iteration_began = Clock::now();
   frame.flor_seconds = 0;
+  schedule_.begin_iteration();
   return true;
 }
 
 bool Recorder::leave_main(Frame& frame) {
   if (stores(frame)) {
-    take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {});
+    take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {},
+                    schedule_.batch());
     stored_boundary_ = frame.index + 1;
   }
   complete_iteration(frame);
@@ -144,10 +199,12 @@ void Recorder::complete_iteration(Frame& frame) {
                                    .iteration = frame.index,
                                    .seconds = seconds_since(frame.iteration_began),
                                    .record_seconds = frame.flor_seconds};
+  schedule_.end_iteration(now(frame));
   {
     const std::lock_guard lock(progress_mutex_);
     progress_.iterations.push_back(iteration);
   }
+  put_schedule();
   ++frame.index;
   ++epochs_;
   put_main_loop(frame, false, false);
@@ -159,7 +216,9 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
   if (how == LoopEnd::broke) complete_iteration(frame);
   // The last state is always kept, whatever the rule for the others.
   if (stored_boundary_ != frame.index) {
-    take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
+    take_forced({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}});
+    schedule_.ended_with_last_iteration();
+    put_schedule();
   }
   put_main_loop(frame, true, how == LoopEnd::broke);
 }
@@ -178,6 +237,26 @@ void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
   } else {
     progress_.loops.push_back(loop);
   }
+}
+
+void Recorder::put_schedule() {
+  std::vector<store::StorageDecision> decisions = schedule_.decisions();
+  const std::lock_guard lock(progress_mutex_);
+  for (store::StorageDecision& decision : decisions) {
+    auto& known = progress_.decisions;
+    const bool grown = !known.empty() && known.back().main_loop == decision.main_loop &&
+                       known.back().first == decision.first;
+    if (grown) {
+      known.back() = decision;
+    } else {
+      known.push_back(decision);
+    }
+  }
+  progress_.recording = schedule_.recording();
+  progress_.recording->waits = escalation_.waits();
+  progress_.recording->hurried = escalation_.hurried();
+  progress_.recording->fast = escalation_.fast();
+  progress_.recording->raw = escalation_.raw();
 }
 
 void Recorder::flush_progress() {
@@ -207,6 +286,7 @@ void Recorder::take_entry(const Frame& nested) {
                                  .main_loop = main_frame().ordinal,
                                  .iteration = main_frame().index,
                                  .loop = entry_name(nested.component)};
+  const auto began = Clock::now();
   try {
     remember(key);
     background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)] {
@@ -226,6 +306,9 @@ void Recorder::take_entry(const Frame& nested) {
   } catch (...) {
     degrade("saving an attached local threw an exception of unknown type");
   }
+  const double seconds = seconds_since(began);
+  schedule_.ledger().spent(seconds);
+  frames_.front()->flor_seconds += seconds;
 }
 
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
@@ -242,28 +325,51 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
                      .main_loop = main.ordinal,
                      .iteration = main.index,
                      .loop = frame.component},
-                    frame.settings.attached);
+                    frame.settings.attached, schedule_.batch());
   }
   const std::lock_guard lock(progress_mutex_);
   progress_.executions.push_back(execution);
 }
 
-void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
+void Recorder::take_forced(const store::CheckpointKey& key) {
+  const auto batch = schedule_.ledger().open(Batch::Kind::single);
+  take_checkpoint(key, {}, batch);
+  schedule_.ledger().close(batch);
+}
+
+void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+                               const std::shared_ptr<Batch>& batch) {
   if (degraded_) return;
   const auto began = Clock::now();
+  std::optional<TakenSnapshot> taken;
   try {
-    TakenSnapshot taken = snapshotter_.take(registry_, attached);
-    prepare_buffers(taken);
+    taken = snapshotter_.take(registry_, attached);
+    prepare_buffers(*taken);
     remember(key);
-    background_->post([this, key, taken = std::move(taken)] { write_checkpoint(key, taken); });
   } catch (const std::exception& error) {
+    taken.reset();
     degrade(error.what());
   } catch (...) {  // whatever a program's own `save` throws
+    taken.reset();
     degrade("saving a registered object threw an exception of unknown type");
   }
   const double seconds = seconds_since(began);
-  flor_seconds_ += seconds;
   frames_.front()->flor_seconds += seconds;
+  if (!taken) return;
+  schedule_.ledger().taken(*batch, seconds, taken->snapshot.raw_bytes());
+  ++unwritten_;
+  background_->post([this, key, batch, taken = std::move(*taken)] {
+    schedule_.ledger().job_begins(background_cpu());
+    write_checkpoint(key, taken);
+    schedule_.ledger().job_ends(background_cpu(), batch);
+    --unwritten_;
+  });
+}
+
+double Recorder::background_cpu() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 /// The first snapshots fill fresh memory; what the next ones need is made ready meanwhile.
@@ -276,10 +382,12 @@ void Recorder::prepare_buffers(const TakenSnapshot& taken) {
     if (item.bytes >= kLarge) ++sizes[item.bytes];
   }
   background_->post([this, sizes] {
+    schedule_.ledger().job_begins(background_cpu());
     try {
       for (const auto& [bytes, count] : sizes) snapshotter_.buffers().prepare(bytes, 2 * count);
     } catch (const std::exception&) {  // it was only to save time
     }
+    schedule_.ledger().setup_ends(background_cpu());
   });
 }
 
@@ -358,12 +466,16 @@ void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
 }
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
+  hurry_.reset();
+  schedule_.ledger().drain();
   try {
     background_->post([this] {
       flush_journal();
-      flush_progress();
+      schedule_.ledger().job_begins(background_cpu());
     });
     background_->drain();
+    put_schedule();
+    flush_progress();
     // Again, since a disk that was full then may have room for it now.
     if (degraded_) store_->catalog().set_degraded(run_.id, degraded_why_);
   } catch (const std::exception& error) {
@@ -379,6 +491,21 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   return ExitStatus::done;
 }
 
+/// What recording cost: of what the tolerance is for, and of what is stored in any case.
+std::string Recorder::cost_text() const {
+  const store::Recording recording = schedule_.recording();
+  std::string share;
+  constexpr double kTooShort = 0.1;  // for a percentage to mean anything
+  if (recording.computed >= kTooShort) {
+    share = fmt::format(" ({:.2f} %", 100 * recording.cost / recording.computed);
+    if (recording.every == 0) share += fmt::format(", at most {:.3g} %", 100 * recording.epsilon);
+    share += ")";
+  }
+  return fmt::format("recording took {} of {}{}, forced checkpoints {}, start-up {}",
+                     print_seconds(recording.cost), print_seconds(recording.computed), share,
+                     print_seconds(recording.forced), print_seconds(recording.startup));
+}
+
 void Recorder::report() const {
   for (const auto& [name, value] : flags_.kwargs) {
     if (!arguments_used_.contains(name)) {
@@ -386,13 +513,10 @@ void Recorder::report() const {
                                    name, value, name));
     }
   }
-  const double total = seconds_since(began_);
   say(Level::result,
-      fmt::format("recorded {} as run {}: {} epochs, {} checkpoints, {} stored of {}; {:.2f} % of "
-                  "{} spent on checkpoints{}",
+      fmt::format("recorded {} as run {}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
                   run_.start.experiment, run_.key.substr(0, 8), epochs_, checkpoints_.load(),
-                  print_bytes(stored_bytes_), print_bytes(raw_bytes_),
-                  100 * flor_seconds_ / std::max(total, 1e-9), print_seconds(total),
+                  print_bytes(stored_bytes_), print_bytes(raw_bytes_), cost_text(),
                   degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
 }
 

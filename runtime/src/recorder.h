@@ -1,7 +1,9 @@
 // Recording: snapshots on the training thread, everything else behind its back.
 #pragma once
 
+#include "escalation.h"
 #include "runtime.h"
+#include "schedule.h"
 #include "snapshot.h"
 
 #include <flor/store/store.h>
@@ -43,12 +45,20 @@ class Recorder : public Runtime {
   void tick() override {
     flush_journal();
     flush_progress();
+    schedule_.ledger().job_begins(background_cpu());
   }
 
  private:
-  bool stores(const Frame& main) const;
-  void take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached);
+  bool stores(const Frame& main);
+  Schedule::Now now(const Frame& main);
+  void take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+                       const std::shared_ptr<Batch>& batch);
+  /// A boundary that is stored whatever the tolerance is.
+  void take_forced(const store::CheckpointKey& key);
   void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
+  static double background_cpu();  ///< on the background thread
+  std::uint64_t state_bytes();
+  void set_haste(Haste haste);
   /// The attached locals of a nested loop that begins. They may have been changed by earlier
   /// iterations, and no boundary can hold them, since there they may be out of scope.
   void take_entry(const Frame& nested);
@@ -61,6 +71,8 @@ class Recorder : public Runtime {
   void flush_progress();
   void degrade(std::string_view why) noexcept;
   void prepare_buffers(const TakenSnapshot& taken);
+  void put_schedule();
+  std::string cost_text() const;
   void report() const;
 
   store::Run run_;
@@ -70,10 +82,15 @@ class Recorder : public Runtime {
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
   Snapshotter snapshotter_{[this] { return background_->busy(); },
                            [this](const std::function<void()>& wait) {
+                             set_haste(escalation_.waited());
                              const Background::Hurry hurry(*background_);
                              wait();
                            }};
-  Ordinals ordinals_;  // used by the background thread
+  Schedule schedule_;
+  Escalation escalation_;
+  std::optional<Background::Hurry> hurry_;  // while the writer is late
+  std::atomic<int> unwritten_{0};           // checkpoints that were taken and are not written yet
+  Ordinals ordinals_;                       // used by the background thread
   // How far the run has got since that was written last. In one transaction for many iterations:
   // those of a loop over batches take less time than a disk needs to make anything durable.
   std::mutex progress_mutex_;
@@ -89,7 +106,6 @@ class Recorder : public Runtime {
   std::atomic<bool> values_lost_{false};
   std::atomic<std::int64_t> checkpoints_{0};
   std::atomic<std::uint64_t> raw_bytes_{0}, stored_bytes_{0};
-  double flor_seconds_ = 0;  // in the training thread, checkpoints only
   Clock::time_point began_ = Clock::now();
   int prepared_ = 0;
 };

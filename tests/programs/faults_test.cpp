@@ -20,10 +20,10 @@ class Faults : public ::testing::Test {
   ProcessResult record_with_limit(int kib, const Words& kwargs) {
     const std::string script =
         "trap '' XFSZ; ulimit -f " + std::to_string(kib * 2) + "; exec \"$0\" \"$@\"";
-    return run_process(
-        Words{"/bin/sh", "-c", script, program("trainer").string(), "--flor", "test", "--kwargs"} +
-            kwargs,
-        bench_.options());
+    return run_process(Words{"/bin/sh", "-c", script, program("trainer").string(), "--flor", "test",
+                             "--flor_every", "1", "--kwargs"} +
+                           kwargs,
+                       bench_.options());
   }
   std::vector<std::filesystem::path> packs() const {
     std::vector<std::filesystem::path> found;

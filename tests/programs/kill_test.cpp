@@ -15,7 +15,8 @@ using ::testing::IsEmpty;
 class Kill : public ::testing::Test {
  protected:
   static Words recording() {
-    return {"--flor", "test", "--kwargs", "size=20000", "epochs=12", "steps=2"};
+    return {"--flor",   "test",       "--flor_every", "1",
+            "--kwargs", "size=20000", "epochs=12",    "steps=2"};
   }
   std::unique_ptr<Process> start() const {
     auto options = bench_.options();

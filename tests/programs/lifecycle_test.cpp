@@ -196,7 +196,9 @@ TEST_F(Lifecycle, TheCommittedSourcesAreThoseOfTheStart) {
 // Defect 15: runs that started in the same second shared a journal and lost checkpoints.
 TEST_F(Lifecycle, RunsThatStartTogetherAreAllKept) {
   std::vector<std::unique_ptr<Process>> processes;
-  for (int i = 0; i < 6; ++i) processes.push_back(bench_.start("trainer", {"--flor", "test"}));
+  for (int i = 0; i < 6; ++i) {
+    processes.push_back(bench_.start("trainer", {"--flor", "test", "--flor_every", "1"}));
+  }
   for (const auto& process : processes) {
     const auto result = process->wait();
     EXPECT_EQ(result.status, 0) << result.err;

@@ -49,6 +49,11 @@ TEST_F(Usage, WrongFlagsSayTheRightForm) {
       {{"--flor", "x", "--flor_every", "0"}, "at least 1"},
       {{"--flor", "x", "--flor_every", "1.5"}, "at least 1"},
       {{"--flor", "x", "--flor_every=many"}, "whole number"},
+      {{"--flor", "x", "--flor_epsilon", "-1"}, "share of the computing time"},
+      {{"--flor", "x", "--flor_epsilon", "few"}, "share of the computing time"},
+      {{"--flor", "x", "--flor_epsilon=nan"}, "share of the computing time"},
+      {{"--flor_epsilon", "0.1"}, "add --flor NAME"},
+      {{"--flor", "x", "--flor_epsilon", "0.1", "--flor_every", "2"}, "exclude each other"},
       {{"--flor", "x", "--flor_no_git=yes"}, "takes no value"},
       {{"--replay", "--flor_init", "slow"}, "expected weak or strong"},
       {{"--replay", "--flor_probe", ""}, "--flor_probe LOOP"},
@@ -68,7 +73,8 @@ TEST_F(Usage, WrongFlagsSayTheRightForm) {
 }
 
 TEST_F(Usage, AFlagWithoutItsValueSaysWhatIsMissing) {
-  for (const char* flag : {"--flor_home", "--flor_every", "--flor_run", "--flor_init"}) {
+  for (const char* flag :
+       {"--flor_home", "--flor_every", "--flor_epsilon", "--flor_run", "--flor_init"}) {
     const auto result = bench_.run("lifecycle", {"--flor", "x", flag});
     EXPECT_EQ(result.status, 2) << flag;
     EXPECT_THAT(result.err, SaysOnce(std::string(flag) + " needs a value"));
