@@ -105,8 +105,14 @@ class Checker {
     }
     const auto chunks = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
     while (chunks->step()) load_chunk(*chunks);
-    const auto layouts = connection("SELECT id, items FROM layout");
-    while (layouts->step()) layouts_.emplace(layouts->integer(0), copy(layouts->blob(1)));
+    const auto layouts = connection("SELECT id, items, digest FROM layout");
+    while (layouts->step()) {
+      if (digest_of(layouts->blob(1)) != layouts->digest(2)) {
+        add(Finding::Kind::catalog,
+            fmt::format("the catalog: layout {} does not have its digest", layouts->integer(0)));
+      }
+      layouts_.emplace(layouts->integer(0), copy(layouts->blob(1)));
+    }
     const auto checkpoints = connection(
         "SELECT kind, main_loop, iteration, loop, run.key, digest, layout, chunks "
         "FROM checkpoint JOIN run ON run.id = checkpoint.run ORDER BY checkpoint.id");

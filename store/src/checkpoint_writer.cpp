@@ -176,9 +176,13 @@ class Plan {
   std::vector<std::span<const std::byte>> contents_;
 };
 
+/// A row that was damaged is made right on the way: what is written now must not depend on it.
 std::int64_t intern_layout(Connection& connection, std::span<const std::byte> layout) {
   const Digest digest = digest_of(layout);
-  connection("INSERT OR IGNORE INTO layout (digest, items) VALUES (?1, ?2)", digest, Bytes(layout))
+  connection(
+      "INSERT INTO layout (digest, items) VALUES (?1, ?2) "
+      "ON CONFLICT (digest) DO UPDATE SET items = excluded.items WHERE items <> excluded.items",
+      digest, Bytes(layout))
       ->run();
   const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
   row->step();
@@ -329,7 +333,9 @@ std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
     const std::vector<std::byte> ids = encode_ids(plan.ids());
     digest = manifest_digest(layout, plan.item_digests());
     connection(
-        "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
+        "INSERT INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4) "
+        "ON CONFLICT (digest) DO UPDATE SET layout = excluded.layout, chunks = excluded.chunks "
+        "WHERE layout <> excluded.layout OR chunks <> excluded.chunks",
         digest, static_cast<std::int64_t>(snapshot.raw_bytes()), intern_layout(connection, layout),
         Bytes(ids))
         ->run();

@@ -239,6 +239,7 @@ class Repairer {
     for (const auto& [id, finding] : bad_) chunks_.erase(id);
     add_new_rows(connection);
     drop_manifests(connection);
+    repair_layouts(connection);
     for (const auto& [id, finding] : bad_) remove_chunk(connection, id);
     for (const std::int64_t id : senseless_) remove_chunk(connection, id);
     trim_packs(connection);
@@ -296,6 +297,33 @@ class Repairer {
         "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = run.id) "
         "WHERE checkpoints <> (SELECT count(*) FROM checkpoint WHERE run = run.id)")
         ->run();
+  }
+
+  /// What is left refers to sound layouts only. So one without its digest has a wrong digest, or
+  /// nobody needs it.
+  void repair_layouts(Connection& connection) {
+    std::vector<std::pair<std::int64_t, Digest>> wrong;
+    const auto layouts = connection("SELECT id, items, digest FROM layout");
+    while (layouts->step()) {
+      const Digest digest = digest_of(layouts->blob(1));
+      if (layouts->blob(2).size() != digest.bytes.size() || layouts->digest(2) != digest) {
+        wrong.emplace_back(layouts->integer(0), digest);
+      }
+    }
+    for (const auto& [id, digest] : wrong) {
+      const auto same = connection("SELECT id FROM layout WHERE digest = ?1", digest);
+      if (same->step()) {
+        const std::int64_t other = same->integer(0);
+        connection("UPDATE checkpoint SET layout = ?2 WHERE layout = ?1", id, other)->run();
+        connection("UPDATE object SET layout = ?2 WHERE layout = ?1", id, other)->run();
+      }
+      connection(
+          "DELETE FROM layout WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM checkpoint "
+          "WHERE layout = ?1) AND NOT EXISTS (SELECT 1 FROM object WHERE layout = ?1)",
+          id)
+          ->run();
+      connection("UPDATE layout SET digest = ?2 WHERE id = ?1", id, digest)->run();
+    }
   }
 
   void remove_chunk(Connection& connection, std::int64_t id) {
