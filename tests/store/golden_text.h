@@ -1,0 +1,118 @@
+// Everything a store holds, as text: what the golden stores are compared by. Contents appear as the
+// digests of the bytes that were read, not as those that the catalog has.
+#pragma once
+
+#include <flor/store/store.h>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <span>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace flor::store {
+
+inline std::string golden_item(const Item& item, std::span<const std::byte> content) {
+  return fmt::format("{} {} [{}] {} bytes {}\n", item.name, to_string(item.type),
+                     fmt::join(item.sizes, ", "), item.bytes, item_digest(content).hex());
+}
+
+/// Reals as their bits, so that NaN and -0.0 count.
+inline std::string golden_scalar(const Scalar& scalar) {
+  if (const auto* real = std::get_if<double>(&scalar)) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, real, sizeof(bits));
+    return fmt::format("real {:016x}", bits);
+  }
+  if (const auto* integer = std::get_if<std::int64_t>(&scalar)) return fmt::format("{}", *integer);
+  return '"' + std::get<std::string>(scalar) + '"';
+}
+
+inline std::string golden_checkpoint(const Store& store, const CheckpointInfo& info) {
+  const CheckpointReader reader(store, info.id);
+  std::vector<std::vector<std::byte>> contents(reader.items().size());
+  std::vector<Destination> destinations;
+  for (std::size_t i = 0; i < contents.size(); ++i) {
+    contents[i].resize(reader.items()[i].bytes);
+    destinations.push_back({i, contents[i]});
+  }
+  reader.read(destinations);
+  std::string text = fmt::format(
+      "checkpoint {} main_loop {} iteration {} '{}' {} bytes {}\n",
+      info.key.kind == CheckpointKind::boundary ? "boundary" : "loop_end", info.key.main_loop,
+      info.key.iteration, info.key.loop, info.raw_bytes, info.digest.hex());
+  for (std::size_t i = 0; i < contents.size(); ++i) {
+    text += "  " + golden_item(reader.items()[i], contents[i]);
+  }
+  return text;
+}
+
+inline std::string golden_value(const Store& store, const Value& value) {
+  const Place& place = value.place;
+  std::string text = fmt::format("value {} at '{}' {} {} '{}' #{} replay {} {} {}\n", value.name,
+                                 place.path, place.epoch, place.step, place.inner, value.ordinal,
+                                 value.replay, to_string(value.type), golden_scalar(value.value));
+  if (value.type == ValueType::tensor || value.type == ValueType::image) {
+    const Object object = read_object(store, std::get<std::string>(value.value));
+    text += "  " + golden_item(object.item, object.content);
+  }
+  return text;
+}
+
+inline std::string golden_run(const Store& store, const Run& run) {
+  const Catalog& catalog = store.catalog();
+  std::string text = fmt::format(
+      "run {} {} of {} at {} in {} {} by {} {}\n  {} '{}' degraded '{}' epochs {} checkpoints {} "
+      "raw {} command {}\n",
+      run.id, run.key, run.start.experiment, run.start.started_us, run.start.repository,
+      run.start.commit, run.start.program, run.start.program_digest, to_string(run.state),
+      run.message, run.degraded, run.epochs, run.checkpoints, run.raw_bytes,
+      fmt::join(run.start.command, " "));
+  for (const auto& [name, value] : run.start.environment) {
+    text += fmt::format("environment {}={}\n", name, value);
+  }
+  for (const Argument& argument : catalog.arguments(run.id)) {
+    text += fmt::format("argument {} {} {}\n", argument.name, argument.type, argument.value);
+  }
+  for (const MainLoop& loop : catalog.main_loops(run.id)) {
+    text += fmt::format("main loop {} {} from {} iterations {} ended {} broke {}\n", loop.ordinal,
+                        loop.name, loop.first_epoch, loop.iterations, loop.ended, loop.broke);
+  }
+  for (const Iteration& each : catalog.iterations(run.id)) {
+    text += fmt::format("iteration {} {} {} {}\n", each.main_loop, each.iteration, each.seconds,
+                        each.record_seconds);
+  }
+  for (const LoopExecution& each : catalog.executions(run.id)) {
+    text += fmt::format("execution {} {} {} iterations {} broke {} {}\n", each.main_loop,
+                        each.iteration, each.loop, each.iterations, each.broke, each.seconds);
+  }
+  for (const CheckpointInfo& info : catalog.checkpoints(run.id)) {
+    text += golden_checkpoint(store, info);
+  }
+  for (const Value& value : catalog.values({.run = run.id})) text += golden_value(store, value);
+  for (const Replay& replay : catalog.replays(run.id)) {
+    text += fmt::format("replay {} segment {}/{} epochs {}..{} strong {} probes {}", replay.id,
+                        replay.start.segment, replay.start.segments, replay.start.first_epoch,
+                        replay.start.last_epoch, replay.start.strong, replay.start.probes);
+    if (replay.result) {
+      text += fmt::format(" {} values {}/{} states {}/{} '{}'", to_string(replay.result->verdict),
+                          replay.result->values_different, replay.result->values_compared,
+                          replay.result->states_different, replay.result->states_compared,
+                          replay.result->first_difference);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+inline std::string golden_text(const Store& store) {
+  std::string text;
+  for (const Run& run : store.catalog().runs()) text += golden_run(store, run);
+  return text;
+}
+
+}  // namespace flor::store

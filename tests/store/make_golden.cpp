@@ -1,0 +1,227 @@
+// Makes a golden store: one of everything that the present format knows, small.
+//   make_golden tests/store/golden/NAME
+// Run by hand when the format gained something, into a new directory; the older ones stay, and must
+// open for ever (docs/format.md).
+#include "golden_text.h"
+#include "sqlite.h"
+#include "store/codec_material.h"
+
+#include <flor/store/store.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+using namespace flor::store;
+using flor::testing::Material;
+
+constexpr std::size_t kWords = 600;
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::runtime_error(what);
+}
+
+SnapshotItem item_of(const std::string& name, ElementType type, std::vector<std::int64_t> sizes,
+                     std::vector<std::byte> content) {
+  const std::size_t bytes = content.size();
+  auto memory = std::make_shared<std::vector<std::byte>>(std::move(content));
+  return {{name, type, std::move(sizes), bytes}, Content(memory, memory->data())};
+}
+
+/// Tensors that give the codec reason for each of its forms, before a step and after it.
+std::vector<Snapshot> steps_of_every_form() {
+  using namespace flor::testing;
+  const std::pair<const char*, Material> materials[] = {
+      {"stepped", stepped_weights(ElementType::f32, kWords, 1e-5)},
+      {"stepped64", stepped_weights(ElementType::f64, kWords, 1e-5)},
+      {"scaled", scaled_values(ElementType::f32, kWords, 1e-4)},
+      {"redrawn", redrawn_values(ElementType::f32, 4 * kWords)},
+      {"even", evenly_stepped_weights(ElementType::f32, 4 * kWords, 1e-5)},
+      {"few", few_changes(ElementType::bf16, kWords)},
+      {"half", stepped_weights(ElementType::f16, kWords, 1e-3)},
+      {"complex", stepped_weights(ElementType::c64, kWords, 1e-5)},
+      {"complex128", stepped_weights(ElementType::c128, kWords, 1e-5)}};
+  std::vector<Snapshot> steps(2);
+  for (const auto& [name, material] : materials) {
+    const auto size = static_cast<std::int64_t>(material.raw.size() / element_size(material.type));
+    steps[0].items.push_back(item_of(name, material.type, {size}, material.base));
+    steps[1].items.push_back(item_of(name, material.type, {size}, material.raw));
+  }
+  return steps;
+}
+
+/// What does not change, and what the codec knows nothing of.
+void add_others(Snapshot& snapshot, int step) {
+  using namespace flor::testing;
+  const Material thin = thinned_weights(ElementType::f32, 4 * kWords);
+  snapshot.items.push_back(
+      item_of("thin", ElementType::f32, {4, static_cast<std::int64_t>(kWords)}, thin.raw));
+  // Three chunks, two contents.
+  snapshot.items.push_back(item_of("zeros", ElementType::f32, {655'360, 1},
+                                   std::vector<std::byte>(2'621'440, std::byte{0})));
+  std::vector<std::int64_t> counters(kWords);
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    counters[i] = static_cast<std::int64_t>(i * i) + step;
+  }
+  snapshot.items.push_back(item_of("counters", ElementType::i64, {600}, bytes_of(counters)));
+  const ElementType small[] = {ElementType::boolean, ElementType::u8, ElementType::i8,
+                               ElementType::i16, ElementType::i32};
+  for (const ElementType type : small) {
+    const std::size_t bytes = 8 * element_size(type);
+    snapshot.items.push_back(item_of(std::string(to_string(type)), type, {2, 4},
+                                     noise_bytes(bytes, static_cast<std::uint64_t>(step + 1))));
+  }
+  const float odd[] = {-0.0f, std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::infinity(),
+                       std::numeric_limits<float>::denorm_min(), 1.0f};
+  snapshot.items.push_back(
+      item_of("odd", ElementType::f32, {5}, bytes_of(std::vector<float>(odd, odd + 5))));
+  snapshot.items.push_back(item_of("rng", ElementType::bytes, {}, noise_bytes(700, 5)));
+  snapshot.items.push_back(item_of("nothing", ElementType::f32, {0, 3}, {}));
+  snapshot.items.push_back(item_of("step", ElementType::i64, {}, noise_bytes(8, 77)));
+}
+
+/// A long series of small steps: chains as deep as they get.
+Snapshot small_step(int step) {
+  using namespace flor::testing;
+  Noise noise(3);
+  const auto value = [&](std::size_t) {
+    const double start = 0.05 * noise.normal();
+    return start * (1 + 1e-5 * step);
+  };
+  return {{item_of("weight", ElementType::f32, {600}, floats(ElementType::f32, kWords, value))}};
+}
+
+NewRun new_run(const char* experiment) {
+  NewRun run;
+  run.experiment = experiment;
+  run.started_us = 1'700'000'000'000'000;
+  run.commit = "0123456789abcdef0123456789abcdef01234567";
+  run.repository = run.directory = "/src/linear";
+  run.program = "/src/linear/build/linear";
+  run.program_digest = "00ff";
+  run.command = {"./linear", "--flor", experiment, "a \"b\""};
+  run.environment = {{"threads", "2"}, {"host", "golden"}};
+  return run;
+}
+
+void expect_back(const Store& store, std::int64_t checkpoint, const Snapshot& snapshot) {
+  const CheckpointReader reader(store, checkpoint);
+  for (std::size_t i = 0; i < snapshot.items.size(); ++i) {
+    const SnapshotItem& item = snapshot.items[i];
+    const auto content = reader.read(i);
+    require(reader.items()[i] == item.item, "an item came back changed");
+    require(content.empty() || std::memcmp(content.data(), item.content.get(), content.size()) == 0,
+            "a content came back changed");
+  }
+}
+
+void write(Store& store, CheckpointWriter& writer, const CheckpointKey& key,
+           const Snapshot& snapshot) {
+  expect_back(store, writer.write(key, snapshot).id, snapshot);
+}
+
+void log_values(Store& store, CheckpointWriter& writer, std::int64_t run) {
+  const auto tensor = flor::testing::weights(ElementType::f32, 40);
+  const std::string confusion =
+      writer.write_object({"confusion", ElementType::f32, {5, 8}, 160}, tensor.raw);
+  const std::string image = writer.write_object({"sample", ElementType::u8, {4, 4, 3}, 48},
+                                                flor::testing::noise_bytes(48, 3));
+  const Place outside{}, epoch{"epoch", 0, -1, ""}, step{"epoch/train", 0, 3, "4,0"};
+  const Value values[] = {
+      {"ok", outside, 0, ValueType::boolean, std::int64_t{1}, 0},
+      {"count", epoch, 0, ValueType::integer, std::numeric_limits<std::int64_t>::min(), 0},
+      {"loss", step, 0, ValueType::real, 0.1, 0},
+      {"loss", step, 1, ValueType::real, std::nan("0x123"), 0},
+      {"loss", step, 2, ValueType::real, -0.0, 0},
+      {"note", epoch, 0, ValueType::text, std::string("grüße"), 0},
+      {"config", outside, 0, ValueType::json, std::string(R"({"a":[1,null]})"), 0},
+      {"confusion", epoch, 0, ValueType::tensor, confusion, 0},
+      {"weights", epoch, 0, ValueType::histogram, std::string(R"({"edges":[0,1],"counts":[2]})"),
+       0},
+      {"sample", epoch, 0, ValueType::image, image, 0},
+      {"table", epoch, 0, ValueType::table, std::string(R"({"columns":["x"],"rows":[[1]]})"), 0}};
+  store.catalog().add_values(run, values);
+}
+
+void make_first_run(Store& store) {
+  Catalog& catalog = store.catalog();
+  const Run run = catalog.add_run(new_run("linear"));
+  catalog.add_argument(run.id, {"epochs", "int", "2"});
+  catalog.add_argument(run.id, {"lr", "real", "0.001"});
+  CheckpointWriter writer(store, run.id);
+  std::vector<Snapshot> steps = steps_of_every_form();
+  for (int step = 0; step < 2; ++step) add_others(steps[static_cast<std::size_t>(step)], step);
+  write(store, writer, {CheckpointKind::boundary, 0, 0, ""}, steps[0]);
+  write(store, writer, {CheckpointKind::loop_end, 0, 0, "train"}, steps[1]);
+  write(store, writer, {CheckpointKind::boundary, 0, 1, ""}, steps[1]);
+  write(store, writer, {CheckpointKind::loop_end, 1, 0, "train~2"}, steps[0]);
+  catalog.add_progress(run.id, {{{0, "epoch", 0, 2, true, false}, {1, "tune", 2, 1, true, true}},
+                                {{0, 0, 1.5, 0.25}, {0, 1, 1.25, 0.125}, {1, 0, 2, 0.5}},
+                                {{0, 0, "train", 7, false, 1.0}, {1, 0, "train~2", 3, true, 0.5}}});
+  log_values(store, writer, run.id);
+  catalog.finish_run(run.id, 1'700'000'100'000'000, false, "");
+  const std::int64_t replay = catalog.add_replay(
+      {run.id, 1'700'000'200'000'000, 0, 2, 0, 1, true, "train", "00ff", {"./linear", "--replay"}});
+  const Value found{"hindsight", {"epoch", 1, -1, ""}, 0, ValueType::real, 0.5, replay};
+  catalog.add_values(run.id, std::span(&found, 1));
+  ReplayResult result{1'700'000'300'000'000, Verdict::differs, 3, 1, 2, 0, 1, "loss: 1 is not 2"};
+  catalog.finish_replay(replay, result);
+}
+
+void make_second_run(Store& store) {
+  const Run run = store.catalog().add_run(new_run("chain"));
+  CheckpointWriter writer(store, run.id);
+  for (int step = 0; step < 7; ++step) {
+    write(store, writer, {CheckpointKind::boundary, 0, step, ""}, small_step(step));
+  }
+  store.catalog().set_degraded(run.id, "No space left on device");
+  store.catalog().finish_run(run.id, 1'700'000'400'000'000, true, "killed by a test");
+}
+
+/// Forms 0 to 8 except `same`: what equals its base is never written.
+void expect_every_form(const std::filesystem::path& home) {
+  Connection connection(home / "catalog.db", Connection::Mode::existing);
+  std::set<std::int64_t> codecs;
+  std::int64_t depth = 0;
+  const auto rows = connection("SELECT codec, depth FROM chunk");
+  while (rows->step()) {
+    codecs.insert(rows->integer(0));
+    depth = std::max(depth, rows->integer(1));
+  }
+  for (const std::int64_t codec : {0, 1, 2, 4, 5, 6, 7, 8}) {
+    if (!codecs.contains(codec))
+      std::fprintf(stderr, "no record has codec %d\n", static_cast<int>(codec));
+    require(codecs.contains(codec), "not every codec was used");
+  }
+  std::printf("%zu codecs, depth %d\n", codecs.size(), static_cast<int>(depth));
+  require(depth == 4, "no chain is as deep as it may be");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) return 2;
+  const std::filesystem::path home = argv[1];
+  require(!std::filesystem::exists(home), "it exists; golden stores are never changed");
+  {
+    const auto store = Store::open(home, OpenMode::create);
+    make_first_run(*store);
+    make_second_run(*store);
+    std::ofstream(home / "expected.txt") << golden_text(*store);
+  }
+  expect_every_form(home);
+  std::filesystem::remove(home / "locks");
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
