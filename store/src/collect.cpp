@@ -159,6 +159,7 @@ class Collector {
     report_.chunks = static_cast<std::int64_t>(dead_.size());
     if (!dry_run_) {
       sweep();
+      settle_log();
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
       packs_ = load_packs(*connection);
@@ -195,6 +196,18 @@ class Collector {
       transaction.commit();
       report_.chunks += removed;
     }
+  }
+
+  /// A commit that failed may have left its pages in the write-ahead log, where a crash would bring
+  /// them to life. What is committed now takes their place, so that the files they refer to are
+  /// garbage indeed. Any change will do; one that changes nothing would not be written.
+  void settle_log() {
+    const Lock lock(database_.mutex);
+    Transaction transaction(database_.connection);
+    database_.connection.execute(
+        "INSERT OR REPLACE INTO repository (root, experiment, used_us) VALUES ('', '', 0);"
+        "DELETE FROM repository WHERE root = ''");
+    transaction.commit();
   }
 
   std::vector<PackUse> load_packs(Connection& connection) const {

@@ -4,7 +4,10 @@
 #include "store_impl.h"
 #include "support/disk.h"
 
+#include <flor/store/collect.h>
+
 #include <cerrno>
+#include <chrono>
 
 namespace flor::store {
 namespace {
@@ -166,6 +169,71 @@ TEST_P(DiskFaultTest, TheStoreKeepsWhatItHadAndTheWriterGoesOn) {
 INSTANTIATE_TEST_SUITE_P(Moments, DiskFaultTest,
                          ::testing::Values(Moment::first_checkpoint, Moment::later_checkpoint,
                                            Moment::copied_log, Moment::object, Moment::progress));
+
+/// A commit that failed may be in the log all the same, as far as a crash is concerned.
+class RevivalTest : public StoreTest {
+ protected:
+  std::filesystem::path fast_home() const { return memory_ / "home"; }
+
+  void copy_without_shared_memory(const std::filesystem::path& to) const {
+    std::filesystem::copy(fast_home(), to, std::filesystem::copy_options::recursive);
+    std::filesystem::remove(to / "catalog.db-shm");
+  }
+
+  static void make_packs_old(const std::filesystem::path& home) {
+    const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
+    for (const auto& entry : std::filesystem::directory_iterator(home / "packs")) {
+      std::filesystem::last_write_time(entry.path(), old);
+    }
+  }
+
+  flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
+};
+
+TEST_F(RevivalTest, WhatAFailedCommitRefersToIsNotCollectedUnderIt) {
+  Disk::do_not_sync();
+  int failures = 0, revived = 0;
+  for (int n = 1;; ++n) {
+    ASSERT_LT(n, 1000);
+    std::filesystem::remove_all(fast_home());
+    const auto store = Store::open(fast_home(), OpenMode::create);
+    const Run run = store->catalog().add_run(new_run());
+    Promises promises;
+    auto writer = std::make_unique<CheckpointWriter>(*store, run.id);
+    for (int step = 0; step < 2; ++step) {
+      promises.attempt(run.id, boundary(step), make_snapshot(1, step, kWeights));
+    }
+    writer->write(boundary(0), promises[1].snapshot);
+    Disk::fail(memory_.path(), Disk::Calls::changes, n, EIO, false);
+    bool failed = false;
+    try {
+      writer->write(boundary(1), promises[2].snapshot);
+    } catch (const Error&) {
+      failed = true;
+      ++failures;
+    }
+    if (Disk::heal() < n) break;
+    if (!failed) continue;
+    writer.reset();
+    // The machine crashes before garbage is collected, and after it.
+    const auto before = memory_ / "before", after = memory_ / "after";
+    copy_without_shared_memory(before);
+    make_packs_old(fast_home());
+    collect(*Store::open(fast_home(), OpenMode::existing), false);
+    copy_without_shared_memory(after);
+    promises.expect_kept(before, {1});
+    if (Store::open(before, OpenMode::existing)->catalog().checkpoint(run.id, boundary(1))) {
+      ++revived;
+    }
+    promises.expect_kept(after, {1});
+    if (HasFailure()) FAIL() << "call " << n;
+    std::filesystem::remove_all(before);
+    std::filesystem::remove_all(after);
+  }
+  Disk::do_not_sync(false);
+  EXPECT_GT(failures, 3);
+  EXPECT_GT(revived, 0);
+}
 
 class NewStoreFaultTest : public StoreTest {};
 
