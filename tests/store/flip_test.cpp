@@ -80,9 +80,10 @@ class FlipTest : public StoreTest {
   }
 
   /// The damage is found and everything that cannot be read is named. Returns what that is.
-  std::set<int> expect_found(const std::string& what) {
+  std::set<int> expect_found(const std::string& what, bool read = true) {
     const std::string findings = damage(*store_);
     EXPECT_NE(findings, "") << what << " is not found";
+    if (!read) return {};
     const std::set<int> lost = refused();
     for (const int i : lost) {
       const std::string& name = names_[static_cast<std::size_t>(i)];
@@ -131,7 +132,8 @@ class FlipTest : public StoreTest {
     file.put(static_cast<char>(byte ^ (1 << bit)));
   }
 
-  /// Turns over `bits` of the 8 bits of every byte.
+  /// Turns over `bits` of the 8 bits of every byte. Unless that is all of them, only every fourth
+  /// time everything is read.
   void flip_pack(unsigned bits) {
     load_lists();
     struct Place {
@@ -155,7 +157,7 @@ class FlipTest : public StoreTest {
         const unsigned bit = static_cast<unsigned>(offset + i) % 8;
         const std::string what = "byte " + std::to_string(offset) + ", bit " + std::to_string(bit);
         flip_file(offset, bit);
-        const auto lost = expect_found(what);
+        const auto lost = expect_found(what, bits == 8 || offset % 4 == 0);
         expect_only(lost, allowed, what);
         costs += lost.empty() ? 0 : 1;
         flip_file(offset, bit);

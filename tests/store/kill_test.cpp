@@ -47,7 +47,7 @@ class KillTest : public StoreTest {
 
   Snapshot snapshot_of(unsigned seed, int step) const {
     const unsigned other = unrelated_ ? 100 * seed + static_cast<unsigned>(step) : seed;
-    return make_snapshot(other, step, kWeights);
+    return make_snapshot(other, step, weights_);
   }
 
   void write(Child& child, unsigned seed, int step) {
@@ -69,9 +69,11 @@ class KillTest : public StoreTest {
     }
   }
 
-  static void start(Child& child) {
+  void start(Child& child) const {
     child.run = child.store->catalog().add_run(new_run());
-    child.writer = std::make_unique<CheckpointWriter>(*child.store, child.run->id);
+    WriterOptions options;
+    options.threads = threads_;
+    child.writer = std::make_unique<CheckpointWriter>(*child.store, child.run->id, options);
   }
 
   void open(Child& child) const { child.store = Store::open(fast_home(), OpenMode::create); }
@@ -141,6 +143,8 @@ class KillTest : public StoreTest {
   flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
   Promises promises_;
   bool unrelated_ = false;  ///< no checkpoint is like the one before
+  std::size_t weights_ = kWeights;
+  unsigned threads_ = 1;
   SharedCounter reported_;
 };
 
@@ -220,6 +224,18 @@ TEST_F(KillTest, WhileGarbageIsCollected) {
 }
 
 class KillOftenTest : public KillTest {};
+
+TEST_F(KillOftenTest, WhileThreeThreadsEncodeACheckpoint) {
+  weights_ = 700'000;  // five chunks
+  threads_ = 3;
+  kill_everywhere({.name = "a checkpoint that three threads encode",
+                   .prepare =
+                       [&](Child& child) {
+                         open(child);
+                         start(child);
+                       },
+                   .body = [&](Child& child) { write(child, kSecond, 0); }});
+}
 
 TEST_F(KillOftenTest, WhileAStoreIsMadeAndClosed) {
   kill_everywhere({.name = "a new store with two runs and two checkpoints",
