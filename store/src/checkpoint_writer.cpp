@@ -37,41 +37,65 @@ using StoredItems = std::unordered_map<std::string, StoredItem>;
 /// A row that was remembered, or found a moment ago, is gone: a collection of garbage came between.
 struct ChunkVanished {};
 
-/// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks.
+/// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks. Goes
+/// through the snapshot in steps, so that what was hashed a moment ago is encoded and written while
+/// it still lies in the processor's caches.
 class Plan {
  public:
-  Plan(const StoredItems& last, const Snapshot& snapshot, ChunkEncoder& encoder) {
+  Plan(const StoredItems& last, const Snapshot& snapshot) {
     items_.reserve(snapshot.items.size());
     for (const SnapshotItem& item : snapshot.items) {
       const auto previous = last.find(item.item.name);
       const bool alike = previous != last.end() && previous->second.bytes == item.item.bytes;
       add(item, alike ? &previous->second : nullptr);
     }
-    std::vector<Digest> digests(pieces_.size());
-    encoder.hash(contents_, digests);
-    for (std::size_t i = 0; i < pieces_.size(); ++i) compare(pieces_[i], contents_[i], digests[i]);
-    pieces_ = {};
-    contents_ = {};
   }
 
-  /// Looks up the content that the last snapshot did not have.
-  void find_in(Connection& connection) {
-    for (std::size_t i = 0; i < wanted_.size();) {
-      if (const auto found = find_chunk(connection, wanted_[i].digest)) {
-        found_.emplace(wanted_[i].digest, *found);
-        wanted_[i] = std::move(wanted_.back());
-        wanted_.pop_back();
+  /// Something may be new that was not looked at yet.
+  bool has_more() const { return examined_ < pieces_.size(); }
+
+  /// Looks at about as many more bytes.
+  void examine(std::size_t bytes, ChunkEncoder& encoder) {
+    const std::size_t begin = examined_;
+    while (has_more() && (examined_ == begin || bytes >= contents_[examined_].size())) {
+      bytes -= std::min(bytes, contents_[examined_++].size());
+    }
+    std::vector<Digest> digests(examined_ - begin);
+    encoder.hash(std::span(contents_).subspan(begin, digests.size()), digests);
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      compare(pieces_[begin + i], contents_[begin + i], digests[i]);
+    }
+  }
+
+  /// Looks up what was examined since, and returns what is new of it, in the order of the snapshot,
+  /// so that a checkpoint is read from front to back.
+  std::span<const NewChunk> find_in(Connection& connection) {
+    const std::size_t before = new_chunks_.size();
+    for (NewChunk& wanted : wanted_) {
+      if (const auto found = find_chunk(connection, wanted.digest)) {
+        found_.emplace(wanted.digest, *found);
       } else {
-        ++i;
+        new_chunks_.push_back(std::move(wanted));
       }
     }
-    // In the order of the snapshot, so that a checkpoint is read from front to back.
-    std::sort(wanted_.begin(), wanted_.end(),
-              [](const Wanted& a, const Wanted& b) { return a.position < b.position; });
-    for (const Wanted& wanted : wanted_) new_chunks_.push_back(wanted);
+    wanted_.clear();
+    return std::span(new_chunks_).subspan(before);
   }
 
-  std::span<const NewChunk> new_chunks() const { return new_chunks_; }
+  /// The rows that were remembered or found: they may be gone by now.
+  std::vector<std::uint32_t> older_ids() const {
+    std::vector<std::uint32_t> older;
+    for (const StoredItem& item : items_) {
+      for (const Slot& slot : item.slots) {
+        if (slot.chunk.id != 0) older.push_back(slot.chunk.id);
+      }
+    }
+    for (const auto& [digest, chunk] : found_) older.push_back(chunk.id);
+    for (const NewChunk& chunk : new_chunks_) {
+      if (chunk.base) older.push_back(chunk.base->chunk.id);
+    }
+    return older;
+  }
 
   /// Gives every slot its row, once the new chunks have theirs.
   void resolve(std::span<const StoredChunk> stored) {
@@ -107,10 +131,6 @@ class Plan {
   }
 
  private:
-  struct Wanted : NewChunk {
-    std::size_t position = 0;
-  };
-
   /// A chunk that is to be hashed.
   struct Piece {
     std::size_t item = 0;
@@ -151,11 +171,10 @@ class Plan {
     }
     slot.versions = last ? last->versions + 1 : 0;
     if (!seen_.insert(digest).second) return;
-    Wanted& wanted = wanted_.emplace_back();
+    NewChunk& wanted = wanted_.emplace_back();
     wanted.digest = digest;
     wanted.raw = raw;
     wanted.type = piece.type;
-    wanted.position = piece.position;
     // Every so often a chunk is stored whole. Neighbours take turns, so that no checkpoint consists
     // of ends of the longest chains only.
     const bool whole = (slot.versions + piece.position) % (kDepthMax + 1) == 0;
@@ -166,14 +185,15 @@ class Plan {
   }
 
   std::vector<StoredItem> items_;
-  std::vector<Wanted> wanted_;
+  std::vector<NewChunk> wanted_;  ///< not looked up yet
   std::vector<NewChunk> new_chunks_;
   std::unordered_set<Digest> seen_;
   std::unordered_map<Digest, StoredChunk> found_;
   std::size_t position_ = 0;
-  // Of the chunks that are to be hashed.
+  // The chunks that are to be hashed.
   std::vector<Piece> pieces_;
   std::vector<std::span<const std::byte>> contents_;
+  std::size_t examined_ = 0;
 };
 
 /// A row that was damaged is made right on the way: what is written now must not depend on it.
@@ -226,22 +246,18 @@ struct CheckpointWriter::Impl {
     check_items(snapshot);
     bool committing = false;
     try {
-      Plan plan(previous, snapshot, chunks.encoder());
-      {
-        const Lock lock(database->mutex);
-        plan.find_in(database->connection);
+      Plan plan(previous, snapshot);
+      while (plan.has_more()) {
+        plan.examine(chunks.encoder().step_bytes(), chunks.encoder());
+        chunks.append(find_new(plan));
       }
-      chunks.append(plan.new_chunks());
       chunks.sync();
 
       const Lock lock(database->mutex);
       Connection& connection = database->connection;
       Transaction transaction(connection);
-      for (const NewChunk& chunk : plan.new_chunks()) {
-        if (chunk.base) require_chunk(connection, chunk.base->chunk.id);
-      }
+      for (const std::uint32_t id : plan.older_ids()) require_chunk(connection, id);
       plan.resolve(chunks.insert(connection));
-      for (const std::uint32_t id : plan.ids()) require_chunk(connection, id);
       insert_rows(connection, plan);
       committing = true;
       transaction.commit();
@@ -251,6 +267,11 @@ struct CheckpointWriter::Impl {
       chunks.roll_back(committing);
       throw;
     }
+  }
+
+  std::span<const NewChunk> find_new(Plan& plan) {
+    const Lock lock(database->mutex);
+    return plan.find_in(database->connection);
   }
 
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);

@@ -96,6 +96,10 @@ ChunkEncoder::ChunkEncoder(const WriterOptions& options)
       codecs_(pool_.threads()),
       ring_(ring_size(pool_.threads())) {}
 
+std::size_t ChunkEncoder::step_bytes() const {
+  return pool_.threads() == 1 ? kChunkBytes : 8 * pool_.threads() * kChunkBytes;
+}
+
 void ChunkEncoder::hash(std::span<const std::span<const std::byte>> pieces,
                         std::span<Digest> digests) {
   std::size_t bytes = 0;
@@ -133,7 +137,10 @@ void ChunkEncoder::encode(CodecContext& codec, const NewChunk& chunk, Slot& slot
   header.raw_bytes = static_cast<std::uint32_t>(chunk.raw.size());
   header.stored_bytes = static_cast<std::uint32_t>(encoded.payload.size());
   header.digest = chunk.digest;
-  header.payload_checksum = checksum(encoded.payload);
+  const bool as_it_is =
+      encoded.payload.data() == chunk.raw.data() && encoded.payload.size() == chunk.raw.size();
+  header.payload_checksum =
+      as_it_is ? checksum(chunk.raw, chunk.digest) : checksum(encoded.payload);
   if (encoded.uses_base) {
     header.depth = static_cast<std::uint8_t>(chunk.base->chunk.depth + 1);
     header.base = chunk.base->digest;

@@ -57,6 +57,10 @@ class ChunkEncoder {
   void set_effort(Effort effort) noexcept { effort_.store(effort, std::memory_order_relaxed); }
   Effort effort() const noexcept { return effort_.load(std::memory_order_relaxed); }
 
+  /// Bytes of content that are best hashed and then encoded before the next ones are looked at: few
+  /// enough for the caches, and enough to keep all threads at work.
+  std::size_t step_bytes() const;
+
   /// digests[i] becomes the digest of pieces[i]: as many of the one as of the other.
   void hash(std::span<const std::span<const std::byte>> pieces, std::span<Digest> digests);
 

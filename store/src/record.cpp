@@ -51,6 +51,16 @@ std::uint64_t checksum(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+std::uint64_t checksum(std::span<const std::byte> bytes, const Digest& digest) {
+  // By the definition of XXH3, the 64-bit hash of more than 240 bytes is the lower half of the
+  // 128-bit one, which the digest holds in big-endian order.
+  constexpr std::size_t kShort = 240;
+  if (bytes.size() <= kShort) return checksum(bytes);
+  std::uint64_t value = 0;
+  for (std::size_t i = 8; i < digest.bytes.size(); ++i) value = value << 8 | digest.bytes[i];
+  return value;
+}
+
 std::array<std::byte, kPackHeaderBytes> encode_header(const PackHeader& header) {
   std::array<std::byte, kPackHeaderBytes> array{};
   const std::span<std::byte> bytes(array);

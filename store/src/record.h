@@ -50,5 +50,7 @@ std::optional<RecordHeader> decode_record_header(
 
 /// XXH3-64.
 std::uint64_t checksum(std::span<const std::byte> bytes);
+/// The same, of bytes whose digest is known: mostly without reading them.
+std::uint64_t checksum(std::span<const std::byte> bytes, const Digest& digest);
 
 }  // namespace flor::store

@@ -272,6 +272,15 @@ TEST_F(WriterTest, AForkedChildNeedNotWaitForThreadsThatItDoesNotHave) {
   expect_holds(*store_, writer->write(boundary(1), snapshot).id, snapshot);
 }
 
+TEST(Record, TheChecksumOfBytesFollowsFromTheirDigest) {
+  for (std::size_t size = 0; size < 3000; size += size < 300 ? 1 : 97) {
+    const std::vector<std::byte> bytes = random_bytes(static_cast<unsigned>(size), size);
+    EXPECT_EQ(checksum(bytes, digest_of(bytes)), checksum(bytes)) << size;
+  }
+  const std::vector<std::byte> chunk = random_bytes(1, kChunkBytes);
+  EXPECT_EQ(checksum(chunk, digest_of(chunk)), checksum(chunk));
+}
+
 TEST(WorkerPool, DoesEachPieceOfWorkOnce) {
   for (const unsigned threads : {1u, 4u}) {
     WorkerPool pool(threads, nullptr);
