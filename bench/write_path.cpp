@@ -2,9 +2,8 @@
 //
 //   1. Bytes that need no encoding: Flor at Effort::raw beside pwrite of 1 MiB pieces and fdatasync
 //      of the same bytes, in turns, with what of it is hashing and checksums.
-//   2. Encoding of fp32 weights and of their differences: full and fast effort, one and two
-//   threads,
-//      beside memcpy, zstd -1 and zstd -3 on the same chunks.
+//   2. Encoding of fp32 weights and of their differences at full and fast effort, with one and two
+//      threads, beside memcpy, zstd -1 and zstd -3 on the same chunks.
 //   3. A checkpoint of 300 small items, and one of the same bytes in one item.
 //
 // Times are medians; CPU is that of all threads of the process, which other work on the machine
