@@ -118,8 +118,8 @@ struct WriterOptions {
 ///
 /// It keeps the last snapshot: content that a new one shares with it (same pointer) is neither
 /// hashed nor written, and the others may be stored as a difference to it. Beside that it holds at
-/// most `buffer_bytes_max` bytes, however large the snapshots are, and some 200 bytes for each MiB
-/// of the snapshot that it writes.
+/// most `buffer_bytes_max` bytes, however large the snapshots are, and for each chunk of the
+/// snapshot (a MiB of an item, or the rest of it) its digest and place, less than 1 KiB in all.
 ///
 /// What is stored depends on the snapshots and the effort alone, not on the number of threads.
 /// After fork() the child may destroy its copy of a writer, and do nothing else with it.
