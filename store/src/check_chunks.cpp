@@ -90,7 +90,7 @@ bool ChunkChecker::read_one(const ChunkRow& row, std::span<const std::byte> base
   if (bad_.contains(row.id)) return false;
   try {
     const auto payload = reader_.read(row, scratch_.record, true);
-    report_.bytes_read += scratch_.record.size();
+    report_.bytes_read += kRecordHeaderBytes + payload.size();
     if (!base_is_good) return false;  // `spread_to_dependents` names the cause
     decode(scratch_.codec, row.codec, row.type, payload, base, raw);
     if (digest_of(raw) == row.digest) return true;

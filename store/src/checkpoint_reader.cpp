@@ -1,6 +1,7 @@
 // CheckpointReader and read_object: a manifest from the catalog, then any of its items.
 #include "chunk_reader.h"
 #include "manifest.h"
+#include "restore.h"
 #include "store_impl.h"
 
 #include <flor/store/checkpoint.h>
@@ -9,24 +10,14 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <atomic>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 
 namespace flor::store {
 namespace {
 
 using Lock = std::lock_guard<std::mutex>;
-
-/// One chunk that is to be decoded to one place.
-struct Task {
-  std::uint32_t chunk = 0;
-  std::span<std::byte> raw;
-  std::size_t item = 0;
-};
 
 /// Items and the chunks that hold them: of a checkpoint or of an object.
 class Manifest {
@@ -71,12 +62,14 @@ class Manifest {
     }
   }
 
-  void read(std::vector<Task> tasks, unsigned threads) const {
+  void read(const std::vector<Task>& tasks, unsigned threads) const {
     constexpr int kTries = 8;  // each of them meets another collection of garbage
     for (int i = 1;; ++i) {
       const auto chunks = current_chunks();
       try {
-        read_from(*chunks, tasks, threads);
+        restore(*chunks, tasks, threads, [this](const Task& task, const std::exception_ptr& error) {
+          rethrow(task, error);
+        });
         return;
       } catch (const PackMissing&) {
         if (i == kTries || !reload(chunks)) throw;
@@ -112,70 +105,17 @@ class Manifest {
     return moved;
   }
 
-  void read_from(const ChunkReader& chunks, std::vector<Task>& tasks, unsigned threads) const {
-    std::sort(tasks.begin(), tasks.end(), [&chunks](const Task& a, const Task& b) {
-      const ChunkRow& left = chunks.row(a.chunk);
-      const ChunkRow& right = chunks.row(b.chunk);
-      return std::tie(left.pack, left.offset) < std::tie(right.pack, right.offset);
-    });
-    Work work(*this, chunks, tasks);
-    std::vector<std::thread> helpers;
-    for (unsigned i = 1; i < threads_for(tasks, threads); ++i) {
-      helpers.emplace_back([&work] { work.run(); });
-    }
-    work.run();
-    for (std::thread& helper : helpers) helper.join();
-    if (work.error) std::rethrow_exception(work.error);
-  }
-
-  /// Tasks that several threads take from.
-  struct Work {
-    Work(const Manifest& of, const ChunkReader& from, const std::vector<Task>& all)
-        : manifest(of), chunks(from), tasks(all) {}
-
-    const Manifest& manifest;
-    const ChunkReader& chunks;
-    const std::vector<Task>& tasks;
-    std::atomic<std::size_t> next = 0;
-    std::mutex mutex;
-    std::exception_ptr error;  ///< the first one
-
-    void run() {
-      try {
-        DecodeScratch scratch;
-        for (std::size_t i = next++; i < tasks.size(); i = next++) {
-          manifest.read_one(chunks, scratch, tasks[i]);
-        }
-      } catch (...) {
-        next = tasks.size();  // the others stop as well
-        const Lock lock(mutex);
-        if (!error) error = std::current_exception();
-      }
-    }
-  };
-
-  /// Starting a thread costs as much as decoding some hundred KiB.
-  static unsigned threads_for(const std::vector<Task>& tasks, unsigned wanted) {
-    constexpr unsigned kThreadsMax = 8;
-    constexpr std::size_t kBytesPerThread = std::size_t{2} << 20;
-    if (wanted == 0)
-      wanted = std::min(kThreadsMax, std::max(1u, std::thread::hardware_concurrency()));
-    std::size_t bytes = 0;
-    for (const Task& task : tasks) bytes += task.raw.size();
-    return std::min(wanted,
-                    static_cast<unsigned>(std::min<std::size_t>(bytes / kBytesPerThread + 1, 64)));
-  }
-
-  void read_one(const ChunkReader& chunks, DecodeScratch& scratch, const Task& task) const {
-    const auto explain = [&](const Error& error) {
-      return fmt::format("cannot read '{}' of {}: {}", items_[task.item].name, what_, error.what());
+  [[noreturn]] void rethrow(const Task& task, const std::exception_ptr& error) const {
+    const auto explain = [&](const Error& reason) {
+      return fmt::format("cannot read '{}' of {}: {}", items_[task.item].name, what_,
+                         reason.what());
     };
     try {
-      chunks.read(scratch, task.chunk, task.raw);
-    } catch (const PackMissing& error) {
-      throw PackMissing(explain(error));
-    } catch (const Damaged& error) {
-      throw Damaged(explain(error));
+      std::rethrow_exception(error);
+    } catch (const PackMissing& reason) {
+      throw PackMissing(explain(reason));
+    } catch (const Damaged& reason) {
+      throw Damaged(explain(reason));
     }
   }
 
@@ -254,7 +194,7 @@ void CheckpointReader::read(std::span<const Destination> destinations, unsigned 
   for (const Destination& destination : destinations) {
     impl_->manifest.add_tasks(destination, tasks);
   }
-  impl_->manifest.read(std::move(tasks), threads);
+  impl_->manifest.read(tasks, threads);
 }
 
 std::vector<std::byte> CheckpointReader::read(std::size_t item) const {
@@ -292,7 +232,7 @@ Object read_object(const Store& store, std::string_view reference) {
   object.content.resize(object.item.bytes);
   std::vector<Task> tasks;
   manifest.add_tasks({0, object.content}, tasks);
-  manifest.read(std::move(tasks), 0);
+  manifest.read(tasks, 0);
   return object;
 }
 

@@ -57,6 +57,7 @@ class PackReader {
 
   /// Reads the record of `row` into `buffer` and returns its payload. Damaged if what is there is
   /// not that record; `verify_payload` also compares the payload with its checksum.
+  /// `buffer` grows where it must.
   std::span<const std::byte> read(const ChunkRow& row, std::vector<std::byte>& buffer,
                                   bool verify_payload);
 
@@ -89,10 +90,24 @@ class ChunkReader {
   /// Whether all chunks are at the same places.
   bool lies_like(const ChunkReader& other) const;
 
-  /// Decodes a chunk of `raw.size()` bytes and compares it with its digest. Thread-safe.
+  /// Damaged unless the chunk has that length.
+  void require_length(std::uint32_t id, std::size_t bytes) const;
+  /// Decodes one record without looking at the digest of what comes out. `base` may be `raw`: the
+  /// difference is then applied in place. Thread-safe.
+  void decode_record(DecodeScratch& scratch, const ChunkRow& row, std::span<const std::byte> base,
+                     std::span<std::byte> raw) const;
+  /// Decodes a chunk of `raw.size()` bytes and all that it builds upon, and compares each of them
+  /// with its digest: Damaged names the record that is at fault. Thread-safe.
   void read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const;
 
+  /// The file of a pack, for hints about what will be read.
+  const File& open(std::int64_t pack) const { return packs_.open(pack); }
+
  private:
+  void load_rows(Connection& connection, std::uint32_t first, std::uint32_t last,
+                 std::span<const std::uint32_t> wanted);
+  void load_pack(Connection& connection, const ChunkRow& row);
+  void check_bases() const;
   void read(DecodeScratch& scratch, const ChunkRow& row, std::span<std::byte> raw,
             std::size_t level) const;
 

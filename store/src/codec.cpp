@@ -208,8 +208,7 @@ class Decoder {
         class_bits(form);
         break;
       case Form::difference_planes:
-        planes({shape_.width, false, 0}, form, count_, raw_.data());
-        kernels::add(shape_, raw_.data(), base_, count_, raw_.data());
+        difference_planes();
         break;
       case Form::sparse_planes:
         sparse_planes();
@@ -237,6 +236,12 @@ class Decoder {
       planes[shape.width - 1] = upper;
     }
     kernels::merge(shape, planes, count, words);
+  }
+
+  void difference_planes() {
+    Byte* values = base_ == raw_.data() ? scratch_.values.reserve(raw_.size()) : raw_.data();
+    planes({shape_.width, false, 0}, Form::difference_planes, count_, values);
+    kernels::add(shape_, values, base_, count_, raw_.data());
   }
 
   void sparse_planes() {
@@ -413,7 +418,7 @@ void decode(CodecContext& context, std::uint8_t codec, ElementType type,
       return;
     case Form::same:
       if (!in.empty()) throw_malformed("bytes follow its end");
-      std::copy(base.begin(), base.end(), raw.begin());
+      if (base.data() != raw.data()) std::copy(base.begin(), base.end(), raw.begin());
       return;
     default:
       Decoder(context.impl(), shape, in, reinterpret_cast<const Byte*>(base.data()), out).run(form);

@@ -55,9 +55,10 @@ inline constexpr std::size_t kPayloadMemoryMax = kChunkBytes + kChunkBytes / 2 +
 Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                std::span<const std::byte> base, std::vector<std::byte>& payload);
 
-/// Undoes `encode` into `raw`, which has the original length and overlaps neither `payload` nor
-/// `base`. On an exception `raw` holds unspecified bytes. Throws Damaged for a payload that is
-/// not well-formed, and never reads or writes outside the spans, whatever the payload holds.
+/// Undoes `encode` into `raw`, which has the original length and does not overlap `payload`; it may
+/// be `base` itself, or else does not overlap that either. On an exception `raw` holds unspecified
+/// bytes. Throws Damaged for a payload that is not well-formed, and never reads or writes outside
+/// the spans, whatever the payload holds.
 void decode(CodecContext& context, std::uint8_t codec, ElementType type,
             std::span<const std::byte> payload, std::span<const std::byte> base,
             std::span<std::byte> raw);

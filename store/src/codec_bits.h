@@ -2,8 +2,10 @@
 // kernels only.
 #pragma once
 
+#include "codec_unpack.h"
 #include "codec_words.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -112,7 +114,10 @@ class BitReader {
     const std::uint64_t above = bits_[(position_ >> 3) + 8];
     return window() | ((above << 1) << (63 - (position_ & 7U)));
   }
-  FLOR_INLINE void skip(unsigned width) { position_ += width; }
+  FLOR_INLINE void skip(std::uint64_t width) { position_ += width; }
+  /// The byte in which the next bit lies, and which of its bits that is.
+  FLOR_INLINE const Byte* byte() const { return bits_ + (position_ >> 3); }
+  FLOR_INLINE unsigned bit_in_byte() const { return position_ & 7U; }
 
  private:
   const Byte* bits_;
@@ -126,10 +131,9 @@ FLOR_INLINE Word take_value(BitReader& reader, unsigned width) {
   return static_cast<Word>(low_bits(window, width));
 }
 
-/// Undoes put_block.
 template <class Word>
-FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t count,
-                            Word* values) {
+FLOR_INLINE void take_block_plainly(BitReader& reader, const Byte* widths, std::size_t count,
+                                    Word* values) {
   std::size_t i = 0;
   for (; kGroup<Word> > 1 && i + kGroup<Word> <= count; i += kGroup<Word>) {
     const unsigned total = group_width<Word>(widths + i);
@@ -147,6 +151,25 @@ FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t c
     reader.skip(total);
   }
   for (; i < count; ++i) values[i] = take_value<Word>(reader, widths[i]);
+}
+
+/// Undoes put_block, of up to kTakeMax words.
+inline constexpr std::size_t kTakeMax = 1024;
+template <class Word>
+FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t count,
+                            Word* values) {
+  std::size_t done = 0;
+  if constexpr (sizeof(Word) <= 4) {
+    Byte widest = 0;
+    for (std::size_t i = 0; i < count; ++i) widest = std::max(widest, widths[i]);
+    if (widest <= kFieldBits && can_take_fields()) {
+      std::uint32_t fields[kTakeMax];
+      done = count - count % kFieldGroup;
+      reader.skip(take_fields(reader.byte(), reader.bit_in_byte(), widths, done, fields));
+      for (std::size_t i = 0; i < done; ++i) values[i] = static_cast<Word>(fields[i]);
+    }
+  }
+  take_block_plainly<Word>(reader, widths + done, count - done, values + done);
 }
 
 }  // namespace flor::store::kernels

@@ -78,8 +78,8 @@ FLOR_INLINE std::size_t pack_loop(const Byte* __restrict words, const Byte* __re
 
 template <bool kFloat, class Word>
 FLOR_INLINE void unpack_loop(const Byte* __restrict bits, const Byte* __restrict classes,
-                             const Byte* __restrict base, std::size_t count,
-                             Byte* __restrict words) {
+                             const Byte* base, std::size_t count, Byte* words) {
+  static_assert(kBlockWords <= kTakeMax);
   Word values[kBlockWords];
   Byte widths[kBlockWords];
   BitReader reader(bits);
@@ -87,10 +87,12 @@ FLOR_INLINE void unpack_loop(const Byte* __restrict bits, const Byte* __restrict
     const std::size_t size = std::min(kBlockWords, count - at);
     for (std::size_t i = 0; i < size; ++i) widths[i] = packed_width(classes[at + i]);
     take_block<Word>(reader, widths, size, values);
+    // Through local memory, since the base may be where the words go.
     for (std::size_t i = 0; i < size; ++i) {
       const Word value = static_cast<Word>(values[i] | highest_bit<Word>(classes[at + i]));
-      store<Word>(words, at + i, successor<kFloat>(load<Word>(base, at + i), value));
+      values[i] = successor<kFloat>(load<Word>(base, at + i), value);
     }
+    std::memcpy(words + at * sizeof(Word), values, size * sizeof(Word));
   }
 }
 

@@ -50,7 +50,7 @@ inline constexpr std::size_t kPackSlack = 16;
 std::size_t pack(WordShape shape, const Byte* words, const Byte* base, std::size_t count,
                  Byte* classes, Byte* bits);
 /// Undoes `pack`. No class may be above 8 * width. Reads up to kPackSlack bytes behind the last
-/// that counts.
+/// that counts. `base` may be `words`.
 void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* base,
             std::size_t count, Byte* words);
 

@@ -90,6 +90,12 @@ std::size_t File::read_at(std::span<std::byte> bytes, std::uint64_t offset) cons
   return total;
 }
 
+void File::will_need(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  // Not behind the seam: a hint that fails is not a fault.
+  ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                  POSIX_FADV_WILLNEED);
+}
+
 void File::sync_data() {
   while (filesystem_.fdatasync(descriptor_) != 0) {
     if (errno != EINTR) throw_system_error("sync", path_, errno);

@@ -55,6 +55,8 @@ class File {
   void write_at(std::span<const std::byte> bytes, std::uint64_t offset);
   /// Reads until `bytes` is full or the file ends; returns what was read.
   std::size_t read_at(std::span<std::byte> bytes, std::uint64_t offset) const;
+  /// A hint that these bytes will be read soon. Does not wait for them; may do nothing.
+  void will_need(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   void sync_data();
   void sync();
   /// Best effort, for giving back space after a failure.
