@@ -14,12 +14,10 @@ constexpr std::size_t kStripWords = 16;
 constexpr std::size_t kSampleWords = kStrips * kStripWords;
 // Above this many bits a byte a frame saves too little; noise in the sample stays above it.
 constexpr double kEvenBits = 7.9;
-constexpr double kBaseMustSave = 0.05;
+constexpr double kBaseMustSave = 0.03;
 constexpr double kZerosMustSave = 0.01;
 // One word in so many must be zero before leaving zeros out is looked at.
 constexpr std::size_t kZerosMin = 64;
-// The sample flatters difference planes, whose streams have the most distinct bytes.
-constexpr double kDifferencePlanesMustSave = 0.02;
 
 /// What a form would take, and which of its streams to compress.
 struct Candidate {
@@ -205,12 +203,9 @@ Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* ba
   sampler.copy(base, judge.base());
   Candidate best = judge.exponent_difference(planes);
   judge.take_differences();
-  for (const Candidate& candidate : {judge.class_bits(), judge.scaled_class_bits()}) {
+  for (const Candidate& candidate :
+       {judge.class_bits(), judge.scaled_class_bits(), judge.difference_planes()}) {
     if (candidate.bits_per_word < best.bits_per_word) best = candidate;
-  }
-  const Candidate differences = judge.difference_planes();
-  if (differences.bits_per_word < (1 - kDifferencePlanesMustSave) * best.bits_per_word) {
-    best = differences;
   }
   const bool pays = best.bits_per_word <= (1 - kBaseMustSave) * direct.bits_per_word;
   return pays ? best.choice : direct.choice;

@@ -17,7 +17,7 @@ struct Choice {
   std::array<bool, kernels::kMaxWidth> compress{};
 };
 
-/// `base` may be null. A form that needs it is chosen only if it is expected to save at least 5 %
+/// `base` may be null. A form that needs it is chosen only if it is expected to save at least 3 %
 /// of what the best form without it takes. Deterministic. `scratch` is used for the sample.
 Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* base,
               std::size_t count, Scratch& scratch);
