@@ -23,7 +23,6 @@ using Lock = std::lock_guard<std::mutex>;
 struct Slot {
   Digest digest;
   StoredChunk chunk;
-  std::uint32_t versions = 0;  ///< how often its content has changed
 };
 
 struct StoredItem {
@@ -34,7 +33,8 @@ struct StoredItem {
 
 using StoredItems = std::unordered_map<std::string, StoredItem>;
 
-/// A row that was remembered, or found a moment ago, is gone: a collection of garbage came between.
+/// A row that was remembered, or found a moment ago, is gone or was moved in its chain: a
+/// collection of garbage or an archive came between.
 struct ChunkVanished {};
 
 /// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks. Goes
@@ -82,6 +82,8 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
+  std::span<const NewChunk> new_chunks() const { return new_chunks_; }
+
   /// The rows that were remembered or found: they may be gone by now.
   std::vector<std::uint32_t> older_ids() const {
     std::vector<std::uint32_t> older;
@@ -91,9 +93,6 @@ class Plan {
       }
     }
     for (const auto& [digest, chunk] : found_) older.push_back(chunk.id);
-    for (const NewChunk& chunk : new_chunks_) {
-      if (chunk.base) older.push_back(chunk.base->chunk.id);
-    }
     return older;
   }
 
@@ -134,8 +133,7 @@ class Plan {
   /// A chunk that is to be hashed.
   struct Piece {
     std::size_t item = 0;
-    std::size_t index = 0;     ///< in the item
-    std::size_t position = 0;  ///< in the snapshot
+    std::size_t index = 0;  ///< in the item
     ElementType type = ElementType::bytes;
     const StoredItem* previous = nullptr;
   };
@@ -151,12 +149,11 @@ class Plan {
     const std::size_t count = chunk_count(stored.bytes);
     if (previous && previous->content == item.content) {
       stored.slots = previous->slots;
-      position_ += count;
       return;
     }
     stored.slots.resize(count);
-    for (std::size_t i = 0; i < count; ++i, ++position_) {
-      pieces_.push_back({items_.size() - 1, i, position_, item.item.type, previous});
+    for (std::size_t i = 0; i < count; ++i) {
+      pieces_.push_back({items_.size() - 1, i, item.item.type, previous});
       contents_.push_back(chunk_of(stored, i));
     }
   }
@@ -169,16 +166,12 @@ class Plan {
       slot = *last;
       return;
     }
-    slot.versions = last ? last->versions + 1 : 0;
     if (!seen_.insert(digest).second) return;
     NewChunk& wanted = wanted_.emplace_back();
     wanted.digest = digest;
     wanted.raw = raw;
     wanted.type = piece.type;
-    // Every so often a chunk is stored whole. Neighbours take turns, so that no checkpoint consists
-    // of ends of the longest chains only.
-    const bool whole = (slot.versions + piece.position) % (kDepthMax + 1) == 0;
-    if (last && !whole) {
+    if (last) {
       wanted.base =
           NewChunk::Base{last->chunk, last->digest, chunk_of(*piece.previous, piece.index)};
     }
@@ -189,7 +182,6 @@ class Plan {
   std::vector<NewChunk> new_chunks_;
   std::unordered_set<Digest> seen_;
   std::unordered_map<Digest, StoredChunk> found_;
-  std::size_t position_ = 0;
   // The chunks that are to be hashed.
   std::vector<Piece> pieces_;
   std::vector<std::span<const std::byte>> contents_;
@@ -207,6 +199,12 @@ std::int64_t intern_layout(Connection& connection, std::span<const std::byte> la
   const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
   row->step();
   return row->integer(0);
+}
+
+/// An archive may also have given it another depth.
+void require_base(Connection& connection, const StoredChunk& base) {
+  const auto row = connection("SELECT depth FROM chunk WHERE id = ?1", std::int64_t{base.id});
+  if (!row->step() || row->integer(0) != base.depth) throw ChunkVanished();
 }
 
 void require_chunk(Connection& connection, std::uint32_t id) {
@@ -257,6 +255,9 @@ struct CheckpointWriter::Impl {
       Connection& connection = database->connection;
       Transaction transaction(connection);
       for (const std::uint32_t id : plan.older_ids()) require_chunk(connection, id);
+      for (const NewChunk& chunk : plan.new_chunks()) {
+        if (chunk.base) require_base(connection, chunk.base->chunk);
+      }
       plan.resolve(chunks.insert(connection));
       insert_rows(connection, plan);
       committing = true;

@@ -335,6 +335,29 @@ Written encode_floats(CodecContext::Impl& scratch, const Chunk& chunk, std::size
   return size < limit ? Written{choice.form, size} : Written{};
 }
 
+/// All forms that there are for the chunk, those without a base first.
+Written encode_floats_shortest(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
+                               Scratch& memory) {
+  constexpr std::size_t kBaseMustSave = 100;  // one in so many bytes
+  const std::size_t bound = payload_bound(chunk);
+  Choice choice;
+  choice.compress.fill(true);
+  Written best{Form::raw, limit};
+  for (const Form form :
+       {Form::planes, Form::sparse_planes, Form::class_bits, Form::scaled_class_bits,
+        Form::exponent_difference, Form::difference_planes}) {
+    if (needs_base(form) && chunk.base == nullptr) break;
+    choice.form = form;
+    const std::size_t size =
+        Encoder(scratch, chunk, Texture::noise, scratch.output.reserve(bound)).run(choice);
+    const bool is_first_with_base = needs_base(form) && !needs_base(best.form);
+    if (size >= best.size - (is_first_with_base ? best.size / kBaseMustSave : 0)) continue;
+    best = {form, size};
+    std::swap(memory, scratch.output);
+  }
+  return best.size < limit ? best : Written{};
+}
+
 /// Without looking at anything first: of floats the exponents, of others all planes, coded in the
 /// cheapest way.
 Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
@@ -350,11 +373,18 @@ Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t
   return size < limit ? Written{Form::planes, size} : Written{};
 }
 
-Written encode_words(CodecContext::Impl& scratch, Effort effort, const WordShape& shape,
-                     std::span<const Byte> raw, const Byte* base, Scratch& memory) {
+/// How the form of floats is found: judged from a sample, or by trying all.
+enum class Search { sample, all };
+
+Written encode_words(CodecContext::Impl& scratch, Effort effort, Search search,
+                     const WordShape& shape, std::span<const Byte> raw, const Byte* base,
+                     Scratch& memory) {
   const std::size_t count = raw.size() / shape.width;
   if (count < kSmallestWords) return {};
   const Chunk chunk{shape, raw.data(), base, count, raw.subspan(count * shape.width)};
+  if (search == Search::all && shape.is_float) {
+    return encode_floats_shortest(scratch, chunk, raw.size(), memory);
+  }
   if (effort == Effort::fast) return encode_fast(scratch, chunk, raw.size(), memory);
   return shape.is_float ? encode_floats(scratch, chunk, raw.size(), memory)
                         : encode_integers(scratch, chunk, raw.size(), memory);
@@ -364,9 +394,7 @@ Encoded encoded_as(Form form, std::span<const std::byte> payload) {
   return {static_cast<std::uint8_t>(form), needs_base(form), payload};
 }
 
-}  // namespace
-
-Encoded encode(CodecContext& context, Effort effort, ElementType type,
+Encoded encode(CodecContext& context, Effort effort, Search search, ElementType type,
                std::span<const std::byte> raw, std::span<const std::byte> base, Scratch& memory) {
   if (effort == Effort::raw) return encoded_as(Form::raw, raw);
   const WordShape shape = word_shape(type);
@@ -375,11 +403,23 @@ Encoded encode(CodecContext& context, Effort effort, ElementType type,
   if (has_base && std::memcmp(raw.data(), base.data(), raw.size()) == 0) {
     return encoded_as(Form::same, {});
   }
-  const Written written = encode_words(context.impl(), effort, shape, as_u8(raw),
+  const Written written = encode_words(context.impl(), effort, search, shape, as_u8(raw),
                                        has_base ? as_u8(base).data() : nullptr, memory);
   if (written.size == 0) return encoded_as(Form::raw, raw);
   const auto* begin = reinterpret_cast<const std::byte*>(memory.reserve(written.size));
   return encoded_as(written.form, {begin, written.size});
+}
+
+}  // namespace
+
+Encoded encode(CodecContext& context, Effort effort, ElementType type,
+               std::span<const std::byte> raw, std::span<const std::byte> base, Scratch& memory) {
+  return encode(context, effort, Search::sample, type, raw, base, memory);
+}
+
+Encoded encode_shortest(CodecContext& context, ElementType type, std::span<const std::byte> raw,
+                        std::span<const std::byte> base, Scratch& memory) {
+  return encode(context, Effort::full, Search::all, type, raw, base, memory);
 }
 
 Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,

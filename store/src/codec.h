@@ -41,12 +41,17 @@ struct Encoded {
 };
 
 /// Encodes `raw` (at most kChunkBytes). `base` is the same chunk of an earlier checkpoint, equally
-/// long, or empty; it is used only at full effort and where that pays by about 5 % of the direct
+/// long, or empty; it is used only at full effort and where that pays by about 3 % of the direct
 /// size, as judged from a sample. The payload is never longer than raw.size(). NaN payloads and
 /// -0.0 come back bit for bit. `raw` need not be a multiple of the element size. `memory` grows to
 /// at most kPayloadMemoryMax bytes. Deterministic: the same arguments give the same payload.
 Encoded encode(CodecContext& context, Effort effort, ElementType type,
                std::span<const std::byte> raw, std::span<const std::byte> base, Scratch& memory);
+
+/// The shortest of all forms, each tried on the whole chunk: a tenth as fast as `encode`. A base is
+/// used where it saves a hundredth.
+Encoded encode_shortest(CodecContext& context, ElementType type, std::span<const std::byte> raw,
+                        std::span<const std::byte> base, Scratch& memory);
 
 /// What half a chunk of bit lengths beside all bits of all differences takes.
 inline constexpr std::size_t kPayloadMemoryMax = kChunkBytes + kChunkBytes / 2 + 256;

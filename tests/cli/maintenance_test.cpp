@@ -74,6 +74,30 @@ TEST_F(GcTest, WithoutAStoreSaysSo) {
   EXPECT_THAT(outcome.err, HasSubstr("no store at"));
 }
 
+class ArchiveTest : public CliTest {};
+
+TEST_F(ArchiveTest, SaysWhatWasGained) {
+  const store::Run run = record({});
+  close();
+  const Outcome outcome = flor({"archive", "linear"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("run " + run.key.substr(0, 8) + " (linear): "));
+  EXPECT_THAT(outcome.out, HasSubstr("% of the raw content\n"));
+  EXPECT_EQ(flor({"fsck"}).status, 0);
+  const Json json = flor({"archive", "linear", "--depth", "8", "--json"}).json();
+  EXPECT_EQ(json["run"], run.key);
+  EXPECT_EQ(json["chunks_written"], 0);
+  EXPECT_EQ(json["stored_bytes"], json["stored_bytes_before"]);
+}
+
+TEST_F(ArchiveTest, AWrongDepthAndARunThatIsNotThereAreSaid) {
+  record({});
+  close();
+  EXPECT_EQ(flor({"archive", "linear", "--depth", "65"}).status, 2);
+  EXPECT_EQ(flor({"archive", "nobody"}).status, 3);
+  EXPECT_EQ(flor({"archive"}).status, 2);
+}
+
 class DuTest : public CliTest {};
 
 TEST_F(DuTest, ListsExperimentsRunsAndTheItemsOfARun) {

@@ -15,6 +15,7 @@ std::unique_ptr<Command> make_diff();
 std::unique_ptr<Command> make_fsck();
 std::unique_ptr<Command> make_gc();
 std::unique_ptr<Command> make_du();
+std::unique_ptr<Command> make_archive();
 std::unique_ptr<Command> make_export();
 std::unique_ptr<Command> make_import();
 
