@@ -24,12 +24,15 @@ using Lock = std::lock_guard<std::mutex>;
 constexpr std::uint8_t kArchiveDepthMax = 64;
 /// New records of about so many bytes are committed at a time.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
+/// What is encoded waits in memory until it is known whether its group gains, up to this.
+constexpr std::uint64_t kHeldBytes = std::uint64_t{256} << 20;
 
 struct NewRecord {
   ChunkRow old;
   RecordHeader header;
   RecordPlace place;
   std::uint32_t base = 0;
+  std::vector<std::byte> payload;  ///< until it is appended
 };
 
 std::uint64_t record_bytes(std::uint64_t payload) { return kRecordHeaderBytes + payload; }
@@ -92,6 +95,7 @@ class Archiver {
   void write_group(const ArchivePlan& plan, const std::vector<Versions>& group) {
     std::unordered_map<std::uint32_t, std::uint8_t> depths;
     std::vector<NewRecord> records;
+    std::uint64_t held = 0;
     for (const Versions& versions : group) {
       std::optional<Settled> last;
       for (const std::uint32_t id : versions) {
@@ -103,8 +107,13 @@ class Archiver {
         } else if (plan.is_pinned(id)) {
           now.depth = chunks_.row(id).depth;
         } else {
-          records.push_back(write(now, last));
+          records.push_back(encode_anew(now, last));
           now.depth = records.back().header.depth;
+          held += records.back().payload.size();
+          if (held > kHeldBytes) {
+            append(records);
+            held = 0;
+          }
         }
         depths.emplace(id, now.depth);
         last = std::move(now);
@@ -116,12 +125,21 @@ class Archiver {
       before += record_bytes(record.old.stored_bytes);
       after += record_bytes(record.header.stored_bytes);
     }
-    if (after >= before) return;  // the new records are garbage that nothing refers to
+    if (after >= before) return;  // what was appended of it is garbage
+    append(records);
     batch_.insert(batch_.end(), records.begin(), records.end());
     saved_ += before - after;
   }
 
-  NewRecord write(const Settled& now, const std::optional<Settled>& last) {
+  void append(std::vector<NewRecord>& records) {
+    for (NewRecord& record : records) {
+      if (record.place.pack) continue;
+      record.place = writer_.append(record.header, record.payload);
+      record.payload = {};
+    }
+  }
+
+  NewRecord encode_anew(const Settled& now, const std::optional<Settled>& last) {
     const ChunkRow& row = chunks_.row(now.id);
     std::span<const std::byte> base;
     if (last && last->depth < depth_max_) base = last->raw;
@@ -149,7 +167,7 @@ class Archiver {
                       "defect of flor or of the memory; nothing was changed",
                       now.id));
     }
-    record.place = writer_.append(header, encoded.payload);
+    record.payload.assign(encoded.payload.begin(), encoded.payload.end());
     return record;
   }
 

@@ -18,6 +18,8 @@ constexpr double kBaseMustSave = 0.03;
 constexpr double kZerosMustSave = 0.01;
 // One word in so many must be zero before leaving zeros out is looked at.
 constexpr std::size_t kZerosMin = 64;
+// The sample flatters difference planes, whose streams have the most distinct bytes.
+constexpr double kDifferencePlanesMustSave = 0.01;
 
 /// What a form would take, and which of its streams to compress.
 struct Candidate {
@@ -203,9 +205,12 @@ Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* ba
   sampler.copy(base, judge.base());
   Candidate best = judge.exponent_difference(planes);
   judge.take_differences();
-  for (const Candidate& candidate :
-       {judge.class_bits(), judge.scaled_class_bits(), judge.difference_planes()}) {
+  for (const Candidate& candidate : {judge.class_bits(), judge.scaled_class_bits()}) {
     if (candidate.bits_per_word < best.bits_per_word) best = candidate;
+  }
+  const Candidate differences = judge.difference_planes();
+  if (differences.bits_per_word < (1 - kDifferencePlanesMustSave) * best.bits_per_word) {
+    best = differences;
   }
   const bool pays = best.bits_per_word <= (1 - kBaseMustSave) * direct.bits_per_word;
   return pays ? best.choice : direct.choice;
