@@ -14,9 +14,8 @@ namespace {
 constexpr std::string_view kFlags =
     "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
     "weak|strong, --flor_probe LOOP, --flor_no_probe, --flor_every N, --flor_epsilon X, "
-    "--flor_threads N, "
-    "--flor_home "
-    "DIR, --flor_no_git, --kwargs NAME=VALUE";
+    "--flor_every_steps N, --flor_every_seconds S, --flor_resume [auto], --flor_threads N, "
+    "--flor_home DIR, --flor_no_git, --kwargs NAME=VALUE";
 
 bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -31,6 +30,15 @@ bool is_segment(std::string_view text) {
 bool is_assignment(std::string_view text) {
   const std::size_t equals = text.find('=');
   return equals != text.npos && equals > 0 && text.front() != '-';
+}
+
+double parse_seconds(std::string_view flag, std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0)) {
+    throw UsageError(fmt::format("{} {}: expected a number of seconds above 0", flag, text));
+  }
+  return value;
 }
 
 std::int64_t parse_count(std::string_view flag, std::string_view text) {
@@ -86,6 +94,9 @@ class Parser {
     if (flag_ == "--flor_probe") return take_probes();
     if (flag_ == "--flor_every") return take_every();
     if (flag_ == "--flor_epsilon") return take_epsilon();
+    if (flag_ == "--flor_every_steps") return take_every_steps();
+    if (flag_ == "--flor_every_seconds") return take_every_seconds();
+    if (flag_ == "--flor_resume") return take_resume();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
       return true;
@@ -213,9 +224,36 @@ class Parser {
     return true;
   }
 
+  bool take_every_steps() {
+    flags_.every_steps = parse_count(flag_, value("N"));
+    record_only_ = flag_;
+    return true;
+  }
+  bool take_every_seconds() {
+    flags_.every_seconds = parse_seconds(flag_, value("S"));
+    record_only_ = flag_;
+    return true;
+  }
+
+  bool take_resume() {
+    std::string text;
+    if (attached_) {
+      text = *attached_;
+    } else if (next_ < words_.size() && std::strcmp(words_[next_], "auto") == 0) {
+      text = words_[next_++];
+    }
+    if (attached_ && text != "auto") {
+      throw UsageError(
+          fmt::format("--flor_resume={}: write --flor_resume, or --flor_resume auto to begin a new "
+                      "run where there is nothing to resume",
+                      text));
+    }
+    flags_.resume = text.empty() ? Resume::yes : Resume::automatic;
+    return true;
+  }
+
   bool set(std::string& target) {
     target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
-    if (flag_ == "--flor_run") replay_only_ = flag_;
     return true;
   }
   bool set_true(bool& target) {
@@ -239,6 +277,16 @@ class Parser {
       throw UsageError(
           "--flor and --replay_flor exclude each other: record a run first, then replay it (name "
           "it with --flor_run)");
+    }
+    if (flags_.resume != Resume::no) {
+      if (replay_) throw UsageError("--flor_resume goes on recording: it cannot be a replay");
+      if (!flags_.run.empty() && (!flags_.name.empty() || flags_.resume == Resume::automatic)) {
+        throw UsageError("--flor_resume: name the run by --flor NAME or by --flor_run RUN");
+      }
+      record_ = true;
+    } else if (!flags_.run.empty() && !replay_) {
+      throw UsageError(
+          "--flor_run names a run to replay or to resume: add --replay_flor or --flor_resume");
     }
     if (replay_ && !flags_.kwargs.empty()) {
       throw UsageError("--kwargs would rewrite history: a replay uses the recorded arguments");

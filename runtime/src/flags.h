@@ -11,6 +11,12 @@
 
 namespace flor::detail {
 
+enum class Resume {
+  no,
+  yes,        ///< --flor_resume
+  automatic,  ///< --flor_resume auto: if there is something to resume, else a new run
+};
+
 struct Flags {
   Mode mode = Mode::off;
 
@@ -21,9 +27,13 @@ struct Flags {
   std::optional<std::int64_t> every;
   double epsilon = 1.0 / 15;  ///< --flor_epsilon X: share of the computing that recording may take
 
+  Resume resume = Resume::no;
+  std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
+  std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
+
   // Replaying.
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS
-  std::string run;                         ///< --flor_run RUN
+  std::string run;                         ///< --flor_run RUN; also with --flor_resume
   bool strong = false;                     ///< --flor_init weak|strong
   std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
   bool no_probe = false;                   ///< --flor_no_probe: ignore flor::probed, too

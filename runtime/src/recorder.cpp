@@ -2,7 +2,9 @@
 
 #include "git/shadow.h"
 #include "notice.h"
+#include "preemption.h"
 #include "process.h"
+#include "run_choice.h"
 
 #include <fmt/format.h>
 #include <time.h>
@@ -78,9 +80,11 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
   store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::create);
   store::Catalog& catalog = store_->catalog();
   const std::filesystem::path place = place_of_work(repository);
+  std::optional<store::Run> resumed;
+  if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
 
   store::NewRun run;
-  run.experiment = experiment_name(flags_, catalog, place);
+  run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
   run.started_us = now_us();
   run.repository = place.string();
   run.directory = std::filesystem::current_path().string();
@@ -88,16 +92,26 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
   run.program_digest = file_digest(run.program);
   run.command = flags_.command;
   run.environment = environment();
+  if (resumed) {
+    lock_ = store_->lock_run(resumed->key);
+    if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
+    take_arguments(*resumed);
+  }
   if (repository) run.commit = commit_sources(*repository, run, store_->home());
 
-  run_ = catalog.add_run(run);
-  lock_ = store_->lock_run(run_.key);
-  if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
+  if (resumed) {
+    go_on(std::move(*resumed), run.commit);
+  } else {
+    run_ = catalog.add_run(run);
+    lock_ = store_->lock_run(run_.key);
+    if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
+  }
   catalog.remember_name(place.string(), run.experiment);
   writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
   start_journal();
   schedule_.started(seconds_since(began_));
+  watch_signals();
 }
 
 Recorder::~Recorder() {
@@ -106,6 +120,11 @@ Recorder::~Recorder() {
 }
 
 std::optional<std::string> Recorder::argument_text(std::string_view name) {
+  if (const auto recorded = recorded_arguments_.find(std::string(name));
+      recorded != recorded_arguments_.end()) {
+    arguments_used_[recorded->first] = true;
+    return recorded->second.value;
+  }
   const auto found = flags_.kwargs.find(std::string(name));
   if (found == flags_.kwargs.end()) return std::nullopt;
   arguments_used_[found->first] = true;
@@ -117,7 +136,7 @@ void Recorder::note_argument(const store::Argument& argument) {
       [run = run_.id, argument](store::Catalog& catalog) { catalog.add_argument(run, argument); });
 }
 
-LoopScope::Start Recorder::begin_main(Frame& frame, bool) {
+LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   frame.ordinal = main_loops_++;
   frame.first_epoch = epochs_;
   stored_boundary_ = -1;
@@ -125,9 +144,16 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool) {
     const std::lock_guard lock(since_entry_mutex_);
     since_entry_.clear();
   }
+  in_loop_ = true;
+  if (resumption_) {
+    if (const auto start = resumption_->begin_main(frame, random_access)) {
+      return begin_resumed(frame, *start);
+    }
+  }
   take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}});
   stored_boundary_ = 0;
   put_main_loop(frame, false, false);
+  if (pending_signal != 0) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
   return {};
 }
 
@@ -180,17 +206,26 @@ void Recorder::set_haste(Haste haste) {
 bool Recorder::enter_main(Frame& frame) {
   frame.iteration_began = Clock::now();
   frame.flor_seconds = 0;
-  schedule_.begin_iteration();
+  if (resumption_) enter_resumed(frame);
+  if (!rehearsing_) schedule_.begin_iteration();
   return true;
 }
 
 bool Recorder::leave_main(Frame& frame) {
+  if (resumption_ && leave_resumed(frame)) return true;
+  const bool preempted = pending_signal != 0;
+  const bool stored = stores(frame);
+  if (!stored && (preempted || is_due())) {
+    schedule_.force(now(frame), store::StorageReason::forced);
+  }
   if (stores(frame)) {
     take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {},
                     schedule_.batch());
     stored_boundary_ = frame.index + 1;
   }
   complete_iteration(frame);
+  put_main_loop(frame, false, false);
+  if (preempted) preempt(nullptr, fmt::format("the end of epoch {}", epochs_ - 1));
   return true;
 }
 
@@ -200,23 +235,28 @@ void Recorder::complete_iteration(Frame& frame) {
                                    .seconds = seconds_since(frame.iteration_began),
                                    .record_seconds = frame.flor_seconds};
   schedule_.end_iteration(now(frame));
-  {
-    const std::lock_guard lock(progress_mutex_);
-    progress_.iterations.push_back(iteration);
-  }
   put_schedule();
   ++frame.index;
   ++epochs_;
-  put_main_loop(frame, false, false);
+  const std::lock_guard lock(progress_mutex_);
+  progress_.iterations.push_back(iteration);
 }
 
 void Recorder::end_main(Frame& frame, LoopEnd how) {
+  in_loop_ = false;
   if (how == LoopEnd::failed) return;
-  // An iteration that is left by break or return has run as far as it ever will.
-  if (how == LoopEnd::broke) complete_iteration(frame);
+  if (resumption_) {
+    end_resumed(frame, how);
+    if (!frame.visited) return;
+  }
   // The last state is always kept, whatever the rule for the others.
-  if (stored_boundary_ != frame.index) {
-    take_forced({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}});
+  const std::int64_t complete = frame.index + (how == LoopEnd::broke ? 1 : 0);
+  const bool late = stored_boundary_ != complete;
+  if (late) take_forced({.main_loop = frame.ordinal, .iteration = complete, .loop = {}});
+  // An iteration that is left by break or return has run as far as it ever will. That it is the
+  // last one is written down with it: a run that is resumed must not go on with another.
+  if (how == LoopEnd::broke) complete_iteration(frame);
+  if (late) {
     schedule_.ended_with_last_iteration();
     put_schedule();
   }
@@ -273,11 +313,18 @@ void Recorder::flush_progress() {
   }
 }
 
-bool Recorder::begin_nested(Frame& frame) {
+LoopScope::Start Recorder::begin_nested(Frame& frame) {
+  if (resumption_) {
+    if (const auto start = resumption_->begin_nested(main_frame(), frame)) {
+      frame.arriving = start->skip > 0;
+      if (frame.arriving) suppress(true);
+      return *start;
+    }
+  }
   // A replay can begin with this iteration only if the boundary before it is stored.
   const bool possible_start = stored_boundary_ == main_frame().index;
   if (possible_start && !frame.settings.attached.empty()) take_entry(frame);
-  return true;
+  return {};
 }
 
 void Recorder::take_entry(const Frame& nested) {
@@ -331,20 +378,27 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
   progress_.executions.push_back(execution);
 }
 
-void Recorder::take_forced(const store::CheckpointKey& key) {
+void Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+                           std::optional<store::SnapshotItem> extra) {
   const auto batch = schedule_.ledger().open(Batch::Kind::single);
-  take_checkpoint(key, {}, batch);
+  take_checkpoint(key, attached, batch, std::move(extra));
   schedule_.ledger().close(batch);
 }
 
 void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
-                               const std::shared_ptr<Batch>& batch) {
+                               const std::shared_ptr<Batch>& batch,
+                               std::optional<store::SnapshotItem> extra) {
+  if (key.kind != store::CheckpointKind::loop_end) {
+    steps_since_ = 0;
+    kept_at_ = Clock::now();
+  }
   if (degraded_) return;
   const auto began = Clock::now();
   std::optional<TakenSnapshot> taken;
   try {
     taken = snapshotter_.take(registry_, attached);
     prepare_buffers(*taken);
+    if (extra) taken->snapshot.items.push_back(*std::move(extra));
     remember(key);
   } catch (const std::exception& error) {
     taken.reset();
@@ -396,7 +450,13 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnap
   try {
     for (const auto& pending : taken.pending) pending->wait();
     flush_journal();  // what was logged before a checkpoint is durable when the checkpoint is
-    const store::CheckpointInfo info = writer_->write(key, taken.snapshot);
+    store::CheckpointWriter* writer = writer_.get();
+    if (key.kind == store::CheckpointKind::step) {
+      flush_progress();  // the nested loops that ended before it
+      if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+      writer = step_writer_.get();
+    }
+    const store::CheckpointInfo info = writer->write(key, taken.snapshot);
     checkpoints_ += 1;
     raw_bytes_ += info.raw_bytes;
     stored_bytes_ += info.stored_bytes;
@@ -404,8 +464,12 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnap
     say(Level::info,
         fmt::format("stored {} {} of main loop {}{}{} ({} of {})",
                     key.kind == store::CheckpointKind::boundary ? "boundary" : "iteration",
-                    key.iteration, key.main_loop, key.loop.empty() ? "" : ", end of ", key.loop,
-                    print_bytes(info.stored_bytes), print_bytes(info.raw_bytes)));
+                    key.iteration, key.main_loop,
+                    key.loop.empty()                          ? ""
+                    : key.kind == store::CheckpointKind::step ? ", step "
+                                                              : ", end of ",
+                    key.loop, print_bytes(info.stored_bytes), print_bytes(info.raw_bytes)));
+    if (key.kind != store::CheckpointKind::loop_end) forget_step(key);
   } catch (const std::exception& error) {
     degrade(error.what());
   }
@@ -466,6 +530,12 @@ void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
 }
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
+  in_loop_ = true;  // a signal is too late now
+  if (resumption_ && !failed) {
+    failed = true;
+    message = "the program ended before it came to the point where it was to go on";
+    say(Level::error, message);
+  }
   hurry_.reset();
   schedule_.ledger().drain();
   try {
@@ -488,7 +558,8 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
     say(Level::error,
         fmt::format("the end of run {} could not be recorded: {}", run_.key, error.what()));
   }
-  return ExitStatus::done;
+  unwatch_signals();
+  return resumption_ ? ExitStatus::failed : ExitStatus::done;
 }
 
 /// What recording cost: of what the tolerance is for, and of what is stored in any case.
@@ -526,7 +597,7 @@ void Recorder::remember(const store::CheckpointKey& key) {
 }
 
 void Recorder::abandon(std::string_view why) noexcept {
-  if (main_loops_ > 0) {  // it is a run, with all that was recorded until the error
+  if (main_loops_ > 0 || resumed_) {  // it is a run, with all that was recorded until the error
     finish(true, why);
     return;
   }
@@ -539,6 +610,7 @@ void Recorder::abandon(std::string_view why) noexcept {
 }
 
 void Recorder::forget_in_child() noexcept {
+  unwatch_signals();
   if (lock_) lock_->forget_in_child();
 }
 

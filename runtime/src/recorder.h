@@ -2,6 +2,7 @@
 #pragma once
 
 #include "escalation.h"
+#include "resumption.h"
 #include "runtime.h"
 #include "schedule.h"
 #include "snapshot.h"
@@ -19,14 +20,17 @@ namespace flor::detail {
 /// program goes on.
 class Recorder : public Runtime {
  public:
-  /// Commits the sources and enters the run into the catalog. Throws where that is not possible.
+  /// Commits the sources and enters the run into the catalog, or takes up the one that is to be
+  /// resumed. Throws where that is not possible.
   explicit Recorder(Flags flags);
   ~Recorder() override;
 
   Mode mode() const override { return Mode::record; }
   const store::Run& run() const override { return run_; }
 
-  void arrive(Frame&) override {}
+  bool catching_up() const override { return rehearsing_; }
+
+  void arrive(Frame& frame, bool gone) override;
   std::optional<std::string> argument_text(std::string_view name) override;
   void note_argument(const store::Argument& argument) override;
   void invalidate_checkpoints(std::string_view why) noexcept override;
@@ -39,22 +43,28 @@ class Recorder : public Runtime {
   bool enter_main(Frame& frame) override;
   bool leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
-  bool begin_nested(Frame& frame) override;
+  LoopScope::Start begin_nested(Frame& frame) override;
+  void leave_nested(Frame& frame) override;
+  void reach(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
   void tick() override {
     flush_journal();
     flush_progress();
     schedule_.ledger().job_begins(background_cpu());
+    heed_signal();
   }
 
  private:
   bool stores(const Frame& main);
   Schedule::Now now(const Frame& main);
+  /// `extra`: one more item, beside the state.
   void take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
-                       const std::shared_ptr<Batch>& batch);
-  /// A boundary that is stored whatever the tolerance is.
-  void take_forced(const store::CheckpointKey& key);
+                       const std::shared_ptr<Batch>& batch,
+                       std::optional<store::SnapshotItem> extra = {});
+  /// One that is stored whatever the tolerance is.
+  void take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
+                   std::optional<store::SnapshotItem> extra = {});
   void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
   static double background_cpu();  ///< on the background thread
   std::uint64_t state_bytes();
@@ -75,11 +85,32 @@ class Recorder : public Runtime {
   std::string cost_text() const;
   void report() const;
 
+  // Resuming, and being preempted: recorder_resume.cpp.
+  void go_on(store::Run run, const std::string& commit);
+  void take_arguments(const store::Run& run);
+  void warn_of_changes(const store::Run& run, const std::string& commit) const;
+  LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);
+  void enter_resumed(Frame& frame);
+  /// True: the iteration was only passed through.
+  bool leave_resumed(Frame& frame);
+  void end_resumed(const Frame& frame, LoopEnd how);
+  void reached();
+  /// A checkpoint inside an iteration is due: so much was done since the last one.
+  bool is_due() const;
+  void take_step(const Frame& nested);
+  void forget_step(const store::CheckpointKey& written);  ///< on the background thread
+  [[noreturn]] void preempt(const Frame* nested, const std::string& where);
+  [[noreturn]] void end_preempted(const std::string& where) noexcept;
+  void heed_signal();  ///< on the background thread
+
   store::Run run_;
   std::optional<store::RunLock> lock_;
   std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
   /// For entries, so that the checkpoints remain differences to each other; background thread, too.
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
+  /// For checkpoints inside iterations, which do not last, so that nothing is a difference to them.
+  std::unique_ptr<store::CheckpointWriter> step_writer_;
+  std::optional<store::CheckpointKey> step_;  // the one that is stored; background thread
   Snapshotter snapshotter_{[this] { return background_->busy(); },
                            [this](const std::function<void()>& wait) {
                              set_haste(escalation_.waited());
@@ -98,7 +129,16 @@ class Recorder : public Runtime {
   std::mutex since_entry_mutex_;  // gradients are found to be carried on threads of libtorch
   std::vector<store::CheckpointKey> since_entry_;  // checkpoints taken since the main loop began
   std::map<std::string, bool> arguments_used_;
-  std::int64_t main_loops_ = 0;
+  std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
+  std::unique_ptr<Resumption> resumption_;                     // until its point is reached
+  bool resumed_ = false;
+  bool rehearsing_ = false;
+  std::atomic<bool> in_loop_{false};            // a main loop is being executed
+  bool told_signal_ = false, leaving_ = false;  // background thread
+  std::int64_t steps_since_ = 0;                // nested iterations since the last boundary or step
+  Clock::time_point kept_at_ = Clock::now();    // when that was taken
+  std::atomic<int> steps_unwritten_{0};
+  std::atomic<std::int64_t> main_loops_ = 0;
   std::int64_t epochs_ = 0;            // complete iterations of all main loops
   std::int64_t stored_boundary_ = -1;  // last one of the current main loop
   std::atomic<bool> degraded_{false};

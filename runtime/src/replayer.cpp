@@ -154,7 +154,7 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
   return {.visit = true, .skip = static_cast<std::uint64_t>(frame.index)};
 }
 
-void Replayer::arrive(Frame& frame) {
+void Replayer::arrive(Frame& frame, bool) {
   state_->restore({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
 }
 
@@ -240,10 +240,6 @@ void Replayer::suppress_after(const store::MainLoop& loop) {
   suppress(!ours || !loop.ended);
 }
 
-void Replayer::suppress(bool suppressed) {
-  journal().move([&](CurrentPlace& place) { place.suppressed = suppressed; });
-}
-
 // ---------------------------------------------------------------------------------------------
 // Nested loops.
 
@@ -253,9 +249,9 @@ bool Replayer::probed(const Frame& frame) const {
          std::ranges::find(flags_.probes, frame.name) != flags_.probes.end();
 }
 
-bool Replayer::begin_nested(Frame& frame) {
+LoopScope::Start Replayer::begin_nested(Frame& frame) {
   const Frame& main = main_frame();
-  if (main.ordinal < 0) return true;
+  if (main.ordinal < 0) return {};
   const store::CheckpointKey key{.kind = store::CheckpointKind::loop_end,
                                  .main_loop = main.ordinal,
                                  .iteration = main.index,
@@ -271,14 +267,14 @@ bool Replayer::begin_nested(Frame& frame) {
   if (skip) {
     computed_ = false;
     state_->restore(key, frame.settings.attached);
-    return false;
+    return {.visit = false};
   }
   if (const store::LoopExecution* execution = record_->execution(key)) {
     computed_ = true;
     frame.limit = execution->iterations;
     frame.limit_broke = execution->broke;
   }
-  return true;
+  return {};
 }
 
 void Replayer::end_nested(Frame& frame, LoopEnd how) {

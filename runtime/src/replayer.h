@@ -32,7 +32,7 @@ class Replayer : public Runtime {
   /// Nothing is left for this segment to do; it has been said.
   bool empty() const { return segment_.empty() && flags_.segment > 0; }
 
-  void arrive(Frame& frame) override;
+  void arrive(Frame& frame, bool gone) override;
   std::optional<std::string> argument_text(std::string_view name) override;
   void note_argument(const store::Argument& argument) override;
   void invalidate_checkpoints(std::string_view) noexcept override {}
@@ -44,7 +44,7 @@ class Replayer : public Runtime {
   bool enter_main(Frame& frame) override;
   bool leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
-  bool begin_nested(Frame& frame) override;
+  LoopScope::Start begin_nested(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
 
@@ -55,7 +55,6 @@ class Replayer : public Runtime {
   LoopScope::Start pass_by(Frame& frame, const store::MainLoop& loop);
   LoopScope::Start visit(Frame& frame, const store::MainLoop& loop, bool random_access);
   void leave_loop_early(const store::MainLoop& loop, std::int64_t reached);
-  void suppress(bool suppressed);
   /// What follows a main loop belongs to the segment that holds the loop's last iteration.
   void suppress_after(const store::MainLoop& loop);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 namespace flor::detail {
@@ -37,7 +38,66 @@ store::Run latest_run(const store::Catalog& catalog) {
   return !head.empty() && at_head != runs.end() ? *at_head : runs.front();
 }
 
+/// Ranks of one job record a run each; a rank goes on with its own.
+bool is_of_this_rank(const store::Run& run) {
+  const char* rank = std::getenv("RANK");
+  const auto recorded = run.start.environment.find("RANK");
+  return recorded == run.start.environment.end() ? !rank : rank && recorded->second == rank;
+}
+
+bool can_be_resumed(const store::Run& run) {
+  return run.state == store::RunState::interrupted || run.state == store::RunState::failed;
+}
+
+/// The same arguments, as a job script that is started again has them.
+bool has_command(const store::Run& run, const std::vector<std::string>& command) {
+  const auto& recorded = run.start.command;
+  return recorded.size() == command.size() &&
+         std::equal(recorded.begin() + 1, recorded.end(), command.begin() + 1);
+}
+
+std::string nothing_to_resume(const store::Run& latest, const std::vector<store::Run>& runs) {
+  const auto other = std::ranges::find_if(runs, can_be_resumed);
+  const std::string advice =
+      other == runs.end()
+          ? std::string("there is nothing to resume")
+          : fmt::format("an earlier one was interrupted: --flor_resume --flor_run {}",
+                        other->key.substr(0, 8));
+  return fmt::format("run {} of '{}' has finished: {}", latest.key.substr(0, 8),
+                     latest.start.experiment, advice);
+}
+
 }  // namespace
+
+std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Flags& flags,
+                                        const std::string& place) {
+  const bool automatic = flags.resume == Resume::automatic;
+  std::vector<store::Run> runs;
+  if (!flags.run.empty()) {
+    runs.push_back(catalog.resolve(flags.run));
+  } else {
+    const auto name = flags.name.empty() ? catalog.last_name(place) : std::optional(flags.name);
+    if (name) runs = catalog.runs(*name);
+    std::erase_if(runs, [&](const store::Run& run) {
+      return run.start.repository != place || !is_of_this_rank(run) ||
+             (automatic &&
+              (run.state == store::RunState::running || !has_command(run, flags.command)));
+    });
+    if (runs.empty() && !automatic) {
+      throw NotFound(fmt::format("no run {}was recorded in {}: there is nothing to resume",
+                                 name ? fmt::format("of '{}' ", *name) : "", place));
+    }
+  }
+  if (runs.empty()) return std::nullopt;
+  const store::Run& latest = runs.front();
+  if (can_be_resumed(latest)) return latest;
+  if (automatic) return std::nullopt;
+  if (latest.state == store::RunState::running) {
+    throw Busy(fmt::format("run {} is still being recorded: resume it when it has ended",
+                           latest.key.substr(0, 8)));
+  }
+  throw NotFound(nothing_to_resume(latest, runs));
+}
 
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
   if (flags.run.empty()) return latest_run(catalog);

@@ -1,14 +1,22 @@
-// Which run a program means with --replay_flor and --flor_run.
+// Which run a program means with --replay_flor, --flor_resume and --flor_run.
 #pragma once
 
 #include "flags.h"
 
 #include <flor/store/catalog.h>
 
+#include <optional>
+#include <string>
+
 namespace flor::detail {
 
 /// The run that is to be replayed. Throws NotFound if there is none, Busy if it is still being
 /// recorded.
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags);
+
+/// The run that --flor_resume goes on with, in the repository or directory `place`; nothing if a
+/// new one is to begin. Throws NotFound if there is none, Busy if it is still being recorded.
+std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Flags& flags,
+                                        const std::string& place);
 
 }  // namespace flor::detail

@@ -47,9 +47,9 @@ LoopScope::Start LoopScope::begin(bool random_access) {
   return session ? session->begin_loop(*frame_, random_access) : Start{};
 }
 void LoopScope::count(std::uint64_t elements) { frame_->count = elements; }
-void LoopScope::arrive() {
+void LoopScope::arrive(bool gone) {
   const Inside inside;
-  if (Runtime* session = runtime()) session->arrive(*frame_);
+  if (Runtime* session = runtime()) session->arrive(*frame_, gone);
 }
 bool LoopScope::enter() {
   const Inside inside;
@@ -105,7 +105,7 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
     frame.opened = true;
     start = begin_main(frame, random_access);
   } else {
-    start.visit = frame.depth > 1 || begin_nested(frame);
+    if (frame.depth == 1) start = begin_nested(frame);
     frames_.push_back(&frame);
     frame.opened = true;
   }
@@ -130,6 +130,10 @@ bool Runtime::enter_iteration(Frame& frame) {
     return false;
   }
   if (frame.depth > 0) {
+    if (frame.arriving) [[unlikely]] {
+      frame.arriving = false;
+      reach(frame);
+    }
     set_index(frame, frame.index);
   } else {
     if (!enter_main(frame)) return false;
@@ -144,6 +148,7 @@ bool Runtime::leave_iteration(Frame& frame) {
   frame.inside = false;
   if (frame.depth == 0) return leave_main(frame);
   ++frame.index;
+  if (frame.depth == 1) leave_nested(frame);
   return frame.limit < 0 || frame.index < frame.limit || !frame.limit_broke;
 }
 
@@ -151,11 +156,16 @@ void Runtime::end_loop(Frame& frame, LoopEnd how) {
   if (frame.depth == 0) {
     end_main(frame, how);
   } else if (frame.depth == 1 && frame.visited) {
+    if (frame.arriving && how == LoopEnd::exhausted) reach(frame);
     end_nested(frame, how);
   }
   // Loops end in the reverse order of their beginning.
   std::erase(frames_, &frame);
   update_place();
+}
+
+void Runtime::suppress(bool suppressed) {
+  journal_.move([&](CurrentPlace& place) { place.suppressed = suppressed; });
 }
 
 void Runtime::update_place() {

@@ -58,7 +58,8 @@ struct LoopScope::Frame {
   bool inside = false;      ///< in the body
   bool visited = true;      ///< false: replaced by its recorded effect
   bool exhausted = false;
-  int exceptions = 0;  ///< in flight when the loop was made
+  bool arriving = false;  ///< a resumed loop: the steps to its first iteration are not over yet
+  int exceptions = 0;     ///< in flight when the loop was made
   Clock::time_point opened_at;
   std::map<std::string, int, std::less<>> children;  ///< loops begun in the current iteration
 
@@ -89,7 +90,7 @@ class Runtime {
   bool enter_iteration(Frame& frame);
   bool leave_iteration(Frame& frame);
   void end_loop(Frame& frame, LoopEnd how);
-  virtual void arrive(Frame& frame) = 0;
+  virtual void arrive(Frame& frame, bool gone) = 0;
 
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
@@ -111,7 +112,11 @@ class Runtime {
   virtual bool enter_main(Frame& frame) = 0;
   virtual bool leave_main(Frame& frame) = 0;
   virtual void end_main(Frame& frame, LoopEnd how) = 0;
-  virtual bool begin_nested(Frame& frame) = 0;
+  virtual LoopScope::Start begin_nested(Frame& frame) = 0;
+  /// After an iteration of a nested loop.
+  virtual void leave_nested(Frame&) {}
+  /// Before the first iteration of a nested loop that was begun with `arriving`.
+  virtual void reach(Frame&) {}
   virtual void end_nested(Frame& frame, LoopEnd how) = 0;
   /// Keeps a batch of logged values; on the background thread.
   virtual void keep(LogBatch batch) = 0;
@@ -124,6 +129,9 @@ class Runtime {
   void start_journal();
   void flush_journal();                     ///< on the background thread
   virtual void tick() { flush_journal(); }  ///< a few times a second, on the background thread
+
+  /// What is logged until the contrary is said is not kept.
+  void suppress(bool suppressed);
 
   const Frame& main_frame() const { return *frames_.front(); }
   std::string key_of(const Frame& nested) const { return nested.component; }
@@ -148,6 +156,9 @@ Runtime* runtime() noexcept;
 
 std::unique_ptr<Runtime> make_recorder(Flags flags);
 std::unique_ptr<Runtime> make_replayer(Flags flags);
+
+/// Flushes the program's output and ends the process, without running what it registered for that.
+[[noreturn]] void end_process(ExitStatus status) noexcept;
 
 /// Reports an error that must not be thrown and ends the process with its status.
 [[noreturn]] void die(const std::exception& error) noexcept;

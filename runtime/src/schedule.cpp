@@ -9,6 +9,11 @@ using store::StorageReason;
 
 Schedule::Schedule(const Flags& flags) : every_(flags.every.value_or(0)), policy_(flags.epsilon) {}
 
+void Schedule::set_rule(const Flags& flags) {
+  every_ = flags.every.value_or(0);
+  policy_ = Adaptive(flags.epsilon);
+}
+
 double Schedule::computed(const Now& now) const {
   const double elapsed = elapsed_ + now.iteration_seconds - now.flor_seconds;
   return std::max(0.0, elapsed - ledger_.totals().background);

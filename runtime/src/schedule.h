@@ -19,6 +19,8 @@ namespace flor::detail {
 class Schedule {
  public:
   explicit Schedule(const Flags& flags);
+  /// Before the first iteration: what the flags say of --flor_every and --flor_epsilon.
+  void set_rule(const Flags& flags);
   /// Measured bytes a second.
   void set_restore_rate(double rate) { policy_.set_restore_rate(rate); }
 

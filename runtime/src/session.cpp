@@ -1,5 +1,6 @@
 // flor::init, and every way in which a session can end.
 #include "notice.h"
+#include "preemption.h"
 #include "process.h"
 #include "runtime.h"
 
@@ -68,12 +69,6 @@ void end_session(Ending ending, std::string_view message) noexcept {
   if (status != ExitStatus::done) exit_status = status;
 }
 
-[[noreturn]] void leave(ExitStatus status) {
-  std::cout.flush();
-  std::fflush(nullptr);
-  std::_Exit(static_cast<int>(status));
-}
-
 void at_exit(int status, void*) {
   if (::getpid() != owner) return;
   if (inside_flor > 0) {
@@ -100,11 +95,11 @@ void at_terminate() {
       say(Level::error, error.what());
       end_session(session->mode() == Mode::record ? Ending::abandoned : Ending::failed,
                   error.what());
-      leave(error.status());
+      end_process(error.status());
     } catch (const Error& error) {
       say(Level::error, error.what());
       end_session(Ending::failed, error.what());
-      leave(error.status());
+      end_process(error.status());
     } catch (const std::exception& error) {
       end_session(Ending::failed, error.what());
     } catch (...) {
@@ -147,13 +142,19 @@ std::unique_ptr<Runtime> open_runtime(Flags flags) {
 
 }  // namespace
 
+void end_process(ExitStatus status) noexcept {
+  std::cout.flush();
+  std::fflush(nullptr);
+  std::_Exit(static_cast<int>(status));
+}
+
 Runtime* runtime() noexcept { return current.load(std::memory_order_acquire); }
 
 void die(const std::exception& error) noexcept {
   say(Level::error, error.what());
   const auto* known = dynamic_cast<const Error*>(&error);
   end_session(Ending::failed, error.what());
-  leave(known ? known->status() : ExitStatus::failed);
+  end_process(known ? known->status() : ExitStatus::failed);
 }
 
 std::optional<std::string> argument_text(std::string_view name, bool required) {
@@ -168,7 +169,7 @@ std::optional<std::string> argument_text(std::string_view name, bool required) {
         fmt::format("argument '{}' must be given: --kwargs {}=VALUE", name, name));
     if (!runtime()) {
       say(Level::error, error.what());
-      leave(error.status());
+      end_process(error.status());
     }
     throw error;
   }
@@ -185,7 +186,7 @@ void refuse_argument(std::string_view name, std::string_view text, std::string_v
   const UsageError error(fmt::format("--kwargs {}={}: '{}' is not {}", name, text, text, expected));
   if (!runtime()) {
     say(Level::error, error.what());
-    leave(error.status());
+    end_process(error.status());
   }
   throw error;
 }
@@ -239,12 +240,12 @@ Session init(int& argc, char** argv, const char* source_file) {
     held() = open_runtime(std::move(flags));
   } catch (const Error& error) {
     say(Level::error, error.what());
-    leave(error.status());
+    end_process(error.status());
   } catch (const std::exception& error) {
     say(Level::error, error.what());
-    leave(ExitStatus::failed);
+    end_process(ExitStatus::failed);
   }
-  if (!held()) leave(ExitStatus::done);
+  if (!held()) end_process(ExitStatus::done);
   if (adapter().begin_session) adapter().begin_session();
   current = held().get();
   session_active = true;
@@ -271,9 +272,10 @@ std::string Session::run() const {
 }
 
 void Session::finish() noexcept {
-  if (std::exchange(mode_, Mode::off) != Mode::off) {
-    detail::end_session(detail::Ending::normal, "");
-  }
+  if (std::exchange(mode_, Mode::off) == Mode::off) return;
+  detail::end_session(detail::Ending::normal, "");
+  // It came too late for a checkpoint, but the program goes on for who knows how long.
+  if (detail::pending_signal.exchange(0) == SIGTERM) ::raise(SIGTERM);
 }
 
 Mode mode() noexcept {

@@ -1,5 +1,6 @@
 // Catalog: logged values, and the summary of each name that is kept beside them.
 #include "database.h"
+#include "resume.h"
 #include "scalar.h"
 
 #include <flor/store/catalog.h>
@@ -129,6 +130,9 @@ class ValueInserter {
       metric.stale = true;
     }
   }
+
+  /// Values of that name were removed.
+  void refresh(const std::string& name) { summary(name).stale = true; }
 
   void finish() {
     for (auto& [name, summary] : summaries_) {
@@ -268,6 +272,19 @@ bool comes_before(const Value& a, const Value& b) {
   return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
 }
 
+/// Of the values in the epoch in which a run is resumed. The code of the iteration itself is
+/// executed again, its nested loops are not, as far as they had come.
+std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point) {
+  if (point.loop.empty()) return -1;
+  const std::size_t slash = path.find('/');
+  if (slash == path.npos) return -1;
+  const std::string_view below = path.substr(slash + 1);
+  const std::string_view loop = below.substr(0, below.find('/'));
+  if (loop == point.loop) return point.step;
+  const bool kept = std::ranges::find(point.kept, loop) != point.kept.end();
+  return kept ? std::numeric_limits<std::int64_t>::max() : -1;
+}
+
 #define FLOR_METRIC_COLUMNS \
   "SELECT name, type, count, last, minimum, maximum, recorded, run FROM metric "
 
@@ -320,6 +337,29 @@ void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
   transaction.commit();
 }
 
+void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point) {
+  Connection& connection = database.connection;
+  ValueInserter inserter(database, run);
+  // An iteration that an exception left has the number of the next main loop's first one.
+  std::set<std::string> complete;
+  const auto loops = connection("SELECT name FROM main_loop WHERE run = ?1 AND ordinal < ?2", run,
+                                point.main_loop);
+  while (loops->step()) complete.insert(loops->text(0));
+  const auto rows = connection("SELECT id, name, path FROM series WHERE run = ?1", run);
+  while (rows->step()) {
+    const std::string path = rows->text(2);
+    if (complete.contains(path.substr(0, path.find('/')))) continue;
+    const std::int64_t series = rows->integer(0);
+    const auto later = connection(
+        "DELETE FROM value WHERE series = ?1 AND (epoch > ?2 OR (epoch = ?2 AND "
+        "step >= ?3))",
+        series, point.epoch, first_forgotten_step(path, point));
+    later->run();
+    if (later->changes() > 0) inserter.refresh(rows->text(1));
+  }
+  inserter.finish();
+}
+
 std::vector<Value> Catalog::values(const ValueQuery& query) const {
   const Lock lock(database_->mutex);
   ReadTransaction transaction(database_->connection);
@@ -348,8 +388,8 @@ std::vector<Value> Catalog::values(const ValueQuery& query) const {
 std::vector<MetricSummary> Catalog::metrics(std::int64_t run) const {
   const Lock lock(database_->mutex);
   std::vector<MetricSummary> metrics;
-  const auto rows = database_->connection(
-      FLOR_METRIC_COLUMNS "WHERE run = ?1 AND count > 0 ORDER BY id", run);
+  const auto rows =
+      database_->connection(FLOR_METRIC_COLUMNS "WHERE run = ?1 AND count > 0 ORDER BY id", run);
   while (rows->step()) metrics.push_back(read_metric(*rows));
   return metrics;
 }

@@ -105,9 +105,17 @@ Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest
 }
 
 std::string describe(const CheckpointKey& key, std::string_view run) {
-  std::string text = key.kind == CheckpointKind::boundary
-                         ? fmt::format("boundary {}", key.iteration)
-                         : fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
+  std::string text;
+  switch (key.kind) {
+    case CheckpointKind::boundary:
+      text = fmt::format("boundary {}", key.iteration);
+      break;
+    case CheckpointKind::step:
+      text = fmt::format("step '{}' in iteration {}", key.loop, key.iteration);
+      break;
+    default:
+      text = fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
+  }
   if (key.main_loop > 0) text += fmt::format(" of main loop {}", key.main_loop);
   return fmt::format("{} of run {}", text, run);
 }

@@ -243,6 +243,21 @@ constexpr LaterTable kTables[] = {
   seconds REAL NOT NULL
 )sql",
      "STRICT"},
+    {"resumption", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  ordinal INTEGER NOT NULL,
+  resumed_us INTEGER NOT NULL,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  loop TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  program_digest TEXT NOT NULL,
+  command TEXT NOT NULL,
+  PRIMARY KEY (run, ordinal)
+)sql",
+     "STRICT, WITHOUT ROWID"},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Loops of every shape, one a scenario: --kwargs scenario=NAME. What is computed in each iteration
 // depends on everything that was computed before, so that a replay from a wrong state shows.
+#include "raise.h"
 #include "show.h"
 
 #include <flor/flor.h>
@@ -23,6 +24,7 @@ struct Chain {
   std::mt19937 engine{3};
 
   double next() {
+    raise_when_due();
     value = 0.7 * value + static_cast<double>(engine() % 1000) / 1000;
     return value;
   }

@@ -26,6 +26,9 @@ struct Adapter {
   std::function<void()> begin_session;
   /// Facts that an exact replay depends on: {"libtorch": "1.13.1", "blas": "...", "cuda": "..."}.
   std::function<std::map<std::string, std::string>()> environment;
+  /// While it is true, gradients are part of what is saved: between two steps of a loop they may
+  /// have been accumulated, and are used by the next one. May be empty.
+  std::function<void(bool)> keep_gradients;
   /// Calls `body(0) .. body(count - 1)` on the threads that computations use (which sleep while the
   /// program is inside Flor), and returns when all are done. Bodies do not throw. May be empty.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)> parallel;

@@ -57,7 +57,8 @@ class LoopScope {
   Start begin(bool random_access);
   /// The number of elements, where that is known once the range is open.
   void count(std::uint64_t elements);
-  void arrive();
+  /// `gone`: the range is exhausted already.
+  void arrive(bool gone);
   /// Before an iteration. False: the loop ends here although the range has more.
   bool enter();
   /// After an iteration. False: the loop ends here although the range may have more.
@@ -190,7 +191,7 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
     }
     if (start.skip > 0) {
       step_over(start.skip - 1);
-      scope_->arrive();
+      scope_->arrive(over_);
       step_over(1);
     }
     settle();

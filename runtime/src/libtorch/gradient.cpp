@@ -27,6 +27,7 @@ namespace flor::libtorch {
 namespace {
 
 std::atomic<bool> carried = false;
+bool keep_all = false;  // used by the thread that saves
 
 void declare_carried() noexcept {
   if (carried.exchange(true)) return;
@@ -288,9 +289,11 @@ void reset_gradients_are_carried() noexcept {
   watches().reset();
 }
 
+void keep_all_gradients(bool keep) noexcept { keep_all = keep; }
+
 std::vector<std::string> write_gradients(const StateWriter& writer,
                                          std::span<const NamedLeaf> leaves) {
-  watches().begin_round();
+  if (!keep_all) watches().begin_round();
   const auto elsewhere = kept_modules().leaves();
   const std::vector<Finding> findings = look_at(leaves);
   std::vector<std::string> described;
@@ -303,7 +306,10 @@ std::vector<std::string> write_gradients(const StateWriter& writer,
     } else if (carried && state == kOtherGradient) {
       state = kKeptGradient;
       write_tensor(writer, gradient_item(name), leaf.grad());
-    } else if (!carried && leaf.is_leaf() && leaf.requires_grad()) {
+    } else if (keep_all && state == kOtherGradient) {
+      state = kKeptOnceGradient;
+      write_tensor(writer, gradient_item(name), leaf.grad());
+    } else if (!carried && !keep_all && leaf.is_leaf() && leaf.requires_grad()) {
       watches().expect(leaf, findings[i].place);
     }
     described.emplace_back(state);
@@ -324,6 +330,8 @@ void read_gradient(const StateReader& reader, const NamedLeaf& leaf, const std::
   } else if (described == kKeptGradient) {
     carried =
         true;  // as it was when this was recorded: later checkpoints are to have the same form
+    read_tensor(reader, gradient_item(leaf.name), gradient);
+  } else if (described == kKeptOnceGradient) {
     read_tensor(reader, gradient_item(leaf.name), gradient);
   } else {
     gradient.fill_(std::numeric_limits<double>::quiet_NaN());

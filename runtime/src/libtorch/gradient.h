@@ -19,6 +19,7 @@ inline constexpr std::string_view kNoGradient = "undefined";
 inline constexpr std::string_view kZeroGradient = "zero";
 inline constexpr std::string_view kOtherGradient = "other";          ///< and it is not kept
 inline constexpr std::string_view kKeptGradient = "kept";            ///< as item "grad/NAME"
+inline constexpr std::string_view kKeptOnceGradient = "kept once";   ///< the same, this time only
 inline constexpr std::string_view kGradientElsewhere = "gradients";  ///< by flor::gradients
 
 struct NamedLeaf {
@@ -30,6 +31,9 @@ struct NamedLeaf {
 /// pass look at those that are not.
 std::vector<std::string> write_gradients(const StateWriter& writer,
                                          std::span<const NamedLeaf> leaves);
+
+/// From now on all gradients are written, or again only those that are carried.
+void keep_all_gradients(bool keep) noexcept;
 
 /// Restores the gradient of a leaf from its description.
 void read_gradient(const StateReader& reader, const NamedLeaf& leaf, const std::string& described);

@@ -199,6 +199,7 @@ bool register_with_core() {
   adapter.environment = environment;
 #ifdef _OPENMP
   adapter.parallel = run_parallel;
+  adapter.keep_gradients = keep_all_gradients;
 #endif
   adapter.begin_session = reset_gradients_are_carried;
   return detail::register_adapter(std::move(adapter));

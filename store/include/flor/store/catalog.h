@@ -184,6 +184,29 @@ struct Progress {
   }
 };
 
+/// Where an interrupted run goes on when it is resumed: everything before it is durable.
+struct ResumePoint {
+  std::int64_t main_loop = 0;  ///< the first main loop that is not complete
+  std::int64_t iteration = 0;  ///< its first iteration that is not complete
+  std::int64_t epoch = 0;      ///< the same, counted over all main loops
+  /// The boundary before that iteration is stored; else the main loop begins as if for the first
+  /// time.
+  bool boundary = false;
+  // In the middle of that iteration, if `loop` is not empty:
+  std::string loop;               ///< the nested loop in which it goes on
+  std::int64_t step = 0;          ///< number of its complete iterations
+  std::vector<std::string> kept;  ///< nested loops of the iteration that had ended before
+};
+
+/// A process that went on with a run.
+struct Resumption {
+  std::int64_t resumed_us = 0;
+  ResumePoint point;  ///< without `kept`
+  std::string commit;
+  std::string program_digest;
+  std::vector<std::string> command;
+};
+
 struct NewReplay {
   std::int64_t run = 0;
   std::int64_t started_us = 0;
@@ -248,6 +271,11 @@ class Catalog {
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed, std::string_view message);
   /// Takes back `finish_run`, for a run that is resumed.
   void reopen_run(std::int64_t run);
+  /// Says why the run ends before its end; it stays one that can be resumed.
+  void interrupt_run(std::int64_t run, std::string_view message);
+  /// Takes back `finish_run` and `set_degraded`, forgets all that was recorded after the point
+  /// (what replays found there, too), and notes who goes on. One transaction.
+  void resume_run(std::int64_t run, const Resumption& resumption);
   void set_degraded(std::int64_t run, std::string_view why);
   void add_argument(std::int64_t run, const Argument& argument);
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
@@ -293,6 +321,7 @@ class Catalog {
   std::vector<CheckpointInfo> checkpoints(std::int64_t run) const;  ///< in the order they were taken
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
   std::vector<Replay> replays(std::int64_t run) const;
+  std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
   /// Ordered by epoch, step, inner, name, ordinal.
   std::vector<Value> values(const ValueQuery& query) const;
   /// In the order in which the names were first logged.

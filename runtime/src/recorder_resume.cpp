@@ -1,0 +1,329 @@
+// The parts of the recorder that belong to runs that do not end where they should: a run that was
+// interrupted goes on, and one that is asked to go leaves a checkpoint in the middle of an epoch.
+#include "notice.h"
+#include "preemption.h"
+#include "process.h"
+#include "recorder.h"
+#include "resume_point.h"
+
+#include <flor/adapter.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace flor::detail {
+namespace {
+
+struct ParsedCommand {
+  Flags flags;
+  std::vector<std::string> own;  ///< words that are the program's, without its name
+};
+
+ParsedCommand parse_command(std::vector<std::string> command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  int count = static_cast<int>(words.size());
+  words.push_back(nullptr);
+  ParsedCommand parsed;
+  try {
+    parsed.flags = take_flags(count, words.data());
+  } catch (const UsageError&) {  // flags that another version of Flor has
+  }
+  for (int i = 1; i < count; ++i) parsed.own.emplace_back(words[static_cast<std::size_t>(i)]);
+  return parsed;
+}
+
+bool same_argument(const store::Argument& recorded, const std::string& text) {
+  if (recorded.value == text) return true;
+  if (recorded.type == "bool") return (recorded.value == "true") == (text == "1" || text == "true");
+  if (recorded.type == "text") return false;
+  const auto number = [](const std::string& digits) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool whole = error == std::errc() && end == digits.data() + digits.size();
+    return whole ? std::optional(value) : std::nullopt;
+  };
+  return number(recorded.value) && number(recorded.value) == number(text);
+}
+
+/// Two numbers, as kElapsedItem has them.
+store::SnapshotItem elapsed_item(const Resumption::Elapsed& elapsed) {
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[sizeof elapsed]);
+  std::memcpy(bytes.get(), &elapsed, sizeof elapsed);
+  return {{.name = std::string(kElapsedItem),
+           .type = store::ElementType::bytes,
+           .sizes = {},
+           .bytes = sizeof elapsed},
+          store::Content(bytes, bytes.get())};
+}
+
+std::chrono::steady_clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------
+// Taking up a run.
+
+/// What the run was started with holds, also what it had not asked for yet.
+void Recorder::take_arguments(const store::Run& run) {
+  for (store::Argument& argument : store_->catalog().arguments(run.id)) {
+    recorded_arguments_[argument.name] = std::move(argument);
+  }
+  const ParsedCommand before = parse_command(run.start.command);
+  for (const auto& [name, text] : flags_.kwargs) {
+    const auto argument = recorded_arguments_.find(name);
+    const auto kwarg = before.flags.kwargs.find(name);
+    std::optional<std::string> recorded;
+    if (argument != recorded_arguments_.end()) {
+      if (!same_argument(argument->second, text)) recorded = argument->second.value;
+    } else if (kwarg != before.flags.kwargs.end() && kwarg->second != text) {
+      recorded = kwarg->second;
+    }
+    if (recorded) {
+      throw UsageError(fmt::format(
+          "--kwargs {}={}: run {} was started with {}={}, and a run keeps its arguments "
+          "when it is resumed",
+          name, text, run.key.substr(0, 8), name, *recorded));
+    }
+  }
+  for (const auto& [name, text] : before.flags.kwargs) flags_.kwargs.emplace(name, text);
+  if (!flags_.every && flags_.epsilon == Flags().epsilon) {
+    flags_.every = before.flags.every;
+    flags_.epsilon = before.flags.epsilon;
+    schedule_.set_rule(flags_);
+  }
+  if (!flags_.every_steps) flags_.every_steps = before.flags.every_steps;
+  if (!flags_.every_seconds) flags_.every_seconds = before.flags.every_seconds;
+}
+
+void Recorder::go_on(store::Run run, const std::string& commit) {
+  store::Catalog& catalog = store_->catalog();
+  auto [point, rehearsal] = plan_resume(*store_, run.id);
+  warn_of_changes(run, commit);
+  for (const std::string& loop : rehearsal.unknown) {
+    say(Level::warn,
+        fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
+                    "register them with flor::checkpoints",
+                    loop));
+  }
+  if (adapter().set_threads) {
+    const auto threads = run.start.environment.find("threads");
+    if (threads != run.start.environment.end()) adapter().set_threads(std::stoi(threads->second));
+  }
+  catalog.resume_run(run.id, {.resumed_us = now_us(),
+                              .point = point,
+                              .commit = commit,
+                              .program_digest = file_digest(executable()),
+                              .command = flags_.command});
+  resumed_ = true;
+  if (!point.loop.empty()) {
+    step_ = {.kind = store::CheckpointKind::step,
+             .main_loop = point.main_loop,
+             .iteration = point.iteration,
+             .loop = step_name(point.loop, point.step)};
+  }
+  run_ = catalog.run(run.id).value_or(run);
+  say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
+                                 run_.start.experiment, print_point(point)));
+  if (!point.boundary && point.main_loop == 0) return;  // nothing is to be passed by
+  resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
+                                             registry_);
+  suppress(true);
+}
+
+void Recorder::warn_of_changes(const store::Run& run, const std::string& commit) const {
+  const std::string key = run.key.substr(0, 8);
+  const auto before = store_->catalog().resumptions(run.id);
+  const std::string& last = before.empty() ? run.start.commit : before.back().commit;
+  if (commit != last) {
+    say(Level::warn,
+        fmt::format("the sources changed since run {} was interrupted: it goes on with "
+                    "commit {} (it had {})",
+                    key, commit.empty() ? "none" : commit.substr(0, 10),
+                    last.empty() ? "none" : last.substr(0, 10)));
+  }
+  if (parse_command(flags_.command).own != parse_command(run.start.command).own) {
+    say(Level::warn, fmt::format("run {} was started with other arguments: {}", key,
+                                 fmt::join(run.start.command, " ")));
+  }
+  const auto now = environment();
+  const auto& then = run.start.environment;
+  for (const char* fact : {"libtorch", "blas", "cuda_devices", "flor"}) {
+    const auto a = then.find(fact), b = now.find(fact);
+    if (a != then.end() && b != now.end() && a->second != b->second) {
+      say(Level::warn, fmt::format("{} was {} when run {} began and is {} now: the results may not "
+                                   "be those of an uninterrupted run",
+                                   fact, a->second, key, b->second));
+    }
+  }
+}
+
+LoopScope::Start Recorder::begin_resumed(Frame& frame, const LoopScope::Start& start) {
+  const store::ResumePoint& point = resumption_->point();
+  if (start.visit) {
+    stored_boundary_ = point.iteration;
+    epochs_ += point.iteration;
+    const std::lock_guard lock(since_entry_mutex_);
+    for (const store::CheckpointInfo& info : store_->catalog().checkpoints(run_.id)) {
+      if (info.key.main_loop == frame.ordinal) since_entry_.push_back(info.key);
+    }
+  } else {
+    epochs_ += frame.index;
+  }
+  return start;
+}
+
+void Recorder::arrive(Frame& frame, bool gone) {
+  if (resumption_) resumption_->arrive(frame, gone);
+}
+
+void Recorder::enter_resumed(Frame& frame) {
+  rehearsing_ = resumption_->rehearses(frame);
+  if (rehearsing_) return;
+  if (resumption_->point().loop.empty()) return reached();
+  // The code before the nested loop is executed again, and so is what it logs.
+  suppress(false);
+  frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
+}
+
+bool Recorder::leave_resumed(Frame& frame) {
+  if (resumption_->rehearses(frame)) {
+    resumption_->leave_rehearsed(frame);
+    return true;
+  }
+  throw Error(fmt::format(
+      "the run was interrupted in loop {}, to which the program does not come any more: "
+      "resume with the program that was interrupted",
+      resumption_->point().loop));
+}
+
+void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
+  const store::ResumePoint& point = resumption_->point();
+  if (!frame.visited) {
+    if (!point.boundary && frame.ordinal + 1 == point.main_loop) reached();
+    return;
+  }
+  if (how == LoopEnd::broke || frame.index < point.iteration) {
+    throw Error(
+        fmt::format("loop {} ended before epoch {}, in which the run was interrupted: resume with "
+                    "the program that was interrupted",
+                    frame.component, point.epoch));
+  }
+  reached();  // there was nothing left to do in it
+}
+
+void Recorder::reach(Frame& frame) {
+  frame.opened_at -= duration_of(resumption_->elapsed().loop);
+  reached();
+}
+
+void Recorder::reached() {
+  rehearsing_ = false;
+  suppress(false);
+  resumption_.reset();
+}
+
+// ---------------------------------------------------------------------------------------------
+// Checkpoints inside iterations.
+
+bool Recorder::is_due() const {
+  return (flags_.every_steps && steps_since_ >= *flags_.every_steps) ||
+         (flags_.every_seconds && seconds_since(kept_at_) >= *flags_.every_seconds);
+}
+
+void Recorder::leave_nested(Frame& frame) {
+  if (resumption_) return;
+  if (pending_signal.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));
+  }
+  if (!flags_.every_steps && !flags_.every_seconds) [[likely]]
+    return;
+  ++steps_since_;
+  // The state inside an iteration is of use only together with that before it.
+  if (is_due() && stored_boundary_ == main_frame().index && steps_unwritten_ == 0) {
+    take_step(frame);
+  }
+}
+
+void Recorder::take_step(const Frame& nested) {
+  const Frame& main = main_frame();
+  ++steps_unwritten_;
+  if (adapter().keep_gradients) adapter().keep_gradients(true);
+  take_forced(
+      {.kind = store::CheckpointKind::step,
+       .main_loop = main.ordinal,
+       .iteration = main.index,
+       .loop = step_name(nested.component, nested.index)},
+      nested.settings.attached,
+      elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
+  if (adapter().keep_gradients) adapter().keep_gradients(false);
+  background_->post([this] { --steps_unwritten_; });
+}
+
+/// One is enough, and none is needed once a later boundary is durable.
+void Recorder::forget_step(const store::CheckpointKey& written) {
+  if (step_ && *step_ != written) {
+    store_->catalog().drop_checkpoints(run_.id, std::span(&*step_, 1));
+    step_.reset();
+  }
+  if (written.kind == store::CheckpointKind::step) step_ = written;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Preemption.
+
+void Recorder::preempt(const Frame* nested, const std::string& where) {
+  if (nested && stored_boundary_ == main_frame().index) take_step(*nested);
+  background_->post([this] {
+    flush_journal();
+    flush_progress();
+  });
+  background_->drain();
+  end_preempted(where);
+}
+
+void Recorder::end_preempted(const std::string& where) noexcept {
+  try {
+    store::Catalog& catalog = store_->catalog();
+    if (degraded_) catalog.set_degraded(run_.id, degraded_why_);
+    const std::string name(signal_name(pending_signal));
+    const std::string message = fmt::format("preempted by {} at {}", name, where);
+    catalog.interrupt_run(run_.id, message);
+    say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}", message,
+                                   run_.start.experiment, run_.key.substr(0, 8),
+                                   print_point(plan_resume(*store_, run_.id).point)));
+  } catch (const std::exception& error) {
+    say(Level::error, fmt::format("the interruption of run {} could not be recorded: {}", run_.key,
+                                  error.what()));
+  }
+  lock_.reset();
+  end_process(ExitStatus::preempted);
+}
+
+/// Steps look for signals themselves. Outside of main loops nobody would, and nothing is lost
+/// there.
+void Recorder::heed_signal() {
+  if (pending_signal == 0 || leaving_) return;
+  if (in_loop_) {
+    if (told_signal_) return;
+    told_signal_ = true;
+    say(Level::warn, fmt::format("{}: the run is checkpointed at the next step, and ends",
+                                 signal_name(pending_signal)));
+    return;
+  }
+  leaving_ = true;
+  background_->post([this] {
+    flush_journal();
+    flush_progress();
+    end_preempted(main_loops_ == 0 ? "its start, before the first loop"
+                                   : "a place between its loops");
+  });
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,114 @@
+#include "rehearsal.h"
+
+#include "registry.h"
+#include "resume_point.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace flor::detail {
+namespace {
+
+using store::CheckpointInfo;
+using store::CheckpointKind;
+
+/// Names and contents of attached locals.
+using Locals = std::vector<std::pair<std::string, store::Digest>>;
+
+/// What is stored of one nested loop, by iteration.
+struct Stored {
+  std::map<std::int64_t, std::int64_t> begins, ends;  ///< ids of checkpoints
+  std::int64_t last = -1;                             ///< iteration that executed it last
+};
+
+class Finder {
+ public:
+  Finder(const store::Store& store, std::int64_t run, const store::ResumePoint& point)
+      : store_(store), point_(point) {
+    for (const store::LoopExecution& execution : store.catalog().executions(run)) {
+      if (execution.main_loop != point.main_loop || execution.iteration >= point.iteration)
+        continue;
+      Stored& stored = loops_[execution.loop];
+      stored.last = std::max(stored.last, execution.iteration);
+    }
+    for (const CheckpointInfo& info : store.catalog().checkpoints(run)) {
+      const store::CheckpointKey& key = info.key;
+      if (key.kind != CheckpointKind::loop_end || key.main_loop != point.main_loop ||
+          key.iteration >= point.iteration) {
+        continue;
+      }
+      const std::string loop = key.loop.substr(0, key.loop.find('@'));
+      Stored& stored = loops_[loop];
+      (loop == key.loop ? stored.ends : stored.begins)[key.iteration] = info.id;
+    }
+  }
+
+  Rehearsal find() const {
+    Rehearsal rehearsal{.first = point_.iteration, .unknown = {}};
+    for (const auto& [name, stored] : loops_) {
+      if (stored.last < 0 || stored.begins.empty()) continue;  // nothing is attached to it
+      if (is_set_by_iteration(stored)) continue;
+      if (!stored.ends.contains(stored.last)) {
+        rehearsal.unknown.push_back(name);
+      } else {
+        rehearsal.first = std::min(rehearsal.first, stored.last);
+      }
+    }
+    return rehearsal;
+  }
+
+ private:
+  Locals locals(std::int64_t checkpoint) const {
+    const store::CheckpointReader reader(store_, checkpoint);
+    Locals locals;
+    for (std::size_t i = 0; i < reader.items().size(); ++i) {
+      if (reader.items()[i].name.starts_with(kAttachedPrefix)) {
+        locals.emplace_back(reader.items()[i].name, reader.digest(i));
+      }
+    }
+    return locals;
+  }
+
+  bool is_set_by_iteration(const Stored& stored) const {
+    const Locals first = locals(stored.begins.begin()->second);
+    // What the program begins with is what it has again now.
+    if (const auto end = stored.ends.find(stored.last); end != stored.ends.end() &&
+                                                        stored.begins.begin()->first == 0 &&
+                                                        locals(end->second) == first) {
+      return true;
+    }
+    const auto& [iteration, begin] = *stored.begins.rbegin();
+    const auto before = stored.ends.lower_bound(iteration);
+    if (before == stored.ends.begin()) return false;
+    return locals(begin) == first && locals(std::prev(before)->second) != first;
+  }
+
+  const store::Store& store_;
+  const store::ResumePoint& point_;
+  std::map<std::string, Stored> loops_;
+};
+
+}  // namespace
+
+Rehearsal find_rehearsal(const store::Store& store, std::int64_t run,
+                         const store::ResumePoint& point) {
+  if (!point.boundary || point.iteration == 0) return {.first = point.iteration, .unknown = {}};
+  return Finder(store, run, point).find();
+}
+
+ResumePlan plan_resume(const store::Store& store, std::int64_t run) {
+  constexpr int kTries = 4;
+  std::optional<ResumePlan> latest;
+  std::int64_t limit = INT64_MAX;
+  for (int i = 0; i < kTries; ++i) {
+    ResumePlan plan{.point = find_resume_point(store.catalog(), run, limit), .rehearsal = {}};
+    plan.rehearsal = find_rehearsal(store, run, plan.point);
+    if (plan.rehearsal.unknown.empty()) return plan;
+    limit = plan.point.iteration - 1;
+    if (!latest) latest = std::move(plan);
+  }
+  return *std::move(latest);
+}
+
+}  // namespace flor::detail

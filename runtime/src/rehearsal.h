@@ -1,0 +1,34 @@
+// Whether a resumed run has to pass once more through an iteration that is complete. A boundary
+// cannot hold the locals that are attached to a nested loop, since they may be out of scope there.
+// One that outlives its iteration is therefore given its value by visiting the last iteration that
+// changed it, with the recorded ends of nested loops loaded instead of executed.
+#pragma once
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+struct Rehearsal {
+  std::int64_t first = 0;  ///< iteration with which to begin; the point's own: none is needed
+  std::vector<std::string> unknown;  ///< loops whose attached locals cannot be given back
+};
+
+/// How a run is resumed.
+struct ResumePlan {
+  store::ResumePoint point;
+  Rehearsal rehearsal;
+};
+
+/// The latest point that can be reached exactly; if only much earlier ones could, the latest.
+ResumePlan plan_resume(const store::Store& store, std::int64_t run);
+
+/// A local that every iteration begins with the same value, although the one before left another,
+/// is set by the iteration itself and needs nothing.
+Rehearsal find_rehearsal(const store::Store& store, std::int64_t run,
+                         const store::ResumePoint& point);
+
+}  // namespace flor::detail

@@ -1,0 +1,35 @@
+// Where an interrupted run can go on. Decided from its record alone.
+#pragma once
+
+#include "record.h"
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::detail {
+
+/// A checkpoint inside a nested loop is known by the loop and the number of complete iterations. No
+/// name of a loop contains '@'.
+std::string step_name(std::string_view loop, std::int64_t step);
+/// The reverse; nothing if it is no such name.
+struct StepName {
+  std::string loop;
+  std::int64_t step = 0;
+};
+std::optional<StepName> parse_step_name(std::string_view name);
+
+/// The latest point before which everything is durable: inside an iteration, if that was
+/// checkpointed and the boundary before it is stored; else the latest boundary.
+/// `latest`: no boundary after that iteration of the interrupted main loop.
+store::ResumePoint find_resume_point(const store::Catalog& catalog, std::int64_t run,
+                                     std::int64_t latest = INT64_MAX);
+
+/// "epoch 3, step 120 of train", "epoch 3", "the end of its loops"
+std::string print_point(const store::ResumePoint& point);
+
+}  // namespace flor::detail

@@ -1,0 +1,25 @@
+// A process that signals itself after a certain amount of work: RAISE=SIGNAL:COUNT[:MICROSECONDS],
+// where each piece of work takes that long.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+inline void raise_when_due() {
+  struct Plan {
+    int signal = 0;
+    long left = 0, pause_us = 0;
+  };
+  static Plan plan = [] {
+    Plan parsed;
+    if (const char* text = std::getenv("RAISE")) {
+      std::sscanf(text, "%d:%ld:%ld", &parsed.signal, &parsed.left, &parsed.pause_us);
+    }
+    return parsed;
+  }();
+  if (plan.pause_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(plan.pause_us));
+  if (plan.left > 0 && --plan.left == 0) std::raise(plan.signal);
+}
