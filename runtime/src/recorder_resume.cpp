@@ -4,9 +4,9 @@
 #include "preemption.h"
 #include "process.h"
 #include "recorder.h"
-#include "resume_point.h"
 
 #include <flor/adapter.h>
+#include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -126,11 +126,11 @@ void Recorder::go_on(store::Run run, const std::string& commit) {
     step_ = {.kind = store::CheckpointKind::step,
              .main_loop = point.main_loop,
              .iteration = point.iteration,
-             .loop = step_name(point.loop, point.step)};
+             .loop = store::step_name(point.loop, point.step)};
   }
   run_ = catalog.run(run.id).value_or(run);
   say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
-                                 run_.start.experiment, print_point(point)));
+                                 run_.start.experiment, store::print_point(point)));
   if (!point.boundary && point.main_loop == 0) return;  // nothing is to be passed by
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
                                              registry_);
@@ -259,7 +259,7 @@ void Recorder::take_step(const Frame& nested) {
       {.kind = store::CheckpointKind::step,
        .main_loop = main.ordinal,
        .iteration = main.index,
-       .loop = step_name(nested.component, nested.index)},
+       .loop = store::step_name(nested.component, nested.index)},
       nested.settings.attached,
       elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
   if (adapter().keep_gradients) adapter().keep_gradients(false);
@@ -297,7 +297,7 @@ void Recorder::end_preempted(const std::string& where) noexcept {
     catalog.interrupt_run(run_.id, message);
     say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}", message,
                                    run_.start.experiment, run_.key.substr(0, 8),
-                                   print_point(plan_resume(*store_, run_.id).point)));
+                                   store::print_point(plan_resume(*store_, run_.id).point)));
   } catch (const std::exception& error) {
     say(Level::error, fmt::format("the interruption of run {} could not be recorded: {}", run_.key,
                                   error.what()));

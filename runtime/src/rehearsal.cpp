@@ -1,7 +1,8 @@
 #include "rehearsal.h"
 
 #include "registry.h"
-#include "resume_point.h"
+
+#include <flor/store/resume_point.h>
 
 #include <algorithm>
 #include <map>
@@ -102,7 +103,8 @@ ResumePlan plan_resume(const store::Store& store, std::int64_t run) {
   std::optional<ResumePlan> latest;
   std::int64_t limit = INT64_MAX;
   for (int i = 0; i < kTries; ++i) {
-    ResumePlan plan{.point = find_resume_point(store.catalog(), run, limit), .rehearsal = {}};
+    ResumePlan plan{.point = store::find_resume_point(store.catalog(), run, limit),
+                    .rehearsal = {}};
     plan.rehearsal = find_rehearsal(store, run, plan.point);
     if (plan.rehearsal.unknown.empty()) return plan;
     limit = plan.point.iteration - 1;

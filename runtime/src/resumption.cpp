@@ -1,6 +1,6 @@
 #include "resumption.h"
 
-#include "resume_point.h"
+#include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
 
@@ -94,7 +94,7 @@ store::CheckpointKey Resumption::step_key() const {
   return {.kind = store::CheckpointKind::step,
           .main_loop = point_.main_loop,
           .iteration = point_.iteration,
-          .loop = step_name(point_.loop, point_.step)};
+          .loop = store::step_name(point_.loop, point_.step)};
 }
 
 Resumption::Elapsed Resumption::elapsed() const {

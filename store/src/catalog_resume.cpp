@@ -109,11 +109,12 @@ void forget_decisions_after(Connection& connection, std::int64_t run, const Resu
 void note(Connection& connection, std::int64_t run, const Resumption& resumption) {
   const ResumePoint& point = resumption.point;
   connection(
-      "INSERT INTO resumption (run, ordinal, resumed_us, main_loop, iteration, epoch, loop, step, "
-      "version, program_digest, command) VALUES (?1, (SELECT count(*) FROM resumption WHERE run = "
-      "?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-      run, resumption.resumed_us, point.main_loop, point.iteration, point.epoch, point.loop,
-      point.step, resumption.commit, resumption.program_digest, to_json(resumption.command))
+      "INSERT INTO resumption (run, ordinal, resumed_us, main_loop, iteration, epoch, boundary, "
+      "loop, step, version, program_digest, command) VALUES (?1, (SELECT count(*) FROM resumption "
+      "WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      run, resumption.resumed_us, point.main_loop, point.iteration, point.epoch, point.boundary,
+      point.loop, point.step, resumption.commit, resumption.program_digest,
+      to_json(resumption.command))
       ->run();
 }
 
@@ -151,7 +152,7 @@ std::vector<Resumption> Catalog::resumptions(std::int64_t run) const {
   std::vector<Resumption> resumptions;
   const auto rows = database_->connection(
       "SELECT resumed_us, main_loop, iteration, epoch, loop, step, version, program_digest, "
-      "command FROM resumption WHERE run = ?1 ORDER BY ordinal",
+      "command, boundary FROM resumption WHERE run = ?1 ORDER BY ordinal",
       run);
   while (rows->step()) {
     Resumption& resumption = resumptions.emplace_back();
@@ -164,6 +165,7 @@ std::vector<Resumption> Catalog::resumptions(std::int64_t run) const {
     resumption.commit = rows->text(6);
     resumption.program_digest = rows->text(7);
     resumption.command = list_from_json(rows->text_view(8));
+    resumption.point.boundary = rows->integer(9) != 0;
   }
   return resumptions;
 }

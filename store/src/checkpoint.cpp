@@ -28,6 +28,18 @@ std::size_t element_size(ElementType type) {
   return 1;
 }
 
+std::string_view to_string(CheckpointKind kind) {
+  switch (kind) {
+    case CheckpointKind::boundary:
+      return "boundary";
+    case CheckpointKind::loop_end:
+      return "loop end";
+    case CheckpointKind::step:
+      return "step";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(ElementType type) {
   switch (type) {
     case ElementType::bytes:

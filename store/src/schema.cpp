@@ -250,6 +250,7 @@ constexpr LaterTable kTables[] = {
   main_loop INTEGER NOT NULL,
   iteration INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
+  boundary INTEGER NOT NULL,
   loop TEXT NOT NULL,
   step INTEGER NOT NULL,
   version TEXT NOT NULL,

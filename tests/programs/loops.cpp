@@ -6,6 +6,7 @@
 #include <flor/flor.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <list>
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -342,6 +344,35 @@ void repeated_names(Chain& chain) {
   flor::log("x", chain.next());
 }
 
+bool linger = false;  // the program's own argument "linger": stays at one place for ever
+
+void linger_if_told() {
+  if (!linger) return;
+  std::printf("lingering\n");
+  std::fflush(stdout);
+  std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+void slow_prologue(Chain& chain) {
+  flor::log("before", chain.next());
+  linger_if_told();
+  plain(chain);
+}
+
+void slow_epilogue(Chain& chain) {
+  plain(chain);
+  flor::log("after", chain.next());
+  linger_if_told();
+}
+
+void stuck(Chain& chain) {
+  for (const int epoch : flor::loop("epoch", kEpochs)) {
+    for (const int i : flor::loop("train", kSteps)) step(chain, epoch, i);
+    if (epoch == 2) linger_if_told();
+    tail(chain, epoch);
+  }
+}
+
 const std::map<std::string, void (*)(Chain&), std::less<>> kScenarios{
     {"plain", plain},
     {"without_nested", without_nested},
@@ -367,12 +398,16 @@ const std::map<std::string, void (*)(Chain&), std::less<>> kScenarios{
     {"attached_best", attached_best},
     {"from_five", from_five},
     {"repeated_names", repeated_names},
+    {"slow_prologue", slow_prologue},
+    {"slow_epilogue", slow_epilogue},
+    {"stuck", stuck},
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   auto session = flor::init(argc, argv);
+  linger = argc > 1 && std::string_view(argv[1]) == "linger";
   const auto scenario = kScenarios.find(flor::arg("scenario", "plain"));
   if (scenario == kScenarios.end()) {
     std::fprintf(stderr, "no such scenario\n");

@@ -3,7 +3,9 @@
 #include "whole_record.h"
 #include "workbench.h"
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 namespace flor::testing {
 namespace {
@@ -98,6 +100,192 @@ TEST_P(ResumeLoopsSlow, GoOnExactlyWhereverTheyAreKilled) {
 }
 TEST_P(ResumeLoopsSlow, GoOnExactlyWhereverTheyAreKilledWithStepsKept) {
   expect_same_as_uninterrupted(SIGKILL, 1, 1, {"--flor_every_steps", "1"});
+}
+
+/// "preempted by ..." and where it goes on.
+std::string preemption_line(const ProcessResult& result) {
+  const auto lines = lines_with(result.err, {"flor: preempted"});
+  return lines.empty() ? std::string() : lines.front();
+}
+
+TEST_F(Resume, APreemptedRunSaysWhereItStandsAndHowToGoOn) {
+  const auto result = run(Words{"--flor", "test"} + scenario("plain"), after(SIGTERM, 11));
+  EXPECT_EQ(result.status, kPreempted);
+  EXPECT_THAT(preemption_line(result),
+              AllOf(HasSubstr("preempted by SIGTERM at epoch 2, step 3 of train"),
+                    HasSubstr("--flor test --flor_resume"), HasSubstr("at epoch 2, step 3")));
+  const auto run_now = bench_.last_run();
+  EXPECT_EQ(run_now.state, store::RunState::interrupted);
+  EXPECT_EQ(run_now.message, "preempted by SIGTERM at epoch 2, step 3 of train");
+  const auto resumed = run({"--flor_resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("resuming run " + run_now.key.substr(0, 8) +
+                                     " of test at epoch 2, step 3 of train"));
+  EXPECT_EQ(bench_.last_run().key, run_now.key);
+  EXPECT_EQ(bench_.last_run().message, "");
+  const auto resumptions = bench_.store()->catalog().resumptions(run_now.id);
+  ASSERT_EQ(resumptions.size(), 1u);
+  EXPECT_EQ(resumptions[0].point.epoch, 2);
+  EXPECT_EQ(resumptions[0].point.step, 3);
+}
+
+TEST_F(Resume, WhatWasExecutedIsNotExecutedAgain) {
+  const auto first = run(Words{"--flor", "test"} + scenario("two_nested"), after(SIGUSR1, 16));
+  ASSERT_EQ(first.status, kPreempted);
+  const auto second = run({"--flor", "test", "--flor_resume"});
+  ASSERT_EQ(second.status, 0) << second.err;
+  const auto whole = bench_.record("loops", scenario("two_nested"));
+  EXPECT_EQ(lines_of(first.out + second.out), lines_of(whole.out));
+}
+
+TEST_F(Resume, ASignalBeforeTheFirstLoopAndAfterTheLastIsHeeded) {
+  for (const char* scenario_name : {"slow_prologue", "slow_epilogue"}) {
+    SCOPED_TRACE(scenario_name);
+    bench_.record("loops", scenario(scenario_name));
+    const WholeRecord whole = record();
+    const auto process =
+        bench_.start("loops", Words{"--flor", "test"} + scenario(scenario_name) + Words{"linger"});
+    while (process->out().find("lingering") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    process->kill(SIGTERM);
+    const auto result = process->wait();
+    EXPECT_EQ(result.status, kPreempted) << result.err;
+    EXPECT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
+    EXPECT_EQ(record(), whole);
+  }
+}
+
+TEST_F(Resume, ASecondSigtermEndsAtOnce) {
+  const auto process =
+      bench_.start("loops", Words{"--flor", "test"} + scenario("stuck") + Words{"linger"});
+  while (process->out().find("lingering") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  process->kill(SIGTERM);
+  while (process->err().find("checkpointed at the next step") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  process->kill(SIGTERM);
+  EXPECT_EQ(process->wait().signal, SIGTERM);
+  EXPECT_EQ(bench_.last_run().state, store::RunState::interrupted);
+  EXPECT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
+}
+
+TEST_F(Resume, ARunThatIsAliveIsNotResumed) {
+  const auto process =
+      bench_.start("loops", Words{"--flor", "test"} + scenario("stuck") + Words{"linger"});
+  while (process->out().find("lingering") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto refused = run({"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(refused.status, 6);
+  EXPECT_THAT(refused.err, SaysOnce("still being recorded"));
+  process->kill(SIGKILL);
+  process->wait();
+  EXPECT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
+}
+
+TEST_F(Resume, AFinishedRunIsNotResumed) {
+  bench_.record("loops", scenario("plain"));
+  const WholeRecord whole = record();
+  const auto refused = run({"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, SaysOnce("has finished: there is nothing to resume"));
+  EXPECT_EQ(record(), whole);
+  EXPECT_EQ(run({"--flor", "other", "--flor_resume"}).status, 3);
+  EXPECT_EQ(run({"--flor_resume", "--flor_run", "nosuch"}).status, 3);
+}
+
+TEST_F(Resume, AutomaticallyEitherGoesOnOrBegins) {
+  const Words command = Words{"--flor", "test", "--flor_resume", "auto"} + scenario("plain");
+  EXPECT_EQ(run(command, after(SIGTERM, 6)).status, kPreempted);
+  const auto first = bench_.last_run();
+  EXPECT_EQ(run(command, after(SIGTERM, 6)).status, kPreempted);
+  EXPECT_EQ(bench_.run_count(), 1u);
+  EXPECT_EQ(run(command).status, 0);
+  EXPECT_EQ(bench_.last_run().key, first.key);
+  EXPECT_EQ(bench_.last_run().state, store::RunState::finished);
+  EXPECT_EQ(run(command, after(SIGTERM, 6)).status, kPreempted);
+  EXPECT_EQ(bench_.run_count(), 2u) << "the finished one is left alone";
+  // Another command line is another job.
+  EXPECT_EQ(run(Words{"--flor", "test", "--flor_resume", "auto"} + scenario("unnamed")).status, 0);
+  EXPECT_EQ(bench_.run_count(), 3u);
+  EXPECT_EQ(run(command).status, 0);
+  EXPECT_EQ(bench_.run_count(), 3u);
+}
+
+TEST_F(Resume, ArgumentsStayWhatTheyWere) {
+  run(Words{"--flor", "test"} + scenario("two_nested"), after(SIGTERM, 6));
+  const auto refused = run(Words{"--flor", "test", "--flor_resume"} + scenario("plain"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, SaysOnce("was started with scenario=two_nested"));
+  const auto resumed = run(Words{"--flor", "test", "--flor_resume"} + scenario("two_nested"));
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+}
+
+TEST_F(Resume, ChangedSourcesAreSaidAndKept) {
+  run(Words{"--flor", "test"} + scenario("plain"), after(SIGTERM, 6));
+  const auto before = bench_.last_run();
+  bench_.repository().write("train.cpp", "int main() { return 0; }\n");
+  const auto resumed = run({"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(resumed.status, 0);
+  EXPECT_THAT(resumed.err, HasSubstr("the sources changed since run"));
+  EXPECT_EQ(bench_.last_run().start.commit, before.start.commit);
+  const auto resumptions = bench_.store()->catalog().resumptions(before.id);
+  ASSERT_EQ(resumptions.size(), 1u);
+  EXPECT_NE(resumptions[0].commit, before.start.commit);
+}
+
+TEST_F(Resume, AFailedRunIsResumedToo) {
+  bench_.record("lifecycle");
+  const WholeRecord whole = record();
+  EXPECT_NE(bench_.run("lifecycle", {"throw", "--flor", "test"}).signal, 0);
+  EXPECT_EQ(bench_.last_run().state, store::RunState::failed);
+  const auto resumed = bench_.run("lifecycle", {"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("was started with other arguments"));
+  EXPECT_EQ(record(), whole);
+}
+
+TEST_F(Resume, AnotherProgramIsRefusedAndTheRunIsLeftResumable) {
+  run(Words{"--flor", "test"} + scenario("two_mains"), after(SIGTERM, 14));
+  const auto refused = bench_.run("lifecycle", {"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("main loop 0 was 'warmup', but is 'epoch'"));
+  EXPECT_EQ(bench_.last_run().state, store::RunState::failed);
+  EXPECT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
+}
+
+TEST_F(Resume, CheckpointsInsideAnEpochAreTakenEverySoManySteps) {
+  const Words arguments = scenario("shuffled_nested") + Words{"--flor_every_steps", "2"};
+  // Each killed run loses at most the steps since the last one.
+  const auto killed =
+      run(Words{"--flor", "test"} + arguments, std::to_string(SIGKILL) + ":9:30000");
+  ASSERT_EQ(killed.signal, SIGKILL);
+  const auto resumed = run({"--flor", "test", "--flor_resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("at epoch 1, step 2 of train"));
+  const WholeRecord again = record();
+  for (const auto& [key, digest] : again.checkpoints) {
+    EXPECT_NE(key.front(), '2') << "none outlasts its epoch: " << key;
+  }
+  bench_.record("loops", scenario("shuffled_nested"));
+  EXPECT_EQ(record(), again);
+}
+
+TEST_F(Resume, TheReplayOfAResumedRunIsExact) {
+  run(Words{"--flor", "test"} + scenario("two_nested"), after(SIGTERM, 8));
+  run({"--flor", "test", "--flor_resume"}, after(SIGKILL, 7));
+  ASSERT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
+  const auto replayed = bench_.replay("loops", {"--flor_probe", "train,test"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_TRUE(
+      bench_.store()
+          ->catalog()
+          .values({.run = bench_.last_run().id, .names = {}, .first_epoch = -1, .recorded = false})
+          .empty());
 }
 
 constexpr const char* kScenarios[] = {"plain",

@@ -11,6 +11,7 @@
 #include "values.h"
 
 #include <flor/store/error.h>
+#include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -74,7 +75,28 @@ std::string size_text(std::uint64_t stored, std::uint64_t raw) {
   return text;
 }
 
-void print_head(Context& context, const store::Run& run) {
+/// "once, 5 min ago at epoch 3, step 120 of train, with commit 1a2b3c4d5e"
+std::string resumptions_text(Context& context, const ShownRun& shown) {
+  if (shown.resumptions.empty()) return {};
+  const std::size_t count = shown.resumptions.size();
+  const store::Resumption& last = shown.resumptions.back();
+  std::string text = count == 1 ? std::string("once, ") : fmt::format("{} times, last ", count);
+  text += fmt::format("{} at {}", relative(last.resumed_us, context.now_us()),
+                      store::print_point(last.point));
+  if (last.commit != shown.run.start.commit && !last.commit.empty()) {
+    text += fmt::format(", with commit {}", last.commit);
+  }
+  return text;
+}
+
+std::string resume_text(const ShownRun& shown) {
+  if (!shown.point) return {};
+  return fmt::format("--flor_resume --flor_run {} goes on at {}", shown.run.key.substr(0, 8),
+                     store::print_point(*shown.point));
+}
+
+void print_head(Context& context, const ShownRun& shown) {
+  const store::Run& run = shown.run;
   context.out().write(fmt::format("{} {} ({})\n", context.style().paint(Tone::strong, "run"),
                                   printable(run.key), printable(run.start.experiment)));
   Table table = list_of_pairs();
@@ -86,6 +108,8 @@ void print_head(Context& context, const store::Run& run) {
   row("status", status_text(run), status_tone(run));
   row("because", run.message);
   row("degraded", run.degraded);
+  row("resume", resume_text(shown));
+  row("resumed", resumptions_text(context, shown));
   std::string times = fmt::format("{} ({})", rfc3339(run.start.started_us),
                                   relative(run.start.started_us, context.now_us()));
   if (run.finished_us) {
@@ -234,6 +258,9 @@ void Show::print_iterations(Context& context, const ShownRun& shown) const {
 /// "before epoch 3", "end of train in epoch 3", "at the end".
 std::string place_text(const ShownRun& shown, const store::CheckpointKey& key) {
   const std::int64_t epoch = shown.epoch_of(key.main_loop, key.iteration);
+  if (const auto step = store::parse_step_name(key.loop); step) {
+    return fmt::format("epoch {}, step {} of {}", epoch, step->step, step->loop);
+  }
   if (key.kind == CheckpointKind::loop_end)
     return fmt::format("end of {}, epoch {}", key.loop, epoch);
   if (key.iteration == 0) return fmt::format("before {}", shown.loop_name(key.main_loop));
@@ -246,7 +273,7 @@ void Show::print_checkpoints(Context& context, const ShownRun& shown,
   heading(context, "checkpoints");
   Table table({{"kind"}, {"place"}, {"raw", Align::right}, {"stored", Align::right}});
   const std::size_t left_out = shortened_rows(checkpoints, all_, [&](const CheckpointInfo& info) {
-    table.add(info.key.kind == CheckpointKind::boundary ? "boundary" : "loop end");
+    table.add(store::to_string(info.key.kind));
     table.add(place_text(shown, info.key));
     table.add(bytes(info.raw_bytes));
     table.add(bytes(info.stored_bytes));
@@ -308,7 +335,7 @@ void print_replays(Context& context, const ShownRun& shown) {
 }
 
 void Show::print_run(Context& context, const ShownRun& shown) const {
-  print_head(context, shown.run);
+  print_head(context, shown);
   print_arguments(context, shown.arguments);
   print_metrics(context, shown.metrics);
   print_loops(context, shown.loops);

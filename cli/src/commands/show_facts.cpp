@@ -4,6 +4,7 @@
 #include "run_spec.h"
 
 #include <flor/store/error.h>
+#include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
 
@@ -13,9 +14,14 @@ namespace flor::cli {
 
 ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   const std::int64_t id = run.id;
+  std::optional<store::ResumePoint> point;
+  if (run.state == store::RunState::interrupted || run.state == store::RunState::failed) {
+    point = store::find_resume_point(catalog, id);
+  }
   return {std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
           catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
-          catalog.metrics(id),    catalog.replays(id)};
+          catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
+          std::move(point)};
 }
 
 std::string ShownRun::loop_name(std::int64_t ordinal) const {

@@ -19,6 +19,8 @@ struct ShownRun {
   std::vector<store::CheckpointInfo> checkpoints;
   std::vector<store::MetricSummary> metrics;
   std::vector<store::Replay> replays;
+  std::vector<store::Resumption> resumptions;
+  std::optional<store::ResumePoint> point;  ///< where it can be resumed, if it can
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 

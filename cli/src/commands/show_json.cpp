@@ -6,12 +6,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace flor::cli {
 namespace {
 
 Json checkpoint_json(const ShownRun& shown, const store::CheckpointInfo& info) {
-  const bool boundary = info.key.kind == store::CheckpointKind::boundary;
-  return {{"kind", boundary ? "boundary" : "loop_end"},
+  std::string kind(store::to_string(info.key.kind));
+  std::ranges::replace(kind, ' ', '_');
+  return {{"kind", std::move(kind)},
           {"main_loop", shown.loop_name(info.key.main_loop)},
           {"iteration", info.key.iteration},
           {"epoch", shown.epoch_of(info.key.main_loop, info.key.iteration)},
@@ -63,6 +66,21 @@ Json replay_json(const store::Replay& replay) {
   return result;
 }
 
+Json point_json(const store::ResumePoint& point) {
+  return {{"epoch", point.epoch},
+          {"loop", json_text(point.loop)},
+          {"step", point.loop.empty() ? Json(nullptr) : Json(point.step)}};
+}
+
+Json resumption_json(const store::Resumption& resumption) {
+  Json result = point_json(resumption.point);
+  result["resumed"] = json_time(resumption.resumed_us);
+  result["commit"] = json_text(resumption.commit);
+  result["program_digest"] = json_text(resumption.program_digest);
+  result["command"] = resumption.command;
+  return result;
+}
+
 template <typename Rows, typename Convert>
 Json array_of(const Rows& rows, Convert convert) {
   Json result = Json::array();
@@ -108,6 +126,8 @@ Json show_run_json(const ShownRun& shown) {
   stored =
       array_of(shown.checkpoints, [&](const auto& row) { return checkpoint_json(shown, row); });
   run["replays"] = array_of(shown.replays, replay_json);
+  run["resume_point"] = shown.point ? point_json(*shown.point) : Json(nullptr);
+  run["resumptions"] = array_of(shown.resumptions, resumption_json);
   Json result = document("show");
   result["run"] = std::move(run);
   return result;

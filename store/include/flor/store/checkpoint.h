@@ -69,6 +69,8 @@ enum class CheckpointKind : std::uint8_t {
   step = 2,      ///< inside a nested loop, between two of its iterations; see ResumePoint
 };
 
+std::string_view to_string(CheckpointKind kind);  ///< "loop end"
+
 /// Where in a run a checkpoint was taken.
 struct CheckpointKey {
   CheckpointKind kind = CheckpointKind::boundary;

@@ -1,8 +1,6 @@
 // Where an interrupted run can go on. Decided from its record alone.
 #pragma once
 
-#include "record.h"
-
 #include <flor/store/catalog.h>
 
 #include <cstdint>
@@ -11,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flor::detail {
+namespace flor::store {
 
 /// A checkpoint inside a nested loop is known by the loop and the number of complete iterations. No
 /// name of a loop contains '@'.
@@ -26,10 +24,10 @@ std::optional<StepName> parse_step_name(std::string_view name);
 /// The latest point before which everything is durable: inside an iteration, if that was
 /// checkpointed and the boundary before it is stored; else the latest boundary.
 /// `latest`: no boundary after that iteration of the interrupted main loop.
-store::ResumePoint find_resume_point(const store::Catalog& catalog, std::int64_t run,
-                                     std::int64_t latest = INT64_MAX);
+ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run,
+                              std::int64_t latest = INT64_MAX);
 
 /// "epoch 3, step 120 of train", "epoch 3", "the end of its loops"
-std::string print_point(const store::ResumePoint& point);
+std::string print_point(const ResumePoint& point);
 
-}  // namespace flor::detail
+}  // namespace flor::store

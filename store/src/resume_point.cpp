@@ -1,4 +1,4 @@
-#include "resume_point.h"
+#include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
 
@@ -6,13 +6,8 @@
 #include <charconv>
 #include <set>
 
-namespace flor::detail {
+namespace flor::store {
 namespace {
-
-using store::CheckpointInfo;
-using store::CheckpointKind;
-using store::LoopExecution;
-using store::ResumePoint;
 
 /// Goes on inside the iteration before which the boundary lies, if there is a checkpoint.
 void find_step(ResumePoint& point, const std::vector<CheckpointInfo>& checkpoints,
@@ -64,16 +59,15 @@ std::optional<StepName> parse_step_name(std::string_view name) {
   return result;
 }
 
-ResumePoint find_resume_point(const store::Catalog& catalog, std::int64_t run,
-                              std::int64_t latest) {
-  const std::vector<store::MainLoop> loops = catalog.main_loops(run);
+ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run, std::int64_t latest) {
+  const std::vector<MainLoop> loops = catalog.main_loops(run);
   const std::vector<CheckpointInfo> checkpoints = catalog.checkpoints(run);
   ResumePoint point;
   const auto boundaries_of = [&](std::size_t i) {
     return i < loops.size() ? boundaries(checkpoints, loops[i].ordinal) : std::set<std::int64_t>();
   };
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    const store::MainLoop& loop = loops[i];
+    const MainLoop& loop = loops[i];
     const std::set<std::int64_t> stored = boundaries_of(i);
     // One that an exception left is over only where the state that followed it is stored.
     const bool over = loop.ended || !boundaries_of(i + 1).empty();
@@ -104,4 +98,4 @@ std::string print_point(const ResumePoint& point) {
   return fmt::format("epoch {}, step {} of {}", point.epoch, point.step, point.loop);
 }
 
-}  // namespace flor::detail
+}  // namespace flor::store
