@@ -255,13 +255,12 @@ void Recorder::take_step(const Frame& nested) {
   const Frame& main = main_frame();
   ++steps_unwritten_;
   if (adapter().keep_gradients) adapter().keep_gradients(true);
-  take_forced(
-      {.kind = store::CheckpointKind::step,
-       .main_loop = main.ordinal,
-       .iteration = main.index,
-       .loop = store::step_name(nested.component, nested.index)},
-      nested.settings.attached,
-      elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
+  take_forced({.kind = store::CheckpointKind::step,
+               .main_loop = main.ordinal,
+               .iteration = main.index,
+               .loop = store::step_name(nested.component, nested.index)},
+              nested.settings.attached,
+              elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
   if (adapter().keep_gradients) adapter().keep_gradients(false);
   background_->post([this] { --steps_unwritten_; });
 }

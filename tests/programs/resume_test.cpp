@@ -15,10 +15,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int kPreempted = 75;
+const Words kAll{"--flor_every", "1"};
 
 class Resume : public ::testing::Test {
  protected:
   static Words scenario(const std::string& name) { return {"--kwargs", "scenario=" + name}; }
+  static Words every(const std::string& name) { return scenario(name) + kAll; }
 
   WholeRecord record() const {
     const auto store = bench_.store();
@@ -55,7 +57,7 @@ class Resume : public ::testing::Test {
 class ResumeLoops : public Resume, public ::testing::WithParamInterface<const char*> {
  protected:
   void expect_same_as_uninterrupted(int signal, int first, int stride, const Words& flags = {}) {
-    const Words arguments = scenario(GetParam()) + flags;
+    const Words arguments = scenario(GetParam()) + (flags.empty() ? kAll : flags);
     bench_.record("loops", arguments);
     const WholeRecord whole = record();
     for (int count = first;; count += stride) {
@@ -99,7 +101,7 @@ TEST_P(ResumeLoopsSlow, GoOnExactlyWhereverTheyAreKilled) {
   expect_same_as_uninterrupted(SIGKILL, 1, 1);
 }
 TEST_P(ResumeLoopsSlow, GoOnExactlyWhereverTheyAreKilledWithStepsKept) {
-  expect_same_as_uninterrupted(SIGKILL, 1, 1, {"--flor_every_steps", "1"});
+  expect_same_as_uninterrupted(SIGKILL, 1, 1, {"--flor_every_steps", "1", "--flor_every", "1"});
 }
 
 /// "preempted by ..." and where it goes on.
@@ -109,7 +111,7 @@ std::string preemption_line(const ProcessResult& result) {
 }
 
 TEST_F(Resume, APreemptedRunSaysWhereItStandsAndHowToGoOn) {
-  const auto result = run(Words{"--flor", "test"} + scenario("plain"), after(SIGTERM, 11));
+  const auto result = run(Words{"--flor", "test"} + every("plain"), after(SIGTERM, 11));
   EXPECT_EQ(result.status, kPreempted);
   EXPECT_THAT(preemption_line(result),
               AllOf(HasSubstr("preempted by SIGTERM at epoch 2, step 3 of train"),
@@ -130,21 +132,21 @@ TEST_F(Resume, APreemptedRunSaysWhereItStandsAndHowToGoOn) {
 }
 
 TEST_F(Resume, WhatWasExecutedIsNotExecutedAgain) {
-  const auto first = run(Words{"--flor", "test"} + scenario("two_nested"), after(SIGUSR1, 16));
+  const auto first = run(Words{"--flor", "test"} + every("two_nested"), after(SIGUSR1, 16));
   ASSERT_EQ(first.status, kPreempted);
   const auto second = run({"--flor", "test", "--flor_resume"});
   ASSERT_EQ(second.status, 0) << second.err;
-  const auto whole = bench_.record("loops", scenario("two_nested"));
+  const auto whole = bench_.record("loops", every("two_nested"));
   EXPECT_EQ(lines_of(first.out + second.out), lines_of(whole.out));
 }
 
 TEST_F(Resume, ASignalBeforeTheFirstLoopAndAfterTheLastIsHeeded) {
   for (const char* scenario_name : {"slow_prologue", "slow_epilogue"}) {
     SCOPED_TRACE(scenario_name);
-    bench_.record("loops", scenario(scenario_name));
+    bench_.record("loops", every(scenario_name));
     const WholeRecord whole = record();
     const auto process =
-        bench_.start("loops", Words{"--flor", "test"} + scenario(scenario_name) + Words{"linger"});
+        bench_.start("loops", Words{"--flor", "test"} + every(scenario_name) + Words{"linger"});
     while (process->out().find("lingering") == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -158,7 +160,7 @@ TEST_F(Resume, ASignalBeforeTheFirstLoopAndAfterTheLastIsHeeded) {
 
 TEST_F(Resume, ASecondSigtermEndsAtOnce) {
   const auto process =
-      bench_.start("loops", Words{"--flor", "test"} + scenario("stuck") + Words{"linger"});
+      bench_.start("loops", Words{"--flor", "test"} + every("stuck") + Words{"linger"});
   while (process->out().find("lingering") == std::string::npos) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -174,7 +176,7 @@ TEST_F(Resume, ASecondSigtermEndsAtOnce) {
 
 TEST_F(Resume, ARunThatIsAliveIsNotResumed) {
   const auto process =
-      bench_.start("loops", Words{"--flor", "test"} + scenario("stuck") + Words{"linger"});
+      bench_.start("loops", Words{"--flor", "test"} + every("stuck") + Words{"linger"});
   while (process->out().find("lingering") == std::string::npos) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -187,7 +189,7 @@ TEST_F(Resume, ARunThatIsAliveIsNotResumed) {
 }
 
 TEST_F(Resume, AFinishedRunIsNotResumed) {
-  bench_.record("loops", scenario("plain"));
+  bench_.record("loops", every("plain"));
   const WholeRecord whole = record();
   const auto refused = run({"--flor", "test", "--flor_resume"});
   EXPECT_EQ(refused.status, 3);
@@ -198,7 +200,7 @@ TEST_F(Resume, AFinishedRunIsNotResumed) {
 }
 
 TEST_F(Resume, AutomaticallyEitherGoesOnOrBegins) {
-  const Words command = Words{"--flor", "test", "--flor_resume", "auto"} + scenario("plain");
+  const Words command = Words{"--flor", "test", "--flor_resume", "auto"} + every("plain");
   EXPECT_EQ(run(command, after(SIGTERM, 6)).status, kPreempted);
   const auto first = bench_.last_run();
   EXPECT_EQ(run(command, after(SIGTERM, 6)).status, kPreempted);
@@ -209,14 +211,14 @@ TEST_F(Resume, AutomaticallyEitherGoesOnOrBegins) {
   EXPECT_EQ(run(command, after(SIGTERM, 6)).status, kPreempted);
   EXPECT_EQ(bench_.run_count(), 2u) << "the finished one is left alone";
   // Another command line is another job.
-  EXPECT_EQ(run(Words{"--flor", "test", "--flor_resume", "auto"} + scenario("unnamed")).status, 0);
+  EXPECT_EQ(run(Words{"--flor", "test", "--flor_resume", "auto"} + every("unnamed")).status, 0);
   EXPECT_EQ(bench_.run_count(), 3u);
   EXPECT_EQ(run(command).status, 0);
   EXPECT_EQ(bench_.run_count(), 3u);
 }
 
 TEST_F(Resume, ArgumentsStayWhatTheyWere) {
-  run(Words{"--flor", "test"} + scenario("two_nested"), after(SIGTERM, 6));
+  run(Words{"--flor", "test"} + every("two_nested"), after(SIGTERM, 6));
   const auto refused = run(Words{"--flor", "test", "--flor_resume"} + scenario("plain"));
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, SaysOnce("was started with scenario=two_nested"));
@@ -225,7 +227,7 @@ TEST_F(Resume, ArgumentsStayWhatTheyWere) {
 }
 
 TEST_F(Resume, ChangedSourcesAreSaidAndKept) {
-  run(Words{"--flor", "test"} + scenario("plain"), after(SIGTERM, 6));
+  run(Words{"--flor", "test"} + every("plain"), after(SIGTERM, 6));
   const auto before = bench_.last_run();
   bench_.repository().write("train.cpp", "int main() { return 0; }\n");
   const auto resumed = run({"--flor", "test", "--flor_resume"});
@@ -238,9 +240,9 @@ TEST_F(Resume, ChangedSourcesAreSaidAndKept) {
 }
 
 TEST_F(Resume, AFailedRunIsResumedToo) {
-  bench_.record("lifecycle");
+  bench_.record("lifecycle", kAll);
   const WholeRecord whole = record();
-  EXPECT_NE(bench_.run("lifecycle", {"throw", "--flor", "test"}).signal, 0);
+  EXPECT_NE(bench_.run("lifecycle", {"throw", "--flor", "test", "--flor_every", "1"}).signal, 0);
   EXPECT_EQ(bench_.last_run().state, store::RunState::failed);
   const auto resumed = bench_.run("lifecycle", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
@@ -249,7 +251,7 @@ TEST_F(Resume, AFailedRunIsResumedToo) {
 }
 
 TEST_F(Resume, AnotherProgramIsRefusedAndTheRunIsLeftResumable) {
-  run(Words{"--flor", "test"} + scenario("two_mains"), after(SIGTERM, 14));
+  run(Words{"--flor", "test"} + every("two_mains"), after(SIGTERM, 14));
   const auto refused = bench_.run("lifecycle", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("main loop 0 was 'warmup', but is 'epoch'"));
@@ -258,7 +260,7 @@ TEST_F(Resume, AnotherProgramIsRefusedAndTheRunIsLeftResumable) {
 }
 
 TEST_F(Resume, CheckpointsInsideAnEpochAreTakenEverySoManySteps) {
-  const Words arguments = scenario("shuffled_nested") + Words{"--flor_every_steps", "2"};
+  const Words arguments = every("shuffled_nested") + Words{"--flor_every_steps", "2"};
   // Each killed run loses at most the steps since the last one.
   const auto killed =
       run(Words{"--flor", "test"} + arguments, std::to_string(SIGKILL) + ":9:30000");
@@ -270,12 +272,12 @@ TEST_F(Resume, CheckpointsInsideAnEpochAreTakenEverySoManySteps) {
   for (const auto& [key, digest] : again.checkpoints) {
     EXPECT_NE(key.front(), '2') << "none outlasts its epoch: " << key;
   }
-  bench_.record("loops", scenario("shuffled_nested"));
+  bench_.record("loops", every("shuffled_nested"));
   EXPECT_EQ(record(), again);
 }
 
 TEST_F(Resume, TheReplayOfAResumedRunIsExact) {
-  run(Words{"--flor", "test"} + scenario("two_nested"), after(SIGTERM, 8));
+  run(Words{"--flor", "test"} + every("two_nested"), after(SIGTERM, 8));
   run({"--flor", "test", "--flor_resume"}, after(SIGKILL, 7));
   ASSERT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
   const auto replayed = bench_.replay("loops", {"--flor_probe", "train,test"});
