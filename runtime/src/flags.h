@@ -44,6 +44,7 @@ struct Flags {
   std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
 
   std::vector<std::string> command;  ///< argv as it was given
+  std::string source_file;           ///< that calls flor::init, as the compiler knew it
 };
 
 /// Takes Flor's flags out of argv: argc and argv are compacted, argv[argc] is null. Nothing after

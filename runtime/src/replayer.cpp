@@ -20,6 +20,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   announce();
   if (empty()) return;
   work_.segment = segment_;
+  probes_ = std::make_unique<Probes>(flags_, run_, record_->nested_loops(),
+                                     store::home_directory(flags_.home));
+  probes_->announce();
 
   for (const store::Argument& argument : catalog.arguments(run_.id)) {
     arguments_[argument.name] = argument;
@@ -39,7 +42,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
                                 .first_epoch = segment_.first,
                                 .last_epoch = segment_.end - 1,
                                 .strong = flags_.strong,
-                                .probes = fmt::format("{}", fmt::join(flags_.probes, ",")),
+                                .probes = fmt::format("{}", fmt::join(probes_->loops(), ",")),
                                 .program_digest = file_digest(executable()),
                                 .command = flags_.command});
   state_ =
@@ -243,12 +246,6 @@ void Replayer::suppress_after(const store::MainLoop& loop) {
 // ---------------------------------------------------------------------------------------------
 // Nested loops.
 
-bool Replayer::probed(const Frame& frame) const {
-  if (flags_.no_probe || catching_up_) return false;
-  return frame.settings.probed ||
-         std::ranges::find(flags_.probes, frame.name) != flags_.probes.end();
-}
-
 LoopScope::Start Replayer::begin_nested(Frame& frame) {
   const Frame& main = main_frame();
   if (main.ordinal < 0) return {};
@@ -258,7 +255,8 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
                                  .loop = frame.component};
   met_.insert(frame.component);
   const auto checkpoint = record_->checkpoint(key);
-  const bool skip = checkpoint && !probed(frame) &&
+  const bool probed = !catching_up_ && probes_->steps_into(frame);
+  const bool skip = checkpoint && !probed &&
                     state_->has_attached(*checkpoint, frame.settings.attached) &&
                     !record_->main_loop_may_have_been_left_from(key);
   if (!catching_up_)

@@ -4,6 +4,7 @@
 
 #include "conclusion.h"
 #include "plan.h"
+#include "probes.h"
 #include "record.h"
 #include "recorded_state.h"
 #include "runtime.h"
@@ -51,7 +52,6 @@ class Replayer : public Runtime {
  private:
   void announce() const;
   void check_probes() const;
-  bool probed(const Frame& frame) const;
   LoopScope::Start pass_by(Frame& frame, const store::MainLoop& loop);
   LoopScope::Start visit(Frame& frame, const store::MainLoop& loop, bool random_access);
   void leave_loop_early(const store::MainLoop& loop, std::int64_t reached);
@@ -62,6 +62,7 @@ class Replayer : public Runtime {
 
   store::Run run_;
   std::unique_ptr<Record> record_;
+  std::unique_ptr<Probes> probes_;  // none where there is nothing to do
   Epochs segment_;
   std::map<std::string, store::Argument> arguments_;
   Comparison comparison_;

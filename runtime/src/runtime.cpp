@@ -41,8 +41,9 @@ LoopScope::~LoopScope() {
   }
 }
 
-LoopScope::Start LoopScope::begin(bool random_access) {
+LoopScope::Start LoopScope::begin(bool random_access, const LoopPlace& place) {
   const Inside inside;
+  frame_->place = place;
   Runtime* session = runtime();
   return session ? session->begin_loop(*frame_, random_access) : Start{};
 }

@@ -48,6 +48,7 @@ struct LoopScope::Frame {
   std::string name;       ///< as the program gave it, made safe; "loop" if it gave none
   std::string component;  ///< the same with "~2" for a second execution in the parent's iteration
   LoopSettings settings;
+  LoopPlace place;
   std::size_t depth = 0;    ///< 0: main loop, 1: nested
   std::uint32_t path = 0;   ///< interned path of components
   std::int64_t index = 0;   ///< of the current iteration, or the number of complete ones

@@ -234,6 +234,7 @@ Session init(int& argc, char** argv, const char* source_file) {
           "flor::checkpoints was called before flor::init, so that its state would "
           "not be kept: call flor::init first in main");
     }
+    flags.source_file = source_file;
     if (flags.mode == Mode::record) warn_if_older(source_file);
     watch_the_end();
     exit_status = ExitStatus::done;

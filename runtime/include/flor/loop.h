@@ -13,6 +13,9 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#if !defined(__clang__)
+#include <source_location>
+#endif
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -40,6 +43,25 @@ struct LoopSettings {
   }
 };
 
+/// Where in the sources a loop stands: a place inside the header of its `for`, or that of a macro
+/// which expands to it.
+struct LoopPlace {
+  const char* file = "";
+  unsigned line = 0, column = 0;
+
+#if defined(__clang__)  // up to version 15 without std::source_location
+  static constexpr LoopPlace current(const char* file = __builtin_FILE(),
+                                     unsigned line = __builtin_LINE(),
+                                     unsigned column = __builtin_COLUMN()) {
+    return {file, line, column};
+  }
+#else
+  static constexpr LoopPlace current(std::source_location at = std::source_location::current()) {
+    return {at.file_name(), at.line(), at.column()};
+  }
+#endif
+};
+
 /// One execution of a wrapped loop, as far as it does not depend on the element type. Its
 /// destructor is the end of the loop, however it was reached.
 class LoopScope {
@@ -54,7 +76,7 @@ class LoopScope {
     std::uint64_t skip = 0;  ///< elements to step over; `arrive` is due before the last such step
   };
   /// Before the range is touched. `random_access`: elements can be stepped over without effects.
-  Start begin(bool random_access);
+  Start begin(bool random_access, const LoopPlace& place);
   /// The number of elements, where that is known once the range is open.
   void count(std::uint64_t elements);
   /// `gone`: the range is exhausted already.
@@ -159,12 +181,12 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  iterator begin() {
+  iterator begin(LoopPlace place = LoopPlace::current()) {
     if (ended_) {
       throw Error("a flor::loop was iterated twice: write flor::loop(...) into the for statement");
     }
     if (scope_) {
-      start();
+      start(place);
     } else {
       open();
     }
@@ -179,10 +201,10 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
     over_ = !(*position_ != *last_);
   }
 
-  void start() {
+  void start(const LoopPlace& place) {
     // A skipped loop must not even call begin(): on a DataLoader that starts the workers and draws
     // the permutation of the epoch from the random generator.
-    const LoopScope::Start start = scope_->begin(kRandomAccess);
+    const LoopScope::Start start = scope_->begin(kRandomAccess, place);
     if (!start.visit) return finish();
     open();
     if constexpr (kRandomAccess) {

@@ -40,6 +40,13 @@ struct FileChange {
   int added = 0, removed = 0;  ///< lines
 };
 
+/// A file as a commit and the work tree have it.
+struct ComparedFile {
+  std::string path;
+  bool same = false;                       ///< byte for byte, or as git converts it
+  std::optional<std::string> before, now;  ///< contents where it is not the same; nothing: no file
+};
+
 struct CommitInfo {
   std::string id;
   std::string summary;  ///< first line of the message
@@ -83,6 +90,11 @@ class Repository {
   std::string diff(std::string_view from, std::string_view to, int context = 3) const;
   /// Content of a file at a commit; nothing if it is not there.
   std::optional<std::string> file_at(std::string_view commit, std::string_view path) const;
+  /// Compares the files that are `wanted` of a commit (40 hex digits) with those of the work tree,
+  /// untracked ones included, ignored ones and those below `without` not. Writes nothing.
+  std::vector<ComparedFile> compare_work_tree(
+      std::string_view commit, const std::function<bool(std::string_view)>& wanted,
+      const std::vector<std::filesystem::path>& without) const;
 
  private:
   struct Impl;

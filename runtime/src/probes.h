@@ -1,0 +1,54 @@
+// Which nested loops a replay steps into: those that were named, those whose sources changed since
+// the record, and those that the program marks. Says which and why.
+#pragma once
+
+#include "flags.h"
+#include "runtime.h"
+#include "sources/analysis.h"
+
+#include <flor/store/catalog.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace flor::detail {
+
+class Probes {
+ public:
+  /// `nested`: names of the recorded nested loops. Compares the sources of the program with the
+  /// recorded commit; where that cannot be done, it says so in `announce`.
+  Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
+         const std::filesystem::path& home);
+
+  /// Why each loop is stepped into, and what else changed; a line each.
+  void announce() const;
+  /// Names of the loops that were named or found, in that order.
+  const std::vector<std::string>& loops() const { return loops_; }
+  /// Whether this nested loop is to be executed although its end could be loaded.
+  bool steps_into(const Frame& frame);
+
+ private:
+  void find(const Flags& flags, const store::Run& run, const std::filesystem::path& home);
+  void warn_if_older(const std::filesystem::path& root,
+                     const std::vector<sources::ChangedText>& changed);
+  bool is_named(const std::string& loop) const;
+  bool will_step_into(const std::string& loop) const;
+  void announce_found() const;
+  void announce_computation() const;
+
+  bool enabled_, finding_;
+  std::vector<std::string> named_;
+  std::set<std::string> nested_;
+  std::vector<std::string> loops_;
+  std::unique_ptr<sources::Analysis> analysis_;
+  std::string problem_;  // why nothing could be found
+  std::string older_;    // a source that is newer than the program
+  std::set<std::string> told_;
+  std::unordered_map<std::string, bool> known_;  // by place and name
+};
+
+}  // namespace flor::detail

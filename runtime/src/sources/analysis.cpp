@@ -1,0 +1,241 @@
+#include "sources/analysis.h"
+
+#include <algorithm>
+#include <array>
+
+namespace flor::sources {
+namespace {
+
+/// As the runtime makes names safe.
+std::string safe_name(std::string name) {
+  for (char& c : name) {
+    if (c == '/' || c == '~' || c == ',' || c == '@' || static_cast<unsigned char>(c) < 32) c = '_';
+  }
+  return name;
+}
+
+std::string site_name(const ForLoop& loop) {
+  return loop.naming == ForLoop::Naming::literal ? safe_name(loop.name) : "loop";
+}
+
+/// What was removed lies in `range` if both of its neighbours do.
+bool lies_in(const Change& change, Range range) {
+  return change.now.empty() ? range.begin < change.now.begin && change.now.begin < range.end
+                            : change.now.begin < range.end && range.begin < change.now.end;
+}
+
+/// The components of a path from the last on, without "." and "..".
+std::vector<std::string_view> components(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t slash = path.find_last_of("/\\");
+    const std::string_view part = slash == path.npos ? path : path.substr(slash + 1);
+    if (part == "..") break;
+    if (!part.empty() && part != ".") parts.push_back(part);
+    path = slash == path.npos ? std::string_view() : path.substr(0, slash);
+  }
+  return parts;
+}
+
+}  // namespace
+
+bool is_source(std::string_view path) {
+  static constexpr std::array<std::string_view, 21> kExtensions = {
+      "c",   "cc",  "cpp", "cxx", "c++", "C",   "h",  "hh",  "hpp", "hxx", "h++",
+      "inl", "ipp", "tpp", "txx", "inc", "def", "cu", "cuh", "ixx", "cppm"};
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  return dot != name.npos &&
+         std::ranges::find(kExtensions, name.substr(dot + 1)) != kExtensions.end();
+}
+
+std::size_t common_suffix(std::string_view a, std::string_view b) {
+  const auto x = components(a), y = components(b);
+  std::size_t count = 0;
+  while (count < x.size() && count < y.size() && x[count] == y[count]) ++count;
+  return count;
+}
+
+Analysis::Analysis(AnalysisInput input)
+    : nested_(input.nested), stale_(input.stale), complete_(input.complete) {
+  read(input);
+  changes_ = find_changes(before_, now_);
+  // Of other programs in the repository only the sources that this one may share with them count.
+  const auto foreign = [&](const Change& change) {
+    return change.source && std::ranges::find(sources_, change.source) == sources_.end();
+  };
+  std::erase_if(changes_.all, foreign);
+  std::erase_if(changes_.computation, foreign);
+  if (changes_.all.empty()) return;
+  callers_.emplace(sources_);
+  callers_->follow(changes_.all);
+  find_sites();
+  sort_changes();
+}
+
+void Analysis::read(AnalysisInput& input) {
+  for (ChangedText& file : input.changed) {
+    if (file.before) {
+      before_.push_back(std::make_unique<Source>(file.path, std::move(*file.before)));
+    }
+    if (file.now) now_.push_back(std::make_unique<Source>(file.path, std::move(*file.now)));
+  }
+  for (SourceText& file : input.rest) {
+    rest_.push_back(std::make_unique<Source>(std::move(file.path), std::move(file.text)));
+  }
+  for (const auto* list : {&now_, &rest_}) {
+    for (const SourcePointer& source : *list) sources_.push_back(source.get());
+  }
+  const auto programs = matching(input.program);
+  if (programs.size() == 1) program_ = programs.front();
+  if (!program_) return;
+  std::erase_if(sources_, [&](const Source* source) {
+    return source->structure.has_main && source != program_ && program_->structure.has_main;
+  });
+}
+
+void Analysis::find_sites() {
+  for (const Source* source : sources_) {
+    for (const ForLoop& loop : source->structure.loops) {
+      if (loop.naming != ForLoop::Naming::none) sites_.push_back({source, &loop});
+    }
+  }
+  std::set<std::string> told;
+  for (const Site& site : sites_) {
+    if (site.loop->naming == ForLoop::Naming::computed) continue;
+    const std::string name = site_name(*site.loop);
+    if (!nested_.contains(name) || told.contains(name)) continue;
+    if (auto reason = why(*site.source, site.loop->range)) {
+      told.insert(name);
+      touched_.push_back({name, std::move(*reason)});
+    }
+  }
+}
+
+std::string Analysis::explain(const Change& change, bool inside) const {
+  std::string text = change.where;
+  if (!inside && !change.label.empty()) text += " (" + change.label + ")";
+  return text + " " + change.what;
+}
+
+std::optional<std::string> Analysis::why(const Source& source, Range range) const {
+  const Change* inside = nullptr;
+  for (const Change& change : changes_.all) {
+    if (change.source != &source || !lies_in(change, range)) continue;
+    // What shows something is what somebody asked for.
+    if (!inside || (inside->what.front() == '\'' && change.what.front() != '\'')) inside = &change;
+  }
+  if (inside) return explain(*inside, true);
+  std::optional<std::size_t> change = callers_->reached_from(source, range);
+  if (!change) change = callers_->anywhere();
+  if (change) return explain(changes_.all[*change], false);
+  // Somebody who was not read may call it.
+  if (complete_) return std::nullopt;
+  for (const Change& other : changes_.all) {
+    if (other.function) return explain(other, false);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Analysis::why_by_name(std::string_view name) const {
+  for (const Site& site : sites_) {
+    if (site.loop->naming != ForLoop::Naming::computed && site_name(*site.loop) != name) continue;
+    if (auto reason = why(*site.source, site.loop->range)) return reason;
+  }
+  if (const auto change = callers_->anywhere()) return explain(changes_.all[*change], false);
+  return std::nullopt;
+}
+
+std::optional<std::string> Analysis::touched(const LoopPlace& place, std::string_view name) const {
+  if (!callers_) return std::nullopt;
+  bool found = false;
+  for (const Source* source : matching(place.file)) {
+    const auto range = region(*source, place);
+    if (!range) continue;
+    found = true;
+    if (auto reason = why(*source, *range)) return reason;
+  }
+  if (found && !stale_) return std::nullopt;
+  return why_by_name(name);
+}
+
+/// The sources that the compiler may have meant by `file`.
+std::vector<const Source*> Analysis::matching(std::string_view file) const {
+  std::vector<const Source*> best;
+  std::size_t most = 1;
+  for (const Source* source : sources_) {
+    const std::size_t count = common_suffix(source->path, file);
+    if (count < most) continue;
+    if (count > most) best.clear();
+    most = count;
+    best.push_back(source);
+  }
+  return best;
+}
+
+/// The statement of the loop that begins at `place`.
+std::optional<Range> Analysis::region(const Source& source, const LoopPlace& place) const {
+  const auto& tokens = source.tokens.all;
+  // Positions are those of the range in the header, or of a macro that expands to it.
+  const auto behind = std::ranges::upper_bound(
+      tokens, std::pair(place.line, place.column), {},
+      [](const Token& token) { return std::pair(token.line, token.column); });
+  if (behind == tokens.begin() || (behind == tokens.end() && tokens.back().line < place.line)) {
+    return std::nullopt;
+  }
+  auto at = static_cast<std::size_t>(behind - tokens.begin()) - 1;
+  const ForLoop* innermost = nullptr;
+  for (const ForLoop& loop : source.structure.loops) {
+    if (loop.range.begin <= at && at < loop.header.end) innermost = &loop;
+  }
+  if (innermost) return innermost->range;
+  if (tokens[at].line != place.line) return std::nullopt;
+  const std::size_t open = source.structure.brackets.partner[at];
+  if (tokens[at].is(")") && open != Brackets::kNone && open > 0) at = open - 1;
+  if (tokens[at].kind == TokenKind::identifier && !tokens[at].directive) {
+    // A macro, its arguments, and the statement behind it.
+    std::size_t end = at + 1;
+    if (end < tokens.size() && tokens[end].is("(")) {
+      const std::size_t close = source.structure.brackets.partner[end];
+      end = close == Brackets::kNone || close < end ? end + 1 : close + 1;
+    }
+    if (end < tokens.size() && !tokens[end].is(";")) {
+      return Range{at, statement_end(tokens, source.structure.brackets, end)};
+    }
+  }
+  for (const Piece& piece : source.structure.pieces) {
+    if (piece.range.holds(at)) return piece.range;
+  }
+  return std::nullopt;
+}
+
+const Analysis::Site* Analysis::nested_site(const Change& change) const {
+  for (const Site& site : sites_) {
+    if (site.source == change.source && lies_in(change, site.loop->range) &&
+        site.loop->naming != ForLoop::Naming::computed && nested_.contains(site_name(*site.loop))) {
+      return &site;
+    }
+  }
+  return nullptr;
+}
+
+bool Analysis::concerns_program(const Change& change) {
+  return !program_ || change.source == program_ || change.anywhere ||
+         callers_->uses(*program_, change.names);
+}
+
+void Analysis::sort_changes() {
+  std::set<std::string> told;
+  for (const Change& change : changes_.computation) {
+    if (!concerns_program(change)) continue;
+    const Site* site = nested_site(change);
+    Touched entry{site ? site_name(*site->loop) : std::string(), explain(change, true)};
+    if (told.insert(change.where).second) computation_.push_back(std::move(entry));
+  }
+  for (const Change& change : changes_.all) {
+    if (nested_site(change) || !concerns_program(change)) continue;
+    if (told.insert(change.where).second) looking_.push_back(explain(change, true));
+  }
+}
+
+}  // namespace flor::sources

@@ -1,0 +1,97 @@
+// Which loops a change of the sources concerns, from the texts alone: loops whose statement
+// changed, and loops from which changed code may be called. When in doubt, a loop is concerned.
+#pragma once
+
+#include "sources/callers.h"
+#include "sources/changes.h"
+#include "sources/source.h"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::sources {
+
+/// Paths are relative to the root of the repository.
+struct ChangedText {
+  std::string path;
+  std::optional<std::string> before, now;  ///< nothing: the file was, or is, not there
+};
+struct SourceText {
+  std::string path, text;
+};
+
+struct AnalysisInput {
+  std::vector<ChangedText> changed;
+  std::vector<SourceText> rest;  ///< sources that did not change: changed functions have callers
+  bool complete = true;          ///< `rest` has all of them; else every caller must be assumed
+  std::string program;           ///< file that calls flor::init, as the compiler knew it; or empty
+  std::set<std::string> nested;  ///< names of the recorded nested loops
+  bool stale = false;            ///< the program was built from older sources than these
+};
+
+/// Where a loop stands, as the compiler knows it.
+struct LoopPlace {
+  std::string_view file;
+  std::uint32_t line = 0, column = 0;
+};
+
+class Analysis {
+ public:
+  explicit Analysis(AnalysisInput input);
+
+  struct Touched {
+    std::string loop;
+    std::string why;  ///< `train.cpp:57 logs "norm"`
+    bool operator==(const Touched&) const = default;
+  };
+  /// The recorded nested loops that are concerned, as far as the text tells their names; each once.
+  const std::vector<Touched>& touched() const { return touched_; }
+  /// Why the loop of that name at that place is concerned; nothing if it is not.
+  std::optional<std::string> touched(const LoopPlace& place, std::string_view name) const;
+
+  /// Changes of the computation itself: inside the nested loop `loop`, or outside of all (empty).
+  const std::vector<Touched>& computation() const { return computation_; }
+  /// Changes outside the nested loops that only look at the computation.
+  const std::vector<std::string>& looking() const { return looking_; }
+  bool nothing_changed() const { return changes_.all.empty(); }
+
+ private:
+  struct Site {
+    const Source* source;
+    const ForLoop* loop;
+  };
+
+  void read(AnalysisInput& input);
+  void find_sites();
+  void sort_changes();
+  std::optional<std::string> why(const Source& source, Range range) const;
+  std::optional<std::string> why_by_name(std::string_view name) const;
+  std::string explain(const Change& change, bool inside) const;
+  const Site* nested_site(const Change& change) const;
+  bool concerns_program(const Change& change);
+  std::vector<const Source*> matching(std::string_view file) const;
+  std::optional<Range> region(const Source& source, const LoopPlace& place) const;
+
+  std::set<std::string> nested_;
+  bool stale_ = false, complete_ = true;
+  std::vector<SourcePointer> before_, now_, rest_;
+  const Source* program_ = nullptr;
+  std::vector<const Source*> sources_;  // of this program
+  Changes changes_;
+  std::optional<Callers> callers_;
+  std::vector<Site> sites_;
+  std::vector<Touched> touched_, computation_;
+  std::vector<std::string> looking_;
+};
+
+/// Whether the file of that name is read as C or C++.
+bool is_source(std::string_view path);
+
+/// How many of their last components two paths have in common.
+std::size_t common_suffix(std::string_view a, std::string_view b);
+
+}  // namespace flor::sources

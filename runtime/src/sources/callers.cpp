@@ -1,0 +1,205 @@
+#include "sources/callers.h"
+
+#include <algorithm>
+
+namespace flor::sources {
+
+Callers::Callers(const std::vector<const Source*>& sources) : sources_(sources) {
+  for (const Source* source : sources_) {
+    for (const ClassFacts& facts : source->structure.classes) {
+      if (facts.derived) derived_.insert(facts.name);
+    }
+    for (const Token& token : source->tokens.all) {
+      if (token.kind == TokenKind::identifier) ++uses_[token.text];
+    }
+    collect(*source);
+  }
+  for (const Callable& callable : callables_) {
+    if (callable.function) functions_.insert(callable.names.begin(), callable.names.end());
+  }
+  for (const Source* source : sources_) find_escapes(*source);
+}
+
+void Callers::collect(const Source& source) {
+  for (const Piece& piece : source.structure.pieces) {
+    const bool function = piece.kind == PieceKind::function;
+    for (const std::string_view name : piece.names) --uses_[name];
+    if (piece.names.empty() && !piece.anywhere) continue;
+    add({&source, piece.range, piece.names, function,
+         piece.anywhere || (function && derived_.contains(piece.owner))});
+  }
+  for (const Inner& inner : source.structure.inner) {
+    const bool macro = source.tokens.all[inner.range.begin].starts_directive;
+    std::vector<std::string_view> names;
+    if (!inner.name.empty()) {
+      names.push_back(inner.name);
+      --uses_[inner.name];
+    }
+    add({&source, inner.range, std::move(names), !macro, inner.anywhere});
+  }
+}
+
+void Callers::add(Callable callable) {
+  const auto index = static_cast<std::uint32_t>(callables_.size());
+  for (std::size_t i = callable.range.begin; i < callable.range.end; ++i) {
+    const Token& token = callable.source->tokens.all[i];
+    if (token.kind != TokenKind::identifier) continue;
+    std::vector<std::uint32_t>& by = mentions_[token.text];
+    if (by.empty() || by.back() != index) by.push_back(index);
+  }
+  callables_.push_back(std::move(callable));
+}
+
+void Callers::find_escapes(const Source& source) {
+  const auto& tokens = source.tokens.all;
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
+    if (tokens[i].kind == TokenKind::identifier && functions_.contains(tokens[i].text) &&
+        escapes(source, i)) {
+      escaped_.insert(tokens[i].text);
+    }
+  }
+}
+
+/// Whether the function around `at` has a variable or parameter of the same name.
+bool Callers::is_variable(const Source& source, std::size_t at) const {
+  const auto& pieces = source.structure.pieces;
+  const auto& tokens = source.tokens.all;
+  auto piece =
+      std::ranges::upper_bound(pieces, at, {}, [](const Piece& p) { return p.range.begin; });
+  if (piece == pieces.begin() || (--piece)->kind != PieceKind::function) return false;
+  bool in_body = false;
+  for (std::size_t k = piece->range.begin + 1; k + 1 < piece->range.end; ++k) {
+    in_body = in_body || tokens[k].is("{");
+    if (k == at || tokens[k].text != tokens[at].text) continue;
+    const Token& before = tokens[k - 1];
+    const Token& behind = tokens[k + 1];
+    const bool type = before.is(">") || before.is("&") || before.is("*") || before.is("&&") ||
+                      (before.kind == TokenKind::identifier && !before.is("return"));
+    const bool ends = behind.is("=") || behind.is("{") || behind.is(";") || behind.is(",") ||
+                      behind.is(")") || behind.is(":") || (in_body && behind.is("("));
+    if (type && ends) return true;
+  }
+  return false;
+}
+
+/// A function is named without being called: handed over, stored, returned.
+bool Callers::escapes(const Source& source, std::size_t at) const {
+  const auto& tokens = source.tokens.all;
+  const Token& behind = tokens[at + 1];
+  if (!behind.is(",") && !behind.is(")") && !behind.is(";") && !behind.is("}")) return false;
+  std::size_t first = at;  // of a qualified name
+  while (first >= 2 && tokens[first - 1].is("::") &&
+         tokens[first - 2].kind == TokenKind::identifier) {
+    first -= 2;
+  }
+  if (first == 0) return false;
+  const Token& before = tokens[first - 1];
+  if (before.is("(") || before.is(",") || before.is("=") || before.is("{") || before.is("return") ||
+      before.is("?") || before.is(":")) {
+    return !is_variable(source, at);
+  }
+  if (!before.is("&") || first < 2) return false;
+  // "T& name" declares; "(&name" takes the address.
+  const Token& earlier = tokens[first - 2];
+  return earlier.kind == TokenKind::punctuator && !earlier.is(">") && !earlier.is(")");
+}
+
+bool Callers::called_from_anywhere(const Callable& callable) const {
+  if (callable.anywhere) return true;
+  if (!callable.function) return false;
+  return std::ranges::any_of(callable.names, [&](std::string_view name) {
+    if (name == "main") return false;
+    const auto uses = uses_.find(name);
+    if (escaped_.contains(name)) return true;
+    // Nobody here calls it, so somebody else may; but what is new is called by what is new.
+    return !added_.contains(name) && (uses == uses_.end() || uses->second <= 0);
+  });
+}
+
+void Callers::taint(std::string_view name, std::size_t change) {
+  if (tainted_.emplace(name, change).second) open_.push_back(name);
+}
+
+void Callers::taint_anywhere(const Callable& callable, std::size_t change) {
+  if (!anywhere_ && called_from_anywhere(callable)) anywhere_ = change;
+}
+
+void Callers::follow(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    if (change.added) added_.insert(change.names.begin(), change.names.end());
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const Change& change = changes[i];
+    for (const std::string_view name : change.names) taint(name, i);
+    const Callable whole{change.source, change.now, change.names, change.function,
+                         change.anywhere || (change.function && derived_.contains(change.owner))};
+    if (!change.names.empty() || change.anywhere) taint_anywhere(whole, i);
+    if (!change.source) continue;
+    for (const Inner& inner : change.source->structure.inner) {
+      const bool inside =
+          change.now.empty()
+              ? inner.range.begin < change.now.begin && change.now.begin < inner.range.end
+              : change.now.begin < inner.range.end && inner.range.begin < change.now.end;
+      if (!inside) continue;
+      const bool macro = change.source->tokens.all[inner.range.begin].starts_directive;
+      if (inner.anywhere && !anywhere_) anywhere_ = i;
+      if (inner.name.empty()) continue;
+      taint(inner.name, i);
+      taint_anywhere({change.source, inner.range, {inner.name}, !macro, inner.anywhere}, i);
+    }
+  }
+  while (!open_.empty()) {
+    const std::string_view name = open_.back();
+    open_.pop_back();
+    const auto found = mentions_.find(name);
+    if (found == mentions_.end()) continue;
+    const std::size_t change = tainted_.at(name);
+    for (const std::uint32_t index : found->second) {
+      const Callable& callable = callables_[index];
+      taint_anywhere(callable, change);
+      for (const std::string_view own : callable.names) taint(own, change);
+    }
+  }
+}
+
+std::optional<std::size_t> Callers::reached_from(const Source& source, Range range) const {
+  if (tainted_.empty()) return std::nullopt;
+  for (std::size_t i = range.begin; i < std::min(range.end, source.tokens.all.size()); ++i) {
+    const Token& token = source.tokens.all[i];
+    if (token.kind != TokenKind::identifier) continue;
+    if (const auto found = tainted_.find(token.text); found != tainted_.end()) {
+      return found->second;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Callers::uses(const Source& root, const std::vector<std::string_view>& names) {
+  if (root_ != &root) {
+    root_ = &root;
+    used_.clear();
+    std::unordered_map<std::string_view, std::vector<const Callable*>> by_name;
+    std::vector<std::pair<const Source*, Range>> open{{&root, {0, root.tokens.all.size()}}};
+    for (const Callable& callable : callables_) {
+      for (const std::string_view name : callable.names) by_name[name].push_back(&callable);
+      if (callable.anywhere) open.emplace_back(callable.source, callable.range);
+    }
+    while (!open.empty()) {
+      const auto [source, range] = open.back();
+      open.pop_back();
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        const Token& token = source->tokens.all[i];
+        if (token.kind != TokenKind::identifier || !used_.insert(token.text).second) continue;
+        const auto found = by_name.find(token.text);
+        if (found == by_name.end()) continue;
+        for (const Callable* callable : found->second) {
+          open.emplace_back(callable->source, callable->range);
+        }
+      }
+    }
+  }
+  return names.empty() ||
+         std::ranges::any_of(names, [&](std::string_view name) { return used_.contains(name); });
+}
+
+}  // namespace flor::sources

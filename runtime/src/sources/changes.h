@@ -1,0 +1,37 @@
+// What changed between two versions of some files, in terms of functions, declarations and
+// statements. Formatting, comments, and functions that only moved are no change.
+#pragma once
+
+#include "sources/source.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::sources {
+
+struct Change {
+  const Source* source = nullptr;  ///< the new file; null if the file is gone
+  Range now;          ///< tokens of it; empty: something was removed before `now.begin`
+  std::string where;  ///< "train.cpp:57"
+  std::string what;   ///< `logs "norm"`, `'0.8' is now '0.9'`
+  std::string label;  ///< of the function or declaration that holds it
+  std::vector<std::string_view> names;  ///< of that, in either version
+  std::string_view owner;
+  bool function = false;
+  bool added = false;     ///< the other version has nothing of that name
+  bool anywhere = false;  ///< that may be called from anywhere
+};
+
+struct Changes {
+  std::vector<Change> all;  ///< whatever is not the same
+  /// What could make the computation another one: `all` without added or removed statements that
+  /// only log, print, or work on variables made for that.
+  std::vector<Change> computation;
+};
+
+/// `before` and `now` must outlive the result.
+Changes find_changes(const std::vector<SourcePointer>& before,
+                     const std::vector<SourcePointer>& now);
+
+}  // namespace flor::sources

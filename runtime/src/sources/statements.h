@@ -1,0 +1,17 @@
+// Where statements end, and the loops and lambdas in them.
+#pragma once
+
+#include "sources/structure.h"
+
+#include <vector>
+
+namespace flor::sources {
+
+/// Every `for`, in the order of the keywords.
+std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets);
+
+/// Every lambda. One without a name that is neither called at once nor handed to an algorithm may
+/// be called from anywhere.
+std::vector<Inner> find_lambdas(const std::vector<Token>& tokens, const Brackets& brackets);
+
+}  // namespace flor::sources

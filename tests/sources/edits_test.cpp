@@ -1,0 +1,444 @@
+// Edits of a training program: which of its loops each of them concerns, and whether it changes
+// what is computed.
+#include "corpus.h"
+#include "sources/analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace flor::sources {
+namespace {
+
+using Files = std::map<std::string, std::string>;
+using Names = std::set<std::string>;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Names kNested = {"warm", "train", "tune", "swap", "test", "validate"};
+
+Analysis analyse(const Files& before, const Files& now) {
+  AnalysisInput input;
+  input.program = "/home/somebody/project/train.cpp";
+  input.nested = kNested;
+  std::set<std::string> paths;
+  for (const auto* files : {&before, &now}) {
+    for (const auto& [path, text] : *files) paths.insert(path);
+  }
+  for (const std::string& path : paths) {
+    const auto a = before.find(path), b = now.find(path);
+    if (a != before.end() && b != now.end() && a->second == b->second) {
+      input.rest.push_back({path, b->second});
+      continue;
+    }
+    ChangedText changed{path, {}, {}};
+    if (a != before.end()) changed.before = a->second;
+    if (b != now.end()) changed.now = b->second;
+    input.changed.push_back(std::move(changed));
+  }
+  return Analysis(std::move(input));
+}
+
+Names touched(const Analysis& analysis) {
+  Names names;
+  for (const auto& entry : analysis.touched()) names.insert(entry.loop);
+  return names;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) throw std::logic_error("the program has no: " + from);
+  return text.replace(at, from.size(), to);
+}
+struct Edit {
+  const char* what;
+  const char* file;
+  std::string from, to;
+  Names loops;            // that must be executed again
+  bool computes = false;  // it is told as a change of the computation
+  Names more = {};        // that are executed although a person could tell they need not
+};
+
+const Names kAll = kNested;
+
+std::vector<Edit> edits() {
+  return {
+      {"a log line at the end of the epoch",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    flor::log(\"rate\", optimizer.rate);",
+       {}},
+      {"a log line before the main loop",
+       "train.cpp",
+       "  Options options;",
+       "  Options options;\n  flor::log(\"rate\", options.rate);",
+       {}},
+      {"a log line in the training loop",
+       "train.cpp",
+       "      running += smooth(loss);",
+       "      running += smooth(loss);\n      flor::log(\"loss\", loss);",
+       {"train"}},
+      {"a log line at the beginning of the training loop",
+       "train.cpp",
+       "flor::with(running))) {",
+       "flor::with(running))) {\n      flor::log(\"b\", batch.data);",
+       {"train"}},
+      {"a log line right behind the training loop",
+       "train.cpp",
+       "      report(loss, epoch);\n    }",
+       "      report(loss, epoch);\n    }\n    flor::log(\"running\", running);",
+       {}},
+      {"a log line right before the training loop",
+       "train.cpp",
+       "    pretrain(net, data);\n",
+       "    pretrain(net, data);\n    flor::log(\"rate\", optimizer.rate);\n",
+       {}},
+      {"a printed line in the training loop",
+       "train.cpp",
+       "      CHECKED(loss < 1e6);",
+       "      CHECKED(loss < 1e6);\n      std::printf(\"%f\\n\", loss);",
+       {"train"}},
+      {"a streamed line in the training loop",
+       "train.cpp",
+       "      CHECKED(loss < 1e6);",
+       "      CHECKED(loss < 1e6);\n      std::cout << loss << std::endl;",
+       {"train"}},
+      {"a value that is wrapped by a log",
+       "train.cpp",
+       "const double loss = learn(net, batch);",
+       "const double loss = flor::log(\"loss\", learn(net, batch));",
+       {"train"}},
+      {"a log of a variable made for it",
+       "train.cpp",
+       "      report(loss, epoch);",
+       "      report(loss, epoch);\n      double largest = 0;\n      for (double p : "
+       "net.parameters()) largest = std::max(largest, p);\n      flor::log(\"largest\", largest);",
+       {"train"}},
+      {"a log under a condition",
+       "train.cpp",
+       "      report(loss, epoch);",
+       "      report(loss, epoch);\n      if (loss > 3) flor::log(\"large\", loss);",
+       {"train"}},
+      {"a log in a loop inside the training loop",
+       "train.cpp",
+       "net.nudge(k);",
+       "{ net.nudge(k); flor::log(\"k\", k); }",
+       {"train"},
+       true},
+      {"a log in a helper that the training loop calls",
+       "train.cpp",
+       "  clip(net.parameters(), 2.0);",
+       "  clip(net.parameters(), 2.0);\n  flor::log(\"loss\", loss);",
+       {"train"}},
+      {"a log in a helper of the helper, a template",
+       "train.cpp",
+       "  return norm;",
+       "  flor::log(\"norm\", norm);\n  return norm;",
+       {"train"}},
+      {"a log in a lambda that the loop calls",
+       "train.cpp",
+       "{ return decay * value; }",
+       "{ flor::log(\"smooth\", value); return decay * value; }",
+       {"train"}},
+      {"a log in a member function in a header",
+       "model.h",
+       "{ weights_[0] += 1e-3 * k; }",
+       "{ weights_[0] += 1e-3 * k; flor::log(\"w\", weights_[0]); }",
+       {"train"}},
+      {"a log in a member function of another file",
+       "model.cpp",
+       "p -= rate * gradient;",
+       "p -= rate * gradient;\n  flor::log(\"rate\", rate);",
+       {"train"}},
+      {"a log in what every loop calls",
+       "model.h",
+       "    return y * scale_;",
+       "    flor::log(\"y\", y);\n    return y * scale_;",
+       {"warm", "train", "test", "validate"},
+       false,
+       {"tune", "swap"}},
+      {"a log in a function of another file",
+       "metrics.cpp",
+       "#ifdef SQUARED\n",
+       "  flor::log(\"y\", y);\n#ifdef SQUARED\n",
+       {"test", "validate"}},
+      {"a log in a function in a namespace",
+       "metrics.cpp",
+       "return x < 0 ? -x : x;",
+       "flor::log(\"x\", x); return x < 0 ? -x : x;",
+       {"test", "validate"}},
+      {"a log in a function that is called behind the loops",
+       "metrics.cpp",
+       "  std::printf(\"%f\\n\", total);",
+       "  std::printf(\"%f\\n\", total);\n  flor::log(\"total\", total);",
+       {}},
+      {"a log in a loop of a helper that the main loop calls",
+       "train.cpp",
+       "    net.forward(batch.data);\n  }",
+       "    net.forward(batch.data);\n    flor::log(\"warm\", batch.data);\n  }",
+       {"warm"}},
+      {"a log behind the loop of such a helper",
+       "train.cpp",
+       "  return sum;",
+       "  flor::log(\"sum\", sum);\n  return sum;",
+       {}},
+      {"a log in an operator",
+       "model.h",
+       "    gradient += x;\n",
+       "    gradient += x;\n    flor::log(\"x\", x);\n",
+       {},
+       false,
+       kAll},
+      {"a log in a destructor",
+       "model.h",
+       "{ rate = 0; }",
+       "{ rate = 0; flor::log(\"end\", 1); }",
+       {},
+       false,
+       kAll},
+      {"a log in a constructor",
+       "model.h",
+       "scale_{1.0} {}",
+       "scale_{1.0} { flor::log(\"hidden\", hidden); }",
+       {},
+       false,
+       kAll},
+      {"the first of two loops on a line",
+       "train.cpp",
+       "optimizer.tune(i);",
+       "flor::log(\"i\", i);",
+       {"tune"},
+       true},
+      {"the second of two loops on a line",
+       "train.cpp",
+       "net.exchange(j);",
+       "{ net.exchange(j); flor::log(\"j\", j); }",
+       {"swap"},
+       true},
+      {"a loop without braces",
+       "train.cpp",
+       "history.push_back(error_of",
+       "history.push_back(2 * error_of",
+       {"test"},
+       true},
+      {"a log behind a loop without braces",
+       "train.cpp",
+       "    const double error = validate",
+       "    flor::log(\"size\", history.size());\n    const double error = validate",
+       {}},
+      {"a constant that the helper uses",
+       "train.cpp",
+       "kClip = 1.0",
+       "kClip = 2.0",
+       {"train"},
+       true},
+      {"a constant that decides what is printed",
+       "train.cpp",
+       "kReport = 10",
+       "kReport = 5",
+       {"train"},
+       true},
+      {"a default argument",
+       "train.cpp",
+       "double limit = kClip",
+       "double limit = 3.0",
+       {"train"},
+       true},
+      {"a global variable",
+       "train.cpp",
+       "double decay = 0.5;",
+       "double decay = 0.25;",
+       {"train"},
+       true},
+      {"a field of the options",
+       "train.cpp",
+       "double rate = 0.1;",
+       "double rate = 0.2;",
+       {},
+       true,
+       kAll},
+      {"a macro that the loop uses",
+       "train.cpp",
+       "optimizer.zero_grad()",
+       "flor::log(\"rate\", optimizer.rate); optimizer.zero_grad()",
+       {"train"},
+       true},
+      {"the arguments of a macro",
+       "train.cpp",
+       "CHECKED(loss < 1e6)",
+       "CHECKED(loss < 1e9)",
+       {"train"},
+       true},
+      {"an #ifdef that is turned",
+       "metrics.cpp",
+       "#ifdef SQUARED",
+       "#ifndef SQUARED",
+       {"test", "validate"},
+       true},
+      {"an #if around a statement of the loop",
+       "train.cpp",
+       "      running += smooth(loss);\n",
+       "#if 0\n      running += smooth(loss);\n#endif\n",
+       {"train"},
+       true},
+      {"an #ifdef with a log in the loop",
+       "train.cpp",
+       "      running += smooth(loss);\n",
+       "      running += smooth(loss);\n#ifdef VERBOSE\n      flor::log(\"l\", loss);\n#endif\n",
+       {"train"}},
+      {"an #if around a function",
+       "train.cpp",
+       "void report(double loss, int step) {\n  if (step % kReport == 0) std::printf(\"%d: "
+       "%f\\n\", step, loss);\n}\n",
+       "#ifndef QUIET\nvoid report(double loss, int step) {\n  if (step % kReport == 0) "
+       "std::printf(\"%d: %f\\n\", step, loss);\n}\n#endif\n",
+       {"train"},
+       true},
+      {"an optimizer's rate in the epoch", "train.cpp", "rate *= 0.9", "rate *= 0.8", {}, true},
+      {"a statement that is gone from the loop",
+       "train.cpp",
+       "      UPDATE(optimizer);\n",
+       "",
+       {"train"},
+       true},
+      {"a statement that is gone from the epoch",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;\n",
+       "",
+       {},
+       true},
+      {"the last statement of a loop that is gone",
+       "train.cpp",
+       "      report(loss, epoch);\n",
+       "",
+       {"train"},
+       true},
+      {"the first statement behind a loop that is gone",
+       "train.cpp",
+       "    const double error = validate(net, test);\n    flor::log(\"error\", error);\n",
+       "",
+       {},
+       false},
+      {"a statement that moved out of the loop",
+       "train.cpp",
+       "      report(loss, epoch);\n    }\n",
+       "    }\n    report(0, epoch);\n",
+       {"train"},
+       true},
+      {"a variable of the loop that is renamed",
+       "train.cpp",
+       "const double loss = learn(net, batch);\n      running += smooth(loss);\n      "
+       "CHECKED(loss < 1e6);\n      UPDATE(optimizer);\n      for (int k : flor::loop(\"inner\", "
+       "2)) net.nudge(k);\n      report(loss, epoch);",
+       "const double cost = learn(net, batch);\n      running += smooth(cost);\n      "
+       "CHECKED(cost < 1e6);\n      UPDATE(optimizer);\n      for (int k : flor::loop(\"inner\", "
+       "2)) net.nudge(k);\n      report(cost, epoch);",
+       {"train"},
+       true},
+      {"the range of a loop",
+       "train.cpp",
+       "flor::loop(\"tune\", 3)",
+       "flor::loop(\"tune\", 4)",
+       {"tune"},
+       true},
+      {"a probe in the code",
+       "train.cpp",
+       "flor::loop(\"test\", test)",
+       "flor::loop(\"test\", test, flor::probed)",
+       {"test"},
+       true},
+      {"only comments",
+       "train.cpp",
+       "      UPDATE(optimizer);",
+       "      UPDATE(optimizer);  // } the step { \"",
+       {}},
+      {"only white space",
+       "train.cpp",
+       "      running += smooth(loss);",
+       "      running\n        +=   smooth( loss ) ;",
+       {}},
+      {"a comment between", "train.cpp", "learn(net, batch);", "learn(net /* } */, batch);", {}},
+      {"another text in a raw string",
+       "train.cpp",
+       "\"not code\" }",
+       "\"still no code\" } }",
+       {},
+       true},
+      {"an include",
+       "train.cpp",
+       "#include <cstdio>\n",
+       "#include <cstdio>\n#include <iostream>\n",
+       {}},
+      {"a new helper and its call",
+       "train.cpp",
+       "void report(double loss",
+       "double norm_of(const Net&) { return 1; }\nvoid report(double loss",
+       {}},
+      {"another program of the repository",
+       "convert.cpp",
+       "load_data(\"x\")",
+       "load_data(\"y\")",
+       {}},
+      {"a new function that nobody calls",
+       "model.cpp",
+       "void Sgd::step() {",
+       "int unused_here(int x) { return x; }\nvoid Sgd::step() {",
+       {}},
+      {"how the data is read",
+       "model.cpp",
+       "data.push_back(b);",
+       "data.insert(data.end(), b);",
+       {},
+       true},
+      {"a structure that loops use",
+       "model.h",
+       "double data, target;",
+       "double data, target, weight;",
+       {},
+       true,
+       {"warm", "train", "test", "validate"}},
+      {"a name in a namespace that moved",
+       "metrics.cpp",
+       "double metrics::absolute(double x) { return x < 0 ? -x : x; }\n\n",
+       "",
+       {"test", "validate"},
+       true},
+  };
+}
+
+class Edits : public ::testing::TestWithParam<Edit> {};
+
+int over_reports = 0, exact = 0;
+
+TEST_P(Edits, ConcernTheLoopsThatTheyChange) {
+  const Edit& edit = GetParam();
+  const Files& before = testing::training_program();
+  Files now = before;
+  now[edit.file] = replaced(now[edit.file], edit.from, edit.to);
+  const Analysis analysis = analyse(before, now);
+  Names expected = edit.loops;
+  expected.insert(edit.more.begin(), edit.more.end());
+  EXPECT_EQ(touched(analysis), expected);
+  std::string computation;
+  for (const auto& entry : analysis.computation()) {
+    computation += (entry.loop.empty() ? "" : "in " + entry.loop + ": ") + entry.why + "\n";
+  }
+  EXPECT_EQ(!analysis.computation().empty(), edit.computes) << computation;
+  ++(edit.more.empty() ? exact : over_reports);
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, Edits, ::testing::ValuesIn(edits()), [](const auto& test) {
+  std::string name;
+  for (const char c : std::string(test.param.what)) {
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  }
+  return name;
+});
+
+}  // namespace
+}  // namespace flor::sources
