@@ -33,6 +33,7 @@ void Callers::collect(const Source& source) {
     std::vector<std::string_view> names;
     if (!inner.name.empty()) {
       names.push_back(inner.name);
+      lambdas_.insert(inner.name);
       --uses_[inner.name];
     }
     add({&source, inner.range, std::move(names), !macro, inner.anywhere});
@@ -62,6 +63,7 @@ void Callers::find_escapes(const Source& source) {
 
 /// Whether the function around `at` has a variable or parameter of the same name.
 bool Callers::is_variable(const Source& source, std::size_t at) const {
+  if (lambdas_.contains(source.tokens.all[at].text)) return false;  // it holds what is called
   const auto& pieces = source.structure.pieces;
   const auto& tokens = source.tokens.all;
   auto piece =

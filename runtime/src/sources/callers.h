@@ -52,7 +52,7 @@ class Callers {
   std::vector<Callable> callables_;
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> mentions_;  // by callables
   std::unordered_map<std::string_view, std::int64_t> uses_;  // all mentions but definitions
-  std::unordered_set<std::string_view> functions_, escaped_, derived_, added_;
+  std::unordered_set<std::string_view> functions_, lambdas_, escaped_, derived_, added_;
   std::unordered_map<std::string_view, std::size_t> tainted_;  // name to change
   std::vector<std::string_view> open_;
   std::optional<std::size_t> anywhere_;

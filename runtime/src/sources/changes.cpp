@@ -306,10 +306,18 @@ class Finder {
   }
   /// Directives that say nothing by themselves: what they hold or bring is compared.
   static bool is_neutral(const Part& part) {
-    if (part.piece->kind == PieceKind::directive) return !is_pragma(part) && !defines(part);
+    if (part.piece->kind == PieceKind::directive) {
+      return !is_pragma(part) && (!defines(part) || is_guard(part));
+    }
     const auto& tokens = part.source->tokens.all;
     const Range range = part.piece->range;
     return tokens[range.begin].is("}") && range.end <= range.begin + 2;
+  }
+  static bool is_guard(const Part& part) {
+    const auto& tokens = part.source->tokens.all;
+    const std::size_t begin = part.piece->range.begin;
+    return begin == 3 && tokens[0].starts_directive && tokens[1].is("ifndef") &&
+           tokens[2].text == part.piece->names.front();
   }
   static bool defines(const Part& part) { return !part.piece->names.empty(); }
 

@@ -305,7 +305,7 @@ std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure
 }
 
 std::string what_is_shown(const std::vector<Token>& tokens, Range range) {
-  for (std::size_t i = range.begin; i + 1 < range.end; ++i) {
+  for (std::size_t i = range.begin; i < range.end && i + 1 < tokens.size(); ++i) {
     const Token& token = tokens[i];
     if (token.kind != TokenKind::identifier) continue;
     if (one_of(token.text, kStreams)) return "prints";
