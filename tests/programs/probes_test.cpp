@@ -67,7 +67,7 @@ class FoundProbes : public ::testing::Test {
   }
   void record(const Words& flags = {}) {
     build();
-    const auto recorded = run(Words{"--flor", "test"} + flags);
+    const auto recorded = run(Words{"--flor", "test", "--flor_every", "1"} + flags);
     ASSERT_EQ(recorded.status, 0) << recorded.err;
   }
   void edit(const std::string& file, const std::string& from, const std::string& to) const {
