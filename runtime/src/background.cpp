@@ -1,13 +1,8 @@
 #include "background.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 namespace flor::detail {
@@ -15,35 +10,6 @@ namespace {
 
 constexpr std::size_t kUnfinishedMax = 1000;
 constexpr auto kTick = std::chrono::milliseconds(200);
-
-bool set_policy(pthread_t thread, int policy) {
-  const sched_param parameters{};
-  return ::pthread_setschedparam(thread, policy, &parameters) == 0;
-}
-
-/// Tried on a thread of its own, since one that may not leave is stuck.
-bool may_leave_idle() {
-  bool may = false;
-  try {
-    std::thread([&may] {
-      may = set_policy(::pthread_self(), SCHED_IDLE) && set_policy(::pthread_self(), SCHED_OTHER);
-    }).join();
-  } catch (const std::system_error&) {  // no thread to be had
-  }
-  return may;
-}
-
-/// SCHED_IDLE keeps the steps after a checkpoint at their normal length even without a spare core.
-/// Without the privilege to leave it again a thread could starve on a busy machine while the
-/// training waits for it; then a nice value, which leaves it a tenth of a core, is as low as it may
-/// go. True: SCHED_IDLE.
-bool become_background() {
-  ::pthread_setname_np(::pthread_self(), "flor-writer");
-  if (may_leave_idle()) return set_policy(::pthread_self(), SCHED_IDLE);
-  constexpr int kNice = 10;
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
-  return false;
-}
 
 /// Signals belong to the program's own threads.
 class BlockSignals {
@@ -63,7 +29,9 @@ class BlockSignals {
 
 }  // namespace
 
-Background::Background(std::function<void()> tick) : tick_(std::move(tick)) {
+Background::Background(std::shared_ptr<store::BackgroundPriority> priority,
+                       std::function<void()> tick)
+    : priority_(std::move(priority)), tick_(std::move(tick)) {
   const BlockSignals inherited_by_the_thread;
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -88,15 +56,6 @@ void Background::post(std::function<void()> job) {
   changed_.notify_all();
 }
 
-void Background::hurry(int change) {
-  const std::lock_guard lock(priority_mutex_);
-  const bool hurried = hurries_ > 0;
-  hurries_ += change;
-  if (idle_ && hurried != (hurries_ > 0)) {
-    set_policy(thread_.native_handle(), hurried ? SCHED_IDLE : SCHED_OTHER);
-  }
-}
-
 void Background::drain() {
   const Hurry hurry(*this);
   std::unique_lock lock(mutex_);
@@ -104,10 +63,7 @@ void Background::drain() {
 }
 
 void Background::run(const std::stop_token& stop) {
-  {
-    const std::lock_guard lock(priority_mutex_);
-    idle_ = become_background();
-  }
+  const store::BackgroundPriority::Member member(*priority_, "flor-writer");
   auto next_tick = std::chrono::steady_clock::now() + kTick;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

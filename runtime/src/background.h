@@ -1,11 +1,14 @@
 // One thread at low priority that does the recorder's work in order, behind the training's back.
 #pragma once
 
+#include <flor/store/background_priority.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -15,7 +18,8 @@ namespace flor::detail {
 class Background {
  public:
   /// `tick` runs on the thread a few times a second, between jobs. Neither it nor jobs may throw.
-  explicit Background(std::function<void()> tick);
+  /// The thread becomes a member of `priority`.
+  Background(std::shared_ptr<store::BackgroundPriority> priority, std::function<void()> tick);
   /// Finishes what was posted.
   ~Background();
   Background(const Background&) = delete;
@@ -26,17 +30,14 @@ class Background {
   /// Returns when everything posted before is done.
   void drain();
 
-  /// While it lives the thread runs at normal priority: somebody is waiting for it, and other
-  /// processes may keep the cores busy. Made by the waiting thread.
+  /// While it lives all threads of the background run at normal priority: somebody is waiting for
+  /// them. Made by the waiting thread.
   class Hurry {
    public:
-    explicit Hurry(Background& background) : background_(background) { background_.hurry(+1); }
-    ~Hurry() { background_.hurry(-1); }
-    Hurry(const Hurry&) = delete;
-    Hurry& operator=(const Hurry&) = delete;
+    explicit Hurry(Background& background) : hurry_(*background.priority_) {}
 
    private:
-    Background& background_;
+    store::BackgroundPriority::Hurry hurry_;
   };
 
   /// Something is queued or being worked on.
@@ -45,16 +46,13 @@ class Background {
 
  private:
   void run(const std::stop_token& stop);
-  void hurry(int change);
 
+  std::shared_ptr<store::BackgroundPriority> priority_;
   std::function<void()> tick_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> jobs_;
   std::atomic<std::size_t> unfinished_{0};
-  std::mutex priority_mutex_;
-  int hurries_ = 0;
-  bool idle_ = false;    // the thread is at SCHED_IDLE and can leave it
   std::jthread thread_;  // last: it uses the members above
 };
 

@@ -87,6 +87,11 @@ void Ledger::close(const std::shared_ptr<Batch>& batch) {
   file(batch);
 }
 
+IterationCost Ledger::cost_of(const Batch& batch) const {
+  const std::lock_guard lock(mutex_);
+  return batch.cost;
+}
+
 std::vector<std::shared_ptr<const Batch>> Ledger::finished() {
   const std::lock_guard lock(mutex_);
   return std::exchange(finished_, {});

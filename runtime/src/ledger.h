@@ -52,6 +52,7 @@ class Ledger {
   void spent(double seconds);
   /// No checkpoint will be added to it; null does nothing.
   void close(const std::shared_ptr<Batch>& batch);
+  IterationCost cost_of(const Batch& batch) const;  ///< so far
   /// Batches that were closed and whose jobs are done, each once.
   std::vector<std::shared_ptr<const Batch>> finished();
   /// From now on the program does nothing but wait for the background.

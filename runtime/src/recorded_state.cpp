@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace flor::detail {
 namespace {
@@ -30,7 +31,10 @@ const store::CheckpointReader& RecordedState::reader(std::int64_t checkpoint) {
 bool RecordedState::restore(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
   const auto checkpoint = record_.checkpoint(key);
   if (!checkpoint) return false;
+  const auto began = std::chrono::steady_clock::now();
   detail::restore(reader(*checkpoint), registry_, attached, set_threads_);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  restore_seconds_ += took.count();
   ++restored_;
   restored_bytes_ += reader(*checkpoint).info().raw_bytes;
   return true;

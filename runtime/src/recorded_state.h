@@ -42,6 +42,7 @@ class RecordedState {
 
   std::int64_t restored() const { return restored_; }
   std::uint64_t restored_bytes() const { return restored_bytes_; }
+  double restore_seconds() const { return restore_seconds_; }
 
  private:
   const store::CheckpointReader& reader(std::int64_t checkpoint);
@@ -55,6 +56,7 @@ class RecordedState {
   std::unique_ptr<store::CheckpointReader> reader_;
   std::int64_t restored_ = 0;
   std::uint64_t restored_bytes_ = 0;
+  double restore_seconds_ = 0;
   bool told_random_ = false, told_stale_ = false;
 };
 

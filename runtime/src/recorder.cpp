@@ -107,7 +107,8 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
     if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   }
   catalog.remember_name(place.string(), run.experiment);
-  writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+  writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id,
+                                                      store::WriterOptions{.priority = priority_});
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
   start_journal();
   schedule_.started(seconds_since(began_));
@@ -169,7 +170,7 @@ Schedule::Now Recorder::now(const Frame& main) {
 }
 
 bool Recorder::stores(const Frame& main) {
-  if (const auto decided = schedule_.decided()) return store::is_stored(*decided);
+  if (const auto decided = schedule_.due()) return store::is_stored(*decided);
   const bool late = unwritten_ > 0;
   const bool stored = schedule_.stores(now(main));
   const bool would = *schedule_.decided() == store::StorageReason::late;
@@ -192,15 +193,18 @@ std::uint64_t Recorder::state_bytes() {
 }
 
 void Recorder::set_haste(Haste haste) {
-  const bool hurried = haste != Haste::none;
-  if (hurried == hurry_.has_value()) return;
-  if (hurried) {
-    hurry_.emplace(*background_);
-  } else {
+  const Haste before = std::exchange(haste_, haste);
+  if (haste == before) return;
+  if (haste == Haste::none) {
     hurry_.reset();
+  } else if (!hurry_) {
+    hurry_.emplace(*background_);
   }
-  say(Level::debug,
-      fmt::format("the writer is {}: {}", hurried ? "late" : "in time again", to_string(haste)));
+  writer_->set_effort(haste == Haste::raw    ? store::Effort::raw
+                      : haste == Haste::fast ? store::Effort::fast
+                                             : store::Effort::full);
+  say(Level::debug, fmt::format("the writer is {}: {}", haste > before ? "late" : "in time again",
+                                to_string(haste)));
 }
 
 bool Recorder::enter_main(Frame& frame) {
@@ -341,7 +345,8 @@ void Recorder::take_entry(const Frame& nested) {
       try {
         for (const auto& pending : taken.pending) pending->wait();
         if (!entry_writer_) {
-          entry_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+          entry_writer_ = std::make_unique<store::CheckpointWriter>(
+              *store_, run_.id, store::WriterOptions{.threads = 1, .priority = priority_});
         }
         stored_bytes_ += entry_writer_->write(key, taken.snapshot).stored_bytes;
       } catch (const std::exception& error) {
@@ -380,7 +385,7 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
 
 void Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
                            std::optional<store::SnapshotItem> extra) {
-  const auto batch = schedule_.ledger().open(Batch::Kind::single);
+  const auto batch = schedule_.open_single();
   take_checkpoint(key, attached, batch, std::move(extra));
   schedule_.ledger().close(batch);
 }
@@ -413,17 +418,11 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   schedule_.ledger().taken(*batch, seconds, taken->snapshot.raw_bytes());
   ++unwritten_;
   background_->post([this, key, batch, taken = std::move(*taken)] {
-    schedule_.ledger().job_begins(background_cpu());
+    schedule_.ledger().job_begins(priority_->cpu_seconds());
     write_checkpoint(key, taken);
-    schedule_.ledger().job_ends(background_cpu(), batch);
+    schedule_.ledger().job_ends(priority_->cpu_seconds(), batch);
     --unwritten_;
   });
-}
-
-double Recorder::background_cpu() {
-  timespec used{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 /// The first snapshots fill fresh memory; what the next ones need is made ready meanwhile.
@@ -436,12 +435,12 @@ void Recorder::prepare_buffers(const TakenSnapshot& taken) {
     if (item.bytes >= kLarge) ++sizes[item.bytes];
   }
   background_->post([this, sizes] {
-    schedule_.ledger().job_begins(background_cpu());
+    schedule_.ledger().job_begins(priority_->cpu_seconds());
     try {
       for (const auto& [bytes, count] : sizes) snapshotter_.buffers().prepare(bytes, 2 * count);
     } catch (const std::exception&) {  // it was only to save time
     }
-    schedule_.ledger().setup_ends(background_cpu());
+    schedule_.ledger().setup_ends(priority_->cpu_seconds());
   });
 }
 
@@ -541,7 +540,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   try {
     background_->post([this] {
       flush_journal();
-      schedule_.ledger().job_begins(background_cpu());
+      schedule_.ledger().job_begins(priority_->cpu_seconds());
     });
     background_->drain();
     put_schedule();

@@ -51,7 +51,7 @@ class Recorder : public Runtime {
   void tick() override {
     flush_journal();
     flush_progress();
-    schedule_.ledger().job_begins(background_cpu());
+    schedule_.ledger().job_begins(priority_->cpu_seconds());
     heed_signal();
   }
 
@@ -66,7 +66,6 @@ class Recorder : public Runtime {
   void take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
                    std::optional<store::SnapshotItem> extra = {});
   void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
-  static double background_cpu();  ///< on the background thread
   std::uint64_t state_bytes();
   void set_haste(Haste haste);
   /// The attached locals of a nested loop that begins. They may have been changed by earlier
@@ -119,6 +118,7 @@ class Recorder : public Runtime {
                            }};
   Schedule schedule_;
   Escalation escalation_;
+  Haste haste_ = Haste::none;
   std::optional<Background::Hurry> hurry_;  // while the writer is late
   std::atomic<int> unwritten_{0};           // checkpoints that were taken and are not written yet
   Ordinals ordinals_;                       // used by the background thread

@@ -351,6 +351,10 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
       say(Level::error, fmt::format("the replay's values could not be kept: {}", failure_));
     }
     store_->catalog().finish_replay(replay_, result);
+    if (state_->restored_bytes() > 0) {
+      store_->catalog().add_restore_time(replay_, state_->restored_bytes(),
+                                         state_->restore_seconds());
+    }
     if (failed) return ExitStatus::done;  // the program says so itself
     work_.seconds = seconds_since(began_);
     work_.restored = state_->restored();

@@ -74,7 +74,7 @@ Runtime::Runtime(Flags flags, std::shared_ptr<store::Store> store)
     : flags_(std::move(flags)), store_(std::move(store)) {}
 
 void Runtime::start_journal() {
-  background_ = std::make_unique<Background>([this] { tick(); });
+  background_ = std::make_unique<Background>(priority_, [this] { tick(); });
   journal_.on_full([this] { background_->post([this] { flush_journal(); }); },
                    [this](const std::function<void()>& wait) {
                      const Background::Hurry hurry(*background_);

@@ -143,6 +143,9 @@ class Runtime {
   Journal journal_;
   std::vector<Frame*> frames_;
   std::map<std::string, int, std::less<>> main_loops_begun_;
+  /// Of all threads that work behind the program's back.
+  std::shared_ptr<store::BackgroundPriority> priority_ =
+      std::make_shared<store::BackgroundPriority>();
   std::unique_ptr<Background> background_;
 
  private:

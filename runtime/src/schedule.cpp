@@ -22,13 +22,18 @@ double Schedule::computed(const Now& now) const {
 /// Takes what was measured meanwhile to the policy.
 void Schedule::learn() {
   for (const auto& batch : ledger_.finished()) {
-    if (batch->kind == Batch::Kind::single) {
-      entry_ = batch;
-    } else {
-      policy_.add(batch->cost);
-    }
+    if (batch == entry_) entry_written_ = true;
+    if (batch->kind != Batch::Kind::single) policy_.add(batch->cost);
   }
-  if (entry_) policy_.estimate(entry_->cost, checkpoints_);
+  if (!entry_) return;
+  IterationCost cost = ledger_.cost_of(*entry_);
+  if (entry_written_) return policy_.estimate(cost, checkpoints_);
+  // Nothing is stored before it is written. This tells whether it is time to hurry the writer: the
+  // first copy goes into fresh memory, which takes about as long as encoding it.
+  constexpr double kOfCopying = 1.5;
+  cost.background = std::max(cost.background, kOfCopying * cost.training);
+  cost.charged = cost.training + cost.background;
+  policy_.estimate(cost, 1);
 }
 
 StorageReason Schedule::choose(const Now& now) {
@@ -53,9 +58,17 @@ StorageReason Schedule::choose(const Now& now) {
   return choice.reason;
 }
 
+std::shared_ptr<Batch> Schedule::open_single() {
+  entry_ = ledger_.open(Batch::Kind::single);
+  entry_written_ = false;
+  return entry_;
+}
+
 void Schedule::begin_iteration() {
   reason_.reset();
   batch_ = nullptr;
+  checkpoints_ = std::max(checkpoints_, due_);
+  due_ = 0;
 }
 
 bool Schedule::stores(const Now& now) {

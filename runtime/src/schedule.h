@@ -36,9 +36,16 @@ class Schedule {
   };
 
   void begin_iteration();
+  /// A checkpoint of the present iteration is due; what was decided about them, if it was.
+  std::optional<store::StorageReason> due() {
+    ++due_;
+    return reason_;
+  }
   /// Whether the present iteration is stored; decided when it is asked for the first time.
   bool stores(const Now& now);
   std::optional<store::StorageReason> decided() const { return reason_; }
+  /// For a checkpoint outside any iteration.
+  std::shared_ptr<Batch> open_single();
   /// The present iteration is stored whatever was decided, from here on.
   void force(const Now& now, store::StorageReason reason);
   /// Where checkpoints of the present iteration are charged to; null if it is not stored.
@@ -68,8 +75,9 @@ class Schedule {
   double elapsed_ = 0;  // in complete iterations, without Flor's part of the training thread
   std::optional<store::StorageReason> reason_;  // of the present iteration
   std::shared_ptr<Batch> batch_;
-  std::shared_ptr<const Batch> entry_;  // the cost of a single checkpoint, until there is better
-  std::int64_t checkpoints_ = 2;        // in an iteration, expected
+  std::shared_ptr<Batch> entry_;  // a single checkpoint: its cost counts until there is better
+  bool entry_written_ = false;
+  std::int64_t due_ = 0, checkpoints_ = 2;  // in the present iteration; expected in one
   std::int64_t iterations_ = 0, stored_ = 0;
   std::vector<store::StorageDecision> ranges_;  // the last one still grows
   bool range_changed_ = false;

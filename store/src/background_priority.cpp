@@ -28,6 +28,12 @@ bool may_leave_idle() {
   return may;
 }
 
+double seconds_of(clockid_t clock) {
+  timespec used{};
+  ::clock_gettime(clock, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
 }  // namespace
 
 // SCHED_IDLE keeps the steps after a checkpoint at their normal length even without a spare core.
@@ -37,6 +43,10 @@ bool may_leave_idle() {
 BackgroundPriority::Member::Member(BackgroundPriority& group, const char* name)
     : group_(group), thread_(::pthread_self()) {
   ::pthread_setname_np(thread_, name);
+  if (::pthread_getcpuclockid(thread_, &clock_) == 0) {
+    const std::lock_guard lock(group_.mutex_);
+    group_.clocks_.push_back(clock_);
+  }
   static const bool idle = may_leave_idle();
   if (!idle) {
     constexpr int kNice = 10;
@@ -52,6 +62,14 @@ BackgroundPriority::Member::Member(BackgroundPriority& group, const char* name)
 BackgroundPriority::Member::~Member() {
   const std::lock_guard lock(group_.mutex_);
   std::erase(group_.idle_, thread_);
+  if (std::erase(group_.clocks_, clock_) > 0) group_.ended_seconds_ += seconds_of(clock_);
+}
+
+double BackgroundPriority::cpu_seconds() const {
+  const std::lock_guard lock(mutex_);
+  double seconds = ended_seconds_;
+  for (const clockid_t clock : clocks_) seconds += seconds_of(clock);
+  return seconds;
 }
 
 void BackgroundPriority::hurry(int change) {

@@ -176,5 +176,60 @@ TEST_F(ShowTest, ShortensLongListsUnlessAskedNotTo) {
   EXPECT_EQ(flor({"show", "linear", "--json"}).json()["run"]["iterations"].size(), 30u);
 }
 
+TEST_F(ShowTest, ExplainsWhyEpochsAreStoredAndWhatRecordingCost) {
+  const store::Run run = record({});
+  EXPECT_THAT(flor({"show", "linear"}).out, Not(HasSubstr("why epochs are stored")));
+  EXPECT_TRUE(flor({"show", "linear", "--json"}).json()["run"]["recording"].is_null());
+  store::Progress progress;
+  progress.decisions = {{0, 0, 0, store::StorageReason::worthwhile, 0.25, 10},
+                        {0, 1, 1, store::StorageReason::budget, 0.68, 10},
+                        {0, 2, 2, store::StorageReason::last, 0.5, 12.5}};
+  progress.recording = store::Recording{.epsilon = 1.0 / 15,
+                                        .materialization = 0.25,
+                                        .computation = 4,
+                                        .restore_factor = 1.5,
+                                        .cost = 0.5,
+                                        .computed = 12.5,
+                                        .forced = 0.1,
+                                        .startup = 0.03,
+                                        .iterations = 3,
+                                        .stored = 2,
+                                        .hurried = 2,
+                                        .fast = 1};
+  catalog().add_progress(run.id, progress);
+  const std::string text = flor({"show", "linear"}).out;
+  for (const char* part :
+       {"adaptive, at most 6.67 % of the computing time", "2 of 3 epochs",
+        "500 ms of 12.5 s computing (4.00 %)", "forced checkpoints 100 ms, start-up 30 ms",
+        "M 250 ms to store an epoch, C 4 s to compute one, c 1.5", "hurried 2 times",
+        "stored: the tolerance allows it", "not stored: budget", "6.80 %", "stored: the last"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  const Json shown = flor({"show", "linear", "--json"}).json()["run"];
+  EXPECT_EQ(shown["recording"]["stored"], 2);
+  EXPECT_EQ(shown["recording"]["cost_seconds"], 0.5);
+  EXPECT_TRUE(shown["recording"]["every"].is_null());
+  ASSERT_EQ(shown["decisions"].size(), 3u);
+  EXPECT_EQ(shown["decisions"][1]["stored"], false);
+  EXPECT_EQ(shown["decisions"][1]["reason"], "not stored: budget");
+  EXPECT_THAT(flor({"show", "linear@1"}).out, HasSubstr("checkpoints  not stored: budget"));
+  EXPECT_EQ(flor({"show", "linear@2", "--json"}).json()["epoch"]["decision"], "stored: the last");
+}
+
+TEST_F(ShowTest, PutsEpochsWithOneReasonInOneLine) {
+  const store::Run run = record({});
+  store::Progress progress;
+  for (std::int64_t i = 0; i < 30; ++i) {
+    progress.decisions.push_back({0, 100 * i, 100 * i, store::StorageReason::worthwhile, 0.1, 10});
+    progress.decisions.push_back(
+        {0, 100 * i + 1, 100 * i + 99, store::StorageReason::budget, 0.1, 10});
+  }
+  catalog().add_progress(run.id, progress);
+  const std::string text = flor({"show", "linear"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("   1..99  not stored: budget"),
+                          HasSubstr("40 more between them: --all shows them")));
+  EXPECT_THAT(flor({"show", "linear", "--all"}).out, HasSubstr("1501..1599"));
+}
+
 }  // namespace
 }  // namespace flor::testing

@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/show_facts.h"
 #include "commands/show_json.h"
+#include "commands/show_recording.h"
 #include "context.h"
 #include "facts.h"
 #include "output/table.h"
@@ -339,7 +340,9 @@ void Show::print_run(Context& context, const ShownRun& shown) const {
   print_arguments(context, shown.arguments);
   print_metrics(context, shown.metrics);
   print_loops(context, shown.loops);
+  print_recording(context, shown);
   print_iterations(context, shown);
+  print_decisions(context, shown, all_);
   print_checkpoints(context, shown, shown.checkpoints);
   print_replays(context, shown);
   print_environment(context, shown.run);
@@ -419,6 +422,7 @@ void Show::print_epoch(Context& context, const ShownRun& shown, const ShownEpoch
                   ? fmt::format("{}, thereof Flor {} ({})", duration(epoch.timing->seconds),
                                 duration(epoch.timing->record_seconds), share_text(*epoch.timing))
                   : "not completed");
+  if (epoch.decision) row("checkpoints", reason_text(epoch.decision->reason));
   for (const store::LoopExecution& execution : epoch.executions) {
     row("nested loop", execution_text(execution));
   }

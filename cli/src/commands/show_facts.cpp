@@ -21,7 +21,7 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   return {std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
           catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
           catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
-          std::move(point)};
+          std::move(point),       catalog.recording(id),  catalog.decisions(id)};
 }
 
 std::string ShownRun::loop_name(std::int64_t ordinal) const {
@@ -61,6 +61,11 @@ ShownEpoch ShownEpoch::read(const store::Catalog& catalog, const ShownRun& shown
     const bool after = key.kind == store::CheckpointKind::boundary &&
                        key.main_loop == result.main_loop && key.iteration == result.iteration + 1;
     if (here(key) || after) result.checkpoints.push_back(checkpoint);
+  }
+  for (const store::StorageDecision& decision : shown.decisions) {
+    const bool covers = decision.main_loop == result.main_loop &&
+                        decision.first <= result.iteration && result.iteration <= decision.last;
+    if (covers) result.decision = decision;
   }
   if (!result.timing && result.values.empty() && result.executions.empty()) {
     const std::string has = shown.run.epochs == 0

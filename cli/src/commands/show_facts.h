@@ -21,6 +21,8 @@ struct ShownRun {
   std::vector<store::Replay> replays;
   std::vector<store::Resumption> resumptions;
   std::optional<store::ResumePoint> point;  ///< where it can be resumed, if it can
+  std::optional<store::Recording> recording = {};  ///< absent in old runs
+  std::vector<store::StorageDecision> decisions = {};
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 
@@ -38,6 +40,7 @@ struct ShownEpoch {
   std::vector<store::LoopExecution> executions;
   std::vector<store::CheckpointInfo> checkpoints;  ///< the boundaries around it and its loops' ends
   std::vector<store::Value> values;
+  std::optional<store::StorageDecision> decision;  ///< why it is stored or not
 
   /// Throws NotFound if the run has no such epoch.
   static ShownEpoch read(const store::Catalog& catalog, const ShownRun& shown, std::int64_t epoch);

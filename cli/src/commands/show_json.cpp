@@ -1,6 +1,7 @@
 // The JSON of flor show.
 #include "commands/show_json.h"
 
+#include "commands/show_recording.h"
 #include "run_json.h"
 #include "values.h"
 
@@ -122,6 +123,8 @@ Json show_run_json(const ShownRun& shown) {
       array_of(shown.iterations, [&](const auto& row) { return iteration_json(shown, row); });
   run["nested_loops"] =
       array_of(shown.executions, [&](const auto& row) { return execution_json(shown, row); });
+  run["recording"] = recording_json(shown);
+  run["decisions"] = decisions_json(shown);
   Json& stored = run["stored_checkpoints"];
   stored =
       array_of(shown.checkpoints, [&](const auto& row) { return checkpoint_json(shown, row); });
@@ -144,6 +147,7 @@ Json show_epoch_json(const ShownRun& shown, const ShownEpoch& epoch) {
       {"complete", epoch.timing.has_value()},
       {"seconds", epoch.timing ? json_number(epoch.timing->seconds) : Json(nullptr)},
       {"flor_seconds", epoch.timing ? json_number(epoch.timing->record_seconds) : Json(nullptr)}};
+  entry["decision"] = epoch.decision ? Json(reason_text(epoch.decision->reason)) : Json(nullptr);
   entry["nested_loops"] =
       array_of(epoch.executions, [&](const auto& row) { return execution_json(shown, row); });
   entry["stored_checkpoints"] =

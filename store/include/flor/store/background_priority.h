@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <time.h>
 
 #include <mutex>
 #include <vector>
@@ -29,6 +30,7 @@ class BackgroundPriority {
    private:
     BackgroundPriority& group_;
     pthread_t thread_;
+    clockid_t clock_ = 0;
   };
 
   /// While it lives the members run at normal priority: somebody is waiting for them, and other
@@ -44,12 +46,17 @@ class BackgroundPriority {
     BackgroundPriority& group_;
   };
 
+  /// CPU time that the members, also those that have ended, have used so far.
+  double cpu_seconds() const;
+
  private:
   void hurry(int change);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   int hurries_ = 0;
-  std::vector<pthread_t> idle_;  ///< members that run at SCHED_IDLE and can leave it
+  std::vector<pthread_t> idle_;    ///< members that run at SCHED_IDLE and can leave it
+  std::vector<clockid_t> clocks_;  ///< of the members' CPU time
+  double ended_seconds_ = 0;       ///< of those that have ended
 };
 
 }  // namespace flor::store

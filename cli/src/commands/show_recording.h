@@ -1,0 +1,26 @@
+// The part of flor show that says what recording cost, and why epochs are stored or not.
+#pragma once
+
+#include "commands/show_facts.h"
+#include "context.h"
+#include "output/json.h"
+
+#include <flor/store/catalog.h>
+
+#include <string>
+
+namespace flor::cli {
+
+/// "stored: the tolerance allows it", "not stored: the writer was late".
+std::string reason_text(store::StorageReason reason);
+
+/// What recording cost and by which measurements it was decided.
+void print_recording(Context& context, const ShownRun& shown);
+/// A line for each stretch of epochs with one reason; long lists are cut unless `all`.
+void print_decisions(Context& context, const ShownRun& shown, bool all);
+
+/// For programs.
+Json recording_json(const ShownRun& shown);
+Json decisions_json(const ShownRun& shown);
+
+}  // namespace flor::cli
