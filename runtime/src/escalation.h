@@ -18,7 +18,8 @@ std::string_view to_string(Haste haste);
 class Escalation {
  public:
   /// An iteration is going to be stored, or would be if the writer were not late; `late`: one
-  /// before it is still being written; `can_wait`: then this one is not stored. One step up for
+  /// before it is still being written; `can_wait`: then this one is not stored, or a cheaper codec
+  /// would not help. One step up for
   /// being late, one down for being on time twice in a row.
   Haste due(bool late, bool can_wait);
   /// The training thread has to wait for memory that the writer holds.

@@ -120,6 +120,7 @@ class Recorder : public Runtime {
   Escalation escalation_;
   Haste haste_ = Haste::none;
   std::optional<Background::Hurry> hurry_;  // while the writer is late
+  std::uint64_t last_bytes_ = 0;            // of the last snapshot
   std::atomic<int> unwritten_{0};           // checkpoints that were taken and are not written yet
   Ordinals ordinals_;                       // used by the background thread
   // How far the run has got since that was written last. In one transaction for many iterations:

@@ -89,10 +89,10 @@ TEST_F(AdaptiveRuns, WithAToleranceOfZeroOnlyTheFirstAndTheLastStateAreStored) {
 TEST_F(AdaptiveRuns, EveryNthIsStoredWhateverItCosts) {
   bench_.record("paced", {"--flor_every", "3", "--kwargs", "epochs=8", "work=1"});
   const auto found = decisions();
-  ASSERT_EQ(found.size(), 5u);
+  ASSERT_EQ(found.size(), 6u);
   EXPECT_EQ(found[0].reason, store::StorageReason::not_every);
   EXPECT_EQ(found[1].reason, store::StorageReason::every);
-  EXPECT_EQ(found[4].reason, store::StorageReason::last);
+  EXPECT_EQ(found[5].reason, store::StorageReason::last);
   check_decisions(8);
 }
 
