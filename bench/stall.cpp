@@ -1,9 +1,11 @@
 // What the training thread pays for a checkpoint, in one run: the time that Flor spends in it at
-// the end of a nested loop (everything changed) and at the boundary (nothing changed), next to one
-// memcpy of the same bytes into memory that was used before, a clone of the tensors, and
-// torch::save.
+// the end of a nested loop (everything changed), at the boundary (nothing changed) and in the fence
+// before the next update, next to one memcpy of the same bytes into memory that was used before, a
+// clone of the tensors, and torch::save. Wall time and processor time of this thread: on a busy
+// machine only the latter says what the calls themselves cost.
 //
 //   OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0 ./stall --flor stall --flor_no_git --flor_home DIR
+//   ... --kwargs overlap=true: the copying overlaps with the evaluation and the next backward pass
 #include <flor/flor.h>
 #include <flor/torch.h>
 
@@ -14,27 +16,49 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
+/// Milliseconds on the wall and of this thread's processor time.
+struct Moment {
+  static Moment now() {
+    const auto read = [](clockid_t clock) {
+      timespec time{};
+      clock_gettime(clock, &time);
+      return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+    };
+    return {read(CLOCK_MONOTONIC), read(CLOCK_THREAD_CPUTIME_ID)};
+  }
+  double wall, cpu;
+};
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+struct Samples {
+  void add(Moment since) {
+    const Moment now = Moment::now();
+    wall.push_back(now.wall - since.wall);
+    cpu.push_back(now.cpu - since.cpu);
+  }
+  void print(const char* what, const Samples& unit) const {
+    std::printf("%-24s %8.2f %7.3f %8.2f %7.3f\n", what, median(wall),
+                median(wall) / median(unit.wall), median(cpu), median(cpu) / median(unit.cpu));
+  }
+  std::vector<double> wall, cpu;
+};
+
 struct Net : torch::nn::Module {
   explicit Net(int64_t width) {
     for (int i = 0; i < 4; ++i) {
+      if (i > 0) layers->push_back(torch::nn::Tanh());
       layers->push_back(torch::nn::Linear(width, width));
-      layers->push_back(torch::nn::ReLU());
     }
     register_module("layers", layers);
   }
@@ -54,6 +78,33 @@ std::vector<torch::Tensor> tensors_of(const Net& net, const torch::optim::Adam& 
   return tensors;
 }
 
+/// The rivals' ways of keeping the same tensors.
+struct Rivals {
+  void measure(const std::vector<torch::Tensor>& tensors, bool warm) {
+    bytes = 0;
+    for (const auto& tensor : tensors) bytes += tensor.nbytes();
+    reused.resize(bytes);
+    Moment began = Moment::now();
+    std::size_t offset = 0;
+    for (const auto& tensor : tensors) {
+      std::memcpy(reused.data() + offset, tensor.data_ptr(), tensor.nbytes());
+      offset += tensor.nbytes();
+    }
+    if (warm) copy.add(began);
+    began = Moment::now();
+    std::vector<torch::Tensor> clones;
+    for (const auto& tensor : tensors) clones.push_back(tensor.clone());
+    if (warm) clone.add(began);
+    began = Moment::now();
+    std::ostringstream out;
+    torch::save(tensors, out);
+    if (warm) save.add(began);
+  }
+  Samples copy, clone, save;
+  std::vector<char> reused;
+  std::size_t bytes = 0;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,60 +115,55 @@ int main(int argc, char** argv) {
   auto session = flor::init(argc, argv);
   const int epochs = flor::arg("epochs", 25);
   const int steps = flor::arg("steps", 6);
+  const int evaluations = flor::arg("evaluations", 4);
   const int width = flor::arg("width", 1024);
+  const int pause_ms =
+      flor::arg("pause_ms", 0);  // for the writer, where others keep the cores busy
+  const bool overlap = flor::arg("overlap", false);
   torch::manual_seed(1);
   Net net(width);
   torch::optim::Adam optimizer(net.parameters());
-  auto state = flor::checkpoints(net, optimizer);
+  auto state = overlap ? flor::checkpoints(net, optimizer, flor::overlapping)
+                       : flor::checkpoints(net, optimizer);
 
-  std::vector<double> end, boundary, copy, clone, save, first_step, later_steps;
-  std::vector<char> reused;
-  Clock::time_point left = Clock::now();
-  for (int epoch : flor::loop("epoch", epochs)) {
-    if (epoch > 2) boundary.push_back(ms_since(left));
-    Clock::time_point step_end;
-    for (int step : flor::loop("train", steps)) {
-      const auto began = Clock::now();
+  Samples end, boundary, fence, first_step, later_steps;
+  Rivals rivals;
+  Moment left = Moment::now();
+  for (const int epoch : flor::loop("epoch", epochs)) {
+    const bool warm = epoch > 2;
+    if (warm) boundary.add(left);
+    Moment step_end = left;
+    for (const int step : flor::loop("train", steps)) {
+      const Moment began = Moment::now();
       optimizer.zero_grad();
-      net.forward(torch::randn({64, width})).square().mean().backward();
+      const auto input = torch::randn({64, width});
+      torch::mse_loss(net.forward(input), input).backward();
+      const Moment before = Moment::now();
+      flor::fence();
+      if (warm && step == 0) fence.add(before);
       optimizer.step();
-      step_end = Clock::now();
-      if (epoch > 2) (step == 0 ? first_step : later_steps).push_back(ms_since(began));
+      step_end = Moment::now();
+      if (warm) (step == 0 ? first_step : later_steps).add(began);
     }
-    if (epoch > 2) end.push_back(ms_since(step_end));
-
-    const auto tensors = tensors_of(net, optimizer);
-    std::size_t bytes = 0;
-    for (const auto& tensor : tensors) bytes += tensor.nbytes();
-    reused.resize(bytes);
-    auto began = Clock::now();
-    std::size_t offset = 0;
-    for (const auto& tensor : tensors) {
-      std::memcpy(reused.data() + offset, tensor.data_ptr(), tensor.nbytes());
-      offset += tensor.nbytes();
+    if (warm) end.add(step_end);
+    {
+      const torch::NoGradGuard no_grad;
+      for (int i = 0; i < evaluations; ++i) net.forward(torch::randn({64, width}));
     }
-    if (epoch > 2) copy.push_back(ms_since(began));
-    began = Clock::now();
-    std::vector<torch::Tensor> clones;
-    for (const auto& tensor : tensors) clones.push_back(tensor.clone());
-    if (epoch > 2) clone.push_back(ms_since(began));
-    clones.clear();
-    began = Clock::now();
-    std::ostringstream out;
-    torch::save(tensors, out);
-    if (epoch > 2) save.push_back(ms_since(began));
-    if (epoch == epochs - 1) {
-      std::printf("state %.1f MB, %d threads, recording: %s\n", static_cast<double>(bytes) / 1e6,
-                  torch::get_num_threads(), flor::recording() ? "yes" : "no");
-    }
-    left = Clock::now();
+    rivals.measure(tensors_of(net, optimizer), warm);
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+    left = Moment::now();
   }
-  const double unit = median(copy);
-  std::printf("one memcpy of it        %8.2f ms   1\n", unit);
-  std::printf("end of nested loop      %8.2f ms   %.2f\n", median(end), median(end) / unit);
-  std::printf("boundary, none changed  %8.2f ms   %.2f\n", median(boundary),
-              median(boundary) / unit);
-  std::printf("clone                   %8.2f ms   %.2f\n", median(clone), median(clone) / unit);
-  std::printf("torch::save to memory   %8.2f ms   %.2f\n", median(save), median(save) / unit);
-  std::printf("step, first / later     %8.2f / %.2f ms\n", median(first_step), median(later_steps));
+  std::printf("state %.1f MB, %d threads, recording: %s, overlapping: %s\n",
+              static_cast<double>(rivals.bytes) / 1e6, torch::get_num_threads(),
+              flor::recording() ? "yes" : "no", overlap ? "yes" : "no");
+  std::printf("%-24s %8s %7s %8s %7s\n", "", "wall ms", "memcpys", "cpu ms", "memcpys");
+  rivals.copy.print("one memcpy of it", rivals.copy);
+  end.print("end of nested loop", rivals.copy);
+  boundary.print("boundary, none changed", rivals.copy);
+  fence.print("fence", rivals.copy);
+  rivals.clone.print("clone", rivals.copy);
+  rivals.save.print("torch::save to memory", rivals.copy);
+  first_step.print("first step", rivals.copy);
+  later_steps.print("later steps", rivals.copy);
 }

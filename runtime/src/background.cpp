@@ -30,8 +30,8 @@ class BlockSignals {
 }  // namespace
 
 Background::Background(std::shared_ptr<store::BackgroundPriority> priority,
-                       std::function<void()> tick)
-    : priority_(std::move(priority)), tick_(std::move(tick)) {
+                       std::function<void()> tick, const char* name)
+    : priority_(std::move(priority)), tick_(std::move(tick)), name_(name) {
   const BlockSignals inherited_by_the_thread;
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -63,7 +63,7 @@ void Background::drain() {
 }
 
 void Background::run(const std::stop_token& stop) {
-  const store::BackgroundPriority::Member member(*priority_, "flor-writer");
+  const store::BackgroundPriority::Member member(*priority_, name_);
   auto next_tick = std::chrono::steady_clock::now() + kTick;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {

@@ -18,8 +18,9 @@ namespace flor::detail {
 class Background {
  public:
   /// `tick` runs on the thread a few times a second, between jobs. Neither it nor jobs may throw.
-  /// The thread becomes a member of `priority`.
-  Background(std::shared_ptr<store::BackgroundPriority> priority, std::function<void()> tick);
+  /// The thread becomes a member of `priority`. `name`: of the thread, at most 15 characters.
+  Background(std::shared_ptr<store::BackgroundPriority> priority, std::function<void()> tick,
+             const char* name = "flor-writer");
   /// Finishes what was posted.
   ~Background();
   Background(const Background&) = delete;
@@ -49,6 +50,7 @@ class Background {
 
   std::shared_ptr<store::BackgroundPriority> priority_;
   std::function<void()> tick_;
+  const char* name_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> jobs_;

@@ -29,6 +29,11 @@ std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                   place.string()));
 }
 
+/// Of a main loop. Such a checkpoint has no backward pass before it.
+bool is_entry(const store::CheckpointKey& key) {
+  return key.kind == store::CheckpointKind::boundary && key.iteration == 0;
+}
+
 std::string commit_message(const store::NewRun& run) {
   std::string command;
   for (const std::string& word : run.command) command += (command.empty() ? "" : " ") + word;
@@ -153,6 +158,7 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   }
   take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}});
   stored_boundary_ = 0;
+  begin_stretch({}, Edge::iteration);
   put_main_loop(frame, false, false);
   if (pending_signal != 0) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
   return {};
@@ -229,6 +235,7 @@ bool Recorder::leave_main(Frame& frame) {
                     schedule_.batch());
     stored_boundary_ = frame.index + 1;
   }
+  begin_stretch({}, Edge::iteration);
   complete_iteration(frame);
   put_main_loop(frame, false, false);
   if (preempted) preempt(nullptr, fmt::format("the end of epoch {}", epochs_ - 1));
@@ -250,7 +257,7 @@ void Recorder::complete_iteration(Frame& frame) {
 
 void Recorder::end_main(Frame& frame, LoopEnd how) {
   in_loop_ = false;
-  if (how == LoopEnd::failed) return;
+  if (how == LoopEnd::failed) return fence();
   if (resumption_) {
     end_resumed(frame, how);
     if (!frame.visited) return;
@@ -266,6 +273,7 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
     schedule_.ended_with_last_iteration();
     put_schedule();
   }
+  fence();  // the last state is to be kept, and what follows is not seen again
   put_main_loop(frame, true, how == LoopEnd::broke);
 }
 
@@ -330,6 +338,7 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
   // A replay can begin with this iteration only if the boundary before it is stored.
   const bool possible_start = stored_boundary_ == main_frame().index;
   if (possible_start && !frame.settings.attached.empty()) take_entry(frame);
+  begin_stretch(frame.component, Edge::body);
   return {};
 }
 
@@ -381,6 +390,7 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
                      .loop = frame.component},
                     frame.settings.attached, schedule_.batch());
   }
+  begin_stretch(frame.component, Edge::tail);
   const std::lock_guard lock(progress_mutex_);
   progress_.executions.push_back(execution);
 }
@@ -403,10 +413,9 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   const auto began = Clock::now();
   std::optional<TakenSnapshot> taken;
   try {
-    taken = snapshotter_.take(registry_, attached);
+    taken = snapshotter_.take(registry_, attached, overlap_.allowed());
     prepare_buffers(*taken);
     if (extra) taken->snapshot.items.push_back(*std::move(extra));
-    remember(key);
   } catch (const std::exception& error) {
     taken.reset();
     degrade(error.what());
@@ -420,12 +429,73 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   last_bytes_ = taken->snapshot.raw_bytes();
   schedule_.ledger().taken(*batch, seconds, last_bytes_);
   ++unwritten_;
-  background_->post([this, key, batch, taken = std::move(*taken)] {
+  try {
+    overlap_.add(std::move(*taken), [this, key, batch, number = remember(key)](auto complete) {
+      hand_to_writer(number, key, batch, std::move(complete));
+    });
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+}
+
+void Recorder::hand_to_writer(std::uint64_t number, const store::CheckpointKey& key,
+                              const std::shared_ptr<Batch>& batch,
+                              std::optional<TakenSnapshot> taken) {
+  {
+    const std::lock_guard lock(since_entry_mutex_);
+    if (number <= invalidated_ && !is_entry(key)) taken.reset();
+  }
+  background_->post([this, key, batch, taken = std::move(taken)] {
     schedule_.ledger().job_begins(priority_->cpu_seconds());
-    write_checkpoint(key, taken);
+    if (taken) write_checkpoint(key, *taken);
     schedule_.ledger().job_ends(priority_->cpu_seconds(), batch);
     --unwritten_;
   });
+}
+
+void Recorder::add_flor_time(Clock::time_point began) {
+  const double seconds = seconds_since(began);
+  schedule_.ledger().spent(seconds);
+  if (!frames_.empty()) frames_.front()->flor_seconds += seconds;
+}
+
+void Recorder::begin_stretch(std::string_view nested, Edge edge) {
+  if (!overlap_.active()) return;
+  const auto began = Clock::now();
+  try {
+    overlap_.edge(main_frame().component, nested, edge);
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+  add_flor_time(began);
+}
+
+void Recorder::fence() noexcept {
+  const auto began = Clock::now();
+  try {
+    overlap_.fence();
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+  if (own_thread()) add_flor_time(began);
+}
+
+void Recorder::settle() noexcept {
+  try {
+    overlap_.settle();
+  } catch (const std::exception& error) {
+    degrade(error.what());
+  }
+}
+
+void Recorder::stop_overlapping(std::string_view why) noexcept {
+  try {
+    say(Level::error,
+        fmt::format("a checkpoint of run {} is dropped: {}; from now on the training waits for the "
+                    "copies (see docs/overlap.md)",
+                    run_.key.substr(0, 8), why));
+  } catch (const std::exception&) {  // it was to be said, no more
+  }
 }
 
 /// The first snapshots fill fresh memory; what the next ones need is made ready meanwhile.
@@ -519,10 +589,9 @@ void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
     {
       const std::lock_guard lock(since_entry_mutex_);
       keys.swap(since_entry_);
+      invalidated_ = remembered_;
     }
-    std::erase_if(keys, [](const store::CheckpointKey& key) {
-      return key.kind == store::CheckpointKind::boundary && key.iteration == 0;
-    });
+    std::erase_if(keys, is_entry);
     if (keys.empty()) return;
     say(Level::warn, fmt::format("{}; {} checkpoints so far are dropped", why, keys.size()));
     update([run = run_.id, keys](store::Catalog& catalog) { catalog.drop_checkpoints(run, keys); });
@@ -533,6 +602,7 @@ void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   in_loop_ = true;  // a signal is too late now
+  fence();
   if (resumption_ && !failed) {
     failed = true;
     message = "the program ended before it came to the point where it was to go on";
@@ -593,9 +663,10 @@ void Recorder::report() const {
                   degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
 }
 
-void Recorder::remember(const store::CheckpointKey& key) {
+std::uint64_t Recorder::remember(const store::CheckpointKey& key) {
   const std::lock_guard lock(since_entry_mutex_);
   since_entry_.push_back(key);
+  return ++remembered_;
 }
 
 void Recorder::abandon(std::string_view why) noexcept {

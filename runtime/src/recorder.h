@@ -2,6 +2,7 @@
 #pragma once
 
 #include "escalation.h"
+#include "overlap.h"
 #include "resumption.h"
 #include "runtime.h"
 #include "schedule.h"
@@ -33,6 +34,8 @@ class Recorder : public Runtime {
   void arrive(Frame& frame, bool gone) override;
   std::optional<std::string> argument_text(std::string_view name) override;
   void note_argument(const store::Argument& argument) override;
+  void fence() noexcept override;
+  void settle() noexcept override;
   void invalidate_checkpoints(std::string_view why) noexcept override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
   void abandon(std::string_view why) noexcept override;
@@ -68,10 +71,17 @@ class Recorder : public Runtime {
   void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
   std::uint64_t state_bytes();
   void set_haste(Haste haste);
+  /// The number-th checkpoint is complete; null: it was dropped.
+  void hand_to_writer(std::uint64_t number, const store::CheckpointKey& key,
+                      const std::shared_ptr<Batch>& batch, std::optional<TakenSnapshot> taken);
+  /// A stretch of the program begins, see Overlap.
+  void begin_stretch(std::string_view nested, Edge edge);
+  void stop_overlapping(std::string_view why) noexcept;
+  void add_flor_time(Clock::time_point began);
   /// The attached locals of a nested loop that begins. They may have been changed by earlier
   /// iterations, and no boundary can hold them, since there they may be out of scope.
   void take_entry(const Frame& nested);
-  void remember(const store::CheckpointKey& key);
+  std::uint64_t remember(const store::CheckpointKey& key);  ///< its number
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   /// Runs a catalog update in the background; a failure degrades the run.
@@ -112,10 +122,12 @@ class Recorder : public Runtime {
   std::optional<store::CheckpointKey> step_;  // the one that is stored; background thread
   Snapshotter snapshotter_{[this] { return background_->busy(); },
                            [this](const std::function<void()>& wait) {
+                             overlap_.fence();  // hands on what holds memory
                              set_haste(escalation_.waited());
                              const Background::Hurry hurry(*background_);
                              wait();
                            }};
+  Overlap overlap_{[this](const std::string& why) { stop_overlapping(why); }};
   Schedule schedule_;
   Escalation escalation_;
   Haste haste_ = Haste::none;
@@ -128,7 +140,8 @@ class Recorder : public Runtime {
   std::mutex progress_mutex_;
   store::Progress progress_;
   std::mutex since_entry_mutex_;  // gradients are found to be carried on threads of libtorch
-  std::vector<store::CheckpointKey> since_entry_;  // checkpoints taken since the main loop began
+  std::vector<store::CheckpointKey> since_entry_;   // checkpoints taken since the main loop began
+  std::uint64_t remembered_ = 0, invalidated_ = 0;  // numbers of checkpoints
   std::map<std::string, bool> arguments_used_;
   std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
   std::unique_ptr<Resumption> resumption_;                     // until its point is reached

@@ -279,6 +279,7 @@ void Recorder::forget_step(const store::CheckpointKey& written) {
 
 void Recorder::preempt(const Frame* nested, const std::string& where) {
   if (nested && stored_boundary_ == main_frame().index) take_step(*nested);
+  fence();
   background_->post([this] {
     flush_journal();
     flush_progress();

@@ -97,14 +97,17 @@ void load_attached(StateSource& source, const std::vector<Slot>& attached) {
 
 std::string entry_name(std::string_view loop) { return fmt::format("{}@begin", loop); }
 
-void Registry::save(StateSink& sink, const std::vector<Slot>& attached) const {
+void Registry::save(StateSink& sink, StateSink& overlapping,
+                    const std::vector<Slot>& attached) const {
   sink.bytes(std::string(kSlotsItem), fmt::format("{}", fmt::join(names(), "\n")));
   if (adapter().threads) {
     const std::int64_t threads = adapter().threads();
     StateWriter(sink, std::string(kThreadsItem)).number("", threads);
   }
   for (const Slot& slot : adapter().ambient) slot.save(StateWriter(sink, "@" + slot.name));
-  for (const Entry& entry : entries_) entry.slot.save(StateWriter(sink, entry.name));
+  for (const Entry& entry : entries_) {
+    entry.slot.save(StateWriter(entry.slot.overlapping ? overlapping : sink, entry.name));
+  }
   save_attached(sink, attached);
 }
 

@@ -37,7 +37,11 @@ class Registry {
 
   /// Everything that makes up the state now: the list of names, the number of threads, the
   /// adapter's generators, the registered objects, and `attached`.
-  void save(StateSink& sink, const std::vector<Slot>& attached) const;
+  void save(StateSink& sink, const std::vector<Slot>& attached) const {
+    save(sink, sink, attached);
+  }
+  /// `overlapping` receives the objects that were registered with flor::overlapping.
+  void save(StateSink& sink, StateSink& overlapping, const std::vector<Slot>& attached) const;
   /// The reverse. Throws Error where the registered objects are not those that were recorded.
   /// `set_threads`: also return to the recorded number of threads.
   void load(StateSource& source, const std::vector<Slot>& attached, bool set_threads) const;

@@ -136,6 +136,7 @@ bool Runtime::enter_iteration(Frame& frame) {
       reach(frame);
     }
     set_index(frame, frame.index);
+    if (fence_needed.load(std::memory_order_relaxed)) settle();
   } else {
     if (!enter_main(frame)) return false;
     update_place();

@@ -99,6 +99,11 @@ class Runtime {
   virtual std::optional<std::string> argument_text(std::string_view name) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
 
+  /// What follows may write the registered state; any thread.
+  virtual void fence() noexcept {}
+  /// An iteration of a nested or deeper loop begins while a fence would have something to do.
+  virtual void settle() noexcept {}
+
   virtual void invalidate_checkpoints(std::string_view why) noexcept = 0;
 
   /// Ends the session; returns the status that the process should end with if it would have been 0.

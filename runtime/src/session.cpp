@@ -5,6 +5,7 @@
 #include "runtime.h"
 
 #include <flor/adapter.h>
+#include <flor/overlap.h>
 #include <flor/session.h>
 #include <flor/store/store.h>
 
@@ -49,6 +50,7 @@ std::unique_ptr<Runtime>& held() {
 void forget_in_child() {
   Runtime* session = current.exchange(nullptr);
   session_active = false;
+  fence_needed = false;
   if (session) session->forget_in_child();
   (void)held().release();  // its background thread is not here to be waited for
   inside_flor = 0;
@@ -212,6 +214,15 @@ void drop_slots(const std::vector<std::uint64_t>& tickets) noexcept {
     early_slots -= std::min(early_slots, tickets.size());
   } else if (Runtime* session = runtime(); session && session->own_thread()) {
     session->registry().drop(tickets);
+  }
+}
+
+void fence() noexcept {
+  const Inside inside;
+  if (Runtime* session = runtime()) {
+    session->fence();
+  } else {
+    fence_needed = false;
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "buffers.h"
+#include "late_copies.h"
 #include "registry.h"
 
 #include <flor/state.h>
@@ -19,6 +20,8 @@ namespace flor::detail {
 
 struct TakenSnapshot {
   store::Snapshot snapshot;
+  /// Items whose content is still null, see flor::overlapping; null if there are none.
+  std::shared_ptr<LateCopies> late;
   /// Copies from devices that have not arrived yet: wait before reading the snapshot.
   std::vector<std::shared_ptr<PendingCopy>> pending;
   std::uint64_t copied_bytes = 0;
@@ -35,8 +38,10 @@ class Snapshotter {
       : writing_(std::move(writing)), wait_(std::move(wait)) {}
 
   /// Holds at most three times the state in memory: the last snapshot, one that is being written,
-  /// and the new one. Waits where it would take more.
-  TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached);
+  /// and the new one. Waits where it would take more. `overlap`: where the user allows it, large
+  /// tensors are left to late copies, whose memory is counted by what their versions tell.
+  TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached,
+                     bool overlap = false);
   /// Only the attached locals of a loop.
   TakenSnapshot take_attached(const std::vector<Slot>& attached);
 
@@ -45,17 +50,21 @@ class Snapshotter {
  private:
   class Sink;
   std::shared_ptr<std::byte> acquire(std::size_t bytes, bool pinned);
+  void make_room(std::uint64_t bytes);
+  void make_room_for_late_copies(const LateCopies& copies);
 
   std::function<bool()> writing_;
   std::function<void(const std::function<void()>&)> wait_;
   BufferPool buffers_;
   struct Last {
     store::SnapshotItem item;
-    std::uint64_t snapshot = 0;  // number of the last one that had it
+    std::shared_ptr<LateItem> late;  // has the content, if not null
+    std::uint64_t snapshot = 0;      // number of the last one that had it
   };
   void forget_gone();
 
   std::unordered_map<std::string, Last> last_;
+  std::vector<std::shared_ptr<LateCopies>> late_;  // that may be incomplete
   std::uint64_t snapshots_ = 0;
   std::uint64_t largest_ = 0;  // bytes of the largest snapshot so far
 };

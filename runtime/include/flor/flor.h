@@ -5,5 +5,6 @@
 #include <flor/arg.h>
 #include <flor/log.h>
 #include <flor/loop.h>
+#include <flor/overlap.h>
 #include <flor/session.h>
 #include <flor/state.h>

@@ -2,6 +2,7 @@
 // flor::named, flor::StateTraits. Knows nothing of libtorch; <flor/torch.h> adds its types.
 #pragma once
 
+#include <flor/overlap.h>
 #include <flor/store/checkpoint.h>
 #include <flor/store/error.h>
 
@@ -42,6 +43,15 @@ class PendingCopy {
   virtual void wait() = 0;
 };
 
+/// Keeps the memory of a tensor alive and tells whether the tensor was written.
+class WriteWatch {
+ public:
+  virtual ~WriteWatch() = default;
+  /// Another value than before: the tensor was written, or that memory is no longer its content.
+  /// Any thread.
+  virtual std::uint64_t version() const = 0;
+};
+
 /// The content of a tensor at this moment, row-major without gaps.
 struct TensorSource {
   ElementType type = ElementType::bytes;
@@ -54,6 +64,9 @@ struct TensorSource {
   std::function<std::shared_ptr<PendingCopy>(std::byte* into)> copy;
   /// The content is on a device: `into` should be pinned host memory.
   bool device = false;
+  /// With `host`: the content may be read after the call, if the user chose flor::overlapping. Only
+  /// for what nothing writes but code that the user knows of.
+  std::shared_ptr<WriteWatch> watch = nullptr;
 };
 
 /// Where the content of a tensor is to go. Must fit the recorded type and sizes, else restoring
@@ -565,6 +578,7 @@ struct Slot {
   std::string_view kind;
   std::function<void(const StateWriter&)> save;
   std::function<void(const StateReader&)> load;
+  bool overlapping = false;
 };
 
 template <typename T>
@@ -580,7 +594,7 @@ Slot make_slot(std::string name, T& value) {
                 "types: #include <flor/torch.h>)");
   return {std::move(name), StateTraits<T>::kind,
           [&value](const StateWriter& writer) { StateTraits<T>::save(value, writer); },
-          [&value](const StateReader& reader) { StateTraits<T>::load(value, reader); }};
+          [&value](const StateReader& reader) { StateTraits<T>::load(value, reader); }, false};
 }
 
 template <typename T>
@@ -594,6 +608,13 @@ Slot slot_of(T&& object) {
     static_assert(!std::is_const_v<std::remove_reference_t<T>>,
                   "flor restores what is registered: it cannot be const");
     return make_slot(std::string(), object);
+  }
+}
+
+template <typename T>
+void add_slot(std::vector<Slot>& slots, T&& object) {
+  if constexpr (!std::same_as<std::remove_cvref_t<T>, Overlapping>) {
+    slots.push_back(slot_of(std::forward<T>(object)));
   }
 }
 
@@ -625,11 +646,14 @@ class [[nodiscard("the state is checkpointed for as long as this object lives")]
 /// and is not registered is not there when the loop is skipped. Objects are known by their order of
 /// registration within their kind ("model", "model2", "optimizer"), or by `flor::named`.
 /// libtorch's random generators are always included. Takes references; costs nothing without flags.
+/// flor::overlapping among the arguments: see there.
 template <typename... T>
 Checkpoints checkpoints(T&&... objects) {
   std::vector<detail::Slot> slots;
   slots.reserve(sizeof...(T));
-  (slots.push_back(detail::slot_of(std::forward<T>(objects))), ...);
+  (detail::add_slot(slots, std::forward<T>(objects)), ...);
+  constexpr bool later = (std::same_as<std::remove_cvref_t<T>, Overlapping> || ...);
+  for (detail::Slot& slot : slots) slot.overlapping = later;
   return Checkpoints(std::move(slots));
 }
 

@@ -135,7 +135,8 @@ void save(const torch::nn::Module& module, const StateWriter& writer) {
     LayoutEntry entry = describe_leaf(is_parameter ? "parameter" : "buffer", leaves.all[i]);
     if (is_parameter) entry.gradient = gradients[i];
     entry.origin = leaves.origins[i];
-    if (entry.origin < 0) write_tensor(writer, leaves.all[i].name, leaves.all[i].tensor);
+    const Writers writers = is_parameter ? Writers::program : Writers::computing;
+    if (entry.origin < 0) write_tensor(writer, leaves.all[i].name, leaves.all[i].tensor, writers);
     entries.push_back(std::move(entry));
   }
   for (const auto& [name, part] : modules_of(module)) {
@@ -177,7 +178,7 @@ void save(const at::Tensor& tensor, const StateWriter& writer) {
   LayoutEntry entry = describe_leaf("tensor", leaf);
   entry.device = c10::DeviceTypeName(tensor.device().type(), /*lower_case=*/true);
   if (tensor.is_leaf()) entry.gradient = write_gradients(writer, {&leaf, 1}).front();
-  write_tensor(writer, "", tensor);
+  write_tensor(writer, "", tensor, Writers::program);
   writer.bytes(kLayoutItem, to_text({entry}));
 }
 

@@ -73,7 +73,7 @@ class FieldWriter {
       writer_.bytes(name + ".device",
                     c10::DeviceTypeName(value.device().type(), /*lower_case=*/true));
     }
-    write_tensor(writer_, name, value);
+    write_tensor(writer_, name, value, Writers::program);
   }
   template <typename Sequence>
   void tensors(const std::string& name, const Sequence& values) {

@@ -77,13 +77,39 @@ bool is_plain_host_memory(const at::Tensor& tensor) {
          !tensor.is_neg();
 }
 
-TensorSource source_of(const at::Tensor& tensor) {
+/// Holds the memory, not the tensor, whose memory the program may replace.
+class VersionWatch final : public WriteWatch {
+ public:
+  explicit VersionWatch(const at::Tensor& tensor)
+      : storage_(tensor.storage()),
+        content_(storage_.data()),
+        counter_(tensor.unsafeGetTensorImpl()->version_counter()) {}
+  std::uint64_t version() const override {
+    return storage_.data() == content_ ? counter_.current_version() : kGone;
+  }
+
+ private:
+  static constexpr std::uint64_t kGone = UINT64_MAX;  // no counter gets that far
+
+  c10::Storage storage_;
+  const void* content_;
+  c10::VariableVersion counter_;
+};
+
+/// Null for memory that libtorch does not own, since nothing keeps that.
+std::shared_ptr<WriteWatch> watch(const at::Tensor& tensor) {
+  if (tensor.is_inference() || !tensor.storage().data_ptr().get_context()) return nullptr;
+  return std::make_shared<VersionWatch>(tensor);
+}
+
+TensorSource source_of(const at::Tensor& tensor, Writers writers) {
   TensorSource source;
   source.type = element_type(tensor.scalar_type());
   source.sizes = tensor.sizes().vec();
   source.bytes = tensor.nbytes();
   if (is_plain_host_memory(tensor)) {
     source.host = static_cast<const std::byte*>(tensor.data_ptr());
+    if (writers == Writers::program) source.watch = watch(tensor);
   } else if (tensor.device().is_cpu()) {
     source.copy = [tensor](std::byte* into) -> std::shared_ptr<PendingCopy> {
       const at::NoGradGuard no_grad;
@@ -159,12 +185,14 @@ at::Tensor wrap(const std::byte* content, at::IntArrayRef sizes, at::ScalarType 
   return at::from_blob(const_cast<std::byte*>(content), sizes, at::TensorOptions().dtype(type));
 }
 
-void write_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor) {
+void write_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor,
+                  Writers writers) {
   if (!has_content(tensor)) {
     throw Error("'" + writer.full_name(name) +
                 "' is a sparse, quantized or meta tensor: flor keeps dense tensors only");
   }
-  translated("'" + writer.full_name(name) + "'", [&] { writer.tensor(name, source_of(tensor)); });
+  translated("'" + writer.full_name(name) + "'",
+             [&] { writer.tensor(name, source_of(tensor, writers)); });
 }
 
 void read_tensor(const StateReader& reader, std::string_view name, const at::Tensor& tensor) {

@@ -28,8 +28,13 @@ bool has_content(const at::Tensor& tensor);                       ///< strided a
 at::Tensor wrap(const std::byte* content, at::IntArrayRef sizes,  ///< refers to `content`
                 at::ScalarType type);
 
+/// Who may write a tensor: only code that the user can put a flor::fence() before, or computing,
+/// too, as with the running statistics of batch norm and with gradients.
+enum class Writers { program, computing };
+
 /// `tensor` must be defined and dense.
-void write_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor);
+void write_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor,
+                  Writers writers = Writers::computing);
 
 /// Fills `tensor` in place, whose shape and type must be the recorded ones, and tells autograd that
 /// it has changed.
