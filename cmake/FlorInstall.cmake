@@ -7,7 +7,8 @@ set(FLOR_PACKAGE_HAS_TORCH ${FLOR_WITH_TORCH})
 # Only core's library needs it, at link time: its headers stay here.
 set_target_properties(flor_git PROPERTIES EXPORT_NAME git INTERFACE_INCLUDE_DIRECTORIES
                       "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/src>")
-install(TARGETS flor_store flor_git flor_core EXPORT florTargets FILE_SET HEADERS)
+set_target_properties(flor_protocol PROPERTIES EXPORT_NAME protocol)
+install(TARGETS flor_store flor_git flor_protocol flor_core EXPORT florTargets FILE_SET HEADERS)
 if(FLOR_WITH_TORCH)
   install(TARGETS flor_torch flor_runtime EXPORT florTorchTargets FILE_SET HEADERS)
   install(EXPORT florTorchTargets NAMESPACE flor:: DESTINATION ${flor_package_directory})

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 namespace flor::detail {
 namespace {
@@ -23,7 +24,7 @@ std::string likely_cause(const store::Run& run, const Flags& flags) {
   const std::string unregistered =
       "state that a loop changes and that is not registered with flor::checkpoints or flor::with, "
       "or computing that is not deterministic";
-  if (file_digest(executable()) != run.start.program_digest) {
+  if (store::file_digest(executable()) != run.start.program_digest) {
     return fmt::format("likely cause: {}, or code that has changed since (`flor diff`)",
                        unregistered);
   }
@@ -32,22 +33,16 @@ std::string likely_cause(const store::Run& run, const Flags& flags) {
 
 }  // namespace
 
-std::string print_epochs(Epochs epochs) {
-  if (epochs.empty()) return "no epoch";
-  if (epochs.count() == 1) return fmt::format("epoch {}", epochs.first);
-  return fmt::format("epochs {} to {}", epochs.first, epochs.end - 1);
-}
-
-void conclude(const ReplayWork& work, const Comparison& comparison, const store::Run& run,
-              const Flags& flags) {
+void conclude(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
+              const Comparison& comparison, const store::Run& run, const Flags& flags) {
   std::string nested;
   for (const auto& [name, count] : work.nested) {
     if (count.skipped > 0) nested += fmt::format("; skipped {} {} times", name, count.skipped);
     if (count.executed > 0) nested += fmt::format("; executed {} {} times", name, count.executed);
   }
-  say(Level::result, fmt::format("{} replayed in {}{}; {} checkpoints loaded ({})",
-                                 print_epochs(work.segment), print_seconds(work.seconds), nested,
-                                 work.restored, print_bytes(work.restored_bytes)));
+  say(Level::result,
+      fmt::format("{} replayed in {}{}; {} checkpoints loaded ({})", print_epochs(epochs),
+                  print_seconds(seconds), nested, work.restored, print_bytes(work.restored_bytes)));
   const store::ReplayResult result = comparison.result();
   const std::string counts =
       fmt::format("{} values and {} states", result.values_compared, result.states_compared);

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view kFlags =
     "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
-    "weak|strong, --flor_probe LOOP, --flor_no_probe, --flor_every N, --flor_epsilon X, "
+    "weak|strong, --flor_epochs A..B, --flor_probe LOOP, --flor_no_probe, "
+    "--flor_every N, --flor_epsilon X, "
     "--flor_every_steps N, --flor_every_seconds S, --flor_resume [auto], --flor_threads N, "
     "--flor_home DIR, --flor_no_git, --kwargs NAME=VALUE";
 
@@ -53,7 +54,7 @@ std::int64_t parse_count(std::string_view flag, std::string_view text) {
 /// Walks through argv and sorts its words into Flor's and the program's.
 class Parser {
  public:
-  Parser(int argc, char** argv) : words_(argv, argv + argc) {}
+  Parser(int argc, char** argv, bool worker) : words_(argv, argv + argc), worker_(worker) {}
 
   Flags parse() {
     for (const char* word : words_) flags_.command.emplace_back(word);
@@ -66,7 +67,12 @@ class Parser {
       }
       take_one();
     }
-    check();
+    if (worker_) {
+      forget_recording();
+    } else {
+      check();
+    }
+    for (std::size_t i = 1; i < kept_.size(); ++i) flags_.arguments.emplace_back(kept_[i]);
     return std::move(flags_);
   }
 
@@ -97,6 +103,7 @@ class Parser {
     if (flag_ == "--flor_every_steps") return take_every_steps();
     if (flag_ == "--flor_every_seconds") return take_every_seconds();
     if (flag_ == "--flor_resume") return take_resume();
+    if (flag_ == "--flor_epochs") return take_epochs();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
       return true;
@@ -202,6 +209,17 @@ class Parser {
     return true;
   }
 
+  bool take_epochs() {
+    const std::string text = value("A..B");
+    try {
+      flags_.epochs = parse_epoch_list(text);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("--flor_epochs: {}", error.what()));
+    }
+    replay_only_ = flag_;
+    return true;
+  }
+
   bool take_every() {
     flags_.every = parse_count(flag_, value("N"));
     record_only_ = flag_;
@@ -272,7 +290,17 @@ class Parser {
     if (attached_) throw UsageError(fmt::format("{} takes no value", flag_));
   }
 
+  void forget_recording() {
+    Flags flags;
+    flags.mode = Mode::replay;
+    flags.command = std::move(flags_.command);
+    flags_ = std::move(flags);
+  }
+
   void check() {
+    if (flags_.segments > 1 && !flags_.epochs.empty()) {
+      throw UsageError("--flor_epochs and PID/NGPUS exclude each other: both say which epochs");
+    }
     if (record_ && replay_) {
       throw UsageError(
           "--flor and --replay_flor exclude each other: record a run first, then replay it (name "
@@ -309,6 +337,7 @@ class Parser {
   }
 
   std::vector<char*> words_;
+  bool worker_;
   std::vector<char*> kept_;
   std::size_t next_ = 1;
   std::string flag_;                     // as given, without "=..."
@@ -318,10 +347,8 @@ class Parser {
   Flags flags_;
 };
 
-}  // namespace
-
-Flags take_flags(int& argc, char** argv) {
-  Parser parser(argc, argv);
+Flags take(int& argc, char** argv, bool worker) {
+  Parser parser(argc, argv, worker);
   Flags flags = parser.parse();
   int kept = 0;
   for (char* word : parser.kept()) argv[kept++] = word;
@@ -329,5 +356,10 @@ Flags take_flags(int& argc, char** argv) {
   argv[argc] = nullptr;
   return flags;
 }
+
+}  // namespace
+
+Flags take_flags(int& argc, char** argv) { return take(argc, argv, false); }
+Flags take_flags_of_worker(int& argc, char** argv) { return take(argc, argv, true); }
 
 }  // namespace flor::detail

@@ -1,6 +1,8 @@
 // Flor's own command-line flags, taken out of a program's argv.
 #pragma once
 
+#include "plan.h"
+
 #include <flor/session.h>
 
 #include <cstdint>
@@ -34,6 +36,7 @@ struct Flags {
   // Replaying.
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS
   std::string run;                         ///< --flor_run RUN; also with --flor_resume
+  std::vector<Epochs> epochs;              ///< --flor_epochs LIST; empty: no such flag
   bool strong = false;                     ///< --flor_init weak|strong
   std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
   bool no_probe = false;                   ///< --flor_no_probe: ignore flor::probed, too
@@ -45,10 +48,19 @@ struct Flags {
 
   std::vector<std::string> command;  ///< argv as it was given
   std::string source_file;           ///< that calls flor::init, as the compiler knew it
+  std::vector<std::string> arguments;  ///< thereof the program's own, without its name
+
+  // A worker of `flor replay`, see protocol.h.
+  int worker_socket = -1;  ///< -1: none
+  std::vector<int> cores;  ///< to run on; empty: any
 };
 
 /// Takes Flor's flags out of argv: argc and argv are compacted, argv[argc] is null. Nothing after
 /// `--` is looked at. Throws UsageError, with argc and argv as they were.
 Flags take_flags(int& argc, char** argv);
+
+/// The same for a worker of `flor replay`, which is started with the command line of the recording:
+/// Flor's flags in it say how the run was recorded, and nothing about the replay.
+Flags take_flags_of_worker(int& argc, char** argv);
 
 }  // namespace flor::detail

@@ -43,6 +43,7 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
   record.type = type;
   record.path = place_.path;
   record.epoch = place_.epoch;
+  record.part = place_.part;
   record.suppressed = place_.suppressed;
   if (place_.nested) record.step = place_.step.load(std::memory_order_relaxed);
   if (place_.inner_depth > 0) [[unlikely]] {

@@ -29,6 +29,7 @@ struct CurrentPlace {
 
   std::uint32_t path = 0;  // interned
   std::int64_t epoch = -1;
+  std::int64_t part = -1;       // an epoch, or store::part_outside(n): what is replayed as a whole
   bool nested = false;          // a step is current
   std::size_t inner_depth = 0;  // loops below the nested one
   std::atomic<std::int64_t> step{-1};
@@ -46,6 +47,7 @@ struct LoggedContent {
 struct LogRecord {
   std::uint32_t name = 0, path = 0;
   std::int64_t epoch = -1, step = -1;
+  std::int64_t part = -1;
   std::uint32_t inner = 0;  // index into LogBatch::texts, 0: none
   store::ValueType type = store::ValueType::real;
   bool suppressed = false;

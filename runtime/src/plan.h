@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace flor::detail {
 
@@ -23,6 +26,20 @@ Epochs segment_of(std::int64_t epochs, std::int64_t segment, std::int64_t segmen
 /// The part of `segment` that falls into a main loop whose iterations are the epochs
 /// [first, first + iterations), counted within that loop.
 Epochs part_of_loop(Epochs segment, std::int64_t first, std::int64_t iterations);
+
+/// Reads "3", "2..5" (both included), "7..", "..4" and lists of these, "0,4..6"; ranges are sorted,
+/// and joined where they overlap or touch. An open end is INT64_MAX. Throws UsageError.
+std::vector<Epochs> parse_epoch_list(std::string_view text);
+
+/// The part of a list that a run of `epochs` epochs has. Throws UsageError where an epoch is named
+/// that the run does not have.
+std::vector<Epochs> within_run(std::vector<Epochs> list, std::int64_t epochs);
+
+std::int64_t count_of(const std::vector<Epochs>& list);
+
+/// "epochs 3 to 5", "epoch 3", "no epoch"; "epochs 0, 4 to 6" for a list.
+std::string print_epochs(Epochs epochs);
+std::string print_epochs(const std::vector<Epochs>& list);
 
 /// Where to start in order to visit iteration `target` next: the nearest of the stored boundaries
 /// that lies at or before it (weak), or the first of them (strong). Nothing if there is none.

@@ -1,18 +1,15 @@
 #include "process.h"
 
 #include <flor/adapter.h>
-#include <flor/store/digest.h>
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <span>
 #include <thread>
-#include <vector>
 
 namespace flor::detail {
 
@@ -28,18 +25,18 @@ std::filesystem::path executable() {
   return error ? std::filesystem::path() : path;
 }
 
-std::string file_digest(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return {};
-  std::vector<char> chunk(store::kChunkBytes);
-  std::vector<store::Digest> digests;
-  while (in) {
-    in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    const auto count = static_cast<std::size_t>(in.gcount());
-    if (count > 0)
-      digests.push_back(store::digest_of(std::as_bytes(std::span(chunk).first(count))));
+void run_on_cores(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) {
+    if (core >= 0 && core < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(core), &set);
   }
-  return store::item_digest(digests).hex();
+  if (CPU_COUNT(&set) == 0) return;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    const int thread = std::atoi(task.path().filename().c_str());
+    (void)::sched_setaffinity(thread, sizeof set, &set);  // a thread may have ended meanwhile
+  }
 }
 
 std::map<std::string, std::string> environment() {

@@ -5,13 +5,15 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace flor::detail {
 
 std::int64_t now_us();  ///< Unix time, microseconds
 std::filesystem::path executable();
-/// Hex digest of a file's content; empty if it cannot be read.
-std::string file_digest(const std::filesystem::path& path);
+/// Lets this process run on these cores only, all of its threads included. The libraries are loaded
+/// by now, so that the sizes of their thread pools, on which results depend, stay as they are.
+void run_on_cores(const std::vector<int>& cores);
 /// Host, thread settings, library versions: what an exact replay depends on.
 std::map<std::string, std::string> environment();
 /// "3.2 MiB"

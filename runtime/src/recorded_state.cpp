@@ -72,8 +72,9 @@ bool RecordedState::has_attached(std::int64_t checkpoint, const std::vector<Slot
   });
 }
 
-void RecordedState::compare_with(const store::CheckpointKey& key, const std::string& where,
-                                 const std::vector<Slot>& attached, bool computed) {
+void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& key,
+                                 const std::string& where, const std::vector<Slot>& attached,
+                                 bool computed) {
   const auto checkpoint = record_.checkpoint(key);
   if (!checkpoint) return;
   const std::vector<StateDifference> differences =
@@ -81,7 +82,7 @@ void RecordedState::compare_with(const store::CheckpointKey& key, const std::str
   const bool boundary = key.kind == store::CheckpointKind::boundary;
   if (boundary && !differences.empty() && only_ambient(differences)) {
     // A new log statement may draw random numbers of its own; the record's go on from here.
-    if (computed) comparison_.state(where, {});
+    if (computed) comparison_.state(part, where, {});
     if (!told_random_) {
       told_random_ = true;
       say(Level::warn, fmt::format("by the {} the random generators are not where the record has "
@@ -89,7 +90,7 @@ void RecordedState::compare_with(const store::CheckpointKey& key, const std::str
                                    where));
     }
   } else if (computed || !differences.empty()) {
-    comparison_.state(where, differences);
+    comparison_.state(part, where, differences);
   }
   // The next stretch starts from the recorded state in any case, so that one difference does not
   // taint all that follows.

@@ -36,8 +36,9 @@ class RecordedState {
   /// The checkpoint holds all the attached locals.
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
   /// Compares the state with the checkpoint that was taken there, if any, and puts it right.
-  /// `computed`: the state is what the program computed, not what was loaded a moment ago.
-  void compare_with(const store::CheckpointKey& key, const std::string& where,
+  /// `computed`: the state is what the program computed, not what was loaded a moment ago. `part`
+  /// is what the comparison counts for.
+  void compare_with(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
                     const std::vector<Slot>& attached, bool computed);
 
   std::int64_t restored() const { return restored_; }

@@ -94,7 +94,7 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
   run.repository = place.string();
   run.directory = std::filesystem::current_path().string();
   run.program = executable().string();
-  run.program_digest = file_digest(run.program);
+  run.program_digest = store::file_digest(run.program);
   run.command = flags_.command;
   run.environment = environment();
   if (resumed) {
@@ -223,8 +223,8 @@ bool Recorder::enter_main(Frame& frame) {
   return true;
 }
 
-bool Recorder::leave_main(Frame& frame) {
-  if (resumption_ && leave_resumed(frame)) return true;
+LoopScope::Move Recorder::leave_main(Frame& frame) {
+  if (resumption_ && leave_resumed(frame)) return {};
   const bool preempted = pending_signal != 0;
   const bool stored = stores(frame);
   if (!stored && (preempted || is_due())) {
@@ -239,7 +239,7 @@ bool Recorder::leave_main(Frame& frame) {
   complete_iteration(frame);
   put_main_loop(frame, false, false);
   if (preempted) preempt(nullptr, fmt::format("the end of epoch {}", epochs_ - 1));
-  return true;
+  return {};
 }
 
 void Recorder::complete_iteration(Frame& frame) {
@@ -559,9 +559,14 @@ void Recorder::update(std::function<void(store::Catalog&)> change) {
 
 void Recorder::keep(LogBatch batch) {
   try {
-    const auto values = to_values(batch, ordinals_, [this](const LoggedContent& logged) {
-      return writer_->write_object(logged.item, logged.content);
-    });
+    std::vector<store::Value> values;
+    values.reserve(batch.records.size());
+    for_each_value(
+        batch, ordinals_,
+        [this](const LoggedContent& logged) {
+          return writer_->write_object(logged.item, logged.content);
+        },
+        [&](const LogRecord&, store::Value value) { values.push_back(std::move(value)); });
     store_->catalog().add_values(run_.id, values);
   } catch (const std::exception& error) {
     if (values_lost_.exchange(true)) return;

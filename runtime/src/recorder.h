@@ -44,7 +44,7 @@ class Recorder : public Runtime {
  protected:
   LoopScope::Start begin_main(Frame& frame, bool random_access) override;
   bool enter_main(Frame& frame) override;
-  bool leave_main(Frame& frame) override;
+  LoopScope::Move leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   LoopScope::Start begin_nested(Frame& frame) override;
   void leave_nested(Frame& frame) override;

@@ -1,8 +1,12 @@
 #include "replayer.h"
 
+#include "conclusion.h"
 #include "notice.h"
 #include "process.h"
 #include "run_choice.h"
+#include "worker.h"
+
+#include <flor/store/digest.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,54 +14,98 @@
 #include <algorithm>
 
 namespace flor::detail {
+
 Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
+  run_on_cores(flags_.cores);
   store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::existing);
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
   record_ = std::make_unique<Record>(catalog, run_);
-  segment_ = segment_of(record_->epochs(), flags_.segment, flags_.segments);
   check_probes();
-  announce();
-  if (empty()) return;
-  work_.segment = segment_;
   probes_ = std::make_unique<Probes>(flags_, run_, record_->nested_loops(),
                                      store::home_directory(flags_.home));
+  take_assignment();
+  if (empty()) return;
   probes_->announce();
-
   for (const store::Argument& argument : catalog.arguments(run_.id)) {
     arguments_[argument.name] = argument;
   }
-  if (adapter().set_threads) {
-    const auto recorded = run_.start.environment.find("threads");
-    if (flags_.threads) {
-      adapter().set_threads(*flags_.threads);
-    } else if (recorded != run_.start.environment.end()) {
-      adapter().set_threads(std::stoi(recorded->second));
-    }
-  }
-  replay_ = catalog.add_replay({.run = run_.id,
-                                .started_us = now_us(),
-                                .segment = flags_.segment,
-                                .segments = flags_.segments,
-                                .first_epoch = segment_.first,
-                                .last_epoch = segment_.end - 1,
-                                .strong = flags_.strong,
-                                .probes = fmt::format("{}", fmt::join(probes_->loops(), ",")),
-                                .program_digest = file_digest(executable()),
-                                .command = flags_.command});
+  set_threads();
   state_ =
       std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_, !flags_.threads);
   value_check_ = std::make_unique<ValueCheck>(*store_, run_.id, comparison_);
   writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
-  suppress(segment_.first > 0);
+  keeper_ = std::make_unique<PartKeeper>(catalog, *assignment_, run_.id, replay_);
+  enter_section(0, true);
   start_journal();
+  hurry_.emplace(*background_);  // there is no training that it could disturb
 }
 
-Replayer::~Replayer() { background_.reset(); }
+Replayer::~Replayer() {
+  hurry_.reset();
+  background_.reset();
+}
+
+void Replayer::take_assignment() {
+  const std::string digest = store::file_digest(executable());
+  if (flags_.worker_socket >= 0) {
+    auto handed_out = std::make_unique<HandedOut>(flags_.worker_socket, digest);
+    piece_ = handed_out->next({});
+    replay_ = handed_out->replay();
+    empty_ = piece_.empty() && handed_out->may_end(0);
+    assignment_ = std::move(handed_out);
+    announce();
+    return;
+  }
+  epochs_ = flags_.epochs.empty()
+                ? std::vector{segment_of(record_->epochs(), flags_.segment, flags_.segments)}
+                : within_run(flags_.epochs, record_->epochs());
+  std::erase_if(epochs_, [](Epochs range) { return range.empty(); });
+  empty_ = epochs_.empty() && flags_.segment > 0;
+  announce();
+  if (empty_) return;
+  assignment_ = fixed_assignment(epochs_, record_->main_loops());
+  piece_ = assignment_->next({});
+  const WorkerOrder order{.run = {},
+                          .home = {},
+                          .probes = flags_.probes,
+                          .no_probe = flags_.no_probe,
+                          .strong = flags_.strong,
+                          .threads = flags_.threads,
+                          .cores = {}};
+  replay_ =
+      store_->catalog().add_replay({.run = run_.id,
+                                    .started_us = now_us(),
+                                    .segment = flags_.segment,
+                                    .segments = flags_.segments,
+                                    .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
+                                    .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
+                                    .strong = flags_.strong,
+                                    .probes = fmt::format("{}", fmt::join(flags_.probes, ",")),
+                                    .program_digest = digest,
+                                    .command = flags_.command,
+                                    .question = question_of(digest, flags_.arguments, order)});
+}
+
+void Replayer::set_threads() const {
+  if (!adapter().set_threads) return;
+  const auto recorded = run_.start.environment.find("threads");
+  if (flags_.threads) {
+    adapter().set_threads(*flags_.threads);
+  } else if (recorded != run_.start.environment.end()) {
+    adapter().set_threads(std::stoi(recorded->second));
+  }
+}
 
 void Replayer::announce() const {
+  const std::string run =
+      fmt::format("replaying run {} of {}", run_.key.substr(0, 8), run_.start.experiment);
+  if (flags_.worker_socket >= 0) {
+    say(Level::result, fmt::format("{}: epochs as flor replay hands them out", run));
+    return;
+  }
   const std::string epochs =
-      fmt::format("{} of {}", print_epochs(segment_),
+      fmt::format("{} of {}", print_epochs(epochs_),
                   record_->epochs() == 1 ? "1 recorded epoch"
                                          : fmt::format("{} recorded epochs", record_->epochs()));
   const std::string segment =
@@ -65,8 +113,8 @@ void Replayer::announce() const {
           ? std::string()
           : fmt::format(" (segment {} of {}, counted from 0)", flags_.segment, flags_.segments);
   say(Level::result,
-      fmt::format("replaying run {} of {}: {}{}{}{}", run_.key.substr(0, 8), run_.start.experiment,
-                  epochs, segment, flags_.strong ? ", walking there from the start" : "",
+      fmt::format("{}: {}{}{}{}", run, epochs, segment,
+                  flags_.strong ? ", walking there from the start" : "",
                   flags_.probes.empty()
                       ? ""
                       : fmt::format(", stepping into {}", fmt::join(flags_.probes, ", "))));
@@ -94,51 +142,75 @@ void Replayer::check_probes() const {
 
 LoopScope::Start Replayer::begin_main(Frame& frame, bool random_access) {
   loop_ = record_->main_loop(frame.component);
-  if (!loop_) {
-    frame.ordinal = -1;
-    const std::int64_t passed = main_loops_passed_;
-    if (passed < static_cast<std::int64_t>(record_->main_loops().size())) {
-      throw Error(fmt::format(
-          "the record has no main loop '{}'; its next one is '{}': give the loop its recorded "
-          "name, "
-          "or write a loop that is new here without flor::loop",
-          frame.component, record_->main_loops()[static_cast<std::size_t>(passed)].name));
-    }
-    if (run_.state == store::RunState::finished) {
-      // Added since the record: it has no epochs of its own to share out.
-      return {};
-    }
-    say(Level::warn, fmt::format("the record ends before loop {}: neither it nor what the program "
-                                 "logs after it is replayed",
-                                 frame.component));
-    suppress(true);
-    return {.visit = false};
-  }
-  main_loops_passed_ = std::max(main_loops_passed_, loop_->ordinal + 1);
+  if (!loop_) return begin_unknown(frame);
+  complete_section();
+  section_ = std::max(section_, loop_->ordinal + 1);
   frame.ordinal = loop_->ordinal;
   frame.first_epoch = loop_->first_epoch;
-  target_ = part_of_loop(segment_, loop_->first_epoch, loop_->iterations);
-  return target_.empty() ? pass_by(frame, *loop_) : visit(frame, *loop_, random_access);
+  random_access_ = random_access;
+  if (piece_.end <= loop_->first_epoch) {
+    next_piece({.section = section_,
+                .main_loop = loop_->ordinal,
+                .iteration = 0,
+                .reach = random_access ? Reach::any : Reach::forward});
+  }
+  target_ = part_of_loop(piece_, loop_->first_epoch, loop_->iterations);
+  if (!target_.empty()) return visit(frame, *loop_, random_access);
+  if (piece_.empty() && assignment_->may_end(section_)) end_program(ExitStatus::done);
+  return pass_by(frame, *loop_);
+}
+
+LoopScope::Start Replayer::begin_unknown(Frame& frame) {
+  frame.ordinal = -1;
+  if (section_ < static_cast<std::int64_t>(record_->main_loops().size())) {
+    throw Error(fmt::format(
+        "the record has no main loop '{}'; its next one is '{}': give the loop its recorded name, "
+        "or write a loop that is new here without flor::loop",
+        frame.component, record_->main_loops()[static_cast<std::size_t>(section_)].name));
+  }
+  if (run_.state == store::RunState::finished) {
+    // Added since the record: it has no epochs of its own to share out.
+    return {};
+  }
+  say(Level::warn, fmt::format("the record ends before loop {}: neither it nor what the program "
+                               "logs after it is replayed",
+                               frame.component));
+  enter_part(store::part_outside(section_), false);
+  return {.visit = false};
+}
+
+/// The session's thread has nothing to do until it has the next piece.
+void Replayer::next_piece(const Position& position) {
+  work_.restored = state_->restored();
+  work_.restored_bytes = state_->restored_bytes();
+  assignment_->report(work_);
+  piece_ = assignment_->next(position);
+  part_began_ = Clock::now();
 }
 
 LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
-  const bool before_segment = loop.first_epoch < segment_.first;
   const store::CheckpointKey end{
       .main_loop = loop.ordinal, .iteration = loop.iterations, .loop = {}};
-  if (state_->restore(end, {}) || !before_segment) return {.visit = false};
-  // The state that the segment builds on is not stored: catch up through the whole rest of the
+  const bool builds_on_it = !piece_.empty() || assignment_->keeps(section_);
+  if (state_->restore(end, {}) || !builds_on_it) return {.visit = false};
+  // The state that what follows builds on is not stored: catch up through the whole rest of the
   // loop.
   target_ = {loop.iterations, loop.iterations};
   return visit(frame, loop, false);
+}
+
+void Replayer::aim_at(Frame& frame, Epochs target) {
+  target_ = target;
+  frame.limit = target.end;
+  // Only what was left by break ended before the range was advanced once more.
+  frame.limit_broke = target.end < loop_->iterations || loop_->broke || !loop_->ended;
 }
 
 LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool random_access) {
   const auto start =
       start_boundary(record_->boundaries(loop.ordinal), target_.first, flags_.strong);
   frame.index = start.value_or(0);
-  frame.limit = target_.end;
-  // Only what was left by break ended before the range was advanced once more.
-  frame.limit_broke = target_.end < loop.iterations || loop.broke || !loop.ended;
+  aim_at(frame, target_);
   const auto restore_at = [&](std::int64_t iteration) {
     return state_->restore({.main_loop = loop.ordinal, .iteration = iteration, .loop = {}}, {});
   };
@@ -146,9 +218,11 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
   // begin (a sampler draws its permutation then), whatever the state that is restored afterwards.
   if (start && (*start == 0 || !random_access)) restore_at(0);
   if (!start && loop.first_epoch + target_.first > 0) {
-    comparison_.difference(fmt::format(
-        "no boundary before epoch {} is stored: replay started from the program's own state",
-        loop.first_epoch + target_.first));
+    comparison_.difference(
+        part_of(frame),
+        fmt::format("no boundary before epoch {} is stored: replay started from the program's own "
+                    "state",
+                    loop.first_epoch + target_.first));
   }
   if (frame.index >= frame.limit) {
     restore_at(frame.index);
@@ -161,57 +235,126 @@ void Replayer::arrive(Frame& frame, bool) {
   state_->restore({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
 }
 
+/// What is compared now counts for this part: on the way to a target, for the target.
+std::int64_t Replayer::part_of(const Frame& main) const {
+  if (main.index < target_.first && target_.first == loop_->iterations) {  // passing this loop by
+    return piece_.empty() ? store::part_outside(section_) : piece_.first;
+  }
+  return main.first_epoch + std::max(main.index, target_.first);
+}
+
 bool Replayer::enter_main(Frame& frame) {
   if (frame.ordinal < 0) return true;
   catching_up_ = frame.index < target_.first;
   met_.clear();
   computed_ = true;
-  suppress(catching_up_);
+  enter_part(part_of(frame), !catching_up_);
   return true;
 }
 
-bool Replayer::leave_main(Frame& frame) {
-  const std::int64_t epoch = frame.first_epoch + frame.index;
+LoopScope::Move Replayer::leave_main(Frame& frame) {
+  if (frame.ordinal < 0) {
+    ++frame.index;
+    return {};
+  }
+  end_iteration(frame);
+  return frame.index < target_.end ? LoopScope::Move{} : go_on(frame);
+}
+
+void Replayer::end_iteration(Frame& frame) {
+  const std::int64_t part = part_of(frame), epoch = frame.first_epoch + frame.index;
   ++frame.index;
-  if (frame.ordinal < 0) return true;
-  if (!catching_up_) ++visited_;
-  compare_path(frame);
-  state_->compare_with({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
+  compare_path(part, frame);
+  state_->compare_with(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
                        fmt::format("end of epoch {}", epoch), {}, computed_);
-  return frame.index < frame.limit || !frame.limit_broke;
+  if (catching_up_) {
+    ++work_.caught_up;
+    return;
+  }
+  ++visited_;
+  complete(part);
+}
+
+/// The target is done: on to the next one in this loop, or out of it.
+LoopScope::Move Replayer::go_on(Frame& frame) {
+  const bool more_than_this_loop = piece_.end > frame.first_epoch + loop_->iterations;
+  if (!more_than_this_loop) {
+    next_piece({.section = section_,
+                .main_loop = frame.ordinal,
+                .iteration = frame.index,
+                .reach = random_access_ ? Reach::any : Reach::forward});
+    const Epochs target = part_of_loop(piece_, loop_->first_epoch, loop_->iterations);
+    if (!target.empty()) {
+      aim_at(frame, target);
+      return jump(frame);
+    }
+  }
+  return {.go_on = !frame.limit_broke};
+}
+
+LoopScope::Move Replayer::jump(Frame& frame) const {
+  const auto stored =
+      start_boundary(record_->boundaries(loop_->ordinal), target_.first, flags_.strong);
+  const std::int64_t here = frame.index;
+  if (target_.first >= here) {
+    frame.index = flags_.strong ? here : std::max(stored.value_or(0), here);
+  } else if (stored && random_access_) {
+    frame.index = *stored;
+  } else {
+    throw Error(fmt::format("epoch {} lies behind epoch {}, to where this loop cannot go back",
+                            frame.first_epoch + target_.first, frame.first_epoch + here));
+  }
+  return {.go_on = true, .steps = frame.index - here + 1};
 }
 
 /// The iteration came to the loops that the recorded one came to, and to no others.
-void Replayer::compare_path(const Frame& main) {
+void Replayer::compare_path(std::int64_t part, const Frame& main) {
   const std::int64_t iteration = main.index - 1;
   const std::set<std::string> recorded = record_->executed_in(main.ordinal, iteration);
   const std::int64_t epoch = main.first_epoch + iteration;
   for (const std::string& loop : recorded) {
     if (!met_.contains(loop)) {
       comparison_.difference(
-          fmt::format("epoch {}: the record executed {}, the replay did not come "
-                      "to it",
-                      epoch, loop));
+          part, fmt::format("epoch {}: the record executed {}, the replay did not come to it",
+                            epoch, loop));
     }
   }
   const std::set<std::string> known = record_->nested_loops();
   for (const std::string& loop : met_) {
     if (!recorded.contains(loop) && known.contains(loop.substr(0, loop.find('~')))) {
       comparison_.difference(
-          fmt::format("epoch {}: the replay came to {}, which the record did not "
-                      "execute there",
-                      epoch, loop));
+          part, fmt::format("epoch {}: the replay came to {}, which the record did not execute "
+                            "there",
+                            epoch, loop));
     }
   }
 }
 
 void Replayer::end_main(Frame& frame, LoopEnd how) {
   if (frame.ordinal < 0 || how == LoopEnd::failed) return;
-  if (how == LoopEnd::broke) leave_main(frame);
+  if (how == LoopEnd::broke) end_iteration(frame);
+  if (frame.visited && frame.index < target_.end) note_unvisited(frame);
   catching_up_ = false;
+  const std::int64_t end = loop_->first_epoch + loop_->iterations;
+  if (!piece_.empty() && piece_.end <= end) {
+    next_piece({.section = section_, .main_loop = frame.ordinal + 1});
+  }
+  if (piece_.empty() && assignment_->may_end(section_)) end_program(ExitStatus::done);
   leave_loop_early(*loop_, frame.visited ? frame.index : loop_->iterations);
-  suppress_after(*loop_);
+  enter_section(section_, loop_->ended);
   loop_ = nullptr;
+}
+
+/// The program left its loop by itself, before the record did.
+void Replayer::note_unvisited(const Frame& frame) {
+  if (flags_.worker_socket < 0) return;  // `finish` says how many there are
+  for (std::int64_t i = std::max(frame.index, target_.first); i < target_.end; ++i) {
+    const std::int64_t epoch = frame.first_epoch + i;
+    comparison_.difference(
+        epoch, fmt::format("epoch {} was not visited: the program left its loop after epoch {}",
+                           epoch, frame.first_epoch + frame.index - 1));
+    complete(epoch);
+  }
 }
 
 /// What follows the loop shall see the state in which the record left it.
@@ -232,15 +375,44 @@ void Replayer::leave_loop_early(const store::MainLoop& loop, std::int64_t reache
                                loop.name, loop.first_epoch + reached - 1, why));
 }
 
-void Replayer::suppress_after(const store::MainLoop& loop) {
-  const std::int64_t last = loop.first_epoch + loop.iterations - 1;
-  const bool ours = last < 0 ? segment_.first == 0 : last >= segment_.first && last < segment_.end;
-  if (ours && !loop.ended && !interrupted_told_) {
+// ---------------------------------------------------------------------------------------------
+// Parts.
+
+void Replayer::enter_part(std::int64_t part, bool ours) {
+  journal().move([&](CurrentPlace& place) {
+    place.part = part;
+    place.suppressed = !ours;
+  });
+}
+
+/// `recorded`: the run got there.
+void Replayer::enter_section(std::int64_t section, bool recorded) {
+  const bool ours = assignment_->keeps(section);
+  if (ours && !recorded && !interrupted_told_) {
     interrupted_told_ = true;
     say(Level::warn,
         "the record ends inside this loop: what the program logs after it is not kept");
   }
-  suppress(!ours || !loop.ended);
+  section_ours_ = ours && recorded;
+  enter_part(store::part_outside(section), section_ours_);
+  part_began_ = Clock::now();
+}
+
+void Replayer::complete_section() {
+  if (std::exchange(section_ours_, false)) complete(store::part_outside(section_));
+}
+
+void Replayer::complete(std::int64_t part) {
+  const double seconds = seconds_since(std::exchange(part_began_, Clock::now()));
+  background_->post([this, part, seconds] {
+    flush_journal();
+    if (!failure_.empty()) return;
+    try {
+      keeper_->complete({.part = part, .result = comparison_.take(part), .seconds = seconds});
+    } catch (const std::exception& error) {
+      failure_ = error.what();
+    }
+  });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -290,14 +462,16 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
       fmt::format("end of {}, epoch {}", frame.component, main.first_epoch + main.index);
   const std::int64_t begun = frame.index + (how == LoopEnd::broke ? 1 : 0);
   if (begun != execution->iterations) {
-    comparison_.difference(fmt::format("{}: {} iterations were recorded, {} were replayed", where,
+    comparison_.difference(part_of(main),
+                           fmt::format("{}: {} iterations were recorded, {} were replayed", where,
                                        execution->iterations, begun));
   } else if (frame.cut) {
     comparison_.difference(
+        part_of(main),
         fmt::format("{}: the range has more than the {} iterations that were recorded", where,
                     execution->iterations));
   }
-  state_->compare_with(key, where, frame.settings.attached, computed_);
+  state_->compare_with(part_of(main), key, where, frame.settings.attached, computed_);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -315,15 +489,31 @@ void Replayer::note_argument(const store::Argument&) {}
 
 void Replayer::keep(LogBatch batch) {
   try {
-    std::vector<store::Value> found =
-        value_check_->new_among(to_values(batch, ordinals_, [this](const LoggedContent& logged) {
+    for_each_value(
+        batch, ordinals_,
+        [this](const LoggedContent& logged) {
           return writer_->write_object(logged.item, logged.content);
-        }));
-    for (store::Value& value : found) value.replay = replay_;
-    store_->catalog().add_values(run_.id, found);
+        },
+        [this](const LogRecord& record, store::Value value) {
+          if (value_check_->is_new(record.part, value)) {
+            keeper_->hold(record.part, std::move(value));
+          }
+        });
   } catch (const std::exception& error) {
     if (failure_.empty()) failure_ = error.what();
   }
+}
+
+void Replayer::tick() {
+  flush_journal();
+  try {
+    if (failure_.empty()) keeper_->keep(false);
+    if (!assignment_->called_off()) return;
+    if (failure_.empty()) keeper_->keep(true);
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
+  if (assignment_->called_off()) std::_Exit(static_cast<int>(ExitStatus::interrupted));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -331,14 +521,23 @@ void Replayer::keep(LogBatch batch) {
 
 ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
   try {
-    background_->post([this] { flush_journal(); });
+    if (!failed) complete_section();
+    background_->post([this] {
+      flush_journal();
+      try {
+        if (failure_.empty()) keeper_->keep(true);
+      } catch (const std::exception& error) {
+        failure_ = error.what();
+      }
+    });
     background_->drain();
-    if (!failed && visited_ < segment_.count()) {
+    const std::int64_t asked = count_of(epochs_);
+    if (!failed && visited_ < asked) {
       comparison_.difference(
+          store::part_outside(0),
           fmt::format("only {} of {} epochs were visited: the program left its loop earlier than "
-                      "the record, or "
-                      "never reached it",
-                      visited_, segment_.count()));
+                      "the record, or never reached it",
+                      visited_, asked));
     }
     store::ReplayResult result = comparison_.result();
     result.finished_us = now_us();
@@ -350,16 +549,18 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
       result.first_difference = failure_;
       say(Level::error, fmt::format("the replay's values could not be kept: {}", failure_));
     }
-    store_->catalog().finish_replay(replay_, result);
+    if (flags_.worker_socket < 0) store_->catalog().finish_replay(replay_, result);
     if (state_->restored_bytes() > 0) {
       store_->catalog().add_restore_time(replay_, state_->restored_bytes(),
                                          state_->restore_seconds());
     }
     if (failed) return ExitStatus::done;  // the program says so itself
-    work_.seconds = seconds_since(began_);
     work_.restored = state_->restored();
     work_.restored_bytes = state_->restored_bytes();
-    conclude(work_, comparison_, run_, flags_);
+    assignment_->report(work_);
+    if (flags_.worker_socket < 0) {
+      conclude(epochs_, seconds_since(began_), work_, comparison_, run_, flags_);
+    }
     if (!failure_.empty()) return ExitStatus::failed;
     return result.verdict == store::Verdict::differs ? ExitStatus::differs : ExitStatus::done;
   } catch (const std::exception& error) {

@@ -2,7 +2,8 @@
 // executed again comes out as it was recorded.
 #pragma once
 
-#include "conclusion.h"
+#include "assignment.h"
+#include "part_keeper.h"
 #include "plan.h"
 #include "probes.h"
 #include "record.h"
@@ -30,8 +31,8 @@ class Replayer : public Runtime {
   Mode mode() const override { return Mode::replay; }
   const store::Run& run() const override { return run_; }
   bool catching_up() const override { return catching_up_; }
-  /// Nothing is left for this segment to do; it has been said.
-  bool empty() const { return segment_.empty() && flags_.segment > 0; }
+  /// Nothing is left for this process to do; it has been said.
+  bool empty() const { return empty_; }
 
   void arrive(Frame& frame, bool gone) override;
   std::optional<std::string> argument_text(std::string_view name) override;
@@ -43,48 +44,71 @@ class Replayer : public Runtime {
  protected:
   LoopScope::Start begin_main(Frame& frame, bool random_access) override;
   bool enter_main(Frame& frame) override;
-  bool leave_main(Frame& frame) override;
+  LoopScope::Move leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   LoopScope::Start begin_nested(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
+  void tick() override;
 
  private:
+  void take_assignment();
+  void set_threads() const;
   void announce() const;
   void check_probes() const;
+  LoopScope::Start begin_unknown(Frame& frame);
   LoopScope::Start pass_by(Frame& frame, const store::MainLoop& loop);
   LoopScope::Start visit(Frame& frame, const store::MainLoop& loop, bool random_access);
+  void aim_at(Frame& frame, Epochs target);
+  void end_iteration(Frame& frame);
+  LoopScope::Move go_on(Frame& frame);
+  LoopScope::Move jump(Frame& frame) const;
+  void next_piece(const Position& position);
+  void note_unvisited(const Frame& frame);
   void leave_loop_early(const store::MainLoop& loop, std::int64_t reached);
-  /// What follows a main loop belongs to the segment that holds the loop's last iteration.
-  void suppress_after(const store::MainLoop& loop);
+  void compare_path(std::int64_t part, const Frame& main);
 
-  void compare_path(const Frame& main);
+  /// What is logged from now on belongs to `part`, and is kept if it is this process's.
+  void enter_part(std::int64_t part, bool ours);
+  /// All that is logged in the part has been logged.
+  void complete(std::int64_t part);
+  void enter_section(std::int64_t section, bool recorded);
+  void complete_section();
+  std::int64_t part_of(const Frame& main) const;
 
   store::Run run_;
   std::unique_ptr<Record> record_;
   std::unique_ptr<Probes> probes_;  // none where there is nothing to do
-  Epochs segment_;
+  bool empty_ = false;
+  std::vector<Epochs> epochs_;  // asked for; empty in a worker, which does not know
+  std::unique_ptr<Assignment> assignment_;
   std::map<std::string, store::Argument> arguments_;
   Comparison comparison_;
   std::unique_ptr<RecordedState> state_;
-  ReplayWork work_;
+  WorkDone work_;
 
-  std::int64_t main_loops_passed_ = 0;     // of the recorded ones
+  std::int64_t section_ = 0;               // number of recorded main loops that were passed
+  bool section_ours_ = false;              // what is logged now, outside the loops, is kept
   const store::MainLoop* loop_ = nullptr;  // recorded main loop that is being replayed
-  Epochs target_;                          // iterations of it that this segment asks for
+  bool random_access_ = false;             // its range can be stepped over, in both directions
+  Epochs piece_;                           // what is replayed now, or next; may span main loops
+  Epochs target_;                          // the part of it in this main loop, in its iterations
   bool catching_up_ = false;
   std::set<std::string> met_;  // nested loops that this iteration has come to
   /// The state is what the program computed, not what was loaded a moment ago: comparing it with
   /// the record says something.
   bool computed_ = true;
-  std::int64_t visited_ = 0;  // epochs of the segment
+  std::int64_t visited_ = 0;  // epochs that were asked for
   bool interrupted_told_ = false;
+  Clock::time_point part_began_ = Clock::now();
 
   std::int64_t replay_ = 0;                          // id in the catalog
   std::unique_ptr<store::CheckpointWriter> writer_;  // background thread: logged contents
   Ordinals ordinals_;                                // background thread
   std::unique_ptr<ValueCheck> value_check_;          // background thread
+  std::unique_ptr<PartKeeper> keeper_;               // background thread
   std::string failure_;                              // background thread, read after draining
+  std::optional<Background::Hurry> hurry_;
   Clock::time_point began_ = Clock::now();
 };
 

@@ -57,10 +57,10 @@ bool LoopScope::enter() {
   Runtime* session = runtime();
   return !session || !frame_->opened || session->enter_iteration(*frame_);
 }
-bool LoopScope::leave() {
+LoopScope::Move LoopScope::leave() {
   const Inside inside;
   Runtime* session = runtime();
-  return !session || !frame_->opened || session->leave_iteration(*frame_);
+  return session && frame_->opened ? session->leave_iteration(*frame_) : Move{};
 }
 void LoopScope::exhaust() { frame_->exhausted = true; }
 
@@ -146,12 +146,12 @@ bool Runtime::enter_iteration(Frame& frame) {
   return true;
 }
 
-bool Runtime::leave_iteration(Frame& frame) {
+LoopScope::Move Runtime::leave_iteration(Frame& frame) {
   frame.inside = false;
   if (frame.depth == 0) return leave_main(frame);
   ++frame.index;
   if (frame.depth == 1) leave_nested(frame);
-  return frame.limit < 0 || frame.index < frame.limit || !frame.limit_broke;
+  return {.go_on = frame.limit < 0 || frame.index < frame.limit || !frame.limit_broke};
 }
 
 void Runtime::end_loop(Frame& frame, LoopEnd how) {
@@ -180,17 +180,16 @@ void Runtime::update_place() {
   });
 }
 
-std::vector<store::Value> Runtime::to_values(
+void Runtime::for_each_value(
     const LogBatch& batch, Ordinals& ordinals,
-    const std::function<std::string(const LoggedContent&)>& store_content) const {
+    const std::function<std::string(const LoggedContent&)>& store_content,
+    const std::function<void(const LogRecord&, store::Value)>& take) const {
   using store::ValueType;
-  std::vector<store::Value> values;
-  values.reserve(batch.records.size());
   for (const LogRecord& record : batch.records) {
     const std::string& inner = batch.texts[record.inner];
     const std::int64_t ordinal = ordinals.next(record, inner);
     if (record.suppressed) continue;
-    store::Value& value = values.emplace_back();
+    store::Value value;
     value.name = journal_.text_of(record.name);
     value.place = {journal_.text_of(record.path), record.epoch, record.step, inner};
     value.ordinal = ordinal;
@@ -210,8 +209,8 @@ std::vector<store::Value> Runtime::to_values(
       default:
         value.value = batch.texts[record.bits];
     }
+    take(record, std::move(value));
   }
-  return values;
 }
 
 }  // namespace flor::detail

@@ -89,7 +89,7 @@ class Runtime {
   void name_loop(Frame& frame);
   LoopScope::Start begin_loop(Frame& frame, bool random_access);
   bool enter_iteration(Frame& frame);
-  bool leave_iteration(Frame& frame);
+  LoopScope::Move leave_iteration(Frame& frame);
   void end_loop(Frame& frame, LoopEnd how);
   virtual void arrive(Frame& frame, bool gone) = 0;
 
@@ -116,7 +116,7 @@ class Runtime {
  protected:
   virtual LoopScope::Start begin_main(Frame& frame, bool random_access) = 0;
   virtual bool enter_main(Frame& frame) = 0;
-  virtual bool leave_main(Frame& frame) = 0;
+  virtual LoopScope::Move leave_main(Frame& frame) = 0;
   virtual void end_main(Frame& frame, LoopEnd how) = 0;
   virtual LoopScope::Start begin_nested(Frame& frame) = 0;
   /// After an iteration of a nested loop.
@@ -127,10 +127,11 @@ class Runtime {
   /// Keeps a batch of logged values; on the background thread.
   virtual void keep(LogBatch batch) = 0;
 
-  /// Values as the catalog has them, contents stored through `store_content`.
-  std::vector<store::Value> to_values(
-      const LogBatch& batch, Ordinals& ordinals,
-      const std::function<std::string(const LoggedContent&)>& store_content) const;
+  /// Hands the values of a batch on as the catalog has them, but those that are suppressed;
+  /// contents are stored through `store_content`.
+  void for_each_value(const LogBatch& batch, Ordinals& ordinals,
+                      const std::function<std::string(const LoggedContent&)>& store_content,
+                      const std::function<void(const LogRecord&, store::Value)>& take) const;
 
   void start_journal();
   void flush_journal();                     ///< on the background thread
@@ -171,5 +172,9 @@ std::unique_ptr<Runtime> make_replayer(Flags flags);
 
 /// Reports an error that must not be thrown and ends the process with its status.
 [[noreturn]] void die(const std::exception& error) noexcept;
+/// Ends the session and then the process at once: buffers of stdio and std::cout are written,
+/// destructors and handlers for the end of the program do not run. `status` where that of the
+/// session would be 0. Any thread.
+[[noreturn]] void end_program(ExitStatus status) noexcept;
 
 }  // namespace flor::detail

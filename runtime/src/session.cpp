@@ -3,6 +3,7 @@
 #include "preemption.h"
 #include "process.h"
 #include "runtime.h"
+#include "worker.h"
 
 #include <flor/adapter.h>
 #include <flor/overlap.h>
@@ -159,6 +160,11 @@ void die(const std::exception& error) noexcept {
   end_process(known ? known->status() : ExitStatus::failed);
 }
 
+void end_program(ExitStatus status) noexcept {
+  end_session(Ending::normal, "");
+  leave(exit_status == ExitStatus::done ? status : exit_status);
+}
+
 std::optional<std::string> argument_text(std::string_view name, bool required) {
   std::optional<std::string> text;
   if (Runtime* session = runtime()) {
@@ -235,7 +241,7 @@ void invalidate_last_checkpoints(std::string_view reason) noexcept {
 Session init(int& argc, char** argv, const char* source_file) {
   using namespace detail;
   try {
-    Flags flags = take_flags(argc, argv);
+    Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
     plain_kwargs = flags.kwargs;
     init_called = true;
     if (flags.mode == Mode::off) return Session(Mode::off);

@@ -20,28 +20,28 @@ std::string identity(const store::Value& value) {
 
 }  // namespace
 
-std::vector<store::Value> ValueCheck::new_among(std::vector<store::Value> values) {
-  std::vector<store::Value> found;
-  for (store::Value& value : values) {
-    const Recorded& recorded = recorded_values(value.place.epoch);
-    if (const auto before = recorded.find(identity(value)); before != recorded.end()) {
-      compare(before->second, value);
-    } else {
-      comparison_.value_found();
-      found.push_back(std::move(value));
-    }
+bool ValueCheck::is_new(std::int64_t part, const store::Value& value) {
+  const Recorded& recorded = recorded_values(value.place.epoch);
+  const auto before = recorded.find(identity(value));
+  if (before == recorded.end()) {
+    comparison_.value_found(part);
+    return true;
   }
-  return found;
+  compare(part, before->second, value);
+  return false;
 }
 
-void ValueCheck::compare(const store::Value& recorded, const store::Value& replayed) {
+void ValueCheck::compare(std::int64_t part, const store::Value& recorded,
+                         const store::Value& replayed) {
   const bool contents =
       replayed.type == store::ValueType::tensor || replayed.type == store::ValueType::image;
-  if (recorded.type != replayed.type || !contents) return comparison_.value(recorded, replayed);
+  if (recorded.type != replayed.type || !contents) {
+    return comparison_.value(part, recorded, replayed);
+  }
   store::Value then = recorded, now = replayed;
   then.value = content_digest(then);
   now.value = content_digest(now);
-  comparison_.value(then, now);
+  comparison_.value(part, then, now);
 }
 
 const ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {

@@ -20,14 +20,14 @@ class ValueCheck {
   ValueCheck(const store::Store& store, std::int64_t run, Comparison& comparison)
       : store_(store), run_(run), comparison_(comparison) {}
 
-  /// Compares the values that the run logged, too, and returns those that it did not.
-  std::vector<store::Value> new_among(std::vector<store::Value> values);
+  /// True: the run did not log this value. Else it is compared. `part` is what it belongs to.
+  bool is_new(std::int64_t part, const store::Value& value);
 
  private:
   using Recorded = std::unordered_map<std::string, store::Value>;  // by identity
 
   const Recorded& recorded_values(std::int64_t epoch);
-  void compare(const store::Value& recorded, const store::Value& replayed);
+  void compare(std::int64_t part, const store::Value& recorded, const store::Value& replayed);
   std::string content_digest(const store::Value& value) const;
 
   const store::Store& store_;

@@ -51,50 +51,77 @@ std::string print_value(const store::Value& value) {
                                : fmt::format("'{}...'", text.substr(0, kShown));
 }
 
-void Comparison::add(std::string line) {
-  if (result_.first_difference.empty()) result_.first_difference = line;
+template <typename Change>
+void Comparison::count(std::int64_t part, Change change) {
+  change(all_);
+  change(parts_[part]);
+}
+
+void Comparison::add(std::int64_t part, std::string line) {
+  count(part, [&](Tally& tally) {
+    if (tally.result.first_difference.empty()) tally.result.first_difference = line;
+  });
   if (lines_.size() < kLines) lines_.push_back(std::move(line));
 }
 
-void Comparison::value(const store::Value& recorded, const store::Value& replayed) {
+void Comparison::value(std::int64_t part, const store::Value& recorded,
+                       const store::Value& replayed) {
   const std::lock_guard lock(mutex_);
-  ++result_.values_compared;
-  if (same_value(recorded, replayed)) return;
-  ++result_.values_different;
-  add(fmt::format("{} at {}: recorded {}, replayed {}", replayed.name, print_place(replayed.place),
-                  print_value(recorded), print_value(replayed)));
+  const bool same = same_value(recorded, replayed);
+  count(part, [&](Tally& tally) {
+    ++tally.result.values_compared;
+    if (!same) ++tally.result.values_different;
+  });
+  if (same) return;
+  add(part, fmt::format("{} at {}: recorded {}, replayed {}", replayed.name,
+                        print_place(replayed.place), print_value(recorded), print_value(replayed)));
 }
 
-void Comparison::value_found() {
+void Comparison::value_found(std::int64_t part) {
   const std::lock_guard lock(mutex_);
-  ++result_.values_found;
+  count(part, [](Tally& tally) { ++tally.result.values_found; });
 }
 
-void Comparison::state(const std::string& where, const std::vector<StateDifference>& differences) {
+void Comparison::state(std::int64_t part, const std::string& where,
+                       const std::vector<StateDifference>& differences) {
   const std::lock_guard lock(mutex_);
-  ++result_.states_compared;
+  count(part, [&](Tally& tally) {
+    ++tally.result.states_compared;
+    if (!differences.empty()) ++tally.result.states_different;
+  });
   if (differences.empty()) return;
-  ++result_.states_different;
   const StateDifference& first = differences.front();
-  add(fmt::format(
-      "state at the {}: {}: {}{}", where, first.name, first.what,
-      differences.size() > 1 ? fmt::format(" (and {} more)", differences.size() - 1) : ""));
+  add(part,
+      fmt::format(
+          "state at the {}: {}: {}{}", where, first.name, first.what,
+          differences.size() > 1 ? fmt::format(" (and {} more)", differences.size() - 1) : ""));
 }
 
-void Comparison::difference(std::string what) {
+void Comparison::difference(std::int64_t part, std::string what) {
   const std::lock_guard lock(mutex_);
-  ++others_;
-  add(std::move(what));
+  count(part, [](Tally& tally) { ++tally.others; });
+  add(part, std::move(what));
+}
+
+store::ReplayResult Comparison::Tally::with_verdict() const {
+  store::ReplayResult verdict = result;
+  const bool differs = result.values_different + result.states_different + others > 0;
+  const bool compared = result.values_compared + result.states_compared > 0;
+  verdict.verdict = differs    ? store::Verdict::differs
+                    : compared ? store::Verdict::exact
+                               : store::Verdict::unchecked;
+  return verdict;
 }
 
 store::ReplayResult Comparison::result() const {
   const std::lock_guard lock(mutex_);
-  store::ReplayResult result = result_;
-  const bool differs = result.values_different + result.states_different + others_ > 0;
-  const bool compared = result.values_compared + result.states_compared > 0;
-  result.verdict = differs    ? store::Verdict::differs
-                   : compared ? store::Verdict::exact
-                              : store::Verdict::unchecked;
+  return all_.with_verdict();
+}
+
+store::ReplayResult Comparison::take(std::int64_t part) {
+  const std::lock_guard lock(mutex_);
+  const store::ReplayResult result = parts_[part].with_verdict();
+  parts_.erase(part);
   return result;
 }
 

@@ -13,27 +13,39 @@
 
 namespace flor::detail {
 
-/// Thread-safe: values are compared in the background, states on the training thread.
+/// Thread-safe: values are compared in the background, states on the training thread. `part` is
+/// what the comparison belongs to, an epoch or store::part_outside(n).
 class Comparison {
  public:
   /// A recorded value was logged again.
-  void value(const store::Value& recorded, const store::Value& replayed);
-  void value_found();
+  void value(std::int64_t part, const store::Value& recorded, const store::Value& replayed);
+  void value_found(std::int64_t part);
   /// The state at the end of an executed stretch was compared; `where` is "end of train, epoch 3".
-  void state(const std::string& where, const std::vector<StateDifference>& differences);
+  void state(std::int64_t part, const std::string& where,
+             const std::vector<StateDifference>& differences);
   /// Something else than a value is not as recorded.
-  void difference(std::string what);
+  void difference(std::int64_t part, std::string what);
 
+  /// Of all parts together.
   store::ReplayResult result() const;
+  /// Of one part, which is then forgotten as such.
+  store::ReplayResult take(std::int64_t part);
   /// The first few differences, a line each.
   std::vector<std::string> lines() const;
 
  private:
-  void add(std::string line);
+  struct Tally {
+    store::ReplayResult result;
+    std::int64_t others = 0;
+    store::ReplayResult with_verdict() const;
+  };
+  template <typename Change>
+  void count(std::int64_t part, Change change);
+  void add(std::int64_t part, std::string line);
 
   mutable std::mutex mutex_;
-  store::ReplayResult result_;
-  std::int64_t others_ = 0;
+  Tally all_;
+  std::map<std::int64_t, Tally> parts_;
   std::vector<std::string> lines_;
 };
 

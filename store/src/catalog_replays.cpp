@@ -4,6 +4,8 @@
 
 #include <flor/store/catalog.h>
 
+#include <map>
+
 namespace flor::store {
 namespace {
 
@@ -20,6 +22,25 @@ ReplayResult read_result(const Query& row, int column) {
   result.values_found = row.integer(column + 6);
   result.first_difference = row.text(column + 7);
   return result;
+}
+
+#define FLOR_PART_COLUMNS                                                                \
+  "SELECT part, replayed.verdict, replayed.values_compared, replayed.values_different, " \
+  "replayed.states_compared, replayed.states_different, replayed.values_found, "         \
+  "replayed.first_difference, seconds FROM replayed "
+
+ReplayedPart read_part(const Query& row) {
+  ReplayedPart part;
+  part.part = row.integer(0);
+  part.result.verdict = static_cast<Verdict>(row.integer(1));
+  part.result.values_compared = row.integer(2);
+  part.result.values_different = row.integer(3);
+  part.result.states_compared = row.integer(4);
+  part.result.states_different = row.integer(5);
+  part.result.values_found = row.integer(6);
+  part.result.first_difference = row.text(7);
+  part.seconds = row.real(8);
+  return part;
 }
 
 }  // namespace
@@ -50,6 +71,11 @@ std::int64_t Catalog::add_replay(const NewReplay& replay) {
       replay.last_epoch, replay.strong, replay.probes, replay.program_digest, command)
       ->run();
   const std::int64_t id = connection.last_id();
+  if (!replay.question.empty()) {
+    connection("INSERT INTO replay_question (replay, question) VALUES (?1, ?2)", id,
+               replay.question)
+        ->run();
+  }
   transaction.commit();
   return id;
 }
@@ -95,8 +121,8 @@ std::vector<Replay> Catalog::replays(std::int64_t run) const {
   const auto rows = database_->connection(
       "SELECT id, started_us, segment, segments, first_epoch, last_epoch, strong, probes, "
       "program_digest, command, finished_us, verdict, values_compared, values_different, "
-      "states_compared, states_different, values_found, first_difference "
-      "FROM replay WHERE run = ?1 ORDER BY id",
+      "states_compared, states_different, values_found, first_difference, question "
+      "FROM replay LEFT JOIN replay_question ON replay = id WHERE run = ?1 ORDER BY id",
       run);
   while (rows->step()) {
     Replay& replay = replays.emplace_back();
@@ -111,9 +137,36 @@ std::vector<Replay> Catalog::replays(std::int64_t run) const {
     replay.start.probes = rows->text(7);
     replay.start.program_digest = rows->text(8);
     replay.start.command = list_from_json(rows->text_view(9));
+    if (!rows->is_null(18)) replay.start.question = rows->text(18);
     if (!rows->is_null(10)) replay.result = read_result(*rows, 10);
   }
   return replays;
+}
+
+std::vector<ReplayedPart> Catalog::replayed(std::int64_t run, std::string_view question) const {
+  const Lock lock(database_->mutex);
+  std::map<std::int64_t, ReplayedPart> parts;
+  const auto rows = database_->connection(
+      FLOR_PART_COLUMNS
+      "JOIN replay ON replay.id = replayed.replay "
+      "JOIN replay_question USING (replay) WHERE run = ?1 AND question = ?2 ORDER BY replay.id",
+      run, question);
+  while (rows->step()) {
+    ReplayedPart part = read_part(*rows);
+    parts[part.part] = std::move(part);
+  }
+  std::vector<ReplayedPart> result;
+  for (auto& [number, part] : parts) result.push_back(std::move(part));
+  return result;
+}
+
+std::vector<ReplayedPart> Catalog::replayed_by(std::int64_t replay) const {
+  const Lock lock(database_->mutex);
+  std::vector<ReplayedPart> parts;
+  const auto rows =
+      database_->connection(FLOR_PART_COLUMNS "WHERE replay = ?1 ORDER BY part", replay);
+  while (rows->step()) parts.push_back(read_part(*rows));
+  return parts;
 }
 
 }  // namespace flor::store

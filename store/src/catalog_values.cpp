@@ -157,15 +157,30 @@ class ValueInserter {
     return query.changes() > 0;
   }
 
-  /// What an earlier replay found under this name in this epoch came from another question: none of
-  /// it may stay beside the new answer. True if there was any.
+  /// None of what an earlier replay found under this name in this epoch may stay beside the new
+  /// answer, and the epoch is no longer one that the other replay has completed. Outside the loops
+  /// replays with one question share the work, so that what the others found stays. True if there
+  /// was any.
   bool forget_older(std::int64_t series_id, const Value& value) {
     if (!renewed_.insert({series_id, value.place.epoch}).second) return false;
-    const auto query = connection_(
-        "DELETE FROM value WHERE series = ?1 AND epoch = ?2 AND replay > 0 AND replay <> ?3",
-        series_id, value.place.epoch, value.replay);
-    query->run();
-    return query->changes() > 0;
+    constexpr std::string_view kOlder =
+        "SELECT DISTINCT replay FROM value WHERE series = ?1 AND epoch = ?2 AND replay > 0 "
+        "AND replay <> ?3 AND (?2 >= 0 OR replay NOT IN (SELECT other.replay FROM replay_question "
+        "AS other JOIN replay_question AS mine USING (question) WHERE mine.replay = ?3))";
+    std::vector<std::int64_t> older;
+    {
+      const auto rows = connection_(kOlder, series_id, value.place.epoch, value.replay);
+      while (rows->step()) older.push_back(rows->integer(0));
+    }
+    for (const std::int64_t replay : older) {
+      connection_("DELETE FROM value WHERE series = ?1 AND epoch = ?2 AND replay = ?3", series_id,
+                  value.place.epoch, replay)
+          ->run();
+      connection_("DELETE FROM replayed WHERE replay = ?1 AND (part = ?2 OR (?2 < 0 AND part < 0))",
+                  replay, value.place.epoch)
+          ->run();
+    }
+    return !older.empty();
   }
 
   /// A replay never overwrites what the run itself recorded.
@@ -264,6 +279,18 @@ class ValueInserter {
   std::set<std::pair<std::int64_t, std::int64_t>> renewed_;  // series and epoch
 };
 
+void insert_part(Connection& connection, std::int64_t replay, const ReplayedPart& part) {
+  const ReplayResult& result = part.result;
+  connection(
+      "INSERT OR REPLACE INTO replayed (replay, part, verdict, values_compared, values_different, "
+      "states_compared, states_different, values_found, first_difference, seconds) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      replay, part.part, static_cast<std::int64_t>(result.verdict), result.values_compared,
+      result.values_different, result.states_compared, result.states_different, result.values_found,
+      result.first_difference, part.seconds)
+      ->run();
+}
+
 bool comes_before(const Value& a, const Value& b) {
   const auto left = std::tie(a.place.epoch, a.place.step);
   const auto right = std::tie(b.place.epoch, b.place.step);
@@ -358,6 +385,17 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     if (later->changes() > 0) inserter.refresh(rows->text(1));
   }
   inserter.finish();
+}
+
+void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
+                           std::span<const ReplayedPart> parts) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  ValueInserter inserter(*database_, run);
+  for (const Value& value : values) inserter.add(value);
+  inserter.finish();
+  for (const ReplayedPart& part : parts) insert_part(database_->connection, replay, part);
+  transaction.commit();
 }
 
 std::vector<Value> Catalog::values(const ValueQuery& query) const {

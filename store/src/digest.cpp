@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 namespace flor::store {
@@ -68,6 +69,19 @@ Digest item_digest(std::span<const Digest> chunks) {
   static_assert(sizeof(Digest) == 16, "digests in a row are their concatenation");
   if (chunks.size() == 1) return chunks.front();
   return digest_of(std::as_bytes(chunks));
+}
+
+std::string file_digest(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return {};
+  std::vector<char> chunk(kChunkBytes);
+  std::vector<Digest> digests;
+  while (in) {
+    in.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    if (count > 0) digests.push_back(digest_of(std::as_bytes(std::span(chunk).first(count))));
+  }
+  return item_digest(digests).hex();
 }
 
 }  // namespace flor::store

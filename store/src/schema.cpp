@@ -259,6 +259,25 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (run, ordinal)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    {"replay_question", R"sql(
+  replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
+  question TEXT NOT NULL
+)sql",
+     "STRICT"},
+    {"replayed", R"sql(
+  replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
+  part INTEGER NOT NULL,
+  verdict INTEGER NOT NULL,
+  values_compared INTEGER NOT NULL,
+  values_different INTEGER NOT NULL,
+  states_compared INTEGER NOT NULL,
+  states_different INTEGER NOT NULL,
+  values_found INTEGER NOT NULL,
+  first_difference TEXT NOT NULL,
+  seconds REAL NOT NULL,
+  PRIMARY KEY (replay, part)
+)sql",
+     "STRICT, WITHOUT ROWID"},
 };
 
 }  // namespace

@@ -52,14 +52,14 @@ TEST(PrintPlace, ReadsLikeAPlace) {
 
 TEST(Comparison, OfNothingIsUnchecked) {
   Comparison comparison;
-  comparison.value_found();
+  comparison.value_found(0);
   EXPECT_EQ(comparison.result().verdict, store::Verdict::unchecked);
 }
 
 TEST(Comparison, OfEqualValuesIsExact) {
   Comparison comparison;
-  comparison.value(real(1), real(1));
-  comparison.state("end of epoch 1", {});
+  comparison.value(0, real(1), real(1));
+  comparison.state(0, "end of epoch 1", {});
   EXPECT_EQ(comparison.result().verdict, store::Verdict::exact);
   EXPECT_EQ(comparison.result().values_compared, 1);
   EXPECT_EQ(comparison.result().states_compared, 1);
@@ -67,8 +67,8 @@ TEST(Comparison, OfEqualValuesIsExact) {
 
 TEST(Comparison, NamesTheFirstDifference) {
   Comparison comparison;
-  comparison.value(real(1), real(2));
-  comparison.state("end of epoch 3", {{"model/fc.weight", "content differs"}, {"x", "y"}});
+  comparison.value(0, real(1), real(2));
+  comparison.state(0, "end of epoch 3", {{"model/fc.weight", "content differs"}, {"x", "y"}});
   const store::ReplayResult result = comparison.result();
   EXPECT_EQ(result.verdict, store::Verdict::differs);
   EXPECT_EQ(result.first_difference, "loss at epoch 3, train 17: recorded 1, replayed 2");
@@ -77,7 +77,7 @@ TEST(Comparison, NamesTheFirstDifference) {
 
 TEST(Comparison, TellsTheFirstFewOnly) {
   Comparison comparison;
-  for (int i = 0; i < 100; ++i) comparison.value(real(i), real(i + 1));
+  for (int i = 0; i < 100; ++i) comparison.value(0, real(i), real(i + 1));
   EXPECT_EQ(comparison.lines().size(), 5u);
   EXPECT_EQ(comparison.result().values_different, 100);
 }

@@ -83,8 +83,12 @@ class LoopScope {
   void arrive(bool gone);
   /// Before an iteration. False: the loop ends here although the range has more.
   bool enter();
-  /// After an iteration. False: the loop ends here although the range may have more.
-  bool leave();
+  struct Move {
+    bool go_on = true;       ///< false: the loop ends here although the range may have more
+    std::int64_t steps = 1;  ///< to the next iteration; if not 1, `arrive` is due as in `Start`
+  };
+  /// After an iteration. Backward steps are only asked for where `begin` was told of random access.
+  Move leave();
   void exhaust();
 
   struct Frame;
@@ -233,10 +237,30 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   }
 
   void advance() {
-    if (scope_ && !scope_->leave()) return finish();
+    if (scope_) {
+      const LoopScope::Move move = scope_->leave();
+      if (!move.go_on) return finish();
+      if (move.steps != 1) [[unlikely]] {
+        jump(move.steps);
+        return settle();
+      }
+    }
     ++*position_;
     over_ = !(*position_ != *last_);
     if (scope_) settle();
+  }
+
+  void jump(std::int64_t steps) {
+    if constexpr (kRandomAccess) {
+      const auto left = static_cast<std::int64_t>(*last_ - *position_);
+      *position_ += static_cast<std::ptrdiff_t>(std::min(steps, left));
+      over_ = !(*position_ != *last_);
+      scope_->arrive();
+    } else {
+      step_over(static_cast<std::uint64_t>(steps) - 1);
+      scope_->arrive();
+      step_over(1);
+    }
   }
 
   void settle() {

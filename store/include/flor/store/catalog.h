@@ -216,6 +216,8 @@ struct NewReplay {
   std::string probes;          ///< comma-separated names of the probed loops
   std::string program_digest;
   std::vector<std::string> command;
+  /// Replays of a run with the same question find the same; empty: unlike any other.
+  std::string question;
 };
 
 enum class Verdict : std::uint8_t { unchecked = 0, exact = 1, differs = 2, failed = 3 };
@@ -229,6 +231,16 @@ struct ReplayResult {
   std::int64_t values_found = 0;  ///< hindsight values
   std::string first_difference;   ///< empty if there is none
 };
+
+/// A part of a run that a replay has completed: all that was logged in it is compared and kept.
+struct ReplayedPart {
+  std::int64_t part = 0;  ///< an epoch, or `part_outside(n)`
+  ReplayResult result;    ///< of this part alone; `finished_us` is not kept
+  double seconds = 0;
+};
+/// What a program executes outside its main loops comes in parts, too: before the first of them
+/// (n = 0), and after the n-th.
+constexpr std::int64_t part_outside(std::int64_t n) { return -1 - n; }
 
 struct Replay {
   std::int64_t id = 0;
@@ -283,8 +295,8 @@ class Catalog {
   void add_execution(std::int64_t run, const LoopExecution& execution);
   void add_progress(std::int64_t run, const Progress& progress);  ///< all of it, one transaction
   /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
-  /// Those of a replay also replace all that earlier replays found under the same name and path in
-  /// the same epoch, and never what the run recorded.
+  /// Those of a replay also replace all that replays with another question found under the same name
+  /// and path in the same epoch, and never what the run recorded.
   void add_values(std::int64_t run, std::span<const Value> values);
 
   /// Forgets checkpoints that turned out to be unusable; unknown keys are ignored.
@@ -295,6 +307,10 @@ class Catalog {
   void finish_replay(std::int64_t replay, const ReplayResult& result);
   /// How fast a replay restored its checkpoints.
   void add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds);
+  /// Completes parts of a replay together with the values found in them, as one transaction. A part
+  /// that is completed twice counts once.
+  void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
+                    std::span<const ReplayedPart> parts);
 
   /// The name under which this repository (or directory) recorded last.
   void remember_name(std::string_view repository, std::string_view experiment);
@@ -322,6 +338,10 @@ class Catalog {
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
   std::vector<Replay> replays(std::int64_t run) const;
   std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
+  /// The parts that replays with this question have completed, in order; the latest word on each.
+  /// Those whose values another question has replaced since are not among them.
+  std::vector<ReplayedPart> replayed(std::int64_t run, std::string_view question) const;
+  std::vector<ReplayedPart> replayed_by(std::int64_t replay) const;
   /// Ordered by epoch, step, inner, name, ordinal.
   std::vector<Value> values(const ValueQuery& query) const;
   /// In the order in which the names were first logged.

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -38,6 +39,9 @@ Digest digest_of(std::span<const std::byte> bytes);
 Digest item_digest(std::span<const std::byte> content);
 /// The same, from the chunks' digests in order. An item without bytes has no chunks.
 Digest item_digest(std::span<const Digest> chunks);
+
+/// Digest of a file's content, as of an item, in hex; empty if the file cannot be read.
+std::string file_digest(const std::filesystem::path& path);
 
 }  // namespace flor::store
 

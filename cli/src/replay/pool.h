@@ -1,0 +1,110 @@
+// Which epochs a replay hands to which worker, and when. Pure: it knows costs, not processes.
+#pragma once
+
+#include "plan.h"
+#include "protocol.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace flor::cli {
+
+using detail::Epochs;
+using detail::Position;
+using detail::Reach;
+
+/// What executing an epoch takes, in seconds.
+struct EpochCost {
+  double asked = 0;    ///< as the question wants it
+  double passed = 0;   ///< on the way to a later epoch, from the boundary before
+  double restore = 0;  ///< loading the boundary before it, if there is one
+};
+
+struct LoopFacts {
+  std::int64_t first_epoch = 0, iterations = 0;
+  std::set<std::int64_t> boundaries;  ///< iterations before which the state is stored
+  bool leaves = false;  ///< its last iteration leaves it by itself, by break or return
+};
+
+/// What the planning needs of a run. `loops` by ordinal, `epochs` counted over all of them.
+struct RunFacts {
+  std::vector<LoopFacts> loops;
+  std::vector<EpochCost> epochs;
+  double startup = 0;  ///< of a process, until its first loop
+};
+
+/// What is left to do. An epoch or a stretch outside the loops is a *part* (store::part_outside).
+///
+/// What is expensive is handed out first, so that what is left at the end is small. Cheap epochs
+/// that follow each other go in one piece, as long as a piece is small against what is left for
+/// everyone. Pieces begin at stored boundaries; between two of them the work is divided only where
+/// that ends it earlier although the way from the boundary is executed twice.
+class ReplayPool {
+ public:
+  ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers);
+
+  struct Answer {
+    enum class Kind { epochs, finish, wait } kind = Kind::wait;
+    Epochs piece;
+    std::vector<std::int64_t> keep;  ///< sections, see Position
+  };
+  /// What a worker that stands there does next. `wait`: nothing is left but what others hold; ask
+  /// again when something was completed or released.
+  Answer next(int worker, const Position& position);
+  void completed(int worker, std::int64_t part);
+  /// The worker is gone: what it held and had not completed is to be done again. Returns the part
+  /// that it was working on, if any.
+  std::optional<std::int64_t> released(int worker);
+  /// Nobody shall try this part again.
+  void give_up(std::int64_t part);
+
+  bool has_open() const { return !open_.empty() || !sections_.empty(); }
+  bool done() const { return !has_open() && held_count_ == 0; }
+  double open_cost() const { return open_cost_; }
+  /// Of parts that nobody has completed, those that workers hold included.
+  double cost_left() const;
+  double cost_of(std::int64_t part) const;
+  /// How many workers can be busy at once.
+  std::int64_t pieces_at_most() const;
+
+ private:
+  struct Atom {
+    Epochs epochs;
+    double cost = 0;
+  };
+  std::optional<std::size_t> loop_for(const Position& position) const;
+  std::vector<Atom> atoms(std::size_t loop, const Position& position) const;
+  double cost(std::size_t loop, Epochs epochs, const Position& position) const;
+  Epochs choose(std::size_t loop, const Position& position) const;
+  Epochs halved(std::size_t loop, Atom atom, const Position& position) const;
+  std::vector<std::int64_t> take_sections(std::int64_t first, std::int64_t last,
+                                          const Position& position);
+  std::int64_t interval_begin(const LoopFacts& loop, std::int64_t iteration) const;
+  bool is_leaving(const LoopFacts& loop, Epochs epochs) const;
+
+  RunFacts facts_;
+  int workers_;
+  std::set<std::int64_t> open_;                    // epochs that nobody has
+  std::set<std::int64_t> sections_;                // the same for sections
+  std::map<int, std::vector<std::int64_t>> held_;  // parts by worker, in the order of the work
+  std::size_t held_count_ = 0;
+  double open_cost_ = 0;
+};
+
+/// What would happen if every epoch took what it is said to take.
+struct Simulation {
+  double seconds = 0;  ///< until the last worker is done
+  double work = 0;     ///< of all that was asked for, without starting, loading and passing
+  std::vector<std::vector<Epochs>> pieces;  ///< by worker
+  double efficiency() const {
+    return seconds > 0 ? work / (static_cast<double>(pieces.size()) * seconds) : 1;
+  }
+};
+/// `actual`: what the epochs really take; the pool only knows `facts`.
+Simulation simulate(const RunFacts& facts, const RunFacts& actual,
+                    const std::set<std::int64_t>& parts, int workers, Reach reach = Reach::any);
+
+}  // namespace flor::cli

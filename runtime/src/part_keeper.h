@@ -1,0 +1,41 @@
+// Keeps what a replay finds, part by part: the values of an epoch are seen by others when all of
+// them are there, each once.
+#pragma once
+
+#include "assignment.h"
+
+#include <flor/store/catalog.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace flor::detail {
+
+/// Belongs to the background thread. What it is made from must outlive it. Everything may throw
+/// what the catalog throws.
+class PartKeeper {
+ public:
+  PartKeeper(store::Catalog& catalog, Assignment& assignment, std::int64_t run, std::int64_t replay)
+      : catalog_(catalog), assignment_(assignment), run_(run), replay_(replay) {}
+
+  void hold(std::int64_t part, store::Value value);
+  void complete(store::ReplayedPart part);
+  /// Makes what is complete durable, if `now` or if it has waited for a while.
+  void keep(bool now);
+
+ private:
+  void spill();
+
+  store::Catalog& catalog_;
+  Assignment& assignment_;
+  std::int64_t run_, replay_;
+  std::map<std::int64_t, std::vector<store::Value>> held_;
+  std::size_t held_count_ = 0;
+  std::vector<store::ReplayedPart> complete_;
+  std::chrono::steady_clock::time_point kept_at_{};
+};
+
+}  // namespace flor::detail

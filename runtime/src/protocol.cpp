@@ -1,0 +1,176 @@
+#include "protocol.h"
+
+#include <flor/store/digest.h>
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+
+namespace flor::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Words may hold any bytes, which JSON may not.
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+[[noreturn]] void refuse(std::string_view line) {
+  throw Error(
+      fmt::format("flor replay and the program do not understand each other ('{}'): build "
+                  "both from the same version of Flor",
+                  line.substr(0, 60)));
+}
+
+/// Paths are bytes: in hex they survive every encoding.
+std::string to_hex(std::string_view text) {
+  std::string hex;
+  for (const char c : text) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return hex;
+}
+std::string from_hex(const std::string& hex) {
+  std::string text;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    text += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return text;
+}
+
+WorkDone decode_work(const std::string& text) {
+  WorkDone work;
+  const Json json = Json::parse(text);
+  work.restored = json.at("restored");
+  work.restored_bytes = json.at("bytes");
+  work.caught_up = json.at("caught_up");
+  for (const auto& [name, count] : json.at("nested").items()) {
+    work.nested[from_hex(name)] = {count.at(0), count.at(1)};
+  }
+  return work;
+}
+
+store::ReplayedPart decode_done(std::istringstream& words) {
+  store::ReplayedPart part;
+  int verdict = 0;
+  store::ReplayResult& result = part.result;
+  words >> part.part >> verdict >> result.values_compared >> result.values_different >>
+      result.states_compared >> result.states_different >> result.values_found >> part.seconds;
+  result.verdict = static_cast<store::Verdict>(verdict);
+  words.ignore(1);
+  std::getline(words, result.first_difference);
+  words.clear(words.rdstate() & ~(std::ios::failbit | std::ios::eofbit));
+  return part;
+}
+
+}  // namespace
+
+std::string WorkerOrder::encode() const {
+  Json json = {{"run", run}, {"home", to_hex(home)}, {"no_probe", no_probe}, {"strong", strong}};
+  json["probes"] = Json::array();
+  for (const std::string& probe : probes) json["probes"].push_back(to_hex(probe));
+  json["threads"] = threads ? Json(*threads) : Json();
+  json["cores"] = cores;
+  return dump(json);
+}
+
+WorkerOrder WorkerOrder::decode(std::string_view line) {
+  try {
+    const Json json = Json::parse(line);
+    WorkerOrder order;
+    order.run = json.at("run");
+    order.home = from_hex(json.at("home"));
+    order.no_probe = json.at("no_probe");
+    order.strong = json.at("strong");
+    for (const std::string probe : json.at("probes")) order.probes.push_back(from_hex(probe));
+    if (!json.at("threads").is_null()) order.threads = json.at("threads").get<int>();
+    order.cores = json.at("cores").get<std::vector<int>>();
+    return order;
+  } catch (const std::exception&) {
+    refuse(line);
+  }
+}
+
+std::string Position::encode() const {
+  return fmt::format("next {} {} {} {}", section, main_loop, iteration,
+                     reach == Reach::any ? "any" : "forward");
+}
+
+void WorkDone::add(const WorkDone& other) {
+  for (const auto& [name, count] : other.nested) {
+    nested[name].skipped += count.skipped;
+    nested[name].executed += count.executed;
+  }
+  restored += other.restored;
+  restored_bytes += other.restored_bytes;
+  caught_up += other.caught_up;
+}
+
+std::string WorkDone::encode() const {
+  Json json = {{"restored", restored},
+               {"bytes", restored_bytes},
+               {"caught_up", caught_up},
+               {"nested", Json::object()}};
+  for (const auto& [name, count] : nested) {
+    json["nested"][to_hex(name)] = {count.skipped, count.executed};
+  }
+  return "work " + dump(json);
+}
+
+std::string encode_done(const store::ReplayedPart& part) {
+  const store::ReplayResult& result = part.result;
+  std::string line = fmt::format(
+      "done {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
+      result.values_compared, result.values_different, result.states_compared,
+      result.states_different, result.values_found, part.seconds, result.first_difference);
+  std::ranges::replace(line, '\n', ' ');
+  return line;
+}
+
+WorkerLine WorkerLine::decode(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  std::string word;
+  words >> word;
+  WorkerLine line;
+  if (word == "hello") {
+    line.kind = Kind::hello;
+    words >> line.digest;
+  } else if (word == "next") {
+    line.kind = Kind::next;
+    std::string reach;
+    words >> line.position.section >> line.position.main_loop >> line.position.iteration >> reach;
+    line.position.reach = reach == "any" ? Reach::any : Reach::forward;
+  } else if (word == "done") {
+    line.kind = Kind::done;
+    line.part = decode_done(words);
+  } else if (word == "work") {
+    line.kind = Kind::work;
+    try {
+      line.work = decode_work(std::string(text.substr(text.find(' ') + 1)));
+    } catch (const std::exception&) {
+      refuse(text);
+    }
+  } else {
+    refuse(text);
+  }
+  if (words.fail()) refuse(text);
+  return line;
+}
+
+std::string question_of(const std::string& program_digest,
+                        const std::vector<std::string>& arguments, const WorkerOrder& order) {
+  std::vector<std::string> probes = order.probes;
+  std::ranges::sort(probes);
+  std::string text = fmt::format("{}\n{}{}{}\n", program_digest, order.no_probe ? "no_probe " : "",
+                                 order.strong ? "strong " : "",
+                                 order.threads ? fmt::format("threads {}", *order.threads) : "");
+  for (const std::string& probe : probes) text += to_hex(probe) + ",";
+  text += "\n";
+  for (const std::string& argument : arguments) text += to_hex(argument) + " ";
+  return store::digest_of(std::as_bytes(std::span(text))).hex();
+}
+
+}  // namespace flor::detail
