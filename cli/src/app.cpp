@@ -48,6 +48,7 @@ or NAME:COMMIT; RUN@12 is its epoch 12.
   ./train --flor linear         record a run of your program
   flor list                     see it
   flor query loss accuracy      see what it logged
+  flor replay linear            ask it more, with a rebuilt program
   flor COMMAND --help           more, with examples
 )";
 
@@ -82,9 +83,9 @@ Application::Application() {
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
   app_.add_flag("--version", version_);
-  constexpr std::array kMakers{make_list,    make_show,   make_log,   make_query,
-                               make_diff,    make_fsck,   make_gc,    make_du,
-                               make_archive, make_export, make_import};
+  constexpr std::array kMakers{make_list,   make_show,    make_log,    make_query,
+                               make_replay, make_diff,    make_fsck,   make_gc,
+                               make_du,     make_archive, make_export, make_import};
   for (const auto make : kMakers) {
     Entry& entry = entries_.emplace_back();
     entry.command = make();

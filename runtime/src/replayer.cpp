@@ -184,6 +184,7 @@ void Replayer::next_piece(const Position& position) {
   work_.restored = state_->restored();
   work_.restored_bytes = state_->restored_bytes();
   assignment_->report(work_);
+  background_->post([this] { keep_complete(true); });  // somebody may wait for it
   piece_ = assignment_->next(position);
   part_began_ = Clock::now();
 }
@@ -506,14 +507,17 @@ void Replayer::keep(LogBatch batch) {
 
 void Replayer::tick() {
   flush_journal();
+  const bool last = assignment_->called_off();
+  keep_complete(last);
+  if (last) std::_Exit(static_cast<int>(ExitStatus::interrupted));
+}
+
+void Replayer::keep_complete(bool now) {
   try {
-    if (failure_.empty()) keeper_->keep(false);
-    if (!assignment_->called_off()) return;
-    if (failure_.empty()) keeper_->keep(true);
+    if (failure_.empty()) keeper_->keep(now);
   } catch (const std::exception& error) {
     failure_ = error.what();
   }
-  if (assignment_->called_off()) std::_Exit(static_cast<int>(ExitStatus::interrupted));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -524,11 +528,7 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
     if (!failed) complete_section();
     background_->post([this] {
       flush_journal();
-      try {
-        if (failure_.empty()) keeper_->keep(true);
-      } catch (const std::exception& error) {
-        failure_ = error.what();
-      }
+      keep_complete(true);
     });
     background_->drain();
     const std::int64_t asked = count_of(epochs_);

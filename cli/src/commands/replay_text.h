@@ -1,0 +1,24 @@
+// What flor replay prints: the plan of a dry run, and the summary at the end.
+#pragma once
+
+#include "replay/coordinator.h"
+
+namespace flor::cli {
+
+class Context;
+
+struct ReplaySummary {
+  store::ReplayResult total;  ///< of everything that was asked, answered before included
+  std::vector<std::string> differences;
+  double estimate = 0;  ///< seconds
+};
+
+ReplaySummary summarize(const ReplayRequest& request, const ReplayOutcome& outcome,
+                        double estimate);
+
+void print_plan(Context& context, const ReplayRequest& request,
+                const std::set<std::int64_t>& missing, const Simulation& plan);
+void print_summary(Context& context, const ReplayRequest& request, const ReplayOutcome& outcome,
+                   const ReplaySummary& summary);
+
+}  // namespace flor::cli

@@ -1,0 +1,144 @@
+#include "replay/launch.h"
+
+#include "flags.h"
+#include "output/text.h"
+
+#include <flor/store/digest.h>
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace flor::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the number of threads, and with it every sum, depends on: as it was, or as unset as it was.
+constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                 "CUBLAS_WORKSPACE_CONFIG"};
+
+std::string find_program(const std::string& name) {
+  if (name.find('/') != name.npos) return fs::absolute(name).lexically_normal().string();
+  const char* path = std::getenv("PATH");
+  std::string rest = path ? path : "";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
+    rest.erase(0, std::min(end + 1, rest.size()));
+  }
+  throw NotFound(fmt::format("there is no program '{}' on PATH: give its path", printable(name)));
+}
+
+void refuse_flags(const std::vector<std::string>& given) {
+  for (const std::string& word : given) {
+    if (word == "--") return;
+    const bool ours = word.starts_with("--flor") || word.starts_with("--replay") ||
+                      word == "--kwargs" || word.starts_with("--kwargs=");
+    if (!ours) continue;
+    throw UsageError(fmt::format(
+        "{} after --: flor replay says itself which run, and the arguments are the recorded ones; "
+        "leave Flor's flags out",
+        printable(word)));
+  }
+}
+
+/// The program's own arguments, by the parser that the program itself has.
+std::vector<std::string> own_arguments(std::vector<std::string> command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  int count = static_cast<int>(command.size());
+  return detail::take_flags_of_worker(count, words.data()).arguments;
+}
+
+int recorded_threads(const store::Run& run) {
+  int threads = 1;
+  for (const char* name :
+       {"threads", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
+    const auto found = run.start.environment.find(name);
+    if (found != run.start.environment.end()) {
+      threads = std::max(threads, std::atoi(found->second.c_str()));
+    }
+  }
+  return threads;
+}
+
+}  // namespace
+
+Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
+                 std::optional<int> threads) {
+  Launch launch;
+  if (!given.empty()) {
+    refuse_flags(given);
+    launch.program = find_program(given.front());
+    launch.command = given;
+    launch.directory = fs::current_path().string();
+  } else {
+    launch.program = run.start.program;
+    launch.command = run.start.command;
+    launch.directory = run.start.directory;
+    if (launch.program.empty() || launch.command.empty()) {
+      throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",
+                                 run.key.substr(0, 8)));
+    }
+  }
+  if (::access(launch.program.c_str(), X_OK) != 0) {
+    throw NotFound(fmt::format(
+        "the program {} is not there: build it, or name another: flor replay {} -- PROGRAM ARGS",
+        printable(launch.program), run.key.substr(0, 8)));
+  }
+  std::error_code error;
+  if (!fs::is_directory(launch.directory, error)) {
+    throw NotFound(
+        fmt::format("the directory {} in which the run was recorded is gone: name the "
+                    "program from another one: flor replay {} -- PROGRAM ARGS",
+                    printable(launch.directory), run.key.substr(0, 8)));
+  }
+  launch.arguments = own_arguments(launch.command);
+  for (const char* name : kKept) {
+    const auto found = run.start.environment.find(name);
+    launch.environment[name] =
+        found == run.start.environment.end() ? std::nullopt : std::optional(found->second);
+  }
+  if (threads) {
+    for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
+      if (launch.environment[name]) launch.environment[name] = std::to_string(*threads);
+    }
+  }
+  launch.threads = threads.value_or(recorded_threads(run));
+  launch.digest = store::file_digest(launch.program);
+  return launch;
+}
+
+std::vector<int> cores_here() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::vector<std::vector<int>> core_sets(int workers, int threads) {
+  std::vector<std::vector<int>> sets(static_cast<std::size_t>(workers));
+  const std::vector<int> cores = cores_here();
+  if (static_cast<std::size_t>(workers) * static_cast<std::size_t>(threads) > cores.size()) {
+    return sets;
+  }
+  auto next = cores.begin();
+  for (std::vector<int>& set : sets) {
+    set.assign(next, next + threads);
+    next += threads;
+  }
+  return sets;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,38 @@
+// What a replay starts: the recorded program, or another, with the environment of the record.
+#pragma once
+
+#include "protocol.h"
+
+#include <flor/store/catalog.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+/// How to start a worker.
+struct Launch {
+  std::string program;                 ///< to execute
+  std::vector<std::string> command;    ///< argv
+  std::vector<std::string> arguments;  ///< thereof what is not Flor's
+  std::string directory;
+  /// Changes to the environment; nothing: unset.
+  std::map<std::string, std::optional<std::string>> environment;
+  int threads = 1;     ///< of each worker
+  std::string digest;  ///< of the program
+};
+
+/// `given`: the program and its arguments instead of the recorded ones; may be empty. Throws
+/// NotFound where the program or the directory is not there, UsageError for flags of Flor in
+/// `given`.
+Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
+                 std::optional<int> threads);
+
+/// The cores of each worker, as many as it has threads; empty sets where there are not enough.
+std::vector<std::vector<int>> core_sets(int workers, int threads);
+/// The cores that this process may use.
+std::vector<int> cores_here();
+
+}  // namespace flor::cli

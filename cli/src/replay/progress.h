@@ -1,0 +1,31 @@
+// How far a replay is: a bar on a terminal, a line now and then elsewhere. On standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+class Progress {
+ public:
+  explicit Progress(bool terminal) : terminal_(terminal) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// `seconds_left` negative: unknown.
+  void show(std::int64_t done, std::int64_t all, int workers, double seconds_left);
+  /// A line that stays, above the bar.
+  void say(std::string_view line);
+  void clear();
+
+ private:
+  bool terminal_;
+  bool drawn_ = false;
+  std::int64_t told_ = 0;  // tenths of the whole
+  std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace flor::cli

@@ -1,0 +1,162 @@
+#include "replay/worker_process.h"
+
+#include "output/text.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace flor::cli {
+namespace {
+
+constexpr int kSocket = 3;  // in the worker
+
+std::vector<std::string> environment_with(
+    const std::map<std::string, std::optional<std::string>>& changes) {
+  std::vector<std::string> variables;
+  for (char** variable = ::environ; *variable; ++variable) {
+    const std::string text = *variable;
+    if (!changes.contains(text.substr(0, text.find('=')))) variables.push_back(text);
+  }
+  for (const auto& [name, value] : changes) {
+    if (value) variables.push_back(name + "=" + *value);
+  }
+  return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+/// Frees what posix_spawn is told.
+struct SpawnPlan {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+};
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& order,
+                             const std::map<std::string, std::string>& variables,
+                             std::filesystem::path log) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw Error(fmt::format("no socket for a worker: {}", std::strerror(errno)));
+  }
+  socket_ = ends[0];
+  auto changes = launch.environment;
+  for (const auto& [name, value] : variables) changes[name] = value;
+  changes[detail::kWorkerVariable] = std::to_string(kSocket);
+  std::vector<std::string> environment = environment_with(changes), words = launch.command;
+  SpawnPlan plan;
+  ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&plan.actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                     0666);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, ends[1], kSocket);
+  ::posix_spawn_file_actions_addchdir_np(&plan.actions, launch.directory.c_str());
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&plan.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
+  ::posix_spawnattr_setpgroup(&plan.attributes, 0);
+  ::posix_spawnattr_setflags(
+      &plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = ::posix_spawn(&pid_, launch.program.c_str(), &plan.actions, &plan.attributes,
+                                  pointers(words).data(), pointers(environment).data());
+  ::close(ends[1]);
+  if (error != 0) {
+    ::close(socket_);
+    throw Error(
+        fmt::format("{} cannot be started: {}", printable(launch.program), std::strerror(error)));
+  }
+  pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  send(order.encode());
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (pid_ > 0) {
+    kill(SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (socket_ >= 0) ::close(socket_);
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+void WorkerProcess::send(const std::string& line) {
+  const std::string text = line + "\n";
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count >= 0) {
+      sent += static_cast<std::size_t>(count);
+    } else if (errno != EINTR) {
+      return;  // it is dying, which shows elsewhere
+    }
+  }
+}
+
+std::vector<std::string> WorkerProcess::receive() {
+  char buffer[1 << 14];
+  for (;;) {
+    const ssize_t count = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (count > 0) {
+      pending_.append(buffer, static_cast<std::size_t>(count));
+    } else if (count == 0 || errno != EINTR) {
+      break;
+    }
+  }
+  std::vector<std::string> lines;
+  for (std::size_t end; (end = pending_.find('\n')) != pending_.npos;) {
+    lines.push_back(pending_.substr(0, end));
+    pending_.erase(0, end + 1);
+  }
+  return lines;
+}
+
+void WorkerProcess::call_off() { ::shutdown(socket_, SHUT_WR); }
+
+void WorkerProcess::kill(int signal) const {
+  if (pid_ <= 0) return;
+  if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);  // its group may not be set up yet
+}
+
+std::optional<int> WorkerProcess::ended() {
+  siginfo_t ended{};
+  if (pid_ <= 0 ||
+      ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      ended.si_pid != pid_) {
+    return std::nullopt;
+  }
+  ::kill(-pid_, SIGKILL);  // what it has started itself; the number is still its own
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace flor::cli

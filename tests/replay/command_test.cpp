@@ -1,0 +1,318 @@
+// `flor replay` with real programs: exact in every shape, each value once whatever happens to the
+// workers, and nothing computed twice.
+#include "programs/workbench.h"
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ReplayCommand : public ::testing::Test {
+ protected:
+  Words command(const Words& arguments) const { return Words{FLOR_CLI, "replay"} + arguments; }
+  ProcessResult replay(const Words& arguments) const {
+    return run_process(command(arguments), bench_.options());
+  }
+  std::unique_ptr<Process> start(const Words& arguments) const {
+    return std::make_unique<Process>(command(arguments), bench_.options());
+  }
+  std::string other(const std::string& name) const { return program(name).string(); }
+
+  /// Values that replays found, as "name epoch/step.ordinal = value"; a set that is no set if one
+  /// is there twice.
+  std::vector<std::string> found() const {
+    std::vector<std::string> lines;
+    const auto store = bench_.store();
+    for (const auto& value :
+         store->catalog().values({.run = store->catalog().runs().at(0).id, .recorded = false})) {
+      std::ostringstream line;
+      line.precision(17);
+      line << value.name << " " << value.place.epoch << "/" << value.place.step << "."
+           << value.ordinal << " = " << real(value);
+      lines.push_back(line.str());
+    }
+    std::ranges::sort(lines);
+    return lines;
+  }
+  /// What one process finds.
+  std::vector<std::string> found_alone(const std::string& name, const Words& flags) const {
+    EXPECT_EQ(bench_.replay(name, flags).status, 0);
+    return found();
+  }
+  std::int64_t compared_by_last() const {
+    const auto replays = bench_.replays();
+    return replays.empty() || !replays.back().result ? -1 : replays.back().result->values_compared;
+  }
+  static std::vector<pid_t> children_of(pid_t parent) {
+    std::ifstream in("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                     "/children");
+    std::vector<pid_t> children;
+    for (pid_t child; in >> child;) children.push_back(child);
+    return children;
+  }
+  template <typename Condition>
+  static bool eventually(Condition condition) {
+    for (int i = 0; i < 3000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  std::size_t epochs_done() const {
+    std::size_t done = 0;
+    const auto store = bench_.store();
+    for (const auto& replay : store->catalog().replays(store->catalog().runs().at(0).id)) {
+      for (const auto& part : store->catalog().replayed_by(replay.id)) done += part.part >= 0;
+    }
+    return done;
+  }
+
+  Workbench bench_;
+};
+
+class ReplayShapes : public ReplayCommand, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void expect_like_one_process(const Words& record_flags) {
+    bench_.record("loops", Words{"--kwargs", std::string("scenario=") + GetParam()} + record_flags);
+    std::set<std::string> loops;
+    for (const auto& execution : bench_.store()->catalog().executions(bench_.last_run().id)) {
+      loops.insert(execution.loop.substr(0, execution.loop.find('~')));
+    }
+    Words probe, flag;
+    for (const auto& loop : loops) {
+      probe = probe + Words{"--probe", loop};
+      flag = flag + Words{"--flor_probe", loop};
+    }
+    for (const bool probed : {false, true}) {
+      ASSERT_EQ(bench_.replay("loops", probed ? flag : Words{}).status, 0);
+      const std::int64_t alone = compared_by_last();
+      for (const char* workers : {"1", "2", "3", "9"}) {
+        const auto result =
+            replay(Words{"test", "--again", "--workers", workers} + (probed ? probe : Words{}));
+        SCOPED_TRACE(std::string(GetParam()) + " with " + workers + " workers: " + result.err);
+        EXPECT_EQ(result.status, 0) << result.out;
+        EXPECT_EQ(compared_by_last(), alone) << "each recorded value is compared once";
+        EXPECT_EQ(result.out.find("DIFFERS"), std::string::npos) << result.out;
+        EXPECT_TRUE(found().empty());
+      }
+    }
+  }
+};
+
+TEST_P(ReplayShapes, AreReplayedLikeByOneProcess) { expect_like_one_process({}); }
+TEST_P(ReplayShapes, AreReplayedLikeByOneProcessWithFewCheckpoints) {
+  expect_like_one_process({"--flor_every", "3"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Loops, ReplayShapes,
+                         ::testing::Values("plain", "without_nested", "break_nested", "break_main",
+                                           "return_nested", "early_stopping", "thrown_out_of_main",
+                                           "two_mains", "same_main_twice", "nested_of_nothing",
+                                           "words_in_a_list", "shuffled_main", "shuffled_nested",
+                                           "attached_locals", "repeated_names"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST_F(ReplayCommand, FindsWhatOneProcessFindsEachValueOnce) {
+  bench_.record("trainer");
+  const auto alone = found_alone("trainer_inner", {"--flor_probe", "train"});
+  ASSERT_EQ(alone.size(), 6u * 4u + 6u + 2u);
+  for (const char* workers : {"1", "2", "3", "12"}) {
+    bench_.record("trainer");
+    const auto result =
+        replay({"test", "--probe", "train", "--workers", workers, "--", other("trainer_inner")});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("exact: "));
+    EXPECT_THAT(result.out, HasSubstr("executed train 6 times"));
+    EXPECT_EQ(found(), alone) << workers << " workers";
+    EXPECT_TRUE(bench_.damage().empty());
+  }
+}
+
+TEST_F(ReplayCommand, ComputesOnlyWhatIsMissing) {
+  bench_.record("trainer");
+  const Words program{"--", other("trainer_hindsight")};
+  const auto some = replay(Words{"test", "--epochs", "1..2,4", "--workers", "2"} + program);
+  EXPECT_EQ(some.status, 0) << some.err;
+  EXPECT_EQ(found().size(), 3u);
+  const auto rest = replay(Words{"test"} + program);
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  EXPECT_THAT(rest.out, HasSubstr("epochs 0, 3, 5"));
+  EXPECT_THAT(rest.out, HasSubstr("epochs 1..2, 4, not computed again"));
+  EXPECT_EQ(found().size(), 6u + 2u);
+  const auto again = replay(Words{"test"} + program);
+  EXPECT_EQ(again.status, 0);
+  EXPECT_THAT(again.out, AllOf(HasSubstr("nothing to do"), HasSubstr("exact: ")));
+  EXPECT_THAT(replay(Words{"test", "--again"} + program).out, HasSubstr("epochs 0..5"));
+  EXPECT_EQ(found().size(), 6u + 2u);
+}
+
+TEST_F(ReplayCommand, WhatTheProgramItselfHasReplayedIsNotComputedAgain) {
+  bench_.record("trainer");
+  EXPECT_EQ(bench_.replay("trainer_hindsight", {"--flor_epochs", "0..3"}).status, 0);
+  const auto rest = replay({"test", "--", other("trainer_hindsight")});
+  EXPECT_THAT(rest.out, HasSubstr("epochs 4..5"));
+  EXPECT_EQ(found().size(), 6u + 2u);
+}
+
+TEST_F(ReplayCommand, AnotherProgramIsAnotherQuestionAndItsAnswersReplaceTheOld) {
+  bench_.record("trainer");
+  replay({"test", "--", other("trainer_hindsight")});
+  EXPECT_THAT(replay({"test", "--", other("trainer_inner")}).out, HasSubstr("epochs 0..5"));
+  EXPECT_THAT(replay({"test", "--", other("trainer_hindsight")}).out, HasSubstr("epochs 0..5"))
+      << "its values were replaced meanwhile";
+}
+
+TEST_F(ReplayCommand, WorkersThatAreKilledLoseNothingAndRepeatNothing) {
+  bench_.record("trainer", {"--kwargs", "epochs=16", "pause_ms=4"});
+  const auto alone = found_alone("trainer_inner", {"--flor_probe", "train"});
+  bench_.record("trainer", {"--kwargs", "epochs=16", "pause_ms=4"});
+  const auto replaying =
+      start({"test", "--probe", "train", "--workers", "3", "--", other("trainer_inner")});
+  std::mt19937 engine(5);
+  int kills = 0;
+  for (int i = 0; i < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30 + engine() % 60));
+    const auto workers = children_of(replaying->pid());
+    if (workers.empty()) continue;
+    ::kill(workers[engine() % workers.size()], SIGKILL);
+    ++kills;
+  }
+  const auto result = replaying->wait();
+  EXPECT_GT(kills, 0);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(found(), alone);
+  EXPECT_TRUE(bench_.damage().empty());
+}
+
+TEST_F(ReplayCommand, AnEpochThatKillsItsWorkerOnceIsGivenToAnother) {
+  bench_.record("troubled");
+  auto options = bench_.options();
+  options.environment["TROUBLE"] = "3 once " + (bench_.home() / "was-here").string();
+  const auto result = run_process(command({"test", "--workers", "2"}), options);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
+  EXPECT_EQ(found().size(), 6u);
+}
+
+TEST_F(ReplayCommand, AnEpochThatFailsIsReportedAndTheOthersAreDone) {
+  bench_.record("troubled");
+  auto options = bench_.options();
+  options.environment["TROUBLE"] = "3 throw";
+  const auto result = run_process(command({"test", "--workers", "2"}), options);
+  EXPECT_EQ(result.status, 5) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("epoch 3: worker"));
+  EXPECT_THAT(result.out, HasSubstr("this epoch cannot be computed"));
+  EXPECT_EQ(found().size(), 5u);
+  const auto repaired = replay({"test"});
+  EXPECT_EQ(repaired.status, 0);
+  EXPECT_THAT(repaired.out, HasSubstr("epoch 3 in"));
+}
+
+TEST_F(ReplayCommand, InterruptedItKeepsWhatWasComputedAndGoesOnFromThere) {
+  bench_.record("trainer", {"--kwargs", "epochs=20", "pause_ms=10"});
+  const Words question{"test", "--probe", "train", "--workers", "2", "--", other("trainer_inner")};
+  const auto replaying = start(question);
+  ASSERT_TRUE(eventually([&] { return epochs_done() >= 4; }));
+  replaying->kill(SIGINT);
+  const auto stopped = replaying->wait();
+  EXPECT_EQ(stopped.status, 130) << stopped.err;
+  EXPECT_THAT(stopped.out, HasSubstr("missing"));
+  const std::size_t kept = epochs_done();
+  ASSERT_LT(kept, 20u);
+  const auto rest = replay(question);
+  EXPECT_EQ(rest.status, 0) << rest.err;
+  EXPECT_EQ(epochs_done(), 20u) << "no epoch was computed twice";
+  EXPECT_EQ(found().size(), 20u * 4u + 20u + 2u);
+}
+
+TEST_F(ReplayCommand, NoWorkerOutlivesACoordinatorThatIsKilled) {
+  bench_.record("trainer", {"--kwargs", "epochs=50", "pause_ms=20"});
+  const auto replaying = start({"test", "--probe", "train", "--workers", "2"});
+  ASSERT_TRUE(eventually([&] { return epochs_done() >= 2; }));
+  const auto workers = children_of(replaying->pid());
+  ASSERT_EQ(workers.size(), 2u);
+  replaying->kill(SIGKILL);
+  replaying->wait();
+  for (const pid_t worker : workers) {
+    EXPECT_TRUE(eventually([&] {
+      std::ifstream in("/proc/" + std::to_string(worker) + "/stat");
+      std::string number, name, state;
+      in >> number >> name >> state;
+      return !in || state == "Z";
+    }));
+  }
+}
+
+TEST_F(ReplayCommand, ADifferenceIsToldAndIsTheStatus) {
+  bench_.record("trainer", {"--kwargs", "forgotten=velocity"});
+  const auto result = replay({"test", "--probe", "train", "--epochs", "3.."});
+  EXPECT_EQ(result.status, 7) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("differs: "), HasSubstr("DIFFERS FROM THE RECORD")));
+  const auto again = replay({"test", "--probe", "train", "--epochs", "3.."});
+  EXPECT_EQ(again.status, 7) << "an answer that was given before has not become better";
+}
+
+TEST_F(ReplayCommand, TheProgressIsPlainLinesWhereThereIsNoTerminal) {
+  bench_.record("trainer", {"--kwargs", "pause_ms=20"});
+  const auto result = replay({"test", "--probe", "train", "--workers", "2"});
+  EXPECT_THAT(result.err, HasSubstr("flor: 6 of 6 epochs"));
+  EXPECT_EQ(result.err.find('\r'), std::string::npos);
+}
+
+TEST_F(ReplayCommand, ADryRunSaysWhoWouldDoWhatAndDoesNothing) {
+  bench_.record("trainer");
+  const auto plan = replay({"test", "--dry-run", "--workers", "2", "--probe", "train"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("would replay run"), HasSubstr("stepping into train"),
+                              HasSubstr("worker 1"), HasSubstr("estimate"),
+                              HasSubstr(program("trainer").string())));
+  EXPECT_TRUE(bench_.replays().empty());
+}
+
+TEST_F(ReplayCommand, ListsOfEpochsGoToTheProgramItselfToo) {
+  bench_.record("trainer");
+  const auto listed = bench_.replay("trainer_hindsight", {"--flor_epochs", "1,3..4"});
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  EXPECT_THAT(listed.err, HasSubstr("epochs 1, 3 to 4 of 6 recorded epochs"));
+  EXPECT_EQ(found().size(), 3u);
+  EXPECT_EQ(bench_.replay("trainer", {"--flor_epochs", "6"}).status, 2);
+  EXPECT_EQ(bench_.replay("trainer", {"--flor_epochs", "2..1"}).status, 2);
+  EXPECT_EQ(bench_.replay("trainer", {"0/2", "--flor_epochs", "1"}).status, 2);
+}
+
+TEST_F(ReplayCommand, WhatCannotBeReplayedIsOneLine) {
+  bench_.record("trainer");
+  const auto line = [&](const Words& arguments, int status, const char* part) {
+    const auto result = replay(arguments);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_THAT(result.err, SaysOnce(part));
+    EXPECT_EQ(result.out, "");
+  };
+  line({"nothing"}, 3, "nothing");
+  line({"test", "--probe", "trian"}, 2, "train");
+  line({"test", "--epochs", "4..9"}, 2, "no epoch 9");
+  line({"test", "--workers", "0"}, 2, "--workers 0");
+  line({"test", "--", "/nowhere/trainer"}, 3, "/nowhere/trainer");
+  line({"test", "--", other("trainer"), "--kwargs", "epochs=3"}, 2, "--kwargs");
+}
+
+TEST_F(ReplayCommand, RunsOnAsManyCoresAsWereRecordedThreads) {
+  auto options = bench_.options();
+  options.environment["OMP_NUM_THREADS"] = "1000";
+  EXPECT_EQ(bench_.run("trainer", {"--flor", "test"}, options).status, 0);
+  const auto result = replay({"test", "--workers", "2"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("2 workers x 1000 threads (as recorded) are more than the"));
+}
+
+}  // namespace
+}  // namespace flor::testing
