@@ -119,7 +119,7 @@ void Recorder::go_on(store::Run run, const std::string& commit) {
   catalog.resume_run(run.id, {.resumed_us = now_us(),
                               .point = point,
                               .commit = commit,
-                              .program_digest = file_digest(executable()),
+                              .program_digest = store::file_digest(executable()),
                               .command = flags_.command});
   resumed_ = true;
   if (!point.loop.empty()) {

@@ -162,7 +162,7 @@ void die(const std::exception& error) noexcept {
 
 void end_program(ExitStatus status) noexcept {
   end_session(Ending::normal, "");
-  leave(exit_status == ExitStatus::done ? status : exit_status);
+  end_process(exit_status == ExitStatus::done ? status : exit_status);
 }
 
 std::optional<std::string> argument_text(std::string_view name, bool required) {

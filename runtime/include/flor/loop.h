@@ -255,10 +255,10 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
       const auto left = static_cast<std::int64_t>(*last_ - *position_);
       *position_ += static_cast<std::ptrdiff_t>(std::min(steps, left));
       over_ = !(*position_ != *last_);
-      scope_->arrive();
+      scope_->arrive(over_);
     } else {
       step_over(static_cast<std::uint64_t>(steps) - 1);
-      scope_->arrive();
+      scope_->arrive(over_);
       step_over(1);
     }
   }
