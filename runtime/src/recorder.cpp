@@ -413,7 +413,9 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   const auto began = Clock::now();
   std::optional<TakenSnapshot> taken;
   try {
-    taken = snapshotter_.take(registry_, attached, overlap_.allowed());
+    // Inside an iteration the next update is near, and no stretch begins that would wait for it.
+    const bool overlap = overlap_.allowed() && !extra;
+    taken = snapshotter_.take(registry_, attached, overlap);
     prepare_buffers(*taken);
     if (extra) taken->snapshot.items.push_back(*std::move(extra));
   } catch (const std::exception& error) {
