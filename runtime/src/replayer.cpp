@@ -411,7 +411,7 @@ void Replayer::complete(std::int64_t part) {
     try {
       keeper_->complete({.part = part, .result = comparison_.take(part), .seconds = seconds});
     } catch (const std::exception& error) {
-      failure_ = error.what();
+      fail(error);
     }
   });
 }
@@ -501,8 +501,18 @@ void Replayer::keep(LogBatch batch) {
           }
         });
   } catch (const std::exception& error) {
-    if (failure_.empty()) failure_ = error.what();
+    fail(error);
   }
+}
+
+/// `flor replay` waits for what a worker has promised: one that can keep nothing more ends, so that
+/// another does it.
+void Replayer::fail(const std::exception& error) {
+  if (!failure_.empty()) return;
+  failure_ = error.what();
+  if (flags_.worker_socket < 0) return;
+  say(Level::error, fmt::format("the replay's values could not be kept: {}", failure_));
+  std::_Exit(static_cast<int>(ExitStatus::failed));
 }
 
 void Replayer::tick() {
@@ -516,7 +526,7 @@ void Replayer::keep_complete(bool now) {
   try {
     if (failure_.empty()) keeper_->keep(now);
   } catch (const std::exception& error) {
-    failure_ = error.what();
+    fail(error);
   }
 }
 

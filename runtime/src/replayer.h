@@ -72,7 +72,8 @@ class Replayer : public Runtime {
   void enter_part(std::int64_t part, bool ours);
   /// All that is logged in the part has been logged.
   void complete(std::int64_t part);
-  void keep_complete(bool now);  ///< on the background thread
+  void keep_complete(bool now);            ///< on the background thread
+  void fail(const std::exception& error);  ///< on the background thread
   void enter_section(std::int64_t section, bool recorded);
   void complete_section();
   std::int64_t part_of(const Frame& main) const;

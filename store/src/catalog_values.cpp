@@ -364,9 +364,35 @@ void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
   transaction.commit();
 }
 
+/// Parts behind the point are no longer answered. Returns the replays, as a list for SQL, of whose
+/// values outside the loops some were found behind it: which ones is not known, so all of them go.
+std::string forget_parts_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
+  std::string replays;
+  {
+    const auto rows = connection(
+        "SELECT DISTINCT replay FROM replayed JOIN replay ON replay.id = replayed.replay "
+        "WHERE run = ?1 AND part < ?2",
+        run, part_outside(point.main_loop));
+    while (rows->step()) {
+      replays += fmt::format("{}{}", replays.empty() ? "" : ", ", rows->integer(0));
+    }
+  }
+  connection(
+      "DELETE FROM replayed WHERE part >= ?2 AND replay IN (SELECT id FROM replay WHERE run = ?1)",
+      run, point.epoch)
+      ->run();
+  connection(fmt::format("DELETE FROM replayed WHERE part < 0 AND replay IN ({})", replays))->run();
+  return replays;
+}
+
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point) {
   Connection& connection = database.connection;
   ValueInserter inserter(database, run);
+  const std::string unsure = forget_parts_after(connection, run, point);
+  const std::string later = fmt::format(
+      "DELETE FROM value WHERE series = ?1 AND (epoch > ?2 OR (epoch = ?2 AND (step >= ?3 OR "
+      "replay > 0)) OR (epoch < 0 AND replay IN ({})))",
+      unsure);
   // An iteration that an exception left has the number of the next main loop's first one.
   std::set<std::string> complete;
   const auto loops = connection("SELECT name FROM main_loop WHERE run = ?1 AND ordinal < ?2", run,
@@ -377,12 +403,9 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     const std::string path = rows->text(2);
     if (complete.contains(path.substr(0, path.find('/')))) continue;
     const std::int64_t series = rows->integer(0);
-    const auto later = connection(
-        "DELETE FROM value WHERE series = ?1 AND (epoch > ?2 OR (epoch = ?2 AND "
-        "step >= ?3))",
-        series, point.epoch, first_forgotten_step(path, point));
-    later->run();
-    if (later->changes() > 0) inserter.refresh(rows->text(1));
+    const auto gone = connection(later, series, point.epoch, first_forgotten_step(path, point));
+    gone->run();
+    if (gone->changes() > 0) inserter.refresh(rows->text(1));
   }
   inserter.finish();
 }

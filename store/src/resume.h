@@ -7,8 +7,8 @@
 
 namespace flor::store {
 
-/// Removes the values that were logged after the point, and brings the summaries of their names up
-/// to date. Within a transaction of the caller.
+/// Removes the values that were logged after the point and what replays have answered there, and
+/// brings the summaries of the names up to date. Within a transaction of the caller.
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point);
 
 }  // namespace flor::store

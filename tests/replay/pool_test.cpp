@@ -154,6 +154,21 @@ TEST(ReplayPool, HandsOutWhatNobodyHoldsAndLetsTheOthersWait) {
   EXPECT_EQ(pool.next(1, {}).kind, ReplayPool::Answer::Kind::finish);
 }
 
+TEST(ReplayPool, AWorkerOnItsWayToWhatFollowsALoopIsNotMadeToWaitForItself) {
+  ReplayPool pool(one_loop({1}), {0, part_outside(1)}, 2);
+  EXPECT_EQ(pool.next(0, {}).piece, (Epochs{0, 1}));
+  const auto first = pool.next(1, {});
+  EXPECT_EQ(first.kind, ReplayPool::Answer::Kind::finish);
+  EXPECT_EQ(first.keep, (std::vector<std::int64_t>{1}));
+  const Position passing{.section = 1, .main_loop = 0, .iteration = 0, .reach = Reach::any};
+  EXPECT_EQ(pool.next(1, passing).kind, ReplayPool::Answer::Kind::finish) << "others may be busy";
+  pool.completed(0, 0);
+  EXPECT_EQ(pool.next(1, passing).kind, ReplayPool::Answer::Kind::finish);
+  EXPECT_EQ(pool.next(0, {1, 0, 1, Reach::any}).kind, ReplayPool::Answer::Kind::wait);
+  pool.completed(1, part_outside(1));
+  EXPECT_TRUE(pool.done());
+}
+
 TEST(ReplayPool, PiecesBeginAtStoredBoundaries) {
   const RunFacts facts = one_loop(std::vector<double>(60, 1.0), 5);
   const Simulation result = simulate(facts, facts, all_epochs(facts), 3);

@@ -187,7 +187,10 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
       answer.keep = take_sections(*section, *section, position);
     }
     const bool fresh_one_can = has_open() && answer.keep.empty();
-    if (!answer.keep.empty() || fresh_one_can || held_count_ == 0) {
+    // What it has been told to keep lies ahead of it, and would never be done if it waited.
+    const bool on_its_way = std::ranges::any_of(
+        held_[worker], [&](std::int64_t part) { return part <= part_outside(position.section); });
+    if (!answer.keep.empty() || fresh_one_can || on_its_way || held_count_ == 0) {
       answer.kind = Answer::Kind::finish;
     }
   }
