@@ -134,7 +134,7 @@ Epochs ReplayPool::choose(std::size_t number, const Position& position) const {
   return piece;
 }
 
-/// The first part of an atom, where two workers end earlier with it than one with the whole.
+/// The first part of an atom, where several workers end earlier with it than one with the whole.
 Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& position) const {
   const double share = open_cost_ / workers_;
   if (atom.epochs.count() < 2 || atom.cost <= share / 4) return atom.epochs;
@@ -144,7 +144,10 @@ Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& positio
   Epochs chosen = atom.epochs;
   for (std::int64_t cut = atom.epochs.first + 1; cut < atom.epochs.end; ++cut) {
     const double front = cost(number, {atom.epochs.first, cut}, position);
-    const double back = cost(number, {cut, atom.epochs.end}, elsewhere);
+    // The others share the rest; the last of them has the longest way.
+    const std::int64_t others = std::max<std::int64_t>(workers_ - 1, 1);
+    const std::int64_t piece = (atom.epochs.end - cut + others - 1) / others;
+    const double back = cost(number, {atom.epochs.end - piece, atom.epochs.end}, elsewhere);
     if (std::max(front, back) >= best) continue;
     best = std::max(front, back);
     chosen.end = cut;
