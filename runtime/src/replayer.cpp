@@ -81,7 +81,7 @@ void Replayer::take_assignment() {
                                     .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
                                     .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
                                     .strong = flags_.strong,
-                                    .probes = fmt::format("{}", fmt::join(flags_.probes, ",")),
+                                    .probes = fmt::format("{}", fmt::join(probes_->loops(), ",")),
                                     .program_digest = digest,
                                     .command = flags_.command,
                                     .question = question_of(digest, flags_.arguments, order)});
