@@ -14,12 +14,12 @@
 
 namespace flor::libtorch {
 
-// What a layout says of a gradient.
+// What a layout says of a gradient, in one word.
 inline constexpr std::string_view kNoGradient = "undefined";
 inline constexpr std::string_view kZeroGradient = "zero";
 inline constexpr std::string_view kOtherGradient = "other";          ///< and it is not kept
 inline constexpr std::string_view kKeptGradient = "kept";            ///< as item "grad/NAME"
-inline constexpr std::string_view kKeptOnceGradient = "kept once";   ///< the same, this time only
+inline constexpr std::string_view kKeptOnceGradient = "once";        ///< the same, this time only
 inline constexpr std::string_view kGradientElsewhere = "gradients";  ///< by flor::gradients
 
 struct NamedLeaf {

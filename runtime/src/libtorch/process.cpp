@@ -199,8 +199,8 @@ bool register_with_core() {
   adapter.environment = environment;
 #ifdef _OPENMP
   adapter.parallel = run_parallel;
-  adapter.keep_gradients = keep_all_gradients;
 #endif
+  adapter.keep_gradients = keep_all_gradients;
   adapter.begin_session = reset_gradients_are_carried;
   return detail::register_adapter(std::move(adapter));
 }
