@@ -1,8 +1,9 @@
 // A small libtorch training with everything in it that makes exact replay hard: shuffling, dropout,
 // batch norm, momentum, a learning rate that a scheduler changes, buffers. --kwargs optimizer=NAME,
 // forget=scheduler and forget=optimizer leave state unregistered, main=loader iterates the data
-// loader as the main loop. Variant HINDSIGHT logs more. The program's own argument "wide" makes the
-// model another one.
+// loader as the main loop, workers=N loads in threads, accumulate=N updates after so many batches.
+// Variant HINDSIGHT logs more. The program's own argument "wide" makes the model another one.
+#include "raise.h"
 #include "show.h"
 
 #include <flor/flor.h>
@@ -74,7 +75,9 @@ struct Learner {
         scheduler(*optimizer, 2, 0.5) {}
 
   double step(const torch::Tensor& input, const torch::Tensor& target) {
+    raise_when_due();
     net->train();
+    if (accumulate > 1) return step_of_many(input, target);
     const auto loss = optimizer->step([&] {
       optimizer->zero_grad();
       auto value = torch::cross_entropy_loss(net->forward(input), target);
@@ -82,6 +85,16 @@ struct Learner {
       return value;
     });
     return loss.item<double>();
+  }
+  double step_of_many(const torch::Tensor& input, const torch::Tensor& target) {
+    auto value = torch::cross_entropy_loss(net->forward(input), target);
+    value.backward();
+    if (++accumulated == accumulate) {
+      optimizer->step();
+      optimizer->zero_grad();
+      accumulated = 0;
+    }
+    return value.item<double>();
   }
   double evaluate(const Points& points) {
     torch::NoGradGuard no_grad;
@@ -103,6 +116,7 @@ struct Learner {
   Net net;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
   torch::optim::StepLR scheduler;
+  int accumulate = 1, accumulated = 0;
 };
 
 template <typename Loader>
@@ -110,7 +124,7 @@ void train_by_epochs(Learner& learner, Loader& loader, const Points& points, int
   for (const int epoch : flor::loop("epoch", epochs)) {
     double sum = 0;
     int step = 0;
-    for (const auto& batch : flor::loop("train", loader, flor::with(sum))) {
+    for (const auto& batch : flor::loop("train", loader, flor::with(sum, step))) {
       const double loss = flor::log("loss", learner.step(batch.data, batch.target));
       sum += loss;
       show("step", epoch, step++, loss);
@@ -152,12 +166,15 @@ int main(int argc, char** argv) {
   const std::string forget = flor::arg("forget", "");
   const Points points;
   Learner learner(wide ? 9 : 8, flor::arg("optimizer", "sgd"));
+  learner.accumulate = flor::arg("accumulate", 1);
   auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
-      Points(points).map(torch::data::transforms::Stack<>()), 8);
+      Points(points).map(torch::data::transforms::Stack<>()),
+      torch::data::DataLoaderOptions(8).workers(flor::arg("workers", std::size_t{0})));
   std::vector<flor::Checkpoints> state;
   state.push_back(flor::checkpoints(learner.net));
   if (forget != "optimizer") state.push_back(flor::checkpoints(learner.optimizer));
   if (forget != "scheduler") state.push_back(flor::checkpoints(learner.scheduler));
+  state.push_back(flor::checkpoints(flor::named("accumulated", learner.accumulated)));
   if (flor::arg("main", "epochs") == "loader") {
     train_by_batches(learner, *loader);
   } else {

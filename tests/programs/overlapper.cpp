@@ -2,6 +2,7 @@
 // --kwargs ways=NAME: "plain" does not overlap at all, "fence" fences before each update, "auto"
 // leaves that to Flor, "forgets" ceases to fence; for the others see `tail`. Prints all that it
 // computes.
+#include "raise.h"
 #include "show.h"
 
 #include <flor/flor.h>
@@ -43,6 +44,7 @@ struct Learner {
   explicit Learner(std::string how) : ways(std::move(how)) {}
 
   double step(bool fence) {
+    raise_when_due();
     net->train();
     optimizer.zero_grad();
     const auto input = torch::randn({16, 100});

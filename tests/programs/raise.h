@@ -1,5 +1,5 @@
 // A process that signals itself after a certain amount of work: RAISE=SIGNAL:COUNT[:MICROSECONDS],
-// where each piece of work takes that long.
+// where each piece of work takes that long. A fourth number is another signal, right behind.
 #pragma once
 
 #include <chrono>
@@ -10,16 +10,19 @@
 
 inline void raise_when_due() {
   struct Plan {
-    int signal = 0;
+    int signal = 0, second = 0;
     long left = 0, pause_us = 0;
   };
   static Plan plan = [] {
     Plan parsed;
     if (const char* text = std::getenv("RAISE")) {
-      std::sscanf(text, "%d:%ld:%ld", &parsed.signal, &parsed.left, &parsed.pause_us);
+      std::sscanf(text, "%d:%ld:%ld:%d", &parsed.signal, &parsed.left, &parsed.pause_us,
+                  &parsed.second);
     }
     return parsed;
   }();
   if (plan.pause_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(plan.pause_us));
-  if (plan.left > 0 && --plan.left == 0) std::raise(plan.signal);
+  if (plan.left == 0 || --plan.left != 0) return;
+  std::raise(plan.signal);
+  if (plan.second != 0) std::raise(plan.second);
 }

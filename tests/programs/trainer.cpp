@@ -4,6 +4,7 @@
 //
 // Variants: HINDSIGHT logs more after the training loop and outside the loops, HINDSIGHT_INNER
 // inside the training loop, HINDSIGHT_RANDOM logs a value that needs random numbers of its own.
+#include "raise.h"
 #include "show.h"
 
 #include <flor/flor.h>
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
   for (const int epoch : flor::loop("epoch", epochs)) {
     double sum = 0;
     for (const int step : flor::loop("train", steps, flor::with(sum))) {
+      raise_when_due();
       const double loss = flor::log("loss", training.step());
       sum += loss;
       show("step", epoch, step, loss);
