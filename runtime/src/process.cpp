@@ -1,15 +1,22 @@
 #include "process.h"
 
 #include <flor/adapter.h>
+#include <flor/store/digest.h>
 
 #include <fmt/format.h>
+#include <link.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <span>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace flor::detail {
 
@@ -23,6 +30,34 @@ std::filesystem::path executable() {
   std::error_code error;
   auto path = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? std::filesystem::path() : path;
+}
+
+namespace {
+
+/// Known by path, size and time: they may be large, and one that was built again is another.
+int add_own_object(dl_phdr_info* object, std::size_t, void* texts) {
+  const std::string_view name = object->dlpi_name;
+  if (name.find('/') == name.npos) return 0;  // the executable, and what the kernel brings
+  for (const char* system : {"/lib/", "/lib64/", "/lib32/", "/usr/lib"}) {
+    if (name.starts_with(system)) return 0;
+  }
+  struct stat facts{};
+  if (::stat(object->dlpi_name, &facts) != 0) return 0;
+  static_cast<std::vector<std::string>*>(texts)->push_back(
+      fmt::format("{} {} {} {}", name, facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec));
+  return 0;
+}
+
+}  // namespace
+
+std::string program_digest() {
+  std::string digest = store::file_digest(executable());
+  std::vector<std::string> objects;
+  ::dl_iterate_phdr(add_own_object, &objects);
+  if (objects.empty()) return digest;
+  std::ranges::sort(objects);
+  for (const std::string& object : objects) digest += "\n" + object;
+  return store::digest_of(std::as_bytes(std::span(digest))).hex();
 }
 
 void run_on_cores(const std::vector<int>& cores) {

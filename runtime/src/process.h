@@ -11,6 +11,9 @@ namespace flor::detail {
 
 std::int64_t now_us();  ///< Unix time, microseconds
 std::filesystem::path executable();
+/// Of this program as it was loaded: the executable, and the shared objects that the system did not
+/// bring. The executable's own digest where there are none.
+std::string program_digest();
 /// Lets this process run on these cores only, all of its threads included. The libraries are loaded
 /// by now, so that the sizes of their thread pools, on which results depend, stay as they are.
 void run_on_cores(const std::vector<int>& cores);

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 namespace flor::detail {
 
@@ -46,8 +47,19 @@ Replayer::~Replayer() {
   background_.reset();
 }
 
+/// What this process answers depends on the loops that it has found to step into, too: the sources
+/// may have changed where the program has not.
+std::string Replayer::asking_digest() const {
+  std::string digest = program_digest();
+  if (!flags_.probes.empty() || probes_->loops().empty()) return digest;
+  std::vector<std::string> found = probes_->loops();
+  std::ranges::sort(found);
+  for (const std::string& loop : found) digest += "\n" + loop;
+  return store::digest_of(std::as_bytes(std::span(digest))).hex();
+}
+
 void Replayer::take_assignment() {
-  const std::string digest = store::file_digest(executable());
+  const std::string digest = asking_digest();
   if (flags_.worker_socket >= 0) {
     auto handed_out = std::make_unique<HandedOut>(flags_.worker_socket, digest);
     piece_ = handed_out->next({});
@@ -82,7 +94,7 @@ void Replayer::take_assignment() {
                                     .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
                                     .strong = flags_.strong,
                                     .probes = fmt::format("{}", fmt::join(probes_->loops(), ",")),
-                                    .program_digest = digest,
+                                    .program_digest = store::file_digest(executable()),
                                     .command = flags_.command,
                                     .question = question_of(digest, flags_.arguments, order)});
 }

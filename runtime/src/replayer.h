@@ -53,6 +53,7 @@ class Replayer : public Runtime {
 
  private:
   void take_assignment();
+  std::string asking_digest() const;
   void set_threads() const;
   void announce() const;
   void check_probes() const;

@@ -32,8 +32,8 @@ class ReplayCommand : public ::testing::Test {
   std::vector<std::string> found() const {
     std::vector<std::string> lines;
     const auto store = bench_.store();
-    for (const auto& value :
-         store->catalog().values({.run = store->catalog().runs().at(0).id, .recorded = false})) {
+    const auto run = store->catalog().resolve("test");
+    for (const auto& value : store->catalog().values({.run = run.id, .recorded = false})) {
       std::ostringstream line;
       line.precision(17);
       line << value.name << " " << value.place.epoch << "/" << value.place.step << "."
@@ -169,6 +169,73 @@ TEST_F(ReplayCommand, AnotherProgramIsAnotherQuestionAndItsAnswersReplaceTheOld)
   EXPECT_THAT(replay({"test", "--", other("trainer_inner")}).out, HasSubstr("epochs 0..5"));
   EXPECT_THAT(replay({"test", "--", other("trainer_hindsight")}).out, HasSubstr("epochs 0..5"))
       << "its values were replaced meanwhile";
+}
+
+TEST_F(ReplayCommand, AProgramThatWasBuiltAgainIsAskedAnew) {
+  bench_.record("trainer");
+  const auto built = bench_.home() / "built";
+  const auto build = [&](const char* name) {
+    std::filesystem::copy_file(program(name), built,
+                               std::filesystem::copy_options::overwrite_existing);
+  };
+  const Words question{"test", "--probe", "train", "--", built.string()};
+  build("trainer_hindsight");
+  EXPECT_EQ(replay(question).status, 0);
+  EXPECT_EQ(found().size(), 6u + 2u);
+  build("trainer_inner");
+  const auto anew = replay(question);
+  EXPECT_THAT(anew.out, HasSubstr("epochs 0..5 in"));
+  EXPECT_EQ(found().size(), 6u * 4u + 6u + 2u);
+  EXPECT_THAT(replay(question).out, HasSubstr("nothing to do"));
+}
+
+TEST_F(ReplayCommand, LoopsThatAreNewlyFoundInTheSourcesAreAnotherQuestion) {
+  const auto source = [](const std::string& more) {
+    return "#include <flor/flor.h>\nint main(int argc, char** argv) {\n"
+           "  auto session = flor::init(argc, argv);\n"
+           "  for (int epoch : flor::loop(\"epoch\", 6)) {\n"
+           "    for (int step : flor::loop(\"train\", 4)) {\n      train(step);\n" +
+           more + "    }\n  }\n}\n";
+  };
+  bench_.repository().write("train.cpp", source(""));
+  bench_.repository().commit_all("loops");
+  bench_.record("trainer");
+  const Words question{"test", "--", other("trainer_inner")};
+  EXPECT_THAT(replay(question).out, HasSubstr("skipped train 6 times"));
+  EXPECT_THAT(replay(question).out, HasSubstr("nothing to do"));
+  bench_.repository().write("train.cpp", source("      flor::log(\"norm\", norm());\n"));
+  const auto anew = replay(question);
+  EXPECT_THAT(anew.out, HasSubstr("executed train 6 times")) << anew.err;
+  EXPECT_EQ(found().size(), 6u * 4u + 6u + 2u);
+  EXPECT_THAT(replay(question).out, HasSubstr("nothing to do"));
+  EXPECT_EQ(bench_.replays().size(), 2u) << "what was answered is no replay";
+}
+
+/// What keeps a store small, and what brings more into it.
+TEST_F(ReplayCommand, TheStoreMayBeArchivedAndCollectedMeanwhile) {
+  bench_.record("trainer", {"--kwargs", "epochs=16", "pause_ms=8"});
+  const auto alone = found_alone("trainer_inner", {"--flor_probe", "train"});
+  bench_.record("trainer", {"--kwargs", "epochs=16", "pause_ms=8"});
+  const auto flor = [&](const Words& words) {
+    return run_process(Words{FLOR_CLI} + words, bench_.options());
+  };
+  const auto file = (bench_.home() / "state.safetensors").string();
+  const auto replaying =
+      start({"test", "--probe", "train", "--workers", "2", "--", other("trainer_inner")});
+  ASSERT_TRUE(eventually([&] { return epochs_done() >= 1; }));
+  int rounds = 0;
+  for (; rounds == 0 || (rounds < 20 && !children_of(replaying->pid()).empty()); ++rounds) {
+    for (const Words& words :
+         {Words{"archive", "test"}, Words{"gc"}, Words{"export", "test@3", file},
+          Words{"import", file, "--name", "copy"}, Words{"gc"}}) {
+      const auto result = flor(words);
+      EXPECT_EQ(result.status, 0) << words.front() << ": " << result.err;
+    }
+  }
+  const auto result = replaying->wait();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(found(), alone);
+  EXPECT_TRUE(bench_.damage().empty());
 }
 
 TEST_F(ReplayCommand, WorkersThatAreKilledLoseNothingAndRepeatNothing) {

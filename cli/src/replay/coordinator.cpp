@@ -57,8 +57,10 @@ Coordinator::~Coordinator() {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-/// `digest`: of the program that runs; a wrapper's own says nothing about what it starts.
+/// `digest`: of the program that runs, as it says itself; before it has said so, of the executable.
+/// A wrapper's own says nothing about what it starts, nor does a program's about its libraries.
 void Coordinator::begin(const std::string& digest) {
+  digest_ = digest;
   const std::string question =
       detail::question_of(digest, request_.launch.arguments, request_.order);
   to_do_ = request_.asked;
@@ -69,7 +71,9 @@ void Coordinator::begin(const std::string& digest) {
     }
   }
   pool_.emplace(request_.facts, to_do_, request_.workers);
-  if (to_do_.empty()) return;
+}
+
+void Coordinator::add_replay() {
   const auto first = request_.asked.lower_bound(0);
   outcome_.replay = store_.catalog().add_replay(
       {.run = request_.run.id,
@@ -80,18 +84,16 @@ void Coordinator::begin(const std::string& digest) {
        .last_epoch = first == request_.asked.end() ? -1 : *request_.asked.rbegin(),
        .strong = request_.order.strong,
        .probes = fmt::format("{}", fmt::join(request_.order.probes, ",")),
-       .program_digest = digest,
+       .program_digest = request_.launch.digest,
        .command = request_.launch.command,
-       .question = question});
+       .question = detail::question_of(digest_, request_.launch.arguments, request_.order)});
 }
 
 ReplayOutcome Coordinator::run() {
   begin(request_.launch.digest);
   slots_.resize(static_cast<std::size_t>(request_.workers));
-  if (!to_do_.empty()) {
-    std::filesystem::create_directories(request_.logs);
-    fill_slots();
-  }
+  std::filesystem::create_directories(request_.logs);
+  fill_slots();
   while (!over()) {
     wait();
     if (outcome_.interrupted) {
@@ -112,7 +114,7 @@ ReplayOutcome Coordinator::run() {
   return std::move(outcome_);
 }
 
-bool Coordinator::over() const { return pool_->done() && running() == 0; }
+bool Coordinator::over() const { return known_ && pool_->done() && running() == 0; }
 
 int Coordinator::running() const {
   return static_cast<int>(
@@ -137,10 +139,11 @@ void Coordinator::start(int number) {
   slot.process = std::make_unique<WorkerProcess>(request_.launch, order, variables, slot.log);
 }
 
-/// Where there is work that nobody who runs can do, a fresh process can.
+/// Where there is work that nobody who runs can do, a fresh process can. What seems to be answered
+/// takes one process, too: only the program knows whether it is still the same.
 void Coordinator::fill_slots() {
-  if (!pool_->has_open()) return;
-  std::int64_t useful = pool_->pieces_at_most();
+  if (!pool_->has_open() && known_) return;
+  std::int64_t useful = pool_->has_open() ? pool_->pieces_at_most() : 1;
   for (const Slot& slot : slots_) useful -= slot.process && slot.starting ? 1 : 0;
   for (std::size_t i = 0; i < slots_.size() && useful > 0; ++i) {
     if (slots_[i].process) continue;
@@ -189,13 +192,12 @@ void Coordinator::heed(int number, const detail::WorkerLine& line) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   switch (line.kind) {
     case Kind::hello: {
-      const bool first = std::ranges::none_of(slots_, &Slot::greeted) && outcome_.done.empty();
-      if (line.digest != request_.launch.digest) {
-        if (!first) throw Error("the workers run different programs: start the replay again");
-        request_.launch.digest = line.digest;
+      if (line.digest != digest_) {
+        if (known_) throw Error("the workers run different programs: start the replay again");
         begin(line.digest);
       }
-      slot.greeted = true;
+      known_ = true;
+      if (outcome_.replay == 0 && !to_do_.empty()) add_replay();
       slot.process->send(fmt::format("replay {}", outcome_.replay));
       break;
     }

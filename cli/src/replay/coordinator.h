@@ -60,7 +60,6 @@ class Coordinator {
   struct Slot {
     std::unique_ptr<WorkerProcess> process;
     std::optional<Position> waiting;
-    bool greeted = false;
     bool starting = true;  ///< has not asked for work yet
     detail::WorkDone work;
     std::filesystem::path log;
@@ -68,6 +67,7 @@ class Coordinator {
   };
 
   void begin(const std::string& digest);
+  void add_replay();
   void start(int slot);
   void fill_slots();
   void wait();
@@ -93,6 +93,8 @@ class Coordinator {
   ReplayOutcome outcome_;
   std::map<std::int64_t, int> attempts_;
   int failed_starts_ = 0;
+  std::string digest_;  // what the workers say of themselves; before that, of the executable
+  bool known_ = false;  // one has said it
   int signals_ = -1;
   Clock::time_point began_ = Clock::now();
   double done_cost_ = 0;
