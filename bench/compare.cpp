@@ -160,7 +160,7 @@ void run_flor(const Series& series) {
   flor::store::Store& store = recorded.store();
   const double begin = process_seconds();
   flor::store::archive(store, store.catalog().resolve(recorded.run_key()), {});
-  flor::store::collect(store, false);
+  flor::store::collect(store, false, flor::store::kTightShare);
   totals.encode_seconds = process_seconds() - begin;
   totals.stored = static_cast<double>(recorded.pack_bytes());
   totals.decode_seconds = read_all(series, recorded);

@@ -38,7 +38,9 @@ struct PackUse {
   std::uint64_t alive = 0;  ///< bytes of living records
 
   bool is_dead() const { return alive == 0; }
-  bool is_sparse() const { return alive > 0 && alive * 2 < size; }
+  bool is_sparse(double share) const {
+    return alive > 0 && static_cast<double>(alive) < share * static_cast<double>(size);
+  }
 };
 
 /// Copies the living records of sparse packs to new ones, pack by pack.
@@ -139,8 +141,8 @@ class Compactor {
 
 class Collector {
  public:
-  Collector(const Store& store, bool dry_run)
-      : database_(*store.impl().database), dry_run_(dry_run) {
+  Collector(const Store& store, bool dry_run, double compact_below)
+      : database_(*store.impl().database), dry_run_(dry_run), compact_below_(compact_below) {
     if (dry_run) return;
     if (store.impl().mode == OpenMode::read_only) {
       throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
@@ -274,7 +276,7 @@ class Collector {
     bool first = true;
     for (const PackUse& pack : packs_) {
       if (pack.is_dead()) continue;
-      if (!pack.is_sparse()) {
+      if (!pack.is_sparse(compact_below_)) {
         if (pack.size > pack.alive + kPackHeaderBytes) {
           report_.kept_garbage += pack.size - pack.alive - kPackHeaderBytes;
         }
@@ -334,7 +336,7 @@ class Collector {
     }
     const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
     // The others lose their tails with all the rest.
-    if (pack == packs_.end() || pack->is_dead() || pack->is_sparse()) return;
+    if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
     report_.freed += size - used;
     pack->size = used;
@@ -361,6 +363,7 @@ class Collector {
 
   Database& database_;
   bool dry_run_;
+  double compact_below_;
   std::optional<MaintenanceLock> lock_;
   Marks marks_;
   std::vector<std::uint32_t> dead_;
@@ -370,6 +373,8 @@ class Collector {
 
 }  // namespace
 
-CollectReport collect(const Store& store, bool dry_run) { return Collector(store, dry_run).run(); }
+CollectReport collect(const Store& store, bool dry_run, double compact_below) {
+  return Collector(store, dry_run, compact_below).run();
+}
 
 }  // namespace flor::store

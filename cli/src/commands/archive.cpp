@@ -47,7 +47,7 @@ Examples:
       options.depth_max = static_cast<std::uint8_t>(*depth_);
     }
     const ArchiveReport report = store::archive(opened, run, options);
-    const CollectReport collected = store::collect(opened, false);
+    const CollectReport collected = store::collect(opened, false, store::kTightShare);
     if (context.json()) {
       print_json(context, run, report, collected);
     } else {

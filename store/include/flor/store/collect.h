@@ -20,12 +20,19 @@ struct CollectReport {
   std::vector<std::string> remarks;  ///< what was left alone, and why
 };
 
+/// A pack is copied without its garbage where less than this share of it is alive: below a half,
+/// that frees more than it writes.
+inline constexpr double kSparseShare = 0.5;
+/// The same where somebody asked for a small store.
+inline constexpr double kTightShare = 0.95;
+
 /// Removes what nothing refers to. Chunks lose their rows in short transactions first; after that
-/// packs without living chunks are unlinked, and those less than half alive are compacted. Safe
+/// packs without living chunks are unlinked, and those of which less than the share `compact_below`
+/// is alive are compacted. Safe
 /// while others record, replay and read: at every instant, and after a crash at any point, every
 /// checkpoint can be read. `dry_run` changes nothing and reports what would be done.
 /// Throws Busy while another process collects or repairs, Damaged where the catalog cannot be
 /// trusted, Error for a disk that fails; what was done until then stays done.
-CollectReport collect(const Store& store, bool dry_run);
+CollectReport collect(const Store& store, bool dry_run, double compact_below = kSparseShare);
 
 }  // namespace flor::store
