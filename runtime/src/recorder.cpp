@@ -523,7 +523,8 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnap
   if (degraded_) return;
   try {
     for (const auto& pending : taken.pending) pending->wait();
-    flush_journal();  // what was logged before a checkpoint is durable when the checkpoint is
+    flush_journal();        // what was logged before a checkpoint is durable when the checkpoint is
+    if (degraded_) return;  // and where it is not, no run may be resumed behind it
     store::CheckpointWriter* writer = writer_.get();
     if (key.kind == store::CheckpointKind::step) {
       flush_progress();  // the nested loops that ended before it

@@ -66,6 +66,8 @@ class Comparer : public StateSink {
     compare(item, copied);
   }
 
+  bool asks_for(const std::string& name) const override { return reader_.find(name).has_value(); }
+
   std::vector<StateDifference> take() {
     for (const std::string& name : missing_) {
       if (!name.starts_with(kAttachedPrefix)) {

@@ -135,6 +135,15 @@ TEST_F(LearnerResume, GradientsThatAreBeingAccumulatedAreKept) {
       expect_exact(adam("accumulate=5"), {{SIGTERM, 6}, {SIGTERM, 1}, {SIGTERM, 7}}));
 }
 
+// Found out in epoch 1, in which what was stored until then is dropped.
+TEST_F(LearnerResume, GradientsThatAreCarriedFromOneEpochToTheNextAreKept) {
+  for (const char* size : {"accumulate=2", "accumulate=3"}) {
+    SCOPED_TRACE(size);
+    expect_exact(adam(size), {{SIGTERM, 13}, {SIGTERM, 1}, {SIGTERM, 3}});
+    expect_exact(adam(size), {{SIGTERM, 6}, {SIGKILL, 8}});
+  }
+}
+
 TEST_F(LearnerResume, WithTheStateOfEveryOptimizer) {
   for (const char* optimizer : {"sgd", "adamw", "rmsprop", "adagrad", "lbfgs"}) {
     SCOPED_TRACE(optimizer);

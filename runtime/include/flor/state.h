@@ -89,6 +89,8 @@ class StateSink {
   virtual ~StateSink() = default;
   virtual void bytes(std::string name, std::string_view content) = 0;
   virtual void tensor(std::string name, const TensorSource& source) = 0;
+  /// For what can be left out: the state is compared with a checkpoint that has this piece.
+  virtual bool asks_for(const std::string& /*name*/) const { return false; }
 };
 
 /// Gives them back. Asking for a name that was not recorded throws an error that names it.
@@ -157,6 +159,9 @@ class StateWriter {
                   .bytes = sizeof(T),
                   .host = reinterpret_cast<const std::byte*>(&value),
                   .copy = {}});
+  }
+  bool asks_for(std::string_view name) const {
+    return sink_->asks_for(detail::join_names(prefix_, name));
   }
   /// The name with the object's before it, for messages.
   std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }

@@ -303,7 +303,7 @@ std::vector<std::string> write_gradients(const StateWriter& writer,
     std::string_view state = findings[i].state;
     if (elsewhere.contains(leaf.unsafeGetTensorImpl())) {
       state = kGradientElsewhere;
-    } else if (carried && state == kOtherGradient) {
+    } else if (state == kOtherGradient && (carried || writer.asks_for(gradient_item(name)))) {
       state = kKeptGradient;
       write_tensor(writer, gradient_item(name), leaf.grad());
     } else if (keep_all && state == kOtherGradient) {
