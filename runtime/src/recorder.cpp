@@ -7,7 +7,6 @@
 #include "run_choice.h"
 
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,11 +26,6 @@ std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
   throw UsageError(
       fmt::format("--flor: no experiment was recorded in {} yet, so it needs a name: --flor NAME",
                   place.string()));
-}
-
-/// Of a main loop. Such a checkpoint has no backward pass before it.
-bool is_entry(const store::CheckpointKey& key) {
-  return key.kind == store::CheckpointKind::boundary && key.iteration == 0;
 }
 
 std::string commit_message(const store::NewRun& run) {
@@ -342,38 +336,6 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
   return {};
 }
 
-void Recorder::take_entry(const Frame& nested) {
-  if (degraded_) return;
-  const store::CheckpointKey key{.kind = store::CheckpointKind::loop_end,
-                                 .main_loop = main_frame().ordinal,
-                                 .iteration = main_frame().index,
-                                 .loop = entry_name(nested.component)};
-  const auto began = Clock::now();
-  try {
-    remember(key);
-    background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)] {
-      if (degraded_) return;
-      try {
-        for (const auto& pending : taken.pending) pending->wait();
-        if (!entry_writer_) {
-          entry_writer_ = std::make_unique<store::CheckpointWriter>(
-              *store_, run_.id, store::WriterOptions{.threads = 1, .priority = priority_});
-        }
-        stored_bytes_ += entry_writer_->write(key, taken.snapshot).stored_bytes;
-      } catch (const std::exception& error) {
-        degrade(error.what());
-      }
-    });
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  } catch (...) {
-    degrade("saving an attached local threw an exception of unknown type");
-  }
-  const double seconds = seconds_since(began);
-  schedule_.ledger().spent(seconds);
-  frames_.front()->flor_seconds += seconds;
-}
-
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
   if (how == LoopEnd::failed) return;
   const Frame& main = main_frame();
@@ -393,161 +355,6 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
   begin_stretch(frame.component, Edge::tail);
   const std::lock_guard lock(progress_mutex_);
   progress_.executions.push_back(execution);
-}
-
-void Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
-                           std::optional<store::SnapshotItem> extra) {
-  const auto batch = schedule_.open_single();
-  take_checkpoint(key, attached, batch, std::move(extra));
-  schedule_.ledger().close(batch);
-}
-
-void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
-                               const std::shared_ptr<Batch>& batch,
-                               std::optional<store::SnapshotItem> extra) {
-  if (key.kind != store::CheckpointKind::loop_end) {
-    steps_since_ = 0;
-    kept_at_ = Clock::now();
-  }
-  if (degraded_) return;
-  const auto began = Clock::now();
-  std::optional<TakenSnapshot> taken;
-  try {
-    // Inside an iteration the next update is near, and no stretch begins that would wait for it.
-    const bool overlap = overlap_.allowed() && !extra;
-    taken = snapshotter_.take(registry_, attached, overlap);
-    prepare_buffers(*taken);
-    if (extra) taken->snapshot.items.push_back(*std::move(extra));
-  } catch (const std::exception& error) {
-    taken.reset();
-    degrade(error.what());
-  } catch (...) {  // whatever a program's own `save` throws
-    taken.reset();
-    degrade("saving a registered object threw an exception of unknown type");
-  }
-  const double seconds = seconds_since(began);
-  frames_.front()->flor_seconds += seconds;
-  if (!taken) return;
-  last_bytes_ = taken->snapshot.raw_bytes();
-  schedule_.ledger().taken(*batch, seconds, last_bytes_);
-  ++unwritten_;
-  try {
-    overlap_.add(std::move(*taken), [this, key, batch, number = remember(key)](auto complete) {
-      hand_to_writer(number, key, batch, std::move(complete));
-    });
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
-}
-
-void Recorder::hand_to_writer(std::uint64_t number, const store::CheckpointKey& key,
-                              const std::shared_ptr<Batch>& batch,
-                              std::optional<TakenSnapshot> taken) {
-  {
-    const std::lock_guard lock(since_entry_mutex_);
-    if (number <= invalidated_ && !is_entry(key)) taken.reset();
-  }
-  background_->post([this, key, batch, taken = std::move(taken)] {
-    schedule_.ledger().job_begins(priority_->cpu_seconds());
-    if (taken) write_checkpoint(key, *taken);
-    schedule_.ledger().job_ends(priority_->cpu_seconds(), batch);
-    --unwritten_;
-  });
-}
-
-void Recorder::add_flor_time(Clock::time_point began) {
-  const double seconds = seconds_since(began);
-  schedule_.ledger().spent(seconds);
-  if (!frames_.empty()) frames_.front()->flor_seconds += seconds;
-}
-
-void Recorder::begin_stretch(std::string_view nested, Edge edge) {
-  if (!overlap_.active()) return;
-  const auto began = Clock::now();
-  try {
-    overlap_.edge(main_frame().component, nested, edge);
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
-  add_flor_time(began);
-}
-
-void Recorder::fence() noexcept {
-  const auto began = Clock::now();
-  try {
-    overlap_.fence();
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
-  if (own_thread()) add_flor_time(began);
-}
-
-void Recorder::settle() noexcept {
-  try {
-    overlap_.settle();
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
-}
-
-void Recorder::stop_overlapping(std::string_view why) noexcept {
-  try {
-    say(Level::error,
-        fmt::format("a checkpoint of run {} is dropped: {}; from now on the training waits for the "
-                    "copies (see docs/overlap.md)",
-                    run_.key.substr(0, 8), why));
-  } catch (const std::exception&) {  // it was to be said, no more
-  }
-}
-
-/// The first snapshots fill fresh memory; what the next ones need is made ready meanwhile.
-void Recorder::prepare_buffers(const TakenSnapshot& taken) {
-  if (prepared_ >= 2) return;
-  ++prepared_;
-  std::map<std::size_t, std::size_t> sizes;
-  constexpr std::size_t kLarge = std::size_t{64} << 10;
-  for (const auto& [item, content] : taken.snapshot.items) {
-    if (item.bytes >= kLarge) ++sizes[item.bytes];
-  }
-  background_->post([this, sizes] {
-    schedule_.ledger().job_begins(priority_->cpu_seconds());
-    try {
-      for (const auto& [bytes, count] : sizes) snapshotter_.buffers().prepare(bytes, 2 * count);
-    } catch (const std::exception&) {  // it was only to save time
-    }
-    schedule_.ledger().setup_ends(priority_->cpu_seconds());
-  });
-}
-
-void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken) {
-  if (degraded_) return;
-  try {
-    for (const auto& pending : taken.pending) pending->wait();
-    flush_journal();        // what was logged before a checkpoint is durable when the checkpoint is
-    if (degraded_) return;  // and where it is not, no run may be resumed behind it
-    store::CheckpointWriter* writer = writer_.get();
-    if (key.kind == store::CheckpointKind::step) {
-      flush_progress();  // the nested loops that ended before it
-      if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
-      writer = step_writer_.get();
-    }
-    const store::CheckpointInfo info = writer->write(key, taken.snapshot);
-    checkpoints_ += 1;
-    raw_bytes_ += info.raw_bytes;
-    stored_bytes_ += info.stored_bytes;
-    flush_progress();
-    say(Level::info,
-        fmt::format("stored {} {} of main loop {}{}{} ({} of {})",
-                    key.kind == store::CheckpointKind::boundary ? "boundary" : "iteration",
-                    key.iteration, key.main_loop,
-                    key.loop.empty()                          ? ""
-                    : key.kind == store::CheckpointKind::step ? ", step "
-                                                              : ", end of ",
-                    key.loop, print_bytes(info.stored_bytes), print_bytes(info.raw_bytes)));
-    if (key.kind != store::CheckpointKind::loop_end) forget_step(key);
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
 }
 
 void Recorder::update(std::function<void(store::Catalog&)> change) {
@@ -588,23 +395,6 @@ void Recorder::degrade(std::string_view why) noexcept {
                                   run_.key.substr(0, 8), why));
     store_->catalog().set_degraded(run_.id, why);
   } catch (const std::exception&) {  // the disk may be full for the catalog, too
-  }
-}
-
-void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
-  try {
-    std::vector<store::CheckpointKey> keys;
-    {
-      const std::lock_guard lock(since_entry_mutex_);
-      keys.swap(since_entry_);
-      invalidated_ = remembered_;
-    }
-    std::erase_if(keys, is_entry);
-    if (keys.empty()) return;
-    say(Level::warn, fmt::format("{}; {} checkpoints so far are dropped", why, keys.size()));
-    update([run = run_.id, keys](store::Catalog& catalog) { catalog.drop_checkpoints(run, keys); });
-  } catch (const std::exception& error) {
-    degrade(error.what());
   }
 }
 
@@ -669,12 +459,6 @@ void Recorder::report() const {
                   run_.start.experiment, run_.key.substr(0, 8), epochs_, checkpoints_.load(),
                   print_bytes(stored_bytes_), print_bytes(raw_bytes_), cost_text(),
                   degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
-}
-
-std::uint64_t Recorder::remember(const store::CheckpointKey& key) {
-  const std::lock_guard lock(since_entry_mutex_);
-  since_entry_.push_back(key);
-  return ++remembered_;
 }
 
 void Recorder::abandon(std::string_view why) noexcept {
