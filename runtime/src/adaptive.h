@@ -55,6 +55,8 @@ class Adaptive {
   /// Restoring `bytes_per_second`: gives c together with M.
   void set_restore_rate(double bytes_per_second) { restore_rate_ = bytes_per_second; }
 
+  /// Something is known of what an iteration's checkpoints cost.
+  bool knows_cost() const { return estimated_; }
   Choice decide(const Situation& now) const;
 
   /// An iteration is stored, and ends; `computed` as in Situation.

@@ -44,6 +44,10 @@ StorageReason Schedule::choose(const Now& now) {
     return (now.iteration + 1) % every_ == 0 ? StorageReason::every : StorageReason::not_every;
   }
   learn();
+  // A run that is resumed begins without a checkpoint that would show what one costs.
+  if (!entry_ && !policy_.knows_cost() && !std::exchange(measuring_, true)) {
+    return StorageReason::measured;
+  }
   Situation situation{.computed = computed(now),
                       .cost = ledger_.totals().cost,
                       .remaining = {},

@@ -77,6 +77,7 @@ class Schedule {
   std::shared_ptr<Batch> batch_;
   std::shared_ptr<Batch> entry_;  // a single checkpoint: its cost counts until there is better
   bool entry_written_ = false;
+  bool measuring_ = false;                  // an iteration was stored to see what that costs
   std::int64_t due_ = 0, checkpoints_ = 2;  // in the present iteration; expected in one
   std::int64_t iterations_ = 0, stored_ = 0;
   std::vector<store::StorageDecision> ranges_;  // the last one still grows

@@ -95,6 +95,7 @@ bool is_stored(StorageReason reason) {
     case StorageReason::end:
     case StorageReason::every:
     case StorageReason::forced:
+    case StorageReason::measured:
       return true;
     default:
       return false;

@@ -65,6 +65,23 @@ TEST_F(AdaptiveRuns, ShortEpochsOfALargeStateStayWithinTheTolerance) {
   check_decisions(1000);
 }
 
+TEST_F(AdaptiveRuns, AResumedRunLearnsAgainWhatStoringCostsAndGoesOnStoring) {
+  constexpr int kPreempted = 75;
+  auto options = bench_.options();
+  options.environment["RAISE"] = "15:6";  // SIGTERM in the second epoch
+  const auto first = bench_.run("trainer", adaptive({"epochs=8", "pause_ms=20"}, "20"), options);
+  ASSERT_EQ(first.status, kPreempted) << first.err;
+  const auto resumed = bench_.run("trainer", {"--flor", "test", "--flor_resume"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  int measured = 0;
+  for (const store::StorageDecision& decision : decisions()) {
+    EXPECT_NE(decision.reason, store::StorageReason::unmeasured);
+    if (decision.reason == store::StorageReason::measured) ++measured;
+  }
+  EXPECT_EQ(measured, 1);
+  EXPECT_GT(recording().materialization, 0);
+}
+
 TEST_F(AdaptiveRuns, LongEpochsOfASmallStateAreAllStored) {
   const auto result = bench_.run("paced", {"--flor", "test", "--flor_epsilon", "20", "--kwargs",
                                            "epochs=12", "work=40000", "mib=1"});

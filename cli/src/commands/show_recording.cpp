@@ -68,6 +68,8 @@ std::string reason_text(StorageReason reason) {
       return "not stored: the cost was not known yet";
     case StorageReason::not_every:
       return "not stored: --flor_every";
+    case StorageReason::measured:
+      return "stored: the first since it was resumed";
     case StorageReason::degraded:
       return "not stored: no checkpoint could be written";
   }

@@ -142,6 +142,7 @@ enum class StorageReason : std::uint8_t {
   unmeasured = 10, ///< not stored: nobody knew yet what it would cost
   not_every = 11,  ///< not stored: --flor_every N
   degraded = 12,   ///< not stored: no checkpoint could be written any more
+  measured = 13,   ///< stored: the first of a resumed run, which shows what storing costs
 };
 bool is_stored(StorageReason reason);
 
