@@ -112,7 +112,9 @@ void check_edits(const Files& files, const std::map<std::string, std::vector<Par
       const std::string was = text.substr(token.first, token.second);
       if (was == other) continue;
       Files now = files;
-      now[part.file] = edited(text, token, *rc::gen::inRange(0, 4), other);
+      // What comes behind the last token may be outside the loop.
+      const int kinds = token == offsets.back() ? 3 : 4;
+      now[part.file] = edited(text, token, *rc::gen::inRange(0, kinds), other);
       RC_LOG() << part.file << ", " << part.begin << ": " << was << " and " << other << "\n";
       const Analysis analysis = analyse(files, now, nested, program);
       RC_ASSERT(is_touched(analysis, now, loop->second.front(), loop->first));
