@@ -1,0 +1,119 @@
+// Builds recorded versions: the sources of a commit, checked out into a work tree of Flor's own
+// below the store's cache, are built as the recorded program was. The user's work tree, HEAD and
+// index are not touched.
+#pragma once
+
+#include "build_recipe.h"
+#include "git/shadow.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+using detail::BuildRecipe;
+
+/// Contents instead of the version's, by path from the root of the repository; nothing: the file is
+/// removed.
+using Edits = std::map<std::string, std::optional<std::string>>;
+
+/// How a version is built: by the recipe that its program brought along, or by a command.
+struct BuildPlan {
+  std::optional<BuildRecipe> recipe;
+  /// For sh, run in the directory of the version's tree that corresponds to the one in which the
+  /// run was recorded. Wins over the recipe.
+  std::string command;
+  std::filesystem::path program;     ///< as it was recorded: absolute, in the user's tree
+  std::filesystem::path repository;  ///< root of the user's work tree, which `recipe` refers to
+  std::filesystem::path directory;   ///< in which the run was recorded
+};
+
+/// How the program of `run` is built: `command` if it is not empty, else the command that was
+/// remembered for this program, else its recorded recipe. Throws NotFound if there is none of them,
+/// and says which option names one.
+BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run,
+                     const std::string& command = {});
+
+/// The compiler, CMake or the command failed. what(): one line with the first error and the path of
+/// the log.
+class BuildError : public Error {
+ public:
+  BuildError(const std::string& message, std::string excerpt, std::filesystem::path log)
+      : Error(message), excerpt_(std::move(excerpt)), log_(std::move(log)) {}
+  /// The lines of the log around the first error; several lines, as the compiler wrote them.
+  const std::string& excerpt() const { return excerpt_; }
+  const std::filesystem::path& log() const { return log_; }
+
+ private:
+  std::string excerpt_;
+  std::filesystem::path log_;
+};
+
+struct BuiltVersion {
+  std::filesystem::path program;  ///< the executable, inside the tree
+  std::filesystem::path
+      sources;                ///< root of the checked-out version: what the program was built of
+  std::filesystem::path log;  ///< what the build wrote; empty if there was nothing to do
+  double seconds = 0;
+  bool up_to_date = false;  ///< it was built before, from exactly these sources
+};
+
+/// A work tree of Flor's own: a detached linked work tree of the user's repository, and the build
+/// directories that belong to it. Whoever has the object has the tree for himself; another process
+/// gets another one. It goes from version to version, and files that are the same in both keep
+/// their times, so that only what differs is compiled. Move-only; the tree stays on disk for the
+/// next.
+class VersionTree {
+ public:
+  /// A free tree of this repository below `home`/cache, made if there is none. Prefers one that
+  /// `commit` is checked out in. Throws Error where git or the disk refuses.
+  static VersionTree take(const std::filesystem::path& home, const git::Repository& repository,
+                          const std::string& commit);
+  VersionTree(VersionTree&&) noexcept;
+  VersionTree& operator=(VersionTree&&) noexcept;
+  ~VersionTree();
+
+  /// Root of the checked-out sources.
+  const std::filesystem::path& sources() const;
+
+  /// Makes the tree hold exactly the commit with these edits, whatever it held before. Files that
+  /// git ignores stay. Returns what could not be had, a line each: submodules whose commits are not
+  /// in the user's tree.
+  std::vector<std::string> check_out(const std::string& commit, const Edits& edits = {});
+
+  /// Builds what is checked out. A second build of the same sources does nothing. The executable
+  /// stays what it is until the tree is checked out anew. Throws BuildError where the build fails,
+  /// Error where the plan does not fit (a program that is built outside of the tree).
+  BuiltVersion build(const BuildPlan& plan);
+
+  /// Forgets everything that was built, so that the next build begins from nothing.
+  void clean();
+
+ private:
+  struct Impl;
+  explicit VersionTree(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A repository that has the run's commit: where it was recorded, else where one stands. Throws
+/// NotFound, also where the run was recorded without git.
+git::Repository repository_of(const store::Run& run);
+
+/// All of it: takes a tree, checks out the version of `run` with `edits`, and builds it. The tree
+/// must be kept as long as the program is used.
+struct VersionWithTree {
+  VersionTree tree;
+  BuiltVersion built;
+  std::vector<std::string> missing;  ///< as check_out returns
+};
+VersionWithTree build_version(const std::filesystem::path& home, const store::Run& run,
+                              const BuildPlan& plan, const Edits& edits = {});
+
+}  // namespace flor::cli

@@ -1,0 +1,41 @@
+// How a program is built: what flor_instrument() of CMake compiles into it, a recording keeps, and
+// `flor build` goes by. Shared by the runtime and the command line tool.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::detail {
+
+/// A variable of CMake's cache as it was when the program was configured.
+struct CacheVariable {
+  std::string name;
+  std::string type;  ///< BOOL, STRING, PATH or FILEPATH
+  std::string value;
+  bool operator==(const CacheVariable&) const = default;
+};
+
+/// All directories are absolute, as they were where the program was built.
+struct BuildRecipe {
+  std::string target;
+  std::string source_directory;  ///< that of the topmost CMakeLists.txt
+  std::string build_directory;
+  std::string program;        ///< the executable
+  std::string generator;      ///< "Ninja"
+  std::string configuration;  ///< "Release"; may be empty
+  std::string compiler;       ///< "GNU 12.2.0"; for people
+  std::string flags;          ///< the compiler's, those of the configuration included; for people
+  std::vector<CacheVariable> cache;
+  std::map<std::string, std::string> environment;  ///< that CMake was configured with
+  bool operator==(const BuildRecipe&) const = default;
+
+  /// JSON in one line; docs/format.md says its fields.
+  std::string encode() const;
+  /// Throws Error for what is none. Fields that are not known are ignored.
+  static BuildRecipe decode(std::string_view json);
+};
+
+}  // namespace flor::detail
