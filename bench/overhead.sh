@@ -9,17 +9,8 @@
 set -euo pipefail
 build=$(realpath "$1")
 pairs=${2:-5}
-export OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0
-export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 export FLOR_LOG=error
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export FLOR_HOME=$scratch/home
-mkdir "$scratch/work"
-cd "$scratch/work"
-git init -q .
-echo 'int main() {}' > main.cpp
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
 
 seconds() {
   local began=$EPOCHREALTIME

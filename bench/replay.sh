@@ -4,16 +4,7 @@
 #   bench/replay.sh BUILD_DIR
 set -euo pipefail
 build=$(realpath "$1")
-export OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0
-export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export FLOR_HOME=$scratch/home
-mkdir "$scratch/work"
-cd "$scratch/work"
-git init -q .
-echo 'int main() {}' > main.cpp
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
 
 # Prints how long a command took and the line of Flor that begins with what it found.
 timed() {

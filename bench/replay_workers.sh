@@ -6,16 +6,8 @@
 set -euo pipefail
 build=$(realpath "$1")
 rounds=${2:-3}
-export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0
-export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export FLOR_HOME=$scratch/home
-mkdir "$scratch/work"
-cd "$scratch/work"
-git init -q .
-echo 'int main() {}' > main.cpp
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
 
 seconds() {
   local began=$EPOCHREALTIME

@@ -6,21 +6,18 @@
 // Rates are bytes of raw data a second of this thread's processor time, so that other work on the
 // machine disturbs them less.
 #include "codec.h"
+#include "series.h"
 
 #include <flor/store/checkpoint.h>
 #include <flor/store/digest.h>
 
 #include <fmt/core.h>
-#include <time.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -30,42 +27,11 @@
 
 namespace {
 
-namespace fs = std::filesystem;
+using flor::bench::Bytes;
+using flor::bench::Series;
+using flor::bench::Tensor;
+using flor::bench::thread_seconds;
 using flor::store::ElementType;
-using Bytes = std::vector<std::byte>;
-
-double cpu_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-struct Tensor {
-  std::string name;
-  ElementType type;
-  std::size_t bytes;
-};
-
-std::vector<Tensor> read_layout(const fs::path& path) {
-  std::vector<Tensor> layout;
-  std::ifstream file(path);
-  std::string name;
-  std::string type;
-  std::size_t bytes = 0;
-  while (file >> name >> type >> bytes) {
-    layout.push_back({name, type == "bf16" ? ElementType::bf16 : ElementType::f32, bytes});
-  }
-  if (layout.empty()) throw std::runtime_error("no layout in " + path.string());
-  return layout;
-}
-
-Bytes read_file(const fs::path& path) {
-  Bytes content(fs::file_size(path));
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
-  if (!file) throw std::runtime_error("cannot read " + path.string());
-  return content;
-}
 
 struct Totals {
   double raw = 0;
@@ -112,20 +78,20 @@ class Flor : public Method {
     totals.raw += static_cast<double>(piece.raw.size());
     Totals& kind = kinds[std::string(piece.kind)];
     kind.raw += static_cast<double>(piece.raw.size());
-    const double begin = cpu_seconds();
+    const double begin = thread_seconds();
     // What did not change is found by its digest in the store, before any codec.
     if (piece.before.size() == piece.raw.size() &&
         std::memcmp(piece.before.data(), piece.raw.data(), piece.raw.size()) == 0) {
-      totals.encode_seconds += cpu_seconds() - begin;
+      totals.encode_seconds += thread_seconds() - begin;
       return;
     }
     const auto base = depth < depth_max_ ? piece.before : std::span<const std::byte>{};
     const auto encoded = flor::store::encode(context_, piece.type, piece.raw, base, payload_);
-    const double middle = cpu_seconds();
+    const double middle = thread_seconds();
     raw_.resize(piece.raw.size());
-    const double ready = cpu_seconds();
+    const double ready = thread_seconds();
     flor::store::decode(context_, encoded.codec, piece.type, payload_, base, raw_);
-    totals.decode_seconds += cpu_seconds() - ready;
+    totals.decode_seconds += thread_seconds() - ready;
     totals.encode_seconds += middle - begin;
     totals.stored += static_cast<double>(payload_.size());
     kind.stored += static_cast<double>(payload_.size());
@@ -156,16 +122,16 @@ class ZstdMethod : public Method {
     raw_.resize(size);
     shuffled_.resize(size);
     const std::size_t width = flor::store::element_size(piece.type);
-    const double begin = cpu_seconds();
+    const double begin = thread_seconds();
     if (shuffle_) permute(piece.raw.data(), shuffled_.data(), size / width, width, true);
     const void* in = shuffle_ ? shuffled_.data() : piece.raw.data();
     const std::size_t stored =
         ZSTD_compressCCtx(compressor_.get(), payload_.data(), payload_.size(), in, size, level_);
-    const double middle = cpu_seconds();
+    const double middle = thread_seconds();
     ZSTD_decompressDCtx(decompressor_.get(), shuffle_ ? shuffled_.data() : raw_.data(), size,
                         payload_.data(), stored);
     if (shuffle_) permute(shuffled_.data(), raw_.data(), size / width, width, false);
-    totals.decode_seconds += cpu_seconds() - middle;
+    totals.decode_seconds += thread_seconds() - middle;
     totals.encode_seconds += middle - begin;
     totals.raw += static_cast<double>(size);
     totals.stored += static_cast<double>(stored);
@@ -216,13 +182,7 @@ void for_each_piece(const std::vector<Tensor>& layout, const Bytes& now, const B
   }
 }
 
-void measure(const fs::path& directory, int depth_max) {
-  const std::vector<Tensor> layout = read_layout(directory / "layout");
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().extension() == ".raw") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
+void measure(const Series& series, int depth_max) {
   std::vector<std::pair<std::string, std::unique_ptr<Method>>> methods;
   methods.emplace_back(fmt::format("flor depth<={}", depth_max), std::make_unique<Flor>(depth_max));
   methods.emplace_back("flor no base", std::make_unique<Flor>(0));
@@ -230,12 +190,12 @@ void measure(const fs::path& directory, int depth_max) {
   methods.emplace_back("zstd -3", std::make_unique<ZstdMethod>(3, false));
   methods.emplace_back("shuffle+zstd -1", std::make_unique<ZstdMethod>(1, true));
   Bytes before;
-  for (const fs::path& file : files) {
-    const Bytes now = read_file(file);
-    for (auto& [name, method] : methods) for_each_piece(layout, now, before, *method);
-    before = now;
+  for (const auto& file : series.files) {
+    Bytes now = flor::bench::read_file(file);
+    for (auto& [name, method] : methods) for_each_piece(series.tensors, now, before, *method);
+    before = std::move(now);
   }
-  fmt::print("{} ({} checkpoints of {:.1f} MB)\n", directory.filename().string(), files.size(),
+  fmt::print("{} ({} checkpoints of {:.1f} MB)\n", series.name, series.files.size(),
              static_cast<double>(before.size()) / 1e6);
   for (const auto& [name, method] : methods) {
     const Totals& totals = method->totals;
@@ -264,16 +224,11 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: store_ratio [-d N] DIRECTORY [SERIES...]\n");
     return 2;
   }
-  std::vector<fs::path> series;
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    series.push_back(fs::path(arguments[0]) / arguments[i]);
-  }
-  if (series.empty()) {
-    for (const auto& entry : fs::directory_iterator(arguments[0])) series.push_back(entry.path());
-    std::sort(series.begin(), series.end());
-  }
   try {
-    for (const fs::path& directory : series) measure(directory, depth_max);
+    const auto names = std::span(arguments).subspan(1);
+    for (const Series& series : flor::bench::find_series(arguments[0], names)) {
+      measure(series, depth_max);
+    }
   } catch (const std::exception& error) {
     fmt::print(stderr, "store_ratio: {}\n", error.what());
     return 1;

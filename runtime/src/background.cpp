@@ -1,6 +1,6 @@
 #include "background.h"
 
-#include <signal.h>
+#include <flor/store/signals_blocked.h>
 
 #include <chrono>
 #include <utility>
@@ -11,28 +11,12 @@ namespace {
 constexpr std::size_t kUnfinishedMax = 1000;
 constexpr auto kTick = std::chrono::milliseconds(200);
 
-/// Signals belong to the program's own threads.
-class BlockSignals {
- public:
-  BlockSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~BlockSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockSignals(const BlockSignals&) = delete;
-  BlockSignals& operator=(const BlockSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 Background::Background(std::shared_ptr<store::BackgroundPriority> priority,
                        std::function<void()> tick, const char* name)
     : priority_(std::move(priority)), tick_(std::move(tick)), name_(name) {
-  const BlockSignals inherited_by_the_thread;
+  const store::SignalsBlocked inherited_by_the_thread;
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 

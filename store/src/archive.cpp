@@ -2,6 +2,7 @@
 // records.
 #include "archive_plan.h"
 #include "maintenance_lock.h"
+#include "pack_rows.h"
 #include "pack_writer.h"
 #include "store_impl.h"
 
@@ -183,7 +184,7 @@ class Archiver {
       const Lock lock(database_.mutex);
       Connection& connection = database_.connection;
       Transaction transaction(connection);
-      const std::vector<std::int64_t> packs = put_packs(connection);
+      const std::vector<std::int64_t> packs = put_pack_rows(connection, writer_);
       for (const NewRecord& record : batch_) move(connection, record, packs);
       for (const NewRecord& record : batch_) require_chain(connection, record.old.id);
       connection("UPDATE run SET stored_bytes = max(0, stored_bytes - ?2) WHERE id = ?1", run_.id,
@@ -206,34 +207,12 @@ class Archiver {
     for (const auto& pack : writer_.touched()) reader.add(++number, pack->name);
     for (const NewRecord& record : batch_) {
       const RecordHeader& header = record.header;
-      const ChunkRow row{record.old.id,       header.digest,    pack_of(record) + 1,
-                         record.place.offset, header.raw_bytes, header.stored_bytes,
-                         header.codec,        header.type,      header.depth,
-                         record.base};
+      const auto number_of_pack = static_cast<std::int64_t>(writer_.number_of(record.place)) + 1;
+      const ChunkRow row{record.old.id,    header.digest,       number_of_pack, record.place.offset,
+                         header.raw_bytes, header.stored_bytes, header.codec,   header.type,
+                         header.depth,     record.base};
       reader.read(row, scratch_.record, true);
     }
-  }
-
-  std::int64_t pack_of(const NewRecord& record) const {
-    const auto& touched = writer_.touched();
-    return std::find(touched.begin(), touched.end(), record.place.pack) - touched.begin();
-  }
-
-  std::vector<std::int64_t> put_packs(Connection& connection) {
-    std::vector<std::int64_t> ids;
-    for (const auto& pack : writer_.touched()) {
-      const auto bytes = static_cast<std::int64_t>(pack->bytes);
-      ids.push_back(pack->row);
-      if (pack->row != 0) {
-        connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", pack->row, bytes)->run();
-        continue;
-      }
-      connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", pack->name,
-                 bytes, now_us())
-          ->run();
-      ids.back() = connection.last_id();
-    }
-    return ids;
   }
 
   static std::optional<std::int64_t> id_or_null(std::uint32_t id) {
@@ -245,7 +224,7 @@ class Archiver {
     const auto update = connection(
         "UPDATE chunk SET pack = ?2, offset = ?3, stored_bytes = ?4, codec = ?5, depth = ?6, "
         "base = ?7 WHERE id = ?1 AND pack = ?8 AND offset = ?9",
-        std::int64_t{record.old.id}, packs.at(static_cast<std::size_t>(pack_of(record))),
+        std::int64_t{record.old.id}, packs.at(writer_.number_of(record.place)),
         static_cast<std::int64_t>(record.place.offset), std::int64_t{record.header.stored_bytes},
         std::int64_t{record.header.codec}, std::int64_t{record.header.depth},
         id_or_null(record.base), record.old.pack, static_cast<std::int64_t>(record.old.offset));

@@ -1,5 +1,7 @@
 #include "chunk_writer.h"
 
+#include "pack_rows.h"
+
 #include <flor/store/error.h>
 
 #include <limits>
@@ -16,19 +18,7 @@ void ChunkWriter::append(std::span<const NewChunk> chunks) {
 }
 
 std::vector<StoredChunk> ChunkWriter::insert(Connection& connection) {
-  pack_rows_.clear();
-  for (const auto& pack : packs_.touched()) {
-    const auto bytes = static_cast<std::int64_t>(pack->bytes);
-    if (pack->row != 0) {
-      connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", pack->row, bytes)->run();
-      pack_rows_.push_back(pack->row);
-    } else {
-      connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", pack->name,
-                 bytes, now_us())
-          ->run();
-      pack_rows_.push_back(connection.last_id());
-    }
-  }
+  pack_rows_ = put_pack_rows(connection, packs_);
   std::vector<StoredChunk> stored;
   stored.reserve(appended_.size());
   for (const Appended& chunk : appended_) stored.push_back(insert(connection, chunk));
@@ -40,8 +30,9 @@ StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
   const auto query = connection(
       "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
       "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, nullif(?9, 0))",
-      header.digest, pack_row(*chunk.place.pack), static_cast<std::int64_t>(chunk.place.offset),
-      std::int64_t{header.raw_bytes}, std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
+      header.digest, pack_rows_.at(packs_.number_of(chunk.place)),
+      static_cast<std::int64_t>(chunk.place.offset), std::int64_t{header.raw_bytes},
+      std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
       static_cast<std::int64_t>(header.type), std::int64_t{header.depth}, std::int64_t{chunk.base});
   query->run();
   if (query->changes() == 0) return find_chunk(connection, header.digest).value();
@@ -50,14 +41,6 @@ StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
     throw Error("the store is full: it has had 4294967295 chunks; use a new FLOR_HOME");
   }
   return {static_cast<std::uint32_t>(id), header.depth};
-}
-
-std::int64_t ChunkWriter::pack_row(const OpenPack& pack) const {
-  const auto& touched = packs_.touched();
-  for (std::size_t i = 0; i < touched.size(); ++i) {
-    if (touched[i].get() == &pack) return pack_rows_[i];
-  }
-  throw Error("a chunk was appended to a pack that is not being written");
 }
 
 void ChunkWriter::committed() {

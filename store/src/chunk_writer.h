@@ -44,7 +44,6 @@ class ChunkWriter {
     std::uint32_t base = 0;
   };
 
-  std::int64_t pack_row(const OpenPack& pack) const;
   StoredChunk insert(Connection& connection, const Appended& chunk);
 
   ChunkEncoder encoder_;

@@ -2,6 +2,7 @@
 #include "chunk_reader.h"
 #include "maintenance_lock.h"
 #include "marks.h"
+#include "pack_rows.h"
 #include "pack_writer.h"
 #include "store_impl.h"
 
@@ -64,7 +65,7 @@ class Compactor {
       for (const auto& target : writer_.touched()) written += target->bytes - target->committed;
       const Lock lock(database_.mutex);
       Transaction transaction(database_.connection);
-      const std::vector<std::int64_t> targets = put_packs();
+      const std::vector<std::int64_t> targets = put_pack_rows(database_.connection, writer_);
       for (std::size_t i = 0; i < rows.size(); ++i) move(rows[i], places[i], targets);
       remove_pack_row(pack);
       committing = true;
@@ -99,31 +100,11 @@ class Compactor {
     return writer_.append(header, payload);
   }
 
-  std::vector<std::int64_t> put_packs() {
-    Connection& connection = database_.connection;
-    std::vector<std::int64_t> ids;
-    for (const auto& target : writer_.touched()) {
-      const auto bytes = static_cast<std::int64_t>(target->bytes);
-      ids.push_back(target->row);
-      if (target->row != 0) {
-        connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", target->row, bytes)->run();
-        continue;
-      }
-      connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", target->name,
-                 bytes, now_us())
-          ->run();
-      ids.back() = connection.last_id();
-    }
-    return ids;
-  }
-
   void move(const ChunkRow& row, const RecordPlace& place,
             const std::vector<std::int64_t>& targets) {
-    const auto& touched = writer_.touched();
-    const auto target = std::ranges::find(touched, place.pack) - touched.begin();
     const auto update = database_.connection(
         "UPDATE chunk SET pack = ?2, offset = ?3 WHERE id = ?1 AND pack = ?4 AND offset = ?5",
-        std::int64_t{row.id}, targets.at(static_cast<std::size_t>(target)),
+        std::int64_t{row.id}, targets.at(writer_.number_of(place)),
         static_cast<std::int64_t>(place.offset), row.pack, static_cast<std::int64_t>(row.offset));
     update->run();
     if (update->changes() != 1) throw Busy("a pack changed while it was compacted: try again");

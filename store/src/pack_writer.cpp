@@ -75,6 +75,12 @@ RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::
   return place;
 }
 
+std::size_t PackWriter::number_of(const RecordPlace& place) const {
+  const auto pack = std::ranges::find(touched_, place.pack);
+  if (pack == touched_.end()) throw Error("a record lies in a pack that is not being written");
+  return static_cast<std::size_t>(pack - touched_.begin());
+}
+
 void PackWriter::open_next() {
   auto pack = std::make_shared<OpenPack>(filesystem_, paths_, random_bits());
   touched_.push_back(pack);  // from here on `roll_back` removes it

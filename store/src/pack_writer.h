@@ -44,6 +44,8 @@ class PackWriter {
   void sync();
   /// The packs that were appended to.
   const std::vector<std::shared_ptr<OpenPack>>& touched() const { return touched_; }
+  /// Where in `touched()` the record's pack is.
+  std::size_t number_of(const RecordPlace& place) const;
   /// Bytes appended.
   std::uint64_t appended() const { return appended_; }
   /// Bytes of memory that it holds.

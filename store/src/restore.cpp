@@ -3,6 +3,7 @@
 #include "read_ahead.h"
 
 #include <flor/store/error.h>
+#include <flor/store/signals_blocked.h>
 
 #include <algorithm>
 #include <atomic>
@@ -179,6 +180,7 @@ void restore(const ChunkReader& chunks, std::vector<Task> tasks, unsigned thread
     std::optional<ReadAhead> read_ahead;
     std::vector<std::thread> helpers;
     try {
+      const SignalsBlocked inherited_by_the_threads;
       if (plan.raw_bytes() >= kReadAheadBytes) read_ahead.emplace(chunks, plan, work.next());
       for (unsigned i = 1; i < threads_for(plan.raw_bytes(), threads); ++i) {
         helpers.emplace_back([&work] { work.run(); });

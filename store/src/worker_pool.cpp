@@ -1,7 +1,7 @@
 #include "worker_pool.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include <flor/store/signals_blocked.h>
+
 #include <unistd.h>
 
 #include <atomic>
@@ -16,25 +16,6 @@
 #include <vector>
 
 namespace flor::store {
-namespace {
-
-/// Signals belong to the program's own threads.
-class BlockSignals {
- public:
-  BlockSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~BlockSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockSignals(const BlockSignals&) = delete;
-  BlockSignals& operator=(const BlockSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
 
 struct WorkerPool::State {
   void work(unsigned worker, BackgroundPriority* priority);
@@ -102,7 +83,7 @@ void WorkerPool::start() {
   if (state_ && state_->owner != ::getpid()) stop();
   if (state_) return;
   state_ = std::make_unique<State>();
-  const BlockSignals inherited_by_the_threads;
+  const SignalsBlocked inherited_by_the_threads;
   try {
     state_->threads.reserve(threads_);
     for (unsigned worker = 1; worker < threads_; ++worker) {

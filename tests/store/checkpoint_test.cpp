@@ -1,7 +1,7 @@
 // Writing and reading checkpoints: what comes back, what is stored once, what chains look like.
 #include "chunk_writer.h"
+#include "run_fixture.h"
 #include "sqlite.h"
-#include "store_fixture.h"
 
 #include <sys/mman.h>
 
@@ -13,19 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class CheckpointTest : public StoreTest {
- protected:
-  CheckpointTest() : store_(open()), run_(store_->catalog().add_run(new_run())) {}
-
-  std::int64_t query(const std::string& sql) {
-    Connection connection(home() / "catalog.db", Connection::Mode::read_only);
-    const auto row = connection(sql);
-    return row->step() ? row->integer(0) : -1;
-  }
-
-  std::shared_ptr<Store> store_;
-  Run run_;
-};
+class CheckpointTest : public RunTest {};
 
 TEST_F(CheckpointTest, ComesBackBitForBit) {
   CheckpointWriter writer(*store_, run_.id);

@@ -1,8 +1,8 @@
 // How a checkpoint is written: with how many threads, how much effort and how much memory.
 #include "chunk_encoder.h"
 #include "faulty_filesystem.h"
+#include "run_fixture.h"
 #include "sqlite.h"
-#include "store_fixture.h"
 #include "store_impl.h"
 
 #include <flor/store/error.h>
@@ -58,19 +58,7 @@ Snapshot varied_snapshot(int step) {
   return snapshot;
 }
 
-class WriterTest : public StoreTest {
- protected:
-  WriterTest() : store_(open()), run_(store_->catalog().add_run(new_run())) {}
-
-  std::int64_t query(const std::string& sql) {
-    Connection connection(home() / "catalog.db", Connection::Mode::read_only);
-    const auto row = connection(sql);
-    return row->step() ? row->integer(0) : -1;
-  }
-
-  std::shared_ptr<Store> store_;
-  Run run_;
-};
+class WriterTest : public RunTest {};
 
 WriterOptions with_threads(unsigned threads) {
   WriterOptions options;

@@ -1,7 +1,8 @@
 #include "stat_ahead.h"
 
+#include <flor/store/signals_blocked.h>
+
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <system_error>
@@ -10,22 +11,6 @@ namespace flor::git {
 namespace {
 
 constexpr std::size_t kWorthAThread = 1000;
-
-/// Signals of the host program are not for this thread.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -36,7 +21,7 @@ StatAhead::StatAhead(const std::filesystem::path& root, const std::vector<Tracke
   if (directory < 0) return;
   stats_.resize(entries.size());
   done_ = std::make_unique<std::atomic<bool>[]>(entries.size());
-  const SignalsBlocked blocked;
+  const store::SignalsBlocked inherited_by_the_thread;
   try {
     thread_ = std::thread([this, directory] { run(directory); });
   } catch (const std::system_error&) {  // no more threads: the walk does without
