@@ -1,9 +1,11 @@
 // Checkpoints as files of other tools, read back by Flor and by readers that share no code with it.
 #include "store_fixture.h"
+#include "support/process.h"
 
 #include <flor/store/error.h>
 #include <flor/store/transfer.h>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>
@@ -224,6 +226,53 @@ TEST_F(ExportTest, ATorchArchiveHoldsEveryItemAndAPickleThatNamesThem) {
   }
   EXPECT_THAT(pickle, HasSubstr("torch._utils\n_rebuild_tensor_v2\n"));
   EXPECT_THAT(pickle, HasSubstr("ComplexDoubleStorage"));
+}
+
+/// What `python3` prints when it runs the script: the distribution's interpreter first, which sees
+/// the distribution's packages.
+testing::ProcessResult python(const std::string& script, std::vector<std::string> arguments) {
+  const bool packaged = std::filesystem::exists("/usr/bin/python3");
+  std::vector<std::string> command = {packaged ? "/usr/bin/python3" : "python3", "-c", script};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return testing::Process(std::move(command), {}).wait();
+}
+
+/// Each item as "name type [sizes,] the bytes in hex", in the order of the snapshot.
+std::string listing(const Snapshot& snapshot) {
+  std::string text;
+  for (const auto& [item, content] : snapshot.items) {
+    const bool plain = item.type == ElementType::bytes;
+    std::string sizes = plain ? std::to_string(item.bytes) + "," : "";
+    for (const std::int64_t size : item.sizes) sizes += std::to_string(size) + ",";
+    text += fmt::format("{} {} [{}] ", item.name, plain ? "u8" : to_string(item.type), sizes);
+    for (std::size_t i = 0; i < item.bytes; ++i) {
+      text += fmt::format("{:02x}", std::to_integer<unsigned>(content.get()[i]));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+TEST_F(ExportTest, PythonsTorchReadsEveryItemBitForBit) {
+  if (python("import torch", {}).status != 0) {
+    GTEST_SKIP() << "needs Python's torch (Debian: python3-torch) to read the file with";
+  }
+  const auto store = open();
+  const Snapshot snapshot = everything();
+  write_torch_archive(*store, write(*store, snapshot), directory_ / "state.pt");
+  const testing::ProcessResult read = python(R"(
+import sys, torch
+names = {torch.float32: 'f32', torch.float64: 'f64', torch.float16: 'f16', torch.bfloat16: 'bf16',
+         torch.int8: 'i8', torch.int16: 'i16', torch.int32: 'i32', torch.int64: 'i64',
+         torch.uint8: 'u8', torch.bool: 'bool', torch.complex64: 'c64', torch.complex128: 'c128'}
+for name, value in torch.load(sys.argv[1]).items():
+    content = bytes(value.contiguous().view(-1).view(torch.uint8).tolist())
+    sizes = ''.join(f'{size},' for size in value.shape)
+    print(f'{name} {names[value.dtype]} [{sizes}] {content.hex()}')
+)",
+                                             {(directory_ / "state.pt").string()});
+  ASSERT_EQ(read.status, 0) << read.err;
+  EXPECT_EQ(read.out, listing(snapshot));
 }
 
 }  // namespace
