@@ -67,9 +67,9 @@ class Manifest {
     for (int i = 1;; ++i) {
       const auto chunks = current_chunks();
       try {
-        restore(*chunks, tasks, threads, [this](const Task& task, const std::exception_ptr& error) {
-          rethrow(task, error);
-        });
+        restore(
+            *chunks, tasks, database_->decode_scratch, threads,
+            [this](const Task& task, const std::exception_ptr& error) { rethrow(task, error); });
         return;
       } catch (const PackMissing&) {
         if (i == kTries || !reload(chunks)) throw;

@@ -203,21 +203,38 @@ void ChunkReader::read(DecodeScratch& scratch, const ChunkRow& row, std::span<st
     base = scratch.bases[level];
     read(scratch, rows_.at(row.base), base, level + 1);
   }
-  decode_record(scratch, row, base, raw);
-  if (digest_of(raw) != row.digest) {
+  if (!decode_and_verify(scratch, row, base, raw)) {
     throw_record(row, packs_.path(row.pack), "is damaged: its content does not have its digest");
+  }
+}
+
+template <typename Decode>
+void ChunkReader::with_payload(DecodeScratch& scratch, const ChunkRow& row,
+                               const Decode& decode) const {
+  const auto payload = packs_.read(row, scratch.record, false);
+  try {
+    decode(payload);
+  } catch (const Damaged& error) {
+    throw Damaged(
+        fmt::format("{} is damaged: {}", describe(row, packs_.path(row.pack)), error.what()));
   }
 }
 
 void ChunkReader::decode_record(DecodeScratch& scratch, const ChunkRow& row,
                                 std::span<const std::byte> base, std::span<std::byte> raw) const {
-  const auto payload = packs_.read(row, scratch.record, false);
-  try {
+  with_payload(scratch, row, [&](std::span<const std::byte> payload) {
     decode(scratch.codec, row.codec, row.type, payload, base, raw);
-  } catch (const Damaged& error) {
-    throw Damaged(
-        fmt::format("{} is damaged: {}", describe(row, packs_.path(row.pack)), error.what()));
-  }
+  });
+}
+
+bool ChunkReader::decode_and_verify(DecodeScratch& scratch, const ChunkRow& row,
+                                    std::span<const std::byte> base,
+                                    std::span<std::byte> raw) const {
+  bool right = false;
+  with_payload(scratch, row, [&](std::span<const std::byte> payload) {
+    right = decode_and_digest(scratch.codec, row.codec, row.type, payload, base, raw) == row.digest;
+  });
+  return right;
 }
 
 }  // namespace flor::store

@@ -1,8 +1,8 @@
 // Brings chunks back: rows from the catalog, records from the packs, decoded and verified.
 #pragma once
 
-#include "codec.h"
 #include "database.h"
+#include "decode_scratch.h"
 #include "record.h"
 
 #include <flor/store/error.h>
@@ -72,13 +72,6 @@ class PackReader {
   std::map<std::int64_t, Pack> packs_;
 };
 
-/// Memory of one thread that decodes.
-struct DecodeScratch {
-  CodecContext codec;
-  std::vector<std::byte> record;
-  std::vector<std::vector<std::byte>> bases;  ///< one for each level of a chain
-};
-
 /// A set of chunks and everything that they are differences to.
 class ChunkReader {
  public:
@@ -96,6 +89,9 @@ class ChunkReader {
   /// difference is then applied in place. Thread-safe.
   void decode_record(DecodeScratch& scratch, const ChunkRow& row, std::span<const std::byte> base,
                      std::span<std::byte> raw) const;
+  /// The same, and whether what came out has its digest.
+  bool decode_and_verify(DecodeScratch& scratch, const ChunkRow& row,
+                         std::span<const std::byte> base, std::span<std::byte> raw) const;
   /// Decodes a chunk of `raw.size()` bytes and all that it builds upon, and compares each of them
   /// with its digest: Damaged names the record that is at fault. Thread-safe.
   void read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const;
@@ -110,6 +106,9 @@ class ChunkReader {
   void check_bases() const;
   void read(DecodeScratch& scratch, const ChunkRow& row, std::span<std::byte> raw,
             std::size_t level) const;
+  /// Calls `decode` with the record's payload; what it throws is said to be that record's fault.
+  template <typename Decode>
+  void with_payload(DecodeScratch& scratch, const ChunkRow& row, const Decode& decode) const;
 
   mutable PackReader packs_;
   std::unordered_map<std::uint32_t, ChunkRow> rows_;

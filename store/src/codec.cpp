@@ -6,12 +6,14 @@
 #include "codec_entropy.h"
 #include "codec_forms.h"
 #include "codec_kernels.h"
+#include "digest_stream.h"
 
 #include <flor/store/error.h>
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace flor::store {
@@ -27,6 +29,7 @@ struct CodecContext::Impl {
   Scratch classes;
   Scratch symbols;
   Scratch payload;  ///< for callers that bring no memory for it
+  DigestStream digest;
 };
 
 CodecContext::CodecContext() : impl_(std::make_unique<Impl>()) {}
@@ -192,14 +195,16 @@ class Encoder {
 /// Reads the payload of one chunk in a given form.
 class Decoder {
  public:
+  /// `digest`: gets all bytes of `raw`, in order; or null.
   Decoder(CodecContext::Impl& scratch, WordShape shape, std::span<const Byte> payload,
-          const Byte* base, std::span<Byte> raw)
+          const Byte* base, std::span<Byte> raw, DigestStream* digest)
       : scratch_(scratch),
         shape_(shape),
         reader_(payload),
         base_(base),
         raw_(raw),
-        count_(raw.size() / shape.width) {}
+        count_(raw.size() / shape.width),
+        digest_(digest) {}
 
   void run(Form form) {
     switch (form) {
@@ -220,22 +225,44 @@ class Decoder {
     const auto bytes = reader_.bytes(tail);
     std::copy(bytes.begin(), bytes.end(), raw_.end() - static_cast<std::ptrdiff_t>(tail));
     reader_.finish();
+    if (digest_ != nullptr) digest_->add(std::as_bytes(raw_.subspan(digested_)));
   }
 
  private:
-  void planes(WordShape shape, Form form, std::size_t count, Byte* words) {
-    Byte* memory = scratch_.planes.reserve(shape.width * count);
+  // What is done in blocks is still in the first-level cache when it is looked at again.
+  static constexpr std::size_t kBlockWords = 2048;
+
+  /// The words of `raw` are there up to this one, which is not.
+  void completed(std::size_t words) {
+    if (digest_ == nullptr) return;
+    const std::size_t bytes = words * shape_.width;
+    digest_->add(std::as_bytes(raw_.subspan(digested_, bytes - digested_)));
+    digested_ = bytes;
+  }
+
+  kernels::PlanePointers read_planes(std::size_t count) {
+    Byte* memory = scratch_.planes.reserve(shape_.width * count);
     kernels::PlanePointers planes{};
-    for (unsigned p = 0; p < shape.width; ++p) {
+    for (unsigned p = 0; p < shape_.width; ++p) {
       planes[p] = reader_.stream(scratch_.zstd, count, memory + p * count);
     }
+    return planes;
+  }
+
+  void planes(WordShape shape, Form form, std::size_t count, Byte* words) {
+    kernels::PlanePointers planes = read_planes(count);
     if (form == Form::exponent_difference) {
       Byte* upper = scratch_.symbols.reserve(count);
       kernels::upper_plane(shape, base_, count, upper);
       kernels::add_bytes(upper, planes[shape.width - 1], count, upper);
       planes[shape.width - 1] = upper;
     }
-    kernels::merge(shape, planes, count, words);
+    for (std::size_t at = 0; at < count; at += kBlockWords) {
+      const std::size_t size = std::min(kBlockWords, count - at);
+      kernels::merge(shape, planes, size, words + at * shape.width);
+      for (unsigned p = 0; p < shape.width; ++p) planes[p] += size;
+      if (form != Form::difference_planes) completed(at + size);
+    }
   }
 
   void difference_planes() {
@@ -252,10 +279,17 @@ class Decoder {
       throw_malformed("more words are marked than there are");
     }
     const std::size_t kept_count = kernels::set_bits(mask, mask_size);
-    Byte* kept = scratch_.values.reserve((kept_count + 1) * shape_.width);
-    planes(shape_, Form::planes, kept_count, kept);
-    std::fill_n(kept + kept_count * shape_.width, shape_.width, Byte{0});
-    kernels::spread_nonzero(shape_, mask, kept, count_, raw_.data());
+    kernels::PlanePointers planes = read_planes(kept_count);
+    std::array<Byte, kBlockWords * kernels::kMaxWidth + kernels::kSpreadSlack> kept{};
+    for (std::size_t at = 0; at < count_; at += kBlockWords) {
+      const std::size_t size = std::min(kBlockWords, count_ - at);
+      const Byte* part = mask + at / 8;
+      const std::size_t some = kernels::set_bits(part, kernels::mask_bytes(size));
+      kernels::merge(shape_, planes, some, kept.data());
+      for (unsigned p = 0; p < shape_.width; ++p) planes[p] += some;
+      kernels::spread_nonzero(shape_, part, kept.data(), size, raw_.data() + at * shape_.width);
+      completed(at + size);
+    }
   }
 
   void class_bits(Form form) {
@@ -290,6 +324,8 @@ class Decoder {
   const Byte* base_;
   std::span<Byte> raw_;
   std::size_t count_;
+  DigestStream* digest_;
+  std::size_t digested_ = 0;  ///< bytes of raw_
 };
 
 std::size_t payload_bound(const Chunk& chunk) {
@@ -430,9 +466,12 @@ Encoded encode(CodecContext& context, ElementType type, std::span<const std::byt
   return encoded;
 }
 
+namespace {
+
+/// `digest` gets the bytes of `raw`, or is null.
 void decode(CodecContext& context, std::uint8_t codec, ElementType type,
             std::span<const std::byte> payload, std::span<const std::byte> base,
-            std::span<std::byte> raw) {
+            std::span<std::byte> raw, DigestStream* digest) {
   const WordShape shape = word_shape(type);
   const Form form = static_cast<Form>(codec);
   if (codec > static_cast<std::uint8_t>(kLastForm)) {
@@ -451,18 +490,38 @@ void decode(CodecContext& context, std::uint8_t codec, ElementType type,
     case Form::raw:
       if (in.size() != out.size()) throw_malformed("its length is not that of the chunk");
       std::copy(in.begin(), in.end(), out.begin());
-      return;
+      break;
     case Form::repeat:
       if (in.size() != shape.width) throw_malformed("its length is not that of one word");
       repeat(in, out);
-      return;
+      break;
     case Form::same:
       if (!in.empty()) throw_malformed("bytes follow its end");
       if (base.data() != raw.data()) std::copy(base.begin(), base.end(), raw.begin());
-      return;
+      break;
     default:
-      Decoder(context.impl(), shape, in, reinterpret_cast<const Byte*>(base.data()), out).run(form);
+      Decoder(context.impl(), shape, in, reinterpret_cast<const Byte*>(base.data()), out, digest)
+          .run(form);
+      return;
   }
+  if (digest != nullptr) digest->add(raw);
+}
+
+}  // namespace
+
+void decode(CodecContext& context, std::uint8_t codec, ElementType type,
+            std::span<const std::byte> payload, std::span<const std::byte> base,
+            std::span<std::byte> raw) {
+  decode(context, codec, type, payload, base, raw, nullptr);
+}
+
+Digest decode_and_digest(CodecContext& context, std::uint8_t codec, ElementType type,
+                         std::span<const std::byte> payload, std::span<const std::byte> base,
+                         std::span<std::byte> raw) {
+  DigestStream& digest = context.impl().digest;
+  digest.restart();
+  decode(context, codec, type, payload, base, raw, &digest);
+  return digest.digest();
 }
 
 }  // namespace flor::store

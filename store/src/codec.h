@@ -68,4 +68,10 @@ void decode(CodecContext& context, std::uint8_t codec, ElementType type,
             std::span<const std::byte> payload, std::span<const std::byte> base,
             std::span<std::byte> raw);
 
+/// The same, and the digest of `raw` then. Cheaper than one after the other, since the bytes are
+/// taken where they are still in the first-level cache.
+Digest decode_and_digest(CodecContext& context, std::uint8_t codec, ElementType type,
+                         std::span<const std::byte> payload, std::span<const std::byte> base,
+                         std::span<std::byte> raw);
+
 }  // namespace flor::store

@@ -160,13 +160,21 @@ FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t c
                             Word* values) {
   std::size_t done = 0;
   if constexpr (sizeof(Word) <= 4) {
-    Byte widest = 0;
-    for (std::size_t i = 0; i < count; ++i) widest = std::max(widest, widths[i]);
-    if (widest <= kFieldBits && can_take_fields()) {
-      std::uint32_t fields[kTakeMax];
-      done = count - count % kFieldGroup;
-      reader.skip(take_fields(reader.byte(), reader.bit_in_byte(), widths, done, fields));
-      for (std::size_t i = 0; i < done; ++i) values[i] = static_cast<Word>(fields[i]);
+    if (has_vectors()) {
+      // Long fields are rare: they are words that were zero, or that changed their sign.
+      while (done + kFieldGroup <= count) {
+        std::uint32_t fields[kTakeMax];
+        const FieldsTaken taken =
+            take_fields(reader.byte(), reader.bit_in_byte(), widths + done, count - done, fields);
+        reader.skip(taken.bits);
+        for (std::size_t i = 0; i < taken.count; ++i) {
+          values[done + i] = static_cast<Word>(fields[i]);
+        }
+        done += taken.count;
+        if (done + kFieldGroup > count) break;
+        take_block_plainly<Word>(reader, widths + done, kFieldGroup, values + done);
+        done += kFieldGroup;
+      }
     }
   }
   take_block_plainly<Word>(reader, widths + done, count - done, values + done);

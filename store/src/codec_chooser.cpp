@@ -12,8 +12,8 @@ using kernels::Byte;
 constexpr std::size_t kStrips = 128;
 constexpr std::size_t kStripWords = 16;
 constexpr std::size_t kSampleWords = kStrips * kStripWords;
-// Above this many bits a byte a frame saves too little; noise in the sample stays above it.
-constexpr double kEvenBits = 7.9;
+// Above this many bits a byte a frame saves less than it must to be kept.
+constexpr double kEvenBits = 7.75;
 constexpr double kBaseMustSave = 0.03;
 constexpr double kZerosMustSave = 0.01;
 // One word in so many must be zero before leaving zeros out is looked at.

@@ -13,8 +13,8 @@ namespace {
 
 enum class StreamKind : std::uint8_t { raw = 0, repeat = 1, zstd = 2 };
 
-// A frame must save a sixty-fourth, or else decoding it is not worth the time.
-std::size_t frame_limit(std::size_t bytes) { return bytes - bytes / 64; }
+// A frame must save a thirty-second, or else decoding it is not worth the time.
+std::size_t frame_limit(std::size_t bytes) { return bytes - bytes / 32; }
 
 bool all_equal(std::span<const std::uint8_t> bytes) {
   return !bytes.empty() && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;

@@ -58,7 +58,8 @@ void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* 
 /// of mask_bytes(count), lowest bit first. Returns how many they are.
 std::size_t keep_nonzero(WordShape shape, const Byte* words, std::size_t count, Byte* mask,
                          Byte* kept);
-/// Undoes `keep_nonzero`; reads up to one word behind the last of `kept`.
+/// Undoes `keep_nonzero`; reads up to kSpreadSlack bytes behind the last of `kept`.
+inline constexpr std::size_t kSpreadSlack = 32;
 void spread_nonzero(WordShape shape, const Byte* mask, const Byte* kept, std::size_t count,
                     Byte* words);
 constexpr std::size_t mask_bytes(std::size_t count) { return (count + 7) / 8; }

@@ -1,5 +1,6 @@
 // Kernels that rearrange bytes: planes, and words that are zero.
 #include "codec_kernels.h"
+#include "codec_unpack.h"
 #include "codec_words.h"
 
 #include <algorithm>
@@ -71,7 +72,12 @@ template <class Word>
 FLOR_INLINE void spread_loop(const Byte* __restrict mask, const Byte* __restrict kept,
                              std::size_t count, Byte* __restrict words) {
   std::size_t next = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  std::size_t done = 0;
+  if (sizeof(Word) == 4 && has_vectors()) {
+    done = count - count % kSpreadGroup;
+    next = spread_words(mask, kept, done, words);
+  }
+  for (std::size_t i = done; i < count; ++i) {
     const unsigned bit = (mask[i / 8] >> (i % 8)) & 1U;
     store<Word>(words, i,
                 static_cast<Word>(load<Word>(kept, next) &

@@ -1,5 +1,7 @@
 #include "codec_unpack.h"
 
+#include <array>
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #endif
@@ -33,12 +35,16 @@ namespace {
   return _mm256_and_si256(fields, _mm256_sub_epi32(_mm256_sllv_epi32(one, widths), one));
 }
 
-[[gnu::target("avx2")]] std::uint32_t take_fields_avx2(const std::uint8_t* bits, unsigned position,
-                                                       const std::uint8_t* widths,
-                                                       std::size_t count, std::uint32_t* values) {
+[[gnu::target("avx2")]] FieldsTaken take_fields_avx2(const std::uint8_t* bits, unsigned position,
+                                                     const std::uint8_t* widths, std::size_t count,
+                                                     std::uint32_t* values) {
+  const __m128i most = _mm_set1_epi8(kFieldBits);
   std::uint32_t at = position;
-  for (std::size_t i = 0; i < count; i += kFieldGroup) {
+  std::size_t i = 0;
+  for (; i + kFieldGroup <= count; i += kFieldGroup) {
     const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(widths + i));
+    const __m128i is_short = _mm_cmpeq_epi8(_mm_max_epu8(some, most), most);
+    if (_mm_movemask_epi8(is_short) != 0xffff) break;
     // Where each four of them begin.
     const __m128i sums =
         _mm_madd_epi16(_mm_maddubs_epi16(some, _mm_set1_epi8(1)), _mm_set1_epi16(1));
@@ -62,27 +68,66 @@ namespace {
     take(1);
     at += static_cast<std::uint32_t>(_mm_extract_epi32(ends, 3));
   }
-  return at - position;
+  return {i, at - position};
+}
+
+/// For each byte of a mask, where each of eight words comes from, or a negative number.
+constexpr auto kPlaces = [] {
+  std::array<std::array<std::int8_t, 8>, 256> places{};
+  for (unsigned mask = 0; mask < 256; ++mask) {
+    std::int8_t next = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      places[mask][i] = (mask >> i & 1U) != 0 ? next++ : std::int8_t{-1};
+    }
+  }
+  return places;
+}();
+
+[[gnu::target("avx2,popcnt")]] std::size_t spread_words_avx2(const std::uint8_t* mask,
+                                                             const std::uint8_t* kept,
+                                                             std::size_t count,
+                                                             std::uint8_t* words) {
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < count; i += kSpreadGroup) {
+    const std::uint8_t bits = mask[i / 8];
+    const __m256i places = _mm256_cvtepi8_epi32(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kPlaces[bits].data())));
+    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kept + 4 * taken));
+    const __m256i spread = _mm256_andnot_si256(_mm256_srai_epi32(places, 31),
+                                               _mm256_permutevar8x32_epi32(some, places));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + 4 * i), spread);
+    taken += static_cast<std::size_t>(__builtin_popcount(bits));
+  }
+  return taken;
 }
 
 }  // namespace
 
-bool can_take_fields() {
+bool has_vectors() {
   static const bool can = __builtin_cpu_supports("avx2") != 0;
   return can;
 }
 
-std::uint32_t take_fields(const std::uint8_t* bits, unsigned position, const std::uint8_t* widths,
-                          std::size_t count, std::uint32_t* values) {
+FieldsTaken take_fields(const std::uint8_t* bits, unsigned position, const std::uint8_t* widths,
+                        std::size_t count, std::uint32_t* values) {
   return take_fields_avx2(bits, position, widths, count, values);
+}
+
+std::size_t spread_words(const std::uint8_t* mask, const std::uint8_t* kept, std::size_t count,
+                         std::uint8_t* words) {
+  return spread_words_avx2(mask, kept, count, words);
 }
 
 #else
 
-bool can_take_fields() { return false; }
+bool has_vectors() { return false; }
 
-std::uint32_t take_fields(const std::uint8_t*, unsigned, const std::uint8_t*, std::size_t,
-                          std::uint32_t*) {
+FieldsTaken take_fields(const std::uint8_t*, unsigned, const std::uint8_t*, std::size_t,
+                        std::uint32_t*) {
+  return {};
+}
+
+std::size_t spread_words(const std::uint8_t*, const std::uint8_t*, std::size_t, std::uint8_t*) {
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // One open catalog: the connection, its mutex, and what is remembered between calls.
 #pragma once
 
+#include "decode_scratch.h"
 #include "filesystem.h"
 #include "paths.h"
 #include "sqlite.h"
@@ -19,6 +20,7 @@ struct Database {
 
   Paths paths;
   Filesystem& files;
+  DecodeScratchPool decode_scratch;
   mutable std::mutex mutex;  ///< of everything below
   Connection connection;
 

@@ -1,10 +1,11 @@
-#include <flor/store/digest.h>
+#include "digest_stream.h"
 
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <vector>
 
 namespace flor::store {
@@ -54,6 +55,17 @@ std::optional<Digest> Digest::from_hex(std::string_view text) {
 Digest digest_of(std::span<const std::byte> bytes) {
   return canonical(XXH3_128bits(bytes.data(), bytes.size()));
 }
+
+DigestStream::DigestStream() : state_(XXH3_createState()) {
+  if (state_ == nullptr) throw std::bad_alloc();
+  restart();
+}
+DigestStream::~DigestStream() { XXH3_freeState(state_); }
+void DigestStream::restart() { XXH3_128bits_reset(state_); }
+void DigestStream::add(std::span<const std::byte> piece) {
+  XXH3_128bits_update(state_, piece.data(), piece.size());
+}
+Digest DigestStream::digest() const { return canonical(XXH3_128bits_digest(state_)); }
 
 Digest item_digest(std::span<const std::byte> content) {
   if (content.size() <= kChunkBytes) return digest_of(content);

@@ -29,8 +29,9 @@ unsigned threads_for(std::uint64_t bytes, unsigned wanted) {
 /// Executes trees of a plan, in the memory of one thread.
 class TreeDecoder {
  public:
-  TreeDecoder(const ChunkReader& chunks, const DecodePlan& plan, const Explain& explain)
-      : chunks_(chunks), plan_(plan), explain_(explain) {}
+  TreeDecoder(const ChunkReader& chunks, const DecodePlan& plan, DecodeScratch& scratch,
+              const Explain& explain)
+      : chunks_(chunks), plan_(plan), scratch_(scratch), explain_(explain) {}
 
   void run(const DecodeTree& tree) {
     places_.assign(tree.end - tree.begin, {});
@@ -67,17 +68,15 @@ class TreeDecoder {
       chunks_.decode_record(scratch_, *step.row, base, here.raw);
       return;
     }
+    bool right = false;
     try {
-      chunks_.decode_record(scratch_, *step.row, base, here.raw);
+      right = chunks_.decode_and_verify(scratch_, *step.row, base, here.raw);
     } catch (const PackMissing&) {
       throw;
-    } catch (const Damaged&) {
-      chunks_.read(scratch_, step.row->id, here.raw);
+    } catch (const Damaged&) {  // nor is it right
     }
-    if (digest_of(here.raw) != step.row->digest) {
-      // Once more, slowly: that names the record which is at fault.
-      chunks_.read(scratch_, step.row->id, here.raw);
-    }
+    // Once more, slowly: that names the record which is at fault.
+    if (!right) chunks_.read(scratch_, step.row->id, here.raw);
     for (const Task& task : step.tasks.subspan(1)) {
       std::memcpy(task.raw.data(), here.raw.data(), here.raw.size());
     }
@@ -97,9 +96,9 @@ class TreeDecoder {
 
   std::span<std::byte> buffer_for(const DecodeTree& tree, std::size_t owner) {
     Place& here = place(tree, owner);
-    if (here.buffer.empty() && !free_.empty()) {
-      here.buffer = std::move(free_.back());
-      free_.pop_back();
+    if (here.buffer.empty() && !scratch_.unused.empty()) {
+      here.buffer = std::move(scratch_.unused.back());
+      scratch_.unused.pop_back();
     }
     const std::size_t size = plan_.steps()[owner].row->raw_bytes;
     if (here.buffer.size() < size) here.buffer.resize(size);
@@ -109,7 +108,7 @@ class TreeDecoder {
   void release(const DecodeTree& tree, std::size_t base) {
     Place& there = place(tree, base);
     if (--there.dependents_left != 0 || there.buffer.empty()) return;
-    free_.push_back(std::move(there.buffer));
+    scratch_.unused.push_back(std::move(there.buffer));
     there.buffer.clear();
   }
 
@@ -121,21 +120,22 @@ class TreeDecoder {
 
   const ChunkReader& chunks_;
   const DecodePlan& plan_;
+  DecodeScratch& scratch_;
   const Explain& explain_;
-  DecodeScratch scratch_;
   std::vector<Place> places_;
-  std::vector<std::vector<std::byte>> free_;
 };
 
 /// Trees that several threads take from.
 class Work {
  public:
-  Work(const ChunkReader& chunks, const DecodePlan& plan, const Explain& explain)
-      : chunks_(chunks), plan_(plan), explain_(explain) {}
+  Work(const ChunkReader& chunks, const DecodePlan& plan, DecodeScratchPool& pool,
+       const Explain& explain)
+      : chunks_(chunks), plan_(plan), pool_(pool), explain_(explain) {}
 
   void run() {
     try {
-      TreeDecoder decoder(chunks_, plan_, explain_);
+      DecodeScratchPool::Lease scratch(pool_);
+      TreeDecoder decoder(chunks_, plan_, *scratch, explain_);
       for (std::size_t i = take(); i < plan_.trees().size(); i = take()) {
         decoder.run(plan_.trees()[i]);
       }
@@ -161,6 +161,7 @@ class Work {
 
   const ChunkReader& chunks_;
   const DecodePlan& plan_;
+  DecodeScratchPool& pool_;
   const Explain& explain_;
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
@@ -172,10 +173,10 @@ constexpr std::uint64_t kReadAheadBytes = std::uint64_t{2} << 20;
 
 }  // namespace
 
-void restore(const ChunkReader& chunks, std::vector<Task> tasks, unsigned threads,
-             const Explain& explain) {
+void restore(const ChunkReader& chunks, std::vector<Task> tasks, DecodeScratchPool& pool,
+             unsigned threads, const Explain& explain) {
   const DecodePlan plan(chunks, std::move(tasks));
-  Work work(chunks, plan, explain);
+  Work work(chunks, plan, pool, explain);
   {
     std::optional<ReadAhead> read_ahead;
     std::vector<std::thread> helpers;

@@ -14,7 +14,7 @@ using Explain = std::function<void(const Task&, std::exception_ptr)>;
 /// Decodes the chunks of all tasks into their places, and compares each with its digest. `threads`
 /// 0: as many as there are cores, at most 8; never more than the bytes are worth. The first
 /// exception ends it: PackMissing, Damaged or Error, as `explain` rethrows it.
-void restore(const ChunkReader& chunks, std::vector<Task> tasks, unsigned threads,
-             const Explain& explain);
+void restore(const ChunkReader& chunks, std::vector<Task> tasks, DecodeScratchPool& pool,
+             unsigned threads, const Explain& explain);
 
 }  // namespace flor::store

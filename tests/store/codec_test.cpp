@@ -67,7 +67,14 @@ Bytes decoded(const Material& material, const Payload& payload) {
   decode(context, static_cast<std::uint8_t>(payload.form), material.type,
          {bytes.get(), payload.bytes.size()}, {base.get(), base_size},
          {raw.get(), material.raw.size()});
-  return {raw.get(), raw.get() + material.raw.size()};
+  const Bytes plain{raw.get(), raw.get() + material.raw.size()};
+  const Digest digest =
+      decode_and_digest(context, static_cast<std::uint8_t>(payload.form), material.type,
+                        {bytes.get(), payload.bytes.size()}, {base.get(), base_size},
+                        {raw.get(), material.raw.size()});
+  EXPECT_TRUE(std::equal(plain.begin(), plain.end(), raw.get()));
+  EXPECT_EQ(digest, digest_of(plain));
+  return plain;
 }
 
 void expect_round_trip(const Material& material) {
@@ -179,6 +186,21 @@ void expect_special_values(ElementType type, unsigned mantissa_bits) {
   expect_round_trip(material);
   material.base.clear();
   expect_round_trip(material);
+}
+
+// Short and long differences are taken out of the bits in different ways.
+TEST(Codec, GivesBackSmallStepsAmongChangesOfTheSign) {
+  for (const ElementType type : {ElementType::f32, ElementType::bf16, ElementType::f64}) {
+    const std::size_t width = element_size(type);
+    for (const std::size_t distance : {2, 15, 16, 17, 40, 1000, 5000}) {
+      Material material = flor::testing::stepped_weights(type, 20'000, 1e-4);
+      for (std::size_t i = distance; i <= 20'000; i += distance) {
+        material.raw[i * width - 1] ^= std::byte{0x80};
+      }
+      EXPECT_TRUE(needs_base(encoded(material).form)) << distance;
+      expect_round_trip(material);
+    }
+  }
 }
 
 TEST(Codec, KeepsNanPayloadsNegativeZerosAndDenormals) {
