@@ -23,6 +23,7 @@ void Overlap::add(TakenSnapshot taken, Then then) {
       if (const auto left = copies.lock()) left->run();
     });
   }
+  untouched_ = taken.late != nullptr;
   waiting_.push_back({std::move(taken), std::move(then)});
   hand_on();
   publish();
@@ -31,6 +32,7 @@ void Overlap::add(TakenSnapshot taken, Then then) {
 void Overlap::edge(std::string_view main_loop, std::string_view nested, Edge edge) {
   const std::lock_guard lock(mutex_);
   if (!copier_) return;  // nothing has ever overlapped
+  if (edge == Edge::body) untouched_ = false;
   note_stretch();
   hand_on();
   if (latest_) {
@@ -62,6 +64,7 @@ void Overlap::settle() {
 
 /// The copying thread yields to all others, so this one takes part.
 void Overlap::finish() {
+  untouched_ = false;
   for (Waiting& each : waiting_) each.fresh = false;
   if (waiting_.empty()) return;
   if (copier_) {

@@ -51,6 +51,14 @@ class Overlap {
   /// Hands on what is complete, without waiting.
   void settle();
 
+  /// By the program's promise nothing has written what the last snapshot left to late copies: it
+  /// was taken at the end of a loop, and since then there was neither a fence nor a stretch that is
+  /// waited for, nor the body of another loop.
+  bool untouched() const {
+    const std::lock_guard lock(mutex_);
+    return untouched_;
+  }
+
   /// Something has overlapped; for the session's thread.
   bool active() const { return copier_ != nullptr; }
   /// False after a program was found to break the rules.
@@ -77,8 +85,9 @@ class Overlap {
 
   std::function<void(std::string)> dropped_;
   std::atomic<bool> allowed_{true};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<Waiting> waiting_;
+  bool untouched_ = false;
   std::shared_ptr<LateCopies> latest_;     // of a snapshot that was taken since the last edge
   std::shared_ptr<LateCopies> reference_;  // what the current stretch began with, where known
   std::map<std::string, Stretch, std::less<>> stretches_;

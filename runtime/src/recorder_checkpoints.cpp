@@ -67,7 +67,7 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   try {
     // Inside an iteration the next update is near, and no stretch begins that would wait for it.
     const bool overlap = overlap_.allowed() && !extra;
-    taken = snapshotter_.take(registry_, attached, overlap);
+    taken = snapshotter_.take(registry_, attached, overlap, overlap && overlap_.untouched());
     prepare_buffers(*taken);
     if (extra) taken->snapshot.items.push_back(*std::move(extra));
   } catch (const std::exception& error) {

@@ -11,8 +11,8 @@ namespace flor::detail {
 class Snapshotter::Sink : public StateSink {
  public:
   /// `late`: takes what may be copied later, or null.
-  Sink(Snapshotter& owner, TakenSnapshot& taken, LateCopies* late = nullptr)
-      : owner_(owner), taken_(taken), late_(late) {}
+  Sink(Snapshotter& owner, TakenSnapshot& taken, LateCopies* late = nullptr, bool untouched = false)
+      : owner_(owner), taken_(taken), late_(late), untouched_(untouched) {}
 
   void bytes(std::string name, std::string_view content) override {
     add({.name = std::move(name), .type = ElementType::bytes, .sizes = {}, .bytes = content.size()},
@@ -63,7 +63,7 @@ class Snapshotter::Sink : public StateSink {
         std::make_shared<LateItem>(item, source, before, last ? last->item.content : nullptr);
     const bool same = before && late->witness().same_version(before->witness());
     // Nothing may write what is not copied yet, so one copy serves both snapshots.
-    if (same && !before->done()) late = std::move(before);
+    if (same && (untouched_ || !before->done())) late = std::move(before);
     late_->add(taken_.snapshot.items.size(), late, same ? 0 : item.bytes);
     keep(std::move(item), nullptr, std::move(late));
   }
@@ -88,6 +88,7 @@ class Snapshotter::Sink : public StateSink {
   Snapshotter& owner_;
   TakenSnapshot& taken_;
   LateCopies* late_;
+  bool untouched_;
 };
 
 void Snapshotter::make_room(std::uint64_t bytes) {
@@ -112,14 +113,14 @@ std::shared_ptr<std::byte> Snapshotter::acquire(std::size_t bytes, bool pinned) 
 }
 
 TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot>& attached,
-                                bool overlap) {
+                                bool overlap, bool untouched) {
   TakenSnapshot taken;
   ++snapshots_;
   taken.snapshot.items.reserve(last_.size() + attached.size());
   std::erase_if(late_, [](const auto& copies) { return copies->complete(); });
   auto late = std::make_shared<LateCopies>(buffers_);
   Sink sink(*this, taken);
-  Sink overlapping(*this, taken, overlap ? late.get() : nullptr);
+  Sink overlapping(*this, taken, overlap ? late.get() : nullptr, untouched);
   registry.save(sink, overlapping, attached);
   largest_ = std::max(largest_, taken.snapshot.raw_bytes());
   if (!late->empty()) {

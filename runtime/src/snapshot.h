@@ -29,7 +29,8 @@ struct TakenSnapshot {
 
 /// Used by the session's thread. Content that equals that of the last snapshot is found by
 /// comparing it, not by trusting version counters, which writes through raw pointers and some
-/// kernels of libtorch do not move; it shares the last snapshot's memory and is not copied.
+/// kernels of libtorch do not move; it shares the last snapshot's memory and is not copied. Only
+/// where a program has promised not to write are versions enough.
 class Snapshotter {
  public:
   /// `writing()`: earlier snapshots are still being written, so that waiting frees memory. `wait`
@@ -40,8 +41,9 @@ class Snapshotter {
   /// Holds at most three times the state in memory: the last snapshot, one that is being written,
   /// and the new one. Waits where it would take more. `overlap`: where the user allows it, large
   /// tensors are left to late copies, whose memory is counted by what their versions tell.
+  /// `untouched`: by its promise the program has not written these since the last snapshot.
   TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached,
-                     bool overlap = false);
+                     bool overlap = false, bool untouched = false);
   /// Only the attached locals of a loop.
   TakenSnapshot take_attached(const std::vector<Slot>& attached);
 
