@@ -4,14 +4,17 @@
 //
 // Rates are bytes of raw data a second of processor time, of all threads together: what one core
 // does. Flor's are those of the store: hashing, writing, the catalog and verifying included; its
-// size is that of the packs, headers included. The others are in memory, tensor by tensor. Every
-// method's output is decoded and compared.
+// size is that of the packs, headers included. The others are in memory, tensor by tensor, but for
+// "zstd -3, written", which appends its frames to a file and syncs that after each checkpoint, and
+// reads them from there. Every method's output is decoded and compared.
 #include "series.h"
 
 #include <flor/store/archive.h>
 #include <flor/store/collect.h>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <cstring>
@@ -58,9 +61,41 @@ void unshuffle(const std::byte* in, std::byte* out, std::size_t count, std::size
   }
 }
 
+/// A file that frames are appended to, and read back from.
+class FrameFile {
+ public:
+  FrameFile() : descriptor_(::open((home_.path() / "frames").c_str(), O_RDWR | O_CREAT, 0600)) {
+    require(descriptor_ >= 0);
+  }
+  ~FrameFile() { ::close(descriptor_); }
+  FrameFile(const FrameFile&) = delete;
+  FrameFile& operator=(const FrameFile&) = delete;
+
+  void append(const Bytes& frame, std::size_t size) {
+    require(::pwrite(descriptor_, frame.data(), size, end_) == static_cast<ssize_t>(size));
+    end_ += static_cast<off_t>(size);
+  }
+  void read_last(Bytes& frame, std::size_t size) const {
+    const auto begin = end_ - static_cast<off_t>(size);
+    require(::pread(descriptor_, frame.data(), size, begin) == static_cast<ssize_t>(size));
+  }
+  void sync() const { require(::fdatasync(descriptor_) == 0); }
+
+ private:
+  static void require(bool done) {
+    if (!done) throw std::runtime_error("cannot write or read a file of frames");
+  }
+
+  flor::bench::TemporaryDirectory home_;
+  int descriptor_;
+  off_t end_ = 0;
+};
+
 class ZstdMethod {
  public:
-  ZstdMethod(int level, bool shuffles) : level_(level), shuffles_(shuffles) {}
+  ZstdMethod(int level, bool shuffles, bool writes) : level_(level), shuffles_(shuffles) {
+    if (writes) file_ = std::make_unique<FrameFile>();
+  }
 
   void run(const Tensor& tensor, const std::byte* content) {
     const std::size_t width = flor::store::element_size(tensor.type);
@@ -73,7 +108,9 @@ class ZstdMethod {
     const std::size_t size =
         ZSTD_compressCCtx(compressor_.get(), frame_.data(), frame_.size(),
                           shuffles_ ? shuffled_.data() : raw.data(), raw.size(), level_);
+    if (file_) file_->append(frame_, size);
     const double middle = thread_seconds();
+    if (file_) file_->read_last(frame_, size);
     ZSTD_decompressDCtx(decompressor_.get(), shuffles_ ? shuffled_.data() : back_.data(),
                         raw.size(), frame_.data(), size);
     if (shuffles_) unshuffle(shuffled_.data(), back_.data(), raw.size() / width, width);
@@ -83,12 +120,19 @@ class ZstdMethod {
     totals.stored += static_cast<double>(size);
     require_equal(back_, raw);
   }
+  void end_checkpoint() {
+    if (!file_) return;
+    const double begin = thread_seconds();
+    file_->sync();
+    totals.encode_seconds += thread_seconds() - begin;
+  }
 
   Totals totals;
 
  private:
   int level_;
   bool shuffles_;
+  std::unique_ptr<FrameFile> file_;
   std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> compressor_{ZSTD_createCCtx(),
                                                                    ZSTD_freeCCtx};
   std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> decompressor_{ZSTD_createDCtx(),
@@ -98,8 +142,9 @@ class ZstdMethod {
   Bytes back_;
 };
 
-void run_zstd(const Series& series, const char* name, int level, bool shuffles) {
-  ZstdMethod method(level, shuffles);
+void run_zstd(const Series& series, const char* name, int level, bool shuffles,
+              bool writes = false) {
+  ZstdMethod method(level, shuffles, writes);
   for (const fs::path& file : series.files) {
     const Bytes content = flor::bench::read_file(file);
     std::size_t offset = 0;
@@ -107,6 +152,7 @@ void run_zstd(const Series& series, const char* name, int level, bool shuffles) 
       method.run(tensor, content.data() + offset);
       offset += tensor.bytes;
     }
+    method.end_checkpoint();
   }
   print_row(series, name, method.totals);
 }
@@ -181,6 +227,7 @@ int main(int argc, char** argv) {
       run_copy(series);
       run_zstd(series, "zstd -1", 1, false);
       run_zstd(series, "zstd -3", 3, false);
+      run_zstd(series, "zstd -3, written", 3, false, true);
       run_zstd(series, "shuffle + zstd -1", 1, true);
       run_flor(series);
     }

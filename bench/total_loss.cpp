@@ -4,7 +4,18 @@
 // two others, in memcpys of the state.
 //
 //   ./total_loss --flor loss --flor_no_git --flor_home DIR --flor_every 4
+//
+// and, to see where it goes, without the recorder: the same copies, and the same writer at the same
+// priority with a fixed effort, or only the copies, or nothing at all.
+//
+//   ./total_loss --kwargs writer=full|fast|raw|copies|nothing threads=1
+#include "background.h"
+#include "buffers.h"
+#include "copy.h"
+
 #include <flor/flor.h>
+#include <flor/store/checkpoint.h>
+#include <flor/store/store.h>
 
 #include <malloc.h>
 
@@ -12,10 +23,16 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -85,6 +102,69 @@ class Cores {
   std::vector<std::jthread> threads_;
 };
 
+using Layers = std::vector<std::vector<float>>;
+
+/// What the recorder does for a checkpoint of such layers, in its smallest form.
+class PlainRecorder {
+ public:
+  /// `writer`: full, fast, raw or copies.
+  PlainRecorder(const std::string& writer, unsigned threads) {
+    std::string name = std::filesystem::temp_directory_path() / "flor-bench-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
+    home_ = name;
+    store_ = flor::store::Store::open(home_ / "home", flor::store::OpenMode::create);
+    if (writer != "copies") {
+      using flor::store::Effort;
+      const Effort effort = writer == "full"   ? Effort::full
+                            : writer == "fast" ? Effort::fast
+                                               : Effort::raw;
+      writer_ = std::make_unique<flor::store::CheckpointWriter>(
+          *store_, store_->catalog().add_run({}).id,
+          flor::store::WriterOptions{threads, priority_, effort});
+    }
+    background_ = std::make_unique<flor::detail::Background>(priority_, [] {});
+  }
+  ~PlainRecorder() {
+    background_.reset();
+    writer_.reset();
+    store_.reset();
+    std::error_code error;
+    std::filesystem::remove_all(home_, error);
+  }
+  PlainRecorder(const PlainRecorder&) = delete;
+  PlainRecorder& operator=(const PlainRecorder&) = delete;
+
+  void take(const Layers& layers, int epoch) {
+    flor::store::Snapshot snapshot;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::size_t bytes = layers[i].size() * sizeof(float);
+      auto buffer = buffers_.acquire(bytes, false);
+      flor::detail::copy_past_caches(buffer.get(),
+                                     reinterpret_cast<const std::byte*>(layers[i].data()), bytes);
+      flor::store::SnapshotItem& item = snapshot.items.emplace_back();
+      item.item = {std::to_string(i),
+                   flor::store::ElementType::f32,
+                   {static_cast<std::int64_t>(layers[i].size())},
+                   bytes};
+      item.content = std::move(buffer);
+    }
+    background_->post([this, epoch, taken = std::move(snapshot)] {
+      if (writer_) writer_->write({flor::store::CheckpointKind::boundary, 0, epoch, ""}, taken);
+    });
+  }
+  void drain() { background_->drain(); }
+  double cpu_seconds() const { return priority_->cpu_seconds(); }
+
+ private:
+  std::filesystem::path home_;
+  std::shared_ptr<flor::store::Store> store_;
+  std::shared_ptr<flor::store::BackgroundPriority> priority_ =
+      std::make_shared<flor::store::BackgroundPriority>();
+  flor::detail::BufferPool buffers_;
+  std::unique_ptr<flor::store::CheckpointWriter> writer_;
+  std::unique_ptr<flor::detail::Background> background_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,9 +177,11 @@ int main(int argc, char** argv) {
   const int steps = flor::arg("steps", 30);
   const int work = flor::arg("work", 20000);
   const int mib = flor::arg("mib", 50);
+  const std::string writer = flor::arg("writer", std::string("recorder"));
+  const int threads = flor::arg("threads", 1);
   Cores cores(std::max(1u, std::thread::hardware_concurrency()));
 
-  std::vector<std::vector<float>> layers(static_cast<std::size_t>(mib));
+  Layers layers(static_cast<std::size_t>(mib));
   for (std::size_t i = 0; i < layers.size(); ++i) {
     layers[i].resize((std::size_t{1} << 20) / sizeof(float));
     for (std::size_t j = 0; j < layers[i].size(); ++j) {
@@ -108,8 +190,16 @@ int main(int argc, char** argv) {
   }
   const auto state = flor::checkpoints(flor::named("layers", layers));
 
-  std::vector<std::vector<float>> copies = layers;
-  std::vector<double> copy, taking, writing, others;
+  std::unique_ptr<PlainRecorder> recorder;
+  if (writer != "recorder" && writer != "nothing") {
+    recorder = std::make_unique<PlainRecorder>(writer, static_cast<unsigned>(threads));
+  }
+
+  Layers copies = layers;
+  std::vector<double> background;  ///< processor time of the background for a checkpoint
+  double used = 0;
+  // Of each four epochs, so that a machine that is slower for a while changes little.
+  std::vector<double> copy, taking, writing, others, lost;
   Clock::time_point began = Clock::now();
   for (int epoch : flor::loop("epoch", epochs)) {
     // From the end of the last epoch's steps to the end of this one's: the boundary of the last
@@ -120,25 +210,37 @@ int main(int argc, char** argv) {
         for (std::size_t i = 0; i < layer.size(); i += 16) layer[i] *= 1.0001f;
       }
     }
+    const int phase = epoch % 4;  // stored at the end of the steps of phase 3
+    if (recorder && phase == 3) recorder->take(layers, epoch);
     const double took = ms_since(began);
     began = Clock::now();
-    const int phase = epoch % 4;  // stored at the end of the steps of phase 3
-    if (epoch >= 8) (phase == 3 ? taking : phase == 0 ? writing : others).push_back(took);
+    if (epoch >= 7) (phase == 3 ? taking : phase == 0 ? writing : others).push_back(took);
     if (phase == 2) {  // while nothing is being written
       for (std::size_t i = 0; i < layers.size(); ++i) {
         std::memcpy(copies[i].data(), layers[i].data(), layers[i].size() * sizeof(float));
       }
       copy.push_back(ms_since(began));
+      if (recorder) {
+        recorder->drain();
+        const double now = recorder->cpu_seconds() * 1e3;
+        background.push_back(now - std::exchange(used, now));
+      }
       began = Clock::now();
     }
   }
-  const double unit = median(copy);
-  const double loss = median(taking) + median(writing) - 2 * median(others);
+  // The first is taken by epoch 7.
+  const std::size_t rounds = std::min({taking.size(), writing.size(), others.size() / 2});
+  std::vector<double> memcpys;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    lost.push_back(taking[i] + writing[i] - others[2 * i] - others[2 * i + 1]);
+    memcpys.push_back(lost.back() / copy[i + 2]);
+  }
   std::printf("state %d MiB, %u cores, recording: %s\n", mib, std::thread::hardware_concurrency(),
               flor::recording() ? "yes" : "no");
-  std::printf("one memcpy of it              %8.2f ms   1\n", unit);
+  std::printf("one memcpy of it              %8.2f ms   1\n", median(copy));
   std::printf("an epoch                      %8.2f ms\n", median(others));
   std::printf("  that takes a checkpoint     %8.2f ms\n", median(taking));
   std::printf("  while it is being written   %8.2f ms\n", median(writing));
-  std::printf("lost per checkpoint           %8.2f ms   %.2f\n", loss, loss / unit);
+  if (recorder) std::printf("the background's processor   %8.2f ms\n", median(background));
+  std::printf("lost per checkpoint           %8.2f ms   %.2f\n", median(lost), median(memcpys));
 }
