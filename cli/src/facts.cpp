@@ -234,44 +234,6 @@ RunColumn find_column(std::string_view name, std::span<const RunFacts> runs) {
   unknown_column(rest, runs);
 }
 
-Condition::Condition(std::string_view text) {
-  const auto wrong = [&] {
-    return UsageError(
-        fmt::format("--where '{}' is no condition: use COLUMN OP VALUE, e.g. 'lr>0.01', with one "
-                    "of = != < <= > >= ~",
-                    printable(text)));
-  };
-  const auto trim = [](std::string_view part) {
-    const std::size_t first = part.find_first_not_of(' ');
-    if (first == std::string_view::npos) return std::string();
-    return std::string(part.substr(first, part.find_last_not_of(' ') - first + 1));
-  };
-  const std::size_t begin = text.find_first_of("<>=!~");
-  if (begin == std::string_view::npos) throw wrong();
-  const std::size_t length = begin + 1 < text.size() && text[begin + 1] == '=' ? 2 : 1;
-  column_ = trim(text.substr(0, begin));
-  operator_ = text.substr(begin, length);
-  value_ = trim(text.substr(begin + length));
-  if (operator_ == "==") operator_ = "=";
-  if (column_.empty() || operator_ == "!" || operator_ == "~=") throw wrong();
-  number_ = parse_number(value_);
-}
-
-bool Condition::holds(const Field& field) const {
-  if (field.text.empty()) return false;
-  if (operator_ == "~") return field.text.find(value_) != std::string::npos;
-  const auto compare = [&](const auto& a, const auto& b) {
-    if (operator_ == "=") return a == b;
-    if (operator_ == "!=") return a != b;
-    if (operator_ == "<") return a < b;
-    if (operator_ == "<=") return a <= b;
-    if (operator_ == ">") return a > b;
-    return a >= b;
-  };
-  if (field.number && number_) return compare(*field.number, *number_);
-  return compare(field.text, value_);
-}
-
 bool sorts_before(const Field& a, const Field& b, bool descending) {
   const auto missing = [](const Field& field) {
     return field.text.empty() || (field.number && std::isnan(*field.number));

@@ -52,20 +52,6 @@ std::vector<std::string> builtin_column_names();
 std::string status_text(const store::Run& run);
 Tone status_tone(const store::Run& run);
 
-/// A condition as in --where: COLUMN OP VALUE with = != < <= > >= and ~ (contains).
-class Condition {
- public:
-  /// Throws UsageError.
-  explicit Condition(std::string_view text);
-  const std::string& column() const { return column_; }
-  /// Runs that lack the field never hold it.
-  bool holds(const Field& field) const;
-
- private:
-  std::string column_, operator_, value_;
-  std::optional<double> number_;
-};
-
 /// Orders fields: numbers before texts, what is missing last in either direction.
 bool sorts_before(const Field& a, const Field& b, bool descending);
 

@@ -123,7 +123,7 @@ TEST_F(ListTest, RefusesAConditionWithoutAnOperator) {
   record_three();
   const Outcome outcome = flor({"list", "--where", "lr"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("use COLUMN OP VALUE"));
+  EXPECT_THAT(outcome.err, HasSubstr("column 3: expected one of = != < <= > >= ~"));
 }
 
 TEST_F(ListTest, FindsAnExperimentThatIsCalledLikeACommand) {

@@ -1,5 +1,6 @@
 // flor list: experiments and runs, newest first.
 #include "commands/commands.h"
+#include "condition.h"
 #include "context.h"
 #include "facts.h"
 #include "output/json.h"
@@ -47,7 +48,7 @@ Examples:
   flor list                                   every run
   flor list linear -n 5                       the last five of one experiment
   flor list -c lr,loss:min --sort loss:min    which learning rate did best
-  flor list -c +lr --where 'lr>=0.01' --where status=finished
+  flor list -c +lr --where 'lr>=0.01 and (accuracy:max>0.9 or not status=finished)'
   flor show $(flor list -q -n 1)              the newest run in full
 )";
   }
@@ -59,7 +60,7 @@ Examples:
     syntax.option("--sort", "COLUMN", sort_, "ascending by this column; runs without it come last");
     syntax.flag("-r,--reverse", reverse_, "turn the order around");
     syntax.option("--where", "CONDITION", where_,
-                  "only runs for which this holds, e.g. 'lr>0.01'; all of several");
+                  "only runs for which this holds, e.g. 'lr>0.01 and epochs=8'");
     syntax.flag("-q,--quiet", quiet_, "ids only, for scripts");
     syntax.flag("-e,--experiments", experiments_, "one line an experiment");
   }
@@ -107,7 +108,9 @@ std::vector<RunFacts> List::collect(Context& context) const {
   std::vector<std::string> names = column_names();
   if (quiet_ || experiments_) names.clear();
   if (!sort_.empty()) names.push_back(sort_);
-  for (const std::string& condition : where_) names.push_back(Condition(condition).column());
+  for (const std::string& condition : where_) {
+    for (std::string& column : Condition(condition).columns()) names.push_back(std::move(column));
+  }
   bool metrics = false, arguments = false;
   for (const std::string& name : names) {
     const auto builtin = builtin_column(name);
@@ -135,12 +138,7 @@ std::vector<RunFacts> List::collect(Context& context) const {
 }
 
 void List::choose(std::vector<RunFacts>& runs, std::int64_t now_us) const {
-  for (const std::string& text : where_) {
-    const Condition condition(text);
-    const RunColumn column = find_column(condition.column(), runs);
-    std::erase_if(
-        runs, [&](const RunFacts& facts) { return !condition.holds(column.field(facts, now_us)); });
-  }
+  keep_where(runs, where_, now_us);
   if (!sort_.empty() && !runs.empty()) {
     const RunColumn column = find_column(sort_, runs);
     std::vector<std::pair<Field, RunFacts>> order;

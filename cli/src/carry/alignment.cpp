@@ -1,0 +1,237 @@
+#include "carry/alignment.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace flor::carry {
+namespace {
+
+using sources::TokenKind;
+
+// Beyond this many tokens only how often each occurs is compared.
+constexpr std::size_t kTokensMax = 600;
+// Less than this is no pair.
+constexpr double kPairMin = 0.35;
+
+/// What a token says: brackets and operators are everywhere.
+double weight(const Token& token) { return token.kind == TokenKind::punctuator ? 0.2 : 1.0; }
+
+bool is_name(const Token& token) {
+  return token.kind == TokenKind::identifier && !sources::is_keyword(token.text);
+}
+
+bool is_same(const Token& a, const Token& b, const KnownNames& names) {
+  if (a.kind == TokenKind::identifier && b.kind == TokenKind::identifier) {
+    const auto known = names.find(a.text);
+    if (known != names.end()) return known->second == b.text;
+  }
+  return sources::same(a, b);
+}
+
+/// What two tokens have in common if they stand for each other.
+double common(const Token& a, const Token& b, const KnownNames& names, double replaced) {
+  if (is_same(a, b, names)) return weight(a);
+  if (a.directive != b.directive || a.kind != b.kind || a.kind == TokenKind::punctuator) return 0;
+  if (a.kind == TokenKind::identifier && !(is_name(a) && is_name(b))) return 0;
+  return replaced;
+}
+
+/// The best sum over all alignments of two sequences; `grid` keeps what it takes to walk back.
+class TokenAlignment {
+ public:
+  TokenAlignment(const std::vector<Token>& tokens_a, const std::vector<std::size_t>& a,
+                 const std::vector<Token>& tokens_b, const std::vector<std::size_t>& b,
+                 const KnownNames& names, double replaced)
+      : a_(a), b_(b), columns_(b.size() + 1), best_((a.size() + 1) * columns_, 0) {
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      for (std::size_t j = 1; j <= b.size(); ++j) {
+        const double pair = common(tokens_a[a[i - 1]], tokens_b[b[j - 1]], names, replaced);
+        double value = std::max(best(i - 1, j), best(i, j - 1));
+        if (pair > 0) value = std::max(value, best(i - 1, j - 1) + pair);
+        best_[i * columns_ + j] = value;
+      }
+    }
+  }
+  double sum() const { return best_.back(); }
+
+  std::vector<TokenPair> pairs() const {
+    std::vector<TokenPair> out;
+    std::size_t i = a_.size(), j = b_.size();
+    while (i > 0 && j > 0) {
+      if (best(i, j) == best(i - 1, j)) {
+        --i;
+      } else if (best(i, j) == best(i, j - 1)) {
+        --j;
+      } else {
+        out.push_back({a_[--i], b_[--j]});
+      }
+    }
+    std::ranges::reverse(out);
+    return out;
+  }
+
+ private:
+  double best(std::size_t i, std::size_t j) const { return best_[i * columns_ + j]; }
+
+  const std::vector<std::size_t>&a_, &b_;
+  std::size_t columns_;
+  std::vector<double> best_;
+};
+
+double total(const std::vector<Token>& tokens, const std::vector<std::size_t>& positions) {
+  double sum = 0;
+  for (const std::size_t at : positions) sum += weight(tokens[at]);
+  return sum;
+}
+
+/// What both have, however it is ordered.
+double in_common(const std::vector<Token>& tokens_a, Range a, const std::vector<Token>& tokens_b,
+                 Range b, const KnownNames& names) {
+  std::unordered_map<std::string_view, int> count;
+  double sum = 0, shared = 0;
+  for (std::size_t i = a.begin; i < a.end; ++i) {
+    const auto known = names.find(tokens_a[i].text);
+    ++count[known == names.end() ? tokens_a[i].text : known->second];
+    sum += weight(tokens_a[i]);
+  }
+  for (std::size_t j = b.begin; j < b.end; ++j) {
+    sum += weight(tokens_b[j]);
+    if (const auto found = count.find(tokens_b[j].text);
+        found != count.end() && found->second > 0) {
+      --found->second;
+      shared += weight(tokens_b[j]);
+    }
+  }
+  return sum > 0 ? 2 * shared / sum : 1;
+}
+
+/// The body of a named loop, if the statement is one.
+const std::string* loop_name(const Statement& statement) {
+  for (const auto& block : statement.blocks) {
+    if (block->is_named_loop()) return &block->loop->name;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<TokenPair> align_tokens(const std::vector<Token>& tokens_a,
+                                    const std::vector<std::size_t>& a,
+                                    const std::vector<Token>& tokens_b,
+                                    const std::vector<std::size_t>& b, const KnownNames& names) {
+  if (a.size() > kTokensMax || b.size() > kTokensMax) return {};
+  constexpr double kReplaced = 0.5;
+  return TokenAlignment(tokens_a, a, tokens_b, b, names, kReplaced).pairs();
+}
+
+double Comparison::heads(const Statement& a, const Statement& b, bool names_count) const {
+  const auto &tokens_a = a_.tokens.all, &tokens_b = b_.tokens.all;
+  const double sum = total(tokens_a, a.head) + total(tokens_b, b.head);
+  if (sum <= 0) return 1;
+  if (a.head.size() > kTokensMax || b.head.size() > kTokensMax) {
+    return in_common(tokens_a, a.range, tokens_b, b.range, names_);
+  }
+  const double replaced = names_count ? 0.3 : 1.0;
+  return 2 * TokenAlignment(tokens_a, a.head, tokens_b, b.head, names_, replaced).sum() / sum;
+}
+
+double Comparison::insides(const Statement& a, const Statement& b) const {
+  const std::size_t count = std::min(a.blocks.size(), b.blocks.size());
+  double sum = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    sum += in_common(a_.tokens.all, a.blocks[k]->inner, b_.tokens.all, b.blocks[k]->inner, names_);
+  }
+  return sum / static_cast<double>(std::max(a.blocks.size(), b.blocks.size()));
+}
+
+double Comparison::similarity(const Statement& a, const Statement& b) const {
+  if (a.directive != b.directive) return 0;
+  const double head = heads(a, b, true);
+  if (a.blocks.empty() && b.blocks.empty()) return head;
+  if (a.blocks.empty() || b.blocks.empty()) return 0.5 * head;
+  const double value = 0.5 * head + 0.5 * insides(a, b);
+  const std::string *loop_a = loop_name(a), *loop_b = loop_name(b);
+  if (loop_a && loop_b && *loop_a == *loop_b) return std::max(value, 0.8 + 0.2 * value);
+  if (a.piece && b.piece && !label_of(a).empty() && label_of(a) == label_of(b)) {
+    return std::max(value, 0.7 + 0.3 * value);
+  }
+  return value;
+}
+
+double Comparison::likeness(const Statement& a, const Statement& b) const {
+  return heads(a, b, false);
+}
+
+BlockAlignment::BlockAlignment(const Block& a, const Block& b, const Comparison& comparison)
+    : n_(a.statements.size()),
+      m_(b.statements.size()),
+      similarity_(n_ * m_),
+      worth_(n_ * m_),
+      forward_((n_ + 1) * (m_ + 1), 0),
+      backward_((n_ + 1) * (m_ + 1), 0),
+      partner_(n_, kNone) {
+  for (std::size_t i = 0; i < n_; ++i) {
+    for (std::size_t j = 0; j < m_; ++j) {
+      const double s = comparison.similarity(*a.statements[i], *b.statements[j]);
+      const std::size_t tokens = a.statements[i]->range.end - a.statements[i]->range.begin;
+      // "break;" stands in many places, a long statement in one.
+      const double says = 0.5 + 0.5 * std::min(1.0, static_cast<double>(tokens) / 8.0);
+      similarity_[at(i, j)] = s;
+      // One statement that is the same says more than several that are a little alike.
+      worth_[at(i, j)] = s < kPairMin ? 0 : s * s * s * says;
+    }
+  }
+  const std::size_t columns = m_ + 1;
+  for (std::size_t i = 1; i <= n_; ++i) {
+    for (std::size_t j = 1; j <= m_; ++j) {
+      const double worth = worth_[at(i - 1, j - 1)];
+      double value = std::max(forward(i - 1, j), forward(i, j - 1));
+      if (worth > 0) value = std::max(value, forward(i - 1, j - 1) + worth);
+      forward_[i * columns + j] = value;
+    }
+  }
+  for (std::size_t i = n_; i-- > 0;) {
+    for (std::size_t j = m_; j-- > 0;) {
+      const double worth = worth_[at(i, j)];
+      double value = std::max(backward(i + 1, j), backward(i, j + 1));
+      if (worth > 0) value = std::max(value, backward(i + 1, j + 1) + worth);
+      backward_[i * columns + j] = value;
+    }
+  }
+  for (std::size_t i = n_, j = m_; i > 0 && j > 0;) {
+    if (forward(i, j) == forward(i - 1, j)) {
+      --i;
+    } else if (forward(i, j) == forward(i, j - 1)) {
+      --j;
+    } else {
+      --i;
+      partner_[i] = --j;
+    }
+  }
+}
+
+bool BlockAlignment::is_clear(std::size_t i) const {
+  const std::size_t j = partner_[i];
+  if (j == kNone) return false;
+  const double best = forward(n_, m_);
+  for (std::size_t k = 0; k < m_; ++k) {
+    if (k == j || worth_[at(i, k)] <= 0) continue;
+    if (forward(i, k) + worth_[at(i, k)] + backward(i + 1, k + 1) > best - kMargin) return false;
+  }
+  return true;
+}
+
+bool BlockAlignment::joined_before(std::size_t i, std::size_t p) const {
+  if (i == 0 || p == 0) return i == p;  // the beginning of the block
+  const double worth = worth_[at(i - 1, p - 1)];
+  return worth > 0 && forward(i, p) <= forward(i - 1, p - 1) + worth + 1e-9;
+}
+
+bool BlockAlignment::joined_behind(std::size_t i, std::size_t p) const {
+  if (i == n_ || p == m_) return i == n_ && p == m_;  // its end
+  const double worth = worth_[at(i, p)];
+  return worth > 0 && backward(i, p) <= backward(i + 1, p + 1) + worth + 1e-9;
+}
+
+}  // namespace flor::carry

@@ -1,0 +1,91 @@
+// What in an older version is the counterpart of a block and of a name: functions and loops by
+// their names, everything else by what stands around it.
+#pragma once
+
+#include "carry/alignment.h"
+#include "carry/tree.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flor::carry {
+
+struct BlockMatch {
+  const Block* block = nullptr;      ///< null: none, see `reason`
+  std::size_t file = 0;              ///< among the older files
+  std::vector<std::string> remarks;  ///< what moved or has another name, for people
+  std::string reason;
+};
+
+/// What a name of the newer version is called in the older one.
+struct NameMatch {
+  enum class Kind {
+    same,
+    renamed,
+    missing,    ///< there is nothing of that name
+    ambiguous,  ///< see `reason`
+  } kind = Kind::same;
+  std::string name;
+  std::string reason;
+};
+
+class Matching {
+ public:
+  /// `newer` and `older` must outlive this. `ignored`: for each newer file, tokens that are not
+  /// looked at.
+  Matching(const std::vector<Tree>& newer, const std::vector<Tree>& older,
+           std::vector<std::vector<Range>> ignored);
+
+  BlockMatch find(std::size_t file, const Block& block);
+  /// `function`: of the newer file, in which the name is used; `there`: of the older one.
+  NameMatch name(std::size_t file, const Statement& function, std::string_view name,
+                 std::size_t file_there, const Statement& there) const;
+  /// Whether any newer file has this name outside of what is ignored.
+  bool knows(std::string_view name) const { return words_.contains(name); }
+  /// Names that are known to be others inside `function`.
+  KnownNames names_in(const Statement& function) const;
+
+ private:
+  using Votes = std::map<std::string_view, std::map<std::string_view, int>>;
+  struct Evidence {
+    Votes votes;
+    /// Where a name stands first, and what it is there in the older version.
+    std::map<std::string_view, std::string_view> declared;
+  };
+  struct FunctionMatch {
+    const Statement* function = nullptr;
+    std::size_t file = 0;
+    std::vector<std::string> remarks;
+    std::string reason;
+  };
+
+  bool is_ignored(std::size_t file, std::size_t token) const;
+  std::set<std::string_view> words_of(std::size_t file, Range range) const;
+  FunctionMatch find_function(std::size_t file, const Statement& function);
+  FunctionMatch renamed_function(std::size_t file, const Statement& function);
+  std::optional<BlockMatch> find_loop(std::size_t file, const Block& block);
+  BlockMatch find_uncached(std::size_t file, const Block& block);
+  BlockMatch find_inside(std::size_t file, const Block& block);
+  void gather();
+  void gather_blocks(std::size_t file, const Block& a, std::size_t file_there, const Block& b);
+  void gather_heads(std::size_t file, const Statement& a, std::size_t file_there,
+                    const Statement& b, const Comparison& comparison);
+  std::optional<std::string_view> renamed(const Evidence& evidence, std::string_view name) const;
+  Comparison comparison(std::size_t file, const Statement* function, std::size_t there) const;
+
+  const std::vector<Tree>& newer_;
+  const std::vector<Tree>& older_;
+  std::vector<std::vector<Range>> ignored_;
+  std::set<std::string_view> words_, words_there_;
+  std::map<const Statement*, Evidence> evidence_;
+  Evidence everywhere_;
+  std::map<const Statement*, KnownNames> names_;
+  std::map<const Block*, BlockMatch> found_;
+  std::set<const Block*> gathered_;
+};
+
+}  // namespace flor::carry
