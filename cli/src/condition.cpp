@@ -183,7 +183,8 @@ class Parser {
       return;
     }
     while (word_.kind == Word::Kind::word && !is_keyword(word_.text)) {
-      node.value += (node.value.empty() ? "" : " ") + word_.text;
+      if (!node.value.empty()) node.value += ' ';
+      node.value += word_.text;
       next();
     }
     if (node.value.empty()) wrong("a value");
@@ -248,10 +249,11 @@ std::string print(const Node& node) {
   const auto inner = [&](const Node& child) {
     const bool weaker = child.kind == Node::Kind::either ||
                         (child.kind == Node::Kind::both && node.kind == Node::Kind::negation);
-    return weaker && node.kind != Node::Kind::either ? "(" + print(child) + ")" : print(child);
+    const bool bracketed = weaker && node.kind != Node::Kind::either;
+    return bracketed ? fmt::format("({})", print(child)) : print(child);
   };
   const auto right = [&](const Node& child) {  // chains are kept to the left
-    return child.kind == node.kind ? "(" + print(child) + ")" : inner(child);
+    return child.kind == node.kind ? fmt::format("({})", print(child)) : inner(child);
   };
   switch (node.kind) {
     case Node::Kind::comparison: {
@@ -264,7 +266,7 @@ std::string print(const Node& node) {
     case Node::Kind::either:
       return inner(*node.first) + " or " + right(*node.second);
     case Node::Kind::negation:
-      return "not " + inner(*node.first);
+      return fmt::format("not {}", inner(*node.first));
   }
   return {};
 }
@@ -288,7 +290,7 @@ bool Condition::holds(const std::function<Field(const std::string&)>& field) con
 
 std::string Condition::text() const { return print(*root_); }
 
-void keep_where(std::vector<RunFacts>& runs, const std::vector<std::string>& conditions,
+void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
                 std::int64_t now_us) {
   std::vector<Condition> parsed;
   std::map<std::string, RunColumn> columns;
@@ -299,7 +301,7 @@ void keep_where(std::vector<RunFacts>& runs, const std::vector<std::string>& con
       columns.try_emplace(name, find_column(name, runs));
     }
   }
-  std::erase_if(runs, [&](const RunFacts& facts) {
+  std::erase_if(runs, [&](const ListedRun& facts) {
     return !std::ranges::all_of(parsed, [&](const Condition& condition) {
       return condition.holds(
           [&](const std::string& column) { return columns.at(column).field(facts, now_us); });

@@ -45,7 +45,7 @@ class Condition {
 
 /// Leaves those of which all `conditions` hold. The runs' facts must be complete. Throws NotFound
 /// where no run has a column.
-void keep_where(std::vector<RunFacts>& runs, const std::vector<std::string>& conditions,
+void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
                 std::int64_t now_us);
 
 }  // namespace flor::cli

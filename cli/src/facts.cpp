@@ -44,7 +44,7 @@ Field duration_field(const Run& run) {
   return {duration(seconds), seconds, Tone::plain};
 }
 
-Field metrics_field(const RunFacts& facts) {
+Field metrics_field(const ListedRun& facts) {
   std::string text;
   std::size_t shown = 0, left = 0;
   for (const MetricSummary& metric : facts.metrics) {
@@ -60,7 +60,7 @@ Field metrics_field(const RunFacts& facts) {
   return text_field(std::move(text));
 }
 
-using Extract = Field (*)(const RunFacts&, std::int64_t);
+using Extract = Field (*)(const ListedRun&, std::int64_t);
 
 struct Builtin {
   const char* name;
@@ -72,42 +72,42 @@ constexpr Align kLeft = Align::left, kRight = Align::right;
 
 const std::array kBuiltins = {
     Builtin{"run", kLeft,
-            [](const RunFacts& f, std::int64_t) { return text_field(short_key(f.run)); }},
+            [](const ListedRun& f, std::int64_t) { return text_field(short_key(f.run)); }},
     Builtin{"experiment", kLeft,
-            [](const RunFacts& f, std::int64_t) { return text_field(f.run.start.experiment); }},
+            [](const ListedRun& f, std::int64_t) { return text_field(f.run.start.experiment); }},
     Builtin{"when", kLeft,
-            [](const RunFacts& f, std::int64_t now) {
+            [](const ListedRun& f, std::int64_t now) {
               const std::int64_t time = f.run.start.started_us;
               return Field{relative(time, now), static_cast<double>(time), Tone::plain};
             }},
     Builtin{"status", kLeft,
-            [](const RunFacts& f, std::int64_t) {
+            [](const ListedRun& f, std::int64_t) {
               return Field{status_text(f.run), std::nullopt, status_tone(f.run)};
             }},
     Builtin{"commit", kLeft,
-            [](const RunFacts& f, std::int64_t) {
+            [](const ListedRun& f, std::int64_t) {
               return text_field(short_commit(f.run.start.commit));
             }},
     Builtin{"epochs", kRight,
-            [](const RunFacts& f, std::int64_t) { return count_field(f.run.epochs); }},
+            [](const ListedRun& f, std::int64_t) { return count_field(f.run.epochs); }},
     Builtin{"size", kRight,
-            [](const RunFacts& f, std::int64_t) { return bytes_field(f.run.stored_bytes); }},
+            [](const ListedRun& f, std::int64_t) { return bytes_field(f.run.stored_bytes); }},
     Builtin{"raw", kRight,
-            [](const RunFacts& f, std::int64_t) { return bytes_field(f.run.raw_bytes); }},
+            [](const ListedRun& f, std::int64_t) { return bytes_field(f.run.raw_bytes); }},
     Builtin{"checkpoints", kRight,
-            [](const RunFacts& f, std::int64_t) { return count_field(f.run.checkpoints); }},
+            [](const ListedRun& f, std::int64_t) { return count_field(f.run.checkpoints); }},
     Builtin{"duration", kRight,
-            [](const RunFacts& f, std::int64_t) { return duration_field(f.run); }},
+            [](const ListedRun& f, std::int64_t) { return duration_field(f.run); }},
     Builtin{"directory", kLeft,
-            [](const RunFacts& f, std::int64_t) { return text_field(f.run.start.directory); }},
+            [](const ListedRun& f, std::int64_t) { return text_field(f.run.start.directory); }},
     Builtin{"message", kLeft,
-            [](const RunFacts& f, std::int64_t) { return text_field(f.run.message); }},
-    Builtin{"metrics", kLeft, [](const RunFacts& f, std::int64_t) { return metrics_field(f); }},
+            [](const ListedRun& f, std::int64_t) { return text_field(f.run.message); }},
+    Builtin{"metrics", kLeft, [](const ListedRun& f, std::int64_t) { return metrics_field(f); }},
 };
 
 enum class Aggregate { last, minimum, maximum, count };
 
-Field metric_field(const RunFacts& facts, const std::string& name, Aggregate aggregate) {
+Field metric_field(const ListedRun& facts, const std::string& name, Aggregate aggregate) {
   const auto metric = std::ranges::find(facts.metrics, name, &MetricSummary::name);
   if (metric == facts.metrics.end()) return {};
   if (aggregate == Aggregate::count) return count_field(metric->count);
@@ -120,14 +120,14 @@ Field metric_field(const RunFacts& facts, const std::string& name, Aggregate agg
   return {readable(value), value, Tone::plain};
 }
 
-bool any_metric(std::span<const RunFacts> runs, std::string_view name) {
-  return std::ranges::any_of(runs, [&](const RunFacts& facts) {
+bool any_metric(std::span<const ListedRun> runs, std::string_view name) {
+  return std::ranges::any_of(runs, [&](const ListedRun& facts) {
     return std::ranges::find(facts.metrics, name, &MetricSummary::name) != facts.metrics.end();
   });
 }
 
-bool any_argument(std::span<const RunFacts> runs, std::string_view name) {
-  return std::ranges::any_of(runs, [&](const RunFacts& facts) {
+bool any_argument(std::span<const ListedRun> runs, std::string_view name) {
+  return std::ranges::any_of(runs, [&](const ListedRun& facts) {
     return std::ranges::find(facts.arguments, name, &store::Argument::name) !=
            facts.arguments.end();
   });
@@ -135,7 +135,7 @@ bool any_argument(std::span<const RunFacts> runs, std::string_view name) {
 
 RunColumn metric_column(std::string_view title, std::string name, Aggregate aggregate) {
   RunColumn column{std::string(title), Align::right, false, true, false, {}};
-  column.field = [name = std::move(name), aggregate](const RunFacts& facts, std::int64_t) {
+  column.field = [name = std::move(name), aggregate](const ListedRun& facts, std::int64_t) {
     return metric_field(facts, name, aggregate);
   };
   return column;
@@ -143,7 +143,7 @@ RunColumn metric_column(std::string_view title, std::string name, Aggregate aggr
 
 RunColumn argument_column(std::string_view title, std::string name) {
   RunColumn column{std::string(title), Align::right, false, false, true, {}};
-  column.field = [name = std::move(name)](const RunFacts& facts, std::int64_t) -> Field {
+  column.field = [name = std::move(name)](const ListedRun& facts, std::int64_t) -> Field {
     const auto argument = std::ranges::find(facts.arguments, name, &store::Argument::name);
     if (argument == facts.arguments.end()) return {};
     return {argument->value, parse_number(argument->value), Tone::plain};
@@ -159,9 +159,9 @@ std::optional<Aggregate> parse_aggregate(std::string_view text) {
   return std::nullopt;
 }
 
-[[noreturn]] void unknown_column(std::string_view name, std::span<const RunFacts> runs) {
+[[noreturn]] void unknown_column(std::string_view name, std::span<const ListedRun> runs) {
   std::vector<std::string> known = builtin_column_names();
-  for (const RunFacts& facts : runs) {
+  for (const ListedRun& facts : runs) {
     for (const MetricSummary& metric : facts.metrics) known.push_back(metric.name);
     for (const store::Argument& argument : facts.arguments) known.push_back(argument.name);
   }
@@ -210,7 +210,7 @@ std::optional<RunColumn> builtin_column(std::string_view name) {
   return std::nullopt;
 }
 
-RunColumn find_column(std::string_view name, std::span<const RunFacts> runs) {
+RunColumn find_column(std::string_view name, std::span<const ListedRun> runs) {
   if (auto builtin = builtin_column(name)) return std::move(*builtin);
   constexpr std::string_view kArgument = "arg:", kMetric = "metric:";
   const bool only_argument = name.starts_with(kArgument);

@@ -17,7 +17,7 @@
 namespace flor::cli {
 
 /// A run with what the columns of a listing need of it.
-struct RunFacts {
+struct ListedRun {
   store::Run run;
   std::vector<store::MetricSummary> metrics;
   std::vector<store::Argument> arguments;
@@ -37,12 +37,12 @@ struct RunColumn {
   Align align = Align::left;
   bool shrinks = false;
   bool needs_metrics = false, needs_arguments = false;
-  std::function<Field(const RunFacts&, std::int64_t now_us)> field;
+  std::function<Field(const ListedRun&, std::int64_t now_us)> field;
 };
 
 /// Finds a column. Metrics and arguments are looked for in `runs`, whose facts must be complete;
 /// throws NotFound with the nearest name if no run has it.
-RunColumn find_column(std::string_view name, std::span<const RunFacts> runs);
+RunColumn find_column(std::string_view name, std::span<const ListedRun> runs);
 /// The built-in column of that name.
 std::optional<RunColumn> builtin_column(std::string_view name);
 /// Names of the built-in columns, for help and suggestions.

@@ -13,6 +13,8 @@ std::unique_ptr<Command> make_log();
 std::unique_ptr<Command> make_query();
 std::unique_ptr<Command> make_replay();
 std::unique_ptr<Command> make_diff();
+std::unique_ptr<Command> make_blame();
+std::unique_ptr<Command> make_merge();
 std::unique_ptr<Command> make_fsck();
 std::unique_ptr<Command> make_gc();
 std::unique_ptr<Command> make_du();

@@ -79,6 +79,7 @@ Examples:
     syntax.operand("A", first_, "a run", true);
     syntax.operand("B", second_, "another one", true);
     syntax.flag("--code", code_, "show the change of the sources line by line");
+    syntax.option("-U,--context", "N", context_lines_, "with --code: lines around a change, not 3");
   }
   int run(Context& context) override;
 
@@ -91,6 +92,7 @@ Examples:
 
   std::string first_, second_;
   bool code_ = false;
+  std::optional<std::uint64_t> context_lines_;
 };
 
 Side Diff::side(const store::Catalog& catalog, const std::string& text) const {
@@ -200,7 +202,10 @@ Code Diff::sources(Context& context, const Side& a, const Side& b) const {
   if (!repository) return code;
   code.known = true;
   code.changes = repository->changes(from, to);
-  if (code_) code.patch = repository->diff(from, to);
+  if (!code_) return code;
+  constexpr std::uint64_t kAll = 1'000'000;
+  code.patch =
+      repository->diff(from, to, static_cast<int>(std::min(context_lines_.value_or(3), kAll)));
   return code;
 }
 

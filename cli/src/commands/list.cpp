@@ -69,11 +69,11 @@ Examples:
  private:
   void require_experiment(const store::Catalog& catalog) const;
   std::vector<std::string> column_names() const;
-  std::vector<RunFacts> collect(Context& context) const;
-  void choose(std::vector<RunFacts>& runs, std::int64_t now_us) const;
-  void print_table(Context& context, const std::vector<RunFacts>& runs) const;
-  void print_json(Context& context, const std::vector<RunFacts>& runs) const;
-  void print_experiments(Context& context, const std::vector<RunFacts>& runs) const;
+  std::vector<ListedRun> collect(Context& context) const;
+  void choose(std::vector<ListedRun>& runs, std::int64_t now_us) const;
+  void print_table(Context& context, const std::vector<ListedRun>& runs) const;
+  void print_json(Context& context, const std::vector<ListedRun>& runs) const;
+  void print_experiments(Context& context, const std::vector<ListedRun>& runs) const;
 
   std::string experiment_, columns_, sort_;
   std::vector<std::string> where_;
@@ -101,7 +101,7 @@ std::vector<std::string> List::column_names() const {
 }
 
 /// Reads the runs, and of each no more than the columns need.
-std::vector<RunFacts> List::collect(Context& context) const {
+std::vector<ListedRun> List::collect(Context& context) const {
   const store::Catalog& catalog = context.catalog();
   const bool chosen = !sort_.empty() || !where_.empty() || reverse_ || experiments_;
   const std::size_t limit = chosen ? SIZE_MAX : limit_.value_or(SIZE_MAX);
@@ -123,10 +123,10 @@ std::vector<RunFacts> List::collect(Context& context) const {
   constexpr std::size_t kMany = 100;  // from here on one query for all is faster
   std::unordered_map<std::int64_t, std::vector<store::MetricSummary>> all_metrics;
   if (metrics && runs.size() >= kMany) all_metrics = catalog.metrics();
-  std::vector<RunFacts> result;
+  std::vector<ListedRun> result;
   result.reserve(runs.size());
   for (store::Run& run : runs) {
-    RunFacts facts{std::move(run), {}, {}};
+    ListedRun facts{std::move(run), {}, {}};
     if (metrics && runs.size() < kMany) facts.metrics = catalog.metrics(facts.run.id);
     if (const auto found = all_metrics.find(facts.run.id); found != all_metrics.end()) {
       facts.metrics = std::move(found->second);
@@ -137,12 +137,12 @@ std::vector<RunFacts> List::collect(Context& context) const {
   return result;
 }
 
-void List::choose(std::vector<RunFacts>& runs, std::int64_t now_us) const {
+void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
   keep_where(runs, where_, now_us);
   if (!sort_.empty() && !runs.empty()) {
     const RunColumn column = find_column(sort_, runs);
-    std::vector<std::pair<Field, RunFacts>> order;
-    for (RunFacts& facts : runs) {
+    std::vector<std::pair<Field, ListedRun>> order;
+    for (ListedRun& facts : runs) {
       Field field = column.field(facts, now_us);
       order.emplace_back(std::move(field), std::move(facts));
     }
@@ -157,7 +157,7 @@ void List::choose(std::vector<RunFacts>& runs, std::int64_t now_us) const {
   if (limit_ && !experiments_ && runs.size() > *limit_) runs.resize(*limit_);
 }
 
-void List::print_table(Context& context, const std::vector<RunFacts>& runs) const {
+void List::print_table(Context& context, const std::vector<ListedRun>& runs) const {
   std::vector<RunColumn> columns;
   std::vector<Table::Column> header;
   for (const std::string& name : column_names()) {
@@ -165,7 +165,7 @@ void List::print_table(Context& context, const std::vector<RunFacts>& runs) cons
     header.push_back({columns.back().title, columns.back().align, columns.back().shrinks});
   }
   Table table(std::move(header));
-  for (const RunFacts& facts : runs) {
+  for (const ListedRun& facts : runs) {
     for (const RunColumn& column : columns) {
       const Field field = column.field(facts, context.now_us());
       table.add(field.text.empty() ? "-" : field.text, field.tone);
@@ -174,9 +174,9 @@ void List::print_table(Context& context, const std::vector<RunFacts>& runs) cons
   table.print(context.out(), context.style());
 }
 
-void List::print_json(Context& context, const std::vector<RunFacts>& runs) const {
+void List::print_json(Context& context, const std::vector<ListedRun>& runs) const {
   JsonList list(context.out(), document("list"), "runs");
-  for (const RunFacts& facts : runs) {
+  for (const ListedRun& facts : runs) {
     Json entry = run_json(facts.run);
     entry["arguments"] = arguments_json(facts.arguments);
     entry["metrics"] = metrics_json(facts.metrics);
@@ -185,10 +185,10 @@ void List::print_json(Context& context, const std::vector<RunFacts>& runs) const
   list.end();
 }
 
-void List::print_experiments(Context& context, const std::vector<RunFacts>& runs) const {
+void List::print_experiments(Context& context, const std::vector<ListedRun>& runs) const {
   std::vector<std::pair<const store::Run*, std::int64_t>> latest;  // and the number of runs
   std::map<std::string_view, std::size_t> place;
-  for (const RunFacts& facts : runs) {
+  for (const ListedRun& facts : runs) {
     const auto [at, added] = place.emplace(facts.run.start.experiment, latest.size());
     if (added) latest.emplace_back(&facts.run, 0);
     ++latest[at->second].second;
@@ -216,11 +216,11 @@ void List::print_experiments(Context& context, const std::vector<RunFacts>& runs
 
 int List::run(Context& context) {
   require_experiment(context.catalog());
-  std::vector<RunFacts> runs = collect(context);
+  std::vector<ListedRun> runs = collect(context);
   const bool empty = runs.empty();
   choose(runs, context.now_us());
   if (quiet_) {
-    for (const RunFacts& facts : runs) context.out().write(facts.run.key + "\n");
+    for (const ListedRun& facts : runs) context.out().write(facts.run.key + "\n");
   } else if (experiments_) {
     print_experiments(context, runs);
   } else if (context.json()) {

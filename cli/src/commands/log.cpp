@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "context.h"
 #include "facts.h"
+#include "hindsight/version_choice.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/text.h"
@@ -15,15 +16,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace flor::cli {
 namespace {
 
-/// The runs that were recorded from the same commit, newest first.
-struct Version {
-  std::string commit;  ///< empty: recorded without git
-  std::vector<store::Run> runs;
-};
+using Version = VersionRuns;
 
 /// Changes to the version before; absent if they cannot be told.
 struct Step {
@@ -46,44 +44,32 @@ Examples:
   flor log linear              which versions there are
   flor log linear --patch      with the changes, line by line
   flor log linear -n 1 -p      what the newest version changed
+  flor log linear --graph      how the versions hang together with your own commits
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operand("NAME", experiment_, "the experiment; the one last recorded here if left out",
                    false);
+    syntax.flag("-g,--graph", graph_,
+                "draw the versions, their runs and the commits they began at");
     syntax.flag("-p,--patch", patch_, "show the changes line by line");
     syntax.option("-n,--limit", "N", limit_, "at most N versions");
   }
   int run(Context& context) override;
 
  private:
-  std::vector<Version> versions(const store::Catalog& catalog, const std::string& name) const;
   Step step(Sources& sources, const Version& version, const Version* before) const;
   void print_text(Context& context, const Version& version, const Version* before,
                   const Step& step) const;
+  void print_graph(Context& context, const Version& version, const Version* before,
+                   const Step& step, Sources& sources) const;
   Json version_json(const Version& version, const Version* before, const Step& step) const;
 
   std::string experiment_;
-  bool patch_ = false;
+  bool patch_ = false, graph_ = false;
+  std::set<std::string> recorded_;  // commits of all runs, for the graph
   std::optional<std::uint64_t> limit_;
 };
-
-std::vector<Version> Log::versions(const store::Catalog& catalog, const std::string& name) const {
-  std::vector<Version> result;
-  for (store::Run& run : catalog.runs(name)) {
-    auto version = std::ranges::find(result, run.start.commit, &Version::commit);
-    if (version == result.end()) {
-      result.push_back({run.start.commit, {}});
-      version = result.end() - 1;
-    }
-    version->runs.push_back(std::move(run));
-  }
-  if (!result.empty()) return result;
-  const auto known = catalog.experiments();
-  std::string hint = did_you_mean(name, known);
-  if (hint.empty()) hint = ": 'flor list --experiments' names them all";
-  throw NotFound(fmt::format("no experiment '{}'{}", printable(name), hint));
-}
 
 Step Log::step(Sources& sources, const Version& version, const Version* before) const {
   Step result;
@@ -131,6 +117,42 @@ void Log::print_text(Context& context, const Version& version, const Version* be
   }
 }
 
+/// A version with its runs, and beside it the commits of the user's that it began at.
+void Log::print_graph(Context& context, const Version& version, const Version* before,
+                      const Step& step, Sources& sources) const {
+  Output& out = context.out();
+  const Style& style = context.style();
+  out.write(fmt::format("* {}", style.paint(Tone::warning, short_commit(version.commit))));
+  if (step.info) {
+    out.write(fmt::format("  {}, {}", printable(step.info->summary),
+                          relative(step.info->time_s * 1'000'000, context.now_us())));
+  }
+  out.write("\n");
+  const char* edge = before ? "|  " : "   ";
+  if (step.changes && before)
+    out.write(fmt::format("{} {}\n", edge, change_summary(*step.changes)));
+  for (const store::Run& run : version.runs) {
+    const Field metrics = builtin_column("metrics")->field(
+        {run, context.catalog().metrics(run.id), {}}, context.now_us());
+    out.write(fmt::format("{} run {}  {}  {}  {}\n", edge, short_key(run),
+                          style.paint(status_tone(run), status_text(run)),
+                          relative(run.start.started_us, context.now_us()),
+                          printable(metrics.text)));
+  }
+  if (!step.info) return;
+  bool direct = !before;
+  const git::Repository* repository = sources.find(version.runs.front(), {version.commit});
+  for (const std::string& parent : step.info->parents) {
+    direct = direct || parent == before->commit;
+    const auto info = repository ? repository->commit(parent) : std::nullopt;
+    if (!info || recorded_.contains(parent)) continue;
+    out.write(before ? "|\\\n| " : "|\n");
+    out.write(fmt::format("o {}  {}\n", short_commit(parent), printable(info->summary)));
+    if (before) out.write("|/\n");
+  }
+  if (!direct) out.write(":  versions of other experiments\n");
+}
+
 Json Log::version_json(const Version& version, const Version* before, const Step& step) const {
   Json runs = Json::array();
   for (const store::Run& run : version.runs) {
@@ -142,6 +164,7 @@ Json Log::version_json(const Version& version, const Version* before, const Step
   Json result = {
       {"commit", json_text(version.commit)},
       {"summary", step.info ? Json(step.info->summary) : Json(nullptr)},
+      {"parents", step.info ? Json(step.info->parents) : Json(nullptr)},
       {"committed", step.info ? json_time(step.info->time_s * 1'000'000) : Json(nullptr)},
       {"runs", std::move(runs)},
       {"previous", before ? json_text(before->commit) : Json(nullptr)},
@@ -154,7 +177,12 @@ int Log::run(Context& context) {
   const store::Catalog& catalog = context.catalog();
   const std::string name =
       experiment_.empty() ? default_run(catalog).start.experiment : experiment_;
-  const std::vector<Version> all = versions(catalog, name);
+  const std::vector<Version> all = versions_of(catalog, name);
+  if (graph_) {
+    for (const store::Run& run : catalog.runs({}, SIZE_MAX, store::RunDetail::summary)) {
+      recorded_.insert(run.start.commit);
+    }
+  }
   Sources sources(context);
   Json head = document("log");
   head["experiment"] = name;
@@ -166,6 +194,8 @@ int Log::run(Context& context) {
     const Step changes = step(sources, all[i], before);
     if (list) {
       list->add(version_json(all[i], before, changes));
+    } else if (graph_) {
+      print_graph(context, all[i], before, changes, sources);
     } else {
       if (i > 0) context.out().write("\n");
       print_text(context, all[i], before, changes);

@@ -1,7 +1,7 @@
 // flor query: logged values, recorded and found in hindsight, in one table.
 #include "commands/commands.h"
 #include "context.h"
-#include "join.h"
+#include "joined_rows.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/table.h"
@@ -23,30 +23,8 @@ namespace {
 
 using store::Value;
 
-std::string_view origin_of(const Value& value) {
-  return value.replay == 0 ? "recorded" : "hindsight";
-}
-
-std::string_view origin_of(std::span<const Value* const> cells) {
-  bool recorded = false, hindsight = false;
-  for (const Value* value : cells) {
-    if (value) (value->replay == 0 ? recorded : hindsight) = true;
-  }
-  if (recorded && hindsight) return "recorded+hindsight";
-  return hindsight ? "hindsight" : "recorded";
-}
-
 std::string index_text(std::int64_t index) {
   return index < 0 ? std::string() : fmt::format("{}", index);
-}
-
-Json index_json(std::int64_t index) { return index < 0 ? Json(nullptr) : Json(index); }
-
-/// "4,0" as [4, 0].
-Json inner_json(const std::string& inner) {
-  if (inner.empty()) return nullptr;
-  Json indices = Json::parse("[" + inner + "]", nullptr, false);
-  return indices.is_discarded() ? Json(inner) : indices;
 }
 
 /// The values of one run that were asked for, joined.
@@ -99,7 +77,6 @@ Examples:
   void require_metrics(const store::Catalog& catalog, const std::vector<RunChoice>& runs) const;
   Answer ask(const store::Catalog& catalog, const RunChoice& choice) const;
   Shape shape_of(const std::vector<Answer>& answers) const;
-  Json row_json(const Answer& answer, std::size_t row) const;
   void print_table(Context& context, const std::vector<Answer>& answers) const;
   void print_csv(Context& context, const std::vector<Answer>& answers) const;
   void print_json(Context& context, const std::vector<Answer>& answers) const;
@@ -278,33 +255,13 @@ void Query::print_csv(Context& context, const std::vector<Answer>& answers) cons
   }
 }
 
-Json Query::row_json(const Answer& answer, std::size_t index) const {
-  const auto& row = answer.rows().row(index);
-  const auto cells = answer.rows().cells(index);
-  Json values = Json::object(), origins = Json::object();
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (!cells[i]) continue;
-    values[metrics_[i]] = to_json(cells[i]->type, cells[i]->value);
-    origins[metrics_[i]] = std::string(origin_of(*cells[i]));
-  }
-  return {{"run", answer.run.key},
-          {"experiment", answer.run.start.experiment},
-          {"loop", json_text(row.place->path)},
-          {"epoch", index_json(row.place->epoch)},
-          {"step", index_json(row.place->step)},
-          {"inner", inner_json(row.place->inner)},
-          {"ordinal", row.ordinal},
-          {"values", std::move(values)},
-          {"origins", std::move(origins)},
-          {"origin", std::string(origin_of(cells))}};
-}
-
 void Query::print_json(Context& context, const std::vector<Answer>& answers) const {
   Json head = document("query");
   head["metrics"] = metrics_;
   JsonList list(context.out(), head, "rows");
   for (const Answer& answer : answers) {
-    for (std::size_t i = 0; i < answer.rows().size(); ++i) list.add(row_json(answer, i));
+    for (std::size_t i = 0; i < answer.rows().size(); ++i)
+      list.add(row_json(answer.run, metrics_, answer.rows(), i));
   }
   list.end();
 }
@@ -312,7 +269,7 @@ void Query::print_json(Context& context, const std::vector<Answer>& answers) con
 void Query::print_jsonl(Context& context, const std::vector<Answer>& answers) const {
   for (const Answer& answer : answers) {
     for (std::size_t i = 0; i < answer.rows().size(); ++i) {
-      context.out().write(compact(row_json(answer, i)) + "\n");
+      context.out().write(compact(row_json(answer.run, metrics_, answer.rows(), i)) + "\n");
     }
   }
 }

@@ -61,22 +61,6 @@ std::string print_nested(const detail::WorkDone& work) {
   return text;
 }
 
-std::string print_verdict(const store::ReplayResult& total) {
-  const std::string found = plural(total.values_found, "new value");
-  if (total.verdict == store::Verdict::differs) {
-    return fmt::format("DIFFERS FROM THE RECORD: {} of {} values and {} of {} states; {}",
-                       total.values_different, total.values_compared, total.states_different,
-                       total.states_compared, found);
-  }
-  if (total.verdict == store::Verdict::exact) {
-    return fmt::format("exact: {} values and {} states equal the record; {}", total.values_compared,
-                       total.states_compared, found);
-  }
-  return fmt::format(
-      "unchecked: nothing that was recorded was computed again, so nothing could be compared; {}",
-      found);
-}
-
 void print_json(Context& context, const ReplayRequest& request, const ReplayOutcome& outcome,
                 const ReplaySummary& summary) {
   Json result = document("replay");
@@ -121,6 +105,22 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
 }
 
 }  // namespace
+
+std::string verdict_text(const store::ReplayResult& total) {
+  const std::string found = plural(total.values_found, "new value");
+  if (total.verdict == store::Verdict::differs) {
+    return fmt::format("DIFFERS FROM THE RECORD: {} of {} values and {} of {} states; {}",
+                       total.values_different, total.values_compared, total.states_different,
+                       total.states_compared, found);
+  }
+  if (total.verdict == store::Verdict::exact) {
+    return fmt::format("exact: {} values and {} states equal the record; {}", total.values_compared,
+                       total.states_compared, found);
+  }
+  return fmt::format(
+      "unchecked: nothing that was recorded was computed again, so nothing could be compared; {}",
+      found);
+}
 
 ReplaySummary summarize(const ReplayRequest&, const ReplayOutcome& outcome, double estimate) {
   ReplaySummary summary;
@@ -234,7 +234,7 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
   for (const std::string& difference : summary.differences) {
     out.write(fmt::format("differs: {}\n", printable(difference)));
   }
-  out.write(print_verdict(summary.total) + "\n");
+  out.write(verdict_text(summary.total) + "\n");
 }
 
 }  // namespace flor::cli

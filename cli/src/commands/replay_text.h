@@ -16,6 +16,9 @@ struct ReplaySummary {
 ReplaySummary summarize(const ReplayRequest& request, const ReplayOutcome& outcome,
                         double estimate);
 
+/// "exact: 30 values and 6 states equal the record; 12 new values"
+std::string verdict_text(const store::ReplayResult& total);
+
 void print_plan(Context& context, const ReplayRequest& request,
                 const std::set<std::int64_t>& missing, const Simulation& plan);
 void print_summary(Context& context, const ReplayRequest& request, const ReplayOutcome& outcome,

@@ -64,6 +64,15 @@ std::string blob(git_repository* repository, const git_oid& id) {
 
 }  // namespace
 
+std::map<std::string, std::string> Repository::files_at(
+    std::string_view commit, const std::function<bool(std::string_view)>& wanted) const {
+  std::map<std::string, std::string> files;
+  for (const auto& [path, id] : entries_of(impl_->get(), commit, wanted)) {
+    files.emplace(path, blob(impl_->get(), id));
+  }
+  return files;
+}
+
 std::vector<ComparedFile> Repository::compare_work_tree(
     std::string_view commit, const std::function<bool(std::string_view)>& wanted,
     const std::vector<std::filesystem::path>& without) const {

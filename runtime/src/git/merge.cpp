@@ -39,4 +39,17 @@ MergedText merge_texts(std::string_view base, std::string_view ours, std::string
   return merged;
 }
 
+std::string diff_texts(const std::string& path, std::string_view before, std::string_view after) {
+  if (before == after) return {};
+  const Library library;
+  git_patch* raw = nullptr;
+  check(git_patch_from_buffers(&raw, before.data(), before.size(), path.c_str(), after.data(),
+                               after.size(), path.c_str(), nullptr),
+        "cannot compare the texts");
+  const PatchHandle patch(raw);
+  Buffer text;
+  check(git_patch_to_buf(text.get(), raw), "cannot write the difference");
+  return std::string(text.view());
+}
+
 }  // namespace flor::git

@@ -1,4 +1,4 @@
-// Three-way merges of texts.
+// Three-way merges and differences of texts.
 #pragma once
 
 #include <string>
@@ -15,5 +15,8 @@ struct MergedText {
 /// The labels stand at the markers of conflicts. Touches no repository.
 MergedText merge_texts(std::string_view base, std::string_view ours, std::string_view theirs,
                        const std::string& ours_label, const std::string& theirs_label);
+
+/// A unified diff of two forms of the file `path`; empty if they are equal.
+std::string diff_texts(const std::string& path, std::string_view before, std::string_view after);
 
 }  // namespace flor::git

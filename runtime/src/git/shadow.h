@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,6 +91,9 @@ class Repository {
   std::string diff(std::string_view from, std::string_view to, int context = 3) const;
   /// Content of a file at a commit; nothing if it is not there.
   std::optional<std::string> file_at(std::string_view commit, std::string_view path) const;
+  /// Contents of all files of a commit that are `wanted`, by path; links and submodules left out.
+  std::map<std::string, std::string> files_at(
+      std::string_view commit, const std::function<bool(std::string_view)>& wanted) const;
   /// Compares the files that are `wanted` of a commit (40 hex digits) with those of the work tree,
   /// untracked ones included, ignored ones and those below `without` not. Writes nothing.
   std::vector<ComparedFile> compare_work_tree(

@@ -1,0 +1,58 @@
+#include "joined_rows.h"
+
+#include "values.h"
+
+#include <nlohmann/json.hpp>
+
+namespace flor::cli {
+namespace {
+
+using store::Value;
+
+Json index_json(std::int64_t index) { return index < 0 ? Json(nullptr) : Json(index); }
+
+/// "4,0" as [4, 0].
+Json inner_json(const std::string& inner) {
+  if (inner.empty()) return nullptr;
+  Json indices = Json::parse("[" + inner + "]", nullptr, false);
+  return indices.is_discarded() ? Json(inner) : indices;
+}
+
+}  // namespace
+
+std::string_view origin_of(const Value& value) {
+  return value.replay == 0 ? "recorded" : "hindsight";
+}
+
+std::string_view origin_of(std::span<const Value* const> cells) {
+  bool recorded = false, hindsight = false;
+  for (const Value* value : cells) {
+    if (value) (value->replay == 0 ? recorded : hindsight) = true;
+  }
+  if (recorded && hindsight) return "recorded+hindsight";
+  return hindsight ? "hindsight" : "recorded";
+}
+
+Json row_json(const store::Run& run, std::span<const std::string> names, const Join& join,
+              std::size_t index) {
+  const auto& row = join.row(index);
+  const auto cells = join.cells(index);
+  Json values = Json::object(), origins = Json::object();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i]) continue;
+    values[names[i]] = to_json(cells[i]->type, cells[i]->value);
+    origins[names[i]] = std::string(origin_of(*cells[i]));
+  }
+  return {{"run", run.key},
+          {"experiment", run.start.experiment},
+          {"loop", json_text(row.place->path)},
+          {"epoch", index_json(row.place->epoch)},
+          {"step", index_json(row.place->step)},
+          {"inner", inner_json(row.place->inner)},
+          {"ordinal", row.ordinal},
+          {"values", std::move(values)},
+          {"origins", std::move(origins)},
+          {"origin", std::string(origin_of(cells))}};
+}
+
+}  // namespace flor::cli

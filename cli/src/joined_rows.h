@@ -1,0 +1,23 @@
+// Rows of joined values, for people and as docs/cli.md specifies them.
+#pragma once
+
+#include "join.h"
+#include "output/json.h"
+
+#include <flor/store/catalog.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+/// "recorded", "hindsight", or for several values also "recorded+hindsight".
+std::string_view origin_of(const store::Value& value);
+std::string_view origin_of(std::span<const store::Value* const> cells);
+
+/// A row of `flor query --json`. `names`: those that were joined.
+Json row_json(const store::Run& run, std::span<const std::string> names, const Join& join,
+              std::size_t row);
+
+}  // namespace flor::cli
