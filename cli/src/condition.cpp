@@ -175,20 +175,12 @@ class Parser {
     return node;
   }
 
-  /// A quoted text, or words to the next "and", "or" or bracket.
   void value(Node& node) {
-    if (word_.kind == Word::Kind::quoted) {
-      node.value = word_.text;
-      next();
-      return;
-    }
-    while (word_.kind == Word::Kind::word && !is_keyword(word_.text)) {
-      if (!node.value.empty()) node.value += ' ';
-      node.value += word_.text;
-      next();
-    }
-    if (node.value.empty()) wrong("a value");
-    node.number = parse_number(node.value);
+    const bool plain = word_.kind == Word::Kind::word && !is_keyword(word_.text);
+    if (!plain && word_.kind != Word::Kind::quoted) wrong("a value");
+    node.value = word_.text;
+    if (plain) node.number = parse_number(node.value);
+    next();
   }
 
   std::string_view text_;

@@ -20,7 +20,7 @@ namespace flor::cli {
 ///
 /// OPERATOR is one of = == != < <= > >= and ~ (contains). COLUMN is what find_column takes, VALUE a
 /// number or a text; either may stand in single or double quotes, and must where it contains
-/// brackets, quotes, operators, or words that are "and", "or", "not". Numbers compare as numbers
+/// blanks, brackets, quotes or operators, or is "and", "or" or "not". Numbers compare as numbers
 /// where both sides are ones, else texts as texts. A comparison with what a run does not have does
 /// not hold, and neither does one with NaN but for !=.
 class Condition {

@@ -214,9 +214,10 @@ BlockMatch Matching::find_uncached(std::size_t file, const Block& block) {
   if (!block.is_named_loop()) return find_inside(file, block);
   if (auto match = find_loop(file, block)) return *match;
   BlockMatch match = find_inside(file, block);
+  if (match.block) return match;
   const std::string lacks = fmt::format("there is no loop \"{}\"", block.loop->name);
-  if (!match.block && !match.reason.starts_with("there is no loop"))
-    match.reason = lacks + ", and " + match.reason;
+  const bool around = match.reason.starts_with("there is no loop");
+  match.reason = around ? lacks : fmt::format("{}, and {}", lacks, match.reason);
   return match;
 }
 
