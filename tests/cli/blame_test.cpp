@@ -39,7 +39,7 @@ TEST_F(VersionCommands, BlameNamesTheLargestStepAndWhatChangedInIt) {
   version("four\n", 5.2);
   const Outcome outcome = flor({"blame", "loss:max", "linear"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("moved most at version " + id(culprit) + ", from 1.1 to 5"));
+  EXPECT_THAT(outcome.out, HasSubstr("moved most at version " + id(culprit) + ", from 1.4 to 5.3"));
   EXPECT_THAT(outcome.out, HasSubstr("arguments  lr 0.001 -> 0.5"));
   EXPECT_THAT(outcome.out, HasSubstr("sources    1 file, +2 -1 since " + id(before)));
   EXPECT_THAT(flor({"blame", "loss:max", "linear", "--code"}).out, HasSubstr("+three"));

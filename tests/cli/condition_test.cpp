@@ -78,7 +78,7 @@ TEST(Condition, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal("lr<"), HasSubstr("column 4: expected a value"));
   EXPECT_THAT(refusal("(lr<1"), HasSubstr("column 6: expected 'and', 'or' or ')'"));
   EXPECT_THAT(refusal("lr<1)"), HasSubstr("column 5"));
-  EXPECT_THAT(refusal("lr<'x"), HasSubstr("column 4: expected the closing '"));
+  EXPECT_THAT(refusal("lr<'x"), HasSubstr("column 6: expected the closing '"));
   EXPECT_THAT(refusal("lr<1 and and"), HasSubstr("column 10: expected a metric"));
   EXPECT_THAT(refusal("lr!1"), HasSubstr("column 3: expected one of"));
   EXPECT_THAT(refusal(""), HasSubstr("column 1"));
