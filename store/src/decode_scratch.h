@@ -19,8 +19,8 @@ struct DecodeScratch {
   std::vector<std::vector<std::byte>> unused;  ///< for chunks that are nobody's destination
 };
 
-/// Scratch memory that is kept from read to read: the page faults of fresh memory would cost a
-/// quarter of what decoding costs. Holds at most kKept times about 12 MiB. Thread-safe.
+/// Scratch memory that is kept from read to read, since each page of fresh memory costs a fault.
+/// Holds at most kKept times about 12 MiB. Thread-safe.
 class DecodeScratchPool {
  public:
   /// Goes back to the pool, which must outlive it.
