@@ -1,4 +1,5 @@
 // Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
+#include "checkpoint_rows.h"
 #include "database.h"
 #include "rows.h"
 
@@ -9,24 +10,6 @@ namespace flor::store {
 namespace {
 
 using Lock = std::lock_guard<std::mutex>;
-
-CheckpointInfo read_checkpoint(const Query& row) {
-  CheckpointInfo info;
-  info.id = row.integer(0);
-  info.key.kind = static_cast<CheckpointKind>(row.integer(1));
-  info.key.main_loop = row.integer(2);
-  info.key.iteration = row.integer(3);
-  info.key.loop = row.text(4);
-  info.raw_bytes = static_cast<std::uint64_t>(row.integer(5));
-  info.stored_bytes = static_cast<std::uint64_t>(row.integer(6));
-  info.created_us = row.integer(7);
-  info.digest = row.digest(8);
-  return info;
-}
-
-#define FLOR_CHECKPOINT_COLUMNS                                                               \
-  "SELECT id, kind, main_loop, iteration, loop, raw_bytes, stored_bytes, created_us, digest " \
-  "FROM checkpoint "
 
 void insert(Connection& connection, std::int64_t run, const MainLoop& loop) {
   connection(
@@ -155,14 +138,7 @@ void Catalog::drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> 
         run, static_cast<std::int64_t>(key.kind), key.main_loop, key.iteration, key.loop)
         ->run();
   }
-  connection(
-      "UPDATE run SET "
-      "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), "
-      "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1), "
-      "stored_bytes = (SELECT coalesce(sum(stored_bytes), 0) FROM checkpoint WHERE run = ?1) "
-      "WHERE id = ?1",
-      run)
-      ->run();
+  recount_checkpoints(connection, run);
   transaction.commit();
 }
 
@@ -260,7 +236,8 @@ std::vector<CheckpointInfo> Catalog::checkpoints(std::int64_t run) const {
   const Lock lock(database_->mutex);
   std::vector<CheckpointInfo> checkpoints;
   const auto rows =
-      database_->connection(FLOR_CHECKPOINT_COLUMNS "WHERE run = ?1 ORDER BY id", run);
+      database_->connection(
+      "SELECT " FLOR_CHECKPOINT_COLUMNS " FROM checkpoint WHERE run = ?1 ORDER BY id", run);
   while (rows->step()) checkpoints.push_back(read_checkpoint(*rows));
   return checkpoints;
 }
@@ -269,8 +246,8 @@ std::optional<CheckpointInfo> Catalog::checkpoint(std::int64_t run,
                                                   const CheckpointKey& key) const {
   const Lock lock(database_->mutex);
   const auto row = database_->connection(
-      FLOR_CHECKPOINT_COLUMNS
-      "WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 AND loop = ?5",
+      "SELECT " FLOR_CHECKPOINT_COLUMNS
+      " FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 AND loop = ?5",
       run, static_cast<std::int64_t>(key.kind), key.main_loop, key.iteration, key.loop);
   if (!row->step()) return std::nullopt;
   return read_checkpoint(*row);

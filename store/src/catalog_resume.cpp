@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace flor::store {
 namespace {
@@ -20,6 +21,7 @@ std::string_view loop_of(std::string_view name) { return name.substr(0, name.fin
 /// Of the iteration in which the run goes on, only what lies before the point is kept.
 bool is_kept(const ResumePoint& point, CheckpointKind kind, std::string_view name) {
   if (kind == CheckpointKind::boundary) return true;  // the one before it
+  if (kind == CheckpointKind::saved) return true;     // see forget_saved_after
   if (point.loop.empty()) return false;
   if (std::ranges::find(point.kept, loop_of(name)) != point.kept.end()) {
     return kind == CheckpointKind::loop_end;
@@ -53,6 +55,41 @@ void forget_checkpoints_after(Connection& connection, std::int64_t run, const Re
   for (const std::int64_t id : gone) {
     connection("DELETE FROM checkpoint WHERE id = ?1", id)->run();
   }
+}
+
+/// Those that were saved by code that is executed again, and deleted checkpoints of that.
+void forget_saved_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
+  std::vector<std::int64_t> gone;
+  {
+    const auto rows = connection(
+        "SELECT number, main_loop, iteration, path, step FROM saved WHERE run = ?1", run);
+    while (rows->step()) {
+      const auto place = std::pair(rows->integer(1), rows->integer(2));
+      const auto here = std::pair(point.main_loop, point.iteration);
+      const bool behind =
+          place > here ||
+          (place == here && rows->integer(4) >= first_forgotten_step(rows->text_view(3), point));
+      if (behind) gone.push_back(rows->integer(0));
+    }
+  }
+  for (const std::int64_t number : gone) {
+    connection("DELETE FROM score WHERE run = ?1 AND number = ?2", run, number)->run();
+    connection("DELETE FROM saved WHERE run = ?1 AND number = ?2", run, number)->run();
+  }
+  // One that was interrupted before it was entered goes, too.
+  for (const char* table : {"checkpoint", "discarded"}) {
+    connection(fmt::format("DELETE FROM {} WHERE run = ?1 AND kind = ?2 AND loop NOT IN (SELECT "
+                           "name FROM saved WHERE run = ?1)",
+                           table),
+               run, static_cast<std::int64_t>(CheckpointKind::saved))
+        ->run();
+  }
+  connection(
+      "DELETE FROM discarded WHERE run = ?1 AND kind <> ?4 AND (main_loop > ?2 OR (main_loop = ?2 "
+      "AND (iteration > ?3 OR (iteration = ?3 AND kind <> ?5))))",
+      run, point.main_loop, point.iteration, static_cast<std::int64_t>(CheckpointKind::saved),
+      static_cast<std::int64_t>(CheckpointKind::boundary))
+      ->run();
 }
 
 void forget_loops_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
@@ -133,6 +170,7 @@ void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
   Transaction transaction(connection);
   forget_values_after(*database_, run, resumption.point);
   forget_checkpoints_after(connection, run, resumption.point);
+  forget_saved_after(connection, run, resumption.point);
   forget_loops_after(connection, run, resumption.point);
   forget_decisions_after(connection, run, resumption.point);
   connection(

@@ -21,20 +21,6 @@ namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 
-/// Compares "4,0" and "10" as lists of numbers.
-int compare_inner(std::string_view a, std::string_view b) {
-  while (!a.empty() && !b.empty()) {
-    const std::size_t a_end = std::min(a.find(','), a.size());
-    const std::size_t b_end = std::min(b.find(','), b.size());
-    if (a_end != b_end) return a_end < b_end ? -1 : 1;  // no leading zeros: longer is larger
-    const int order = a.substr(0, a_end).compare(b.substr(0, b_end));
-    if (order != 0) return order;
-    a.remove_prefix(std::min(a_end + 1, a.size()));
-    b.remove_prefix(std::min(b_end + 1, b.size()));
-  }
-  return static_cast<int>(!a.empty()) - static_cast<int>(!b.empty());
-}
-
 void check_type(const Value& value) {
   const bool fits = [&] {
     switch (value.type) {
@@ -299,19 +285,6 @@ bool comes_before(const Value& a, const Value& b) {
   return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
 }
 
-/// Of the values in the epoch in which a run is resumed. The code of the iteration itself is
-/// executed again, its nested loops are not, as far as they had come.
-std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point) {
-  if (point.loop.empty()) return -1;
-  const std::size_t slash = path.find('/');
-  if (slash == path.npos) return -1;
-  const std::string_view below = path.substr(slash + 1);
-  const std::string_view loop = below.substr(0, below.find('/'));
-  if (loop == point.loop) return point.step;
-  const bool kept = std::ranges::find(point.kept, loop) != point.kept.end();
-  return kept ? std::numeric_limits<std::int64_t>::max() : -1;
-}
-
 #define FLOR_METRIC_COLUMNS \
   "SELECT name, type, count, last, minimum, maximum, recorded, run FROM metric "
 
@@ -383,6 +356,17 @@ std::string forget_parts_after(Connection& connection, std::int64_t run, const R
       ->run();
   connection(fmt::format("DELETE FROM replayed WHERE part < 0 AND replay IN ({})", replays))->run();
   return replays;
+}
+
+std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point) {
+  if (point.loop.empty()) return -1;
+  const std::size_t slash = path.find('/');
+  if (slash == path.npos) return -1;
+  const std::string_view below = path.substr(slash + 1);
+  const std::string_view loop = below.substr(0, below.find('/'));
+  if (loop == point.loop) return point.step;
+  const bool kept = std::ranges::find(point.kept, loop) != point.kept.end();
+  return kept ? std::numeric_limits<std::int64_t>::max() : -1;
 }
 
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point) {

@@ -36,6 +36,8 @@ std::string_view to_string(CheckpointKind kind) {
       return "loop end";
     case CheckpointKind::step:
       return "step";
+    case CheckpointKind::saved:
+      return "saved";
   }
   return "unknown";
 }

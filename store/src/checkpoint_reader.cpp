@@ -150,13 +150,21 @@ CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) 
   const Lock lock(database.mutex);
   Connection& connection = database.connection;
   ReadTransaction transaction(connection);
-  const auto row = connection(
-      "SELECT kind, main_loop, iteration, loop, checkpoint.raw_bytes, checkpoint.stored_bytes, "
-      "created_us, checkpoint.digest, chunks, layout.items, run.key FROM checkpoint "
-      "JOIN layout ON layout.id = checkpoint.layout JOIN run ON run.id = checkpoint.run "
-      "WHERE checkpoint.id = ?1",
-      checkpoint);
-  if (!row->step()) {
+  // One that was deleted after somebody looked it up is still there until it is collected.
+#define FLOR_STORED_CHECKPOINT(table)                                                            \
+  "SELECT kind, main_loop, iteration, loop, stored.raw_bytes, stored.stored_bytes, created_us, " \
+  "stored.digest, "                                                                              \
+  "chunks, layout.items, run.key FROM " table                                                    \
+  " AS stored JOIN layout ON layout.id = stored.layout JOIN run ON run.id = stored.run "
+  auto row = connection(FLOR_STORED_CHECKPOINT("checkpoint") "WHERE stored.id = ?1", checkpoint);
+  bool found = row->step();
+  if (!found) {
+    row = connection(
+        FLOR_STORED_CHECKPOINT("discarded") "WHERE stored.id = ?1 AND collected_us IS NULL",
+        checkpoint);
+    found = row->step();
+  }
+  if (!found) {
     throw NotFound(fmt::format("there is no checkpoint {} in {}: see `flor show RUN`", checkpoint,
                                database.paths.home.string()));
   }

@@ -1,6 +1,7 @@
 // collect: marks what is alive, removes the rows of the rest, then gives the space back.
 #include "chunk_reader.h"
 #include "maintenance_lock.h"
+#include "manifest.h"
 #include "marks.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
@@ -136,11 +137,14 @@ class Collector {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
       marks_.update(*connection);
+      find_discarded(*connection);
       dead_ = marks_.dead();
       packs_ = load_packs(*connection);
     }
     report_.chunks = static_cast<std::int64_t>(dead_.size());
+    report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
     if (!dry_run_) {
+      give_up_discarded();
       sweep();
       settle_log();
       const auto connection = open_for_reading(database_.paths);
@@ -154,6 +158,46 @@ class Collector {
   }
 
  private:
+  /// Deleted checkpoints whose chunks are to go. Who reads a run asked for that before it looked up
+  /// its checkpoints: if it knows one that is deleted in this state of the catalog, that is seen
+  /// now.
+  void find_discarded(Connection& connection) {
+    if (!has_table(connection, "discarded")) return;
+    std::map<std::string, bool, std::less<>> used;
+    const auto rows = connection(
+        "SELECT discarded.id, run.key, chunks FROM discarded JOIN run ON run.id = discarded.run "
+        "WHERE collected_us IS NULL");
+    while (rows->step()) {
+      const auto [run, is_new] = used.try_emplace(rows->text(1));
+      if (is_new && is_used(database_, run->first)) {
+        run->second = true;
+        report_.remarks.push_back(fmt::format(
+            "run {} is being replayed or resumed: its deleted checkpoints are left as they are",
+            run->first));
+      }
+      if (run->second) {
+        marks_.mark_all(decode_ids(rows->blob(2)));
+      } else {
+        discarded_.push_back(rows->integer(0));
+      }
+    }
+  }
+
+  /// Before their chunks go: they cannot be brought back any more. Nobody does so meanwhile, since
+  /// that takes the lock that is held here.
+  void give_up_discarded() {
+    if (discarded_.empty()) return;
+    const Lock lock(database_.mutex);
+    Transaction transaction(database_.connection);
+    const std::int64_t now = now_us();
+    for (const std::int64_t id : discarded_) {
+      database_
+          .connection("UPDATE discarded SET collected_us = ?2, chunks = x'' WHERE id = ?1", id, now)
+          ->run();
+    }
+    transaction.commit();
+  }
+
   /// Removes the rows of dead chunks, those built upon others first.
   void sweep() {
     report_.chunks = 0;
@@ -174,7 +218,8 @@ class Collector {
       if (next == dead_.size()) {
         connection.execute(
             "DELETE FROM layout WHERE id NOT IN "
-            "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object)");
+            "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object UNION ALL "
+            "SELECT layout FROM discarded WHERE collected_us IS NULL)");
       }
       transaction.commit();
       report_.chunks += removed;
@@ -348,6 +393,7 @@ class Collector {
   std::optional<MaintenanceLock> lock_;
   Marks marks_;
   std::vector<std::uint32_t> dead_;
+  std::vector<std::int64_t> discarded_;  ///< ids of deleted checkpoints
   std::vector<PackUse> packs_;
   CollectReport report_;
 };

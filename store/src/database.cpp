@@ -78,12 +78,6 @@ void create_schema(Connection& connection) {
   transaction.commit();
 }
 
-bool has_table(Connection& connection, const char* name) {
-  return connection("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
-                    std::string_view(name))
-      ->step();
-}
-
 /// In a store that may not be written the missing tables are empty ones in memory.
 void add_later_tables(Connection& connection, OpenMode mode) {
   std::string sql;
@@ -179,6 +173,12 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode);
+}
+
+bool has_table(Connection& connection, const char* name) {
+  return connection("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
+                    std::string_view(name))
+      ->step();
 }
 
 std::unique_ptr<Connection> open_for_reading(const Paths& paths) {

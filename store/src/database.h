@@ -37,5 +37,11 @@ std::int64_t now_us();
 
 /// True while a process holds the run's lock.
 bool is_locked(const Database& database, std::string_view key);
+/// True while a process holds a RunUse of the run.
+bool is_used(const Database& database, std::string_view key);
+
+/// Whether the catalog has the table. On a connection of `open_for_reading` those may be missing
+/// that came later.
+bool has_table(Connection& connection, const char* name);
 
 }  // namespace flor::store

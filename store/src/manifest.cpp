@@ -113,6 +113,9 @@ std::string describe(const CheckpointKey& key, std::string_view run) {
     case CheckpointKind::step:
       text = fmt::format("step '{}' in iteration {}", key.loop, key.iteration);
       break;
+    case CheckpointKind::saved:
+      text = fmt::format("saved checkpoint '{}'", key.loop);
+      break;
     default:
       text = fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
   }

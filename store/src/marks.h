@@ -4,6 +4,7 @@
 #include "sqlite.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace flor::store {
@@ -15,6 +16,11 @@ class Marks {
   /// Marks what new rows refer to. The first call must see one state of the catalog. Chunks that
   /// came after it count as alive whether they are listed or not: their writers may be at work.
   void update(Connection& connection);
+
+  /// Marks what a row of neither list refers to.
+  void mark_all(std::span<const std::uint32_t> ids) {
+    for (const std::uint32_t id : ids) mark(id);
+  }
 
   bool is_alive(std::uint32_t id) const { return id < alive_.size() && alive_[id]; }
   /// The chunks of the first `update` that were not alive when this is called, by falling id.

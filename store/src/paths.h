@@ -22,6 +22,10 @@ struct Paths {
   std::filesystem::path lock(std::string_view key) const {
     return locks() / (std::string(key) + ".lock");
   }
+  /// Held, shared, by those who read the run's checkpoints.
+  std::filesystem::path use(std::string_view key) const {
+    return locks() / (std::string(key) + ".use");
+  }
 };
 
 }  // namespace flor::store

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -50,6 +51,19 @@ double number_of(ValueType type, const Scalar& scalar) {
     if (const auto* real = std::get_if<double>(&scalar)) return *real;
   }
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+int compare_inner(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    const std::size_t a_end = std::min(a.find(','), a.size());
+    const std::size_t b_end = std::min(b.find(','), b.size());
+    if (a_end != b_end) return a_end < b_end ? -1 : 1;  // no leading zeros: longer is larger
+    const int order = a.substr(0, a_end).compare(b.substr(0, b_end));
+    if (order != 0) return order;
+    a.remove_prefix(std::min(a_end + 1, a.size()));
+    b.remove_prefix(std::min(b_end + 1, b.size()));
+  }
+  return static_cast<int>(!a.empty()) - static_cast<int>(!b.empty());
 }
 
 }  // namespace flor::store

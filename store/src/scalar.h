@@ -1,4 +1,4 @@
-// How a logged value is kept in a column of SQLite without losing a bit.
+// How a logged value and its place are kept in columns of SQLite without losing a bit.
 #pragma once
 
 #include "sqlite.h"
@@ -15,5 +15,9 @@ Scalar read_scalar(const Query& row, int column);
 
 /// The number that a boolean, an integer or a real stands for; NaN for everything else.
 double number_of(ValueType type, const Scalar& scalar);
+
+/// Compares the indices of deeper loops, "4,0" and "10", as lists of numbers: negative, 0,
+/// positive.
+int compare_inner(std::string_view a, std::string_view b);
 
 }  // namespace flor::store

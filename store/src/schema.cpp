@@ -278,6 +278,58 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (replay, part)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    // A row of `checkpoint` that was deleted. Refers to no layout: versions that do not know this
+    // table remove layouts that only it needs.
+    {"discarded", R"sql(
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  kind INTEGER NOT NULL,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  loop TEXT NOT NULL,
+  created_us INTEGER NOT NULL,
+  raw_bytes INTEGER NOT NULL,
+  stored_bytes INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  layout INTEGER NOT NULL,
+  chunks BLOB NOT NULL,
+  discarded_us INTEGER NOT NULL,
+  collected_us INTEGER,
+  UNIQUE (run, id)
+)sql",
+     "STRICT"},
+    {"strategy", R"sql(
+  run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  num_to_keep INTEGER,
+  attribute TEXT NOT NULL,
+  score_order INTEGER NOT NULL,
+  tie INTEGER NOT NULL
+)sql",
+     "STRICT"},
+    {"saved", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  inner TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  PRIMARY KEY (run, number),
+  UNIQUE (run, name),
+  UNIQUE (run, path, epoch, step, inner, ordinal)
+)sql",
+     "STRICT, WITHOUT ROWID"},
+    {"score", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value REAL,
+  PRIMARY KEY (run, number, name)
+)sql",
+     "STRICT, WITHOUT ROWID"},
 };
 
 }  // namespace

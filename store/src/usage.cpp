@@ -1,6 +1,6 @@
 // usage: follows every checkpoint to the records that it needs, and finds out who shares them.
+#include "chunk_sizes.h"
 #include "manifest.h"
-#include "record.h"
 #include "store_impl.h"
 
 #include <flor/store/error.h>
@@ -15,29 +15,10 @@
 namespace flor::store {
 namespace {
 
-/// The chunk table in memory.
-struct Records {
-  struct Record {
-    std::uint32_t base = 0;
-    std::uint32_t bytes = 0;  ///< 0: there is no such chunk
-  };
-  std::vector<Record> by_id;
-
-  explicit Records(Connection& connection) {
-    const auto rows = connection("SELECT id, base, stored_bytes FROM chunk ORDER BY id");
-    while (rows->step()) {
-      by_id.resize(static_cast<std::size_t>(rows->integer(0)) + 1);
-      by_id.back() = {
-          static_cast<std::uint32_t>(rows->integer(1)),
-          static_cast<std::uint32_t>(rows->integer(2) + std::int64_t{kRecordHeaderBytes})};
-    }
-  }
-};
-
 /// Attributes records to owners. All that an owner needs is added before the next one begins.
 class Owners {
  public:
-  explicit Owners(const Records& records)
+  explicit Owners(const ChunkSizes& records)
       : records_(records), last_(records.by_id.size()), many_(records.by_id.size()) {}
 
   /// Begins an owner; nobody's name for what counts only as others.
@@ -73,7 +54,7 @@ class Owners {
   }
 
  private:
-  const Records& records_;
+  const ChunkSizes& records_;
   std::vector<Usage*> owners_;
   std::vector<std::uint32_t> last_;  ///< by id: the last owner that needed it, counted from 1
   std::vector<bool> many_;           ///< by id: more than one did
@@ -120,7 +101,7 @@ UsageReport usage(const Store& store) {
   const Database& database = *store.impl().database;
   const auto connection = open_for_reading(database.paths);
   ReadTransaction transaction(*connection);
-  const Records records(*connection);
+  const ChunkSizes records(*connection);
   UsageReport report;
   Owners experiments(records), runs(records);
   report.experiments = usage_by(*connection, experiments,
@@ -144,7 +125,7 @@ UsageReport usage(const Store& store) {
 std::vector<Usage> item_usage(const Store& store, std::int64_t run) {
   const auto connection = open_for_reading(store.impl().database->paths);
   ReadTransaction transaction(*connection);
-  const Records records(*connection);
+  const ChunkSizes records(*connection);
   Owners owners(records);
   need_objects(*connection, owners);
   owners.begin(nullptr);

@@ -41,10 +41,12 @@ inline std::string golden_checkpoint(const Store& store, const CheckpointInfo& i
     destinations.push_back({i, contents[i]});
   }
   reader.read(destinations);
-  std::string text = fmt::format(
-      "checkpoint {} main_loop {} iteration {} '{}' {} bytes {}\n",
-      info.key.kind == CheckpointKind::boundary ? "boundary" : "loop_end", info.key.main_loop,
-      info.key.iteration, info.key.loop, info.raw_bytes, info.digest.hex());
+  std::string text = fmt::format("checkpoint {} main_loop {} iteration {} '{}' {} bytes {}\n",
+                                 info.key.kind == CheckpointKind::boundary ? "boundary"
+                                 : info.key.kind == CheckpointKind::saved  ? "saved"
+                                                                           : "loop_end",
+                                 info.key.main_loop, info.key.iteration, info.key.loop,
+                                 info.raw_bytes, info.digest.hex());
   for (std::size_t i = 0; i < contents.size(); ++i) {
     text += "  " + golden_item(reader.items()[i], contents[i]);
   }
@@ -59,6 +61,31 @@ inline std::string golden_value(const Store& store, const Value& value) {
   if (value.type == ValueType::tensor || value.type == ValueType::image) {
     const Object object = read_object(store, std::get<std::string>(value.value));
     text += "  " + golden_item(object.item, object.content);
+  }
+  return text;
+}
+
+/// What was saved, kept and deleted; nothing for stores that are older than that.
+inline std::string golden_retention(const Catalog& catalog, std::int64_t run) {
+  std::string text;
+  for (const DiscardedCheckpoint& discarded : catalog.discarded(run)) {
+    text +=
+        fmt::format("discarded {} {} {} '{}' {} at {}\n", to_string(discarded.info.key.kind),
+                    discarded.info.key.main_loop, discarded.info.key.iteration,
+                    discarded.info.key.loop, discarded.info.digest.hex(), discarded.discarded_us);
+  }
+  for (const SavedCheckpoint& saved : catalog.saved(run)) {
+    text += fmt::format("saved {} {} {} {} at '{}' {} {} '{}' #{}\n", saved.number, saved.name,
+                        saved.key.main_loop, saved.key.iteration, saved.place.path,
+                        saved.place.epoch, saved.place.step, saved.place.inner, saved.ordinal);
+    for (const auto& [metric, value] : saved.scores) {
+      text += fmt::format("  score {} {}\n", metric, golden_scalar(value));
+    }
+  }
+  if (const auto strategy = catalog.strategy(run)) {
+    text += fmt::format("strategy {} '{}' {} {}\n", strategy->num_to_keep.value_or(-1),
+                        strategy->score_attribute, to_string(strategy->score_order),
+                        static_cast<int>(strategy->tie));
   }
   return text;
 }
@@ -93,6 +120,7 @@ inline std::string golden_run(const Store& store, const Run& run) {
   for (const CheckpointInfo& info : catalog.checkpoints(run.id)) {
     text += golden_checkpoint(store, info);
   }
+  text += golden_retention(catalog, run.id);
   for (const Value& value : catalog.values({.run = run.id})) text += golden_value(store, value);
   for (const Replay& replay : catalog.replays(run.id)) {
     text += fmt::format("replay {} segment {}/{} epochs {}..{} strong {} probes {}", replay.id,

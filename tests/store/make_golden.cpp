@@ -6,6 +6,7 @@
 #include "sqlite.h"
 #include "store/codec_material.h"
 
+#include <flor/store/retention.h>
 #include <flor/store/store.h>
 
 #include <cmath>
@@ -169,8 +170,17 @@ void make_first_run(Store& store) {
                                 {{0, 0, "train", 7, false, 1.0}, {1, 0, "train~2", 3, true, 0.5}}});
   log_values(store, writer, run.id);
   catalog.finish_run(run.id, 1'700'000'100'000'000, false, "");
-  const std::int64_t replay = catalog.add_replay(
-      {run.id, 1'700'000'200'000'000, 0, 2, 0, 1, true, "train", "00ff", {"./linear", "--replay"}});
+  const std::int64_t replay = catalog.add_replay({run.id,
+                                                  1'700'000'200'000'000,
+                                                  0,
+                                                  2,
+                                                  0,
+                                                  1,
+                                                  true,
+                                                  "train",
+                                                  "00ff",
+                                                  {"./linear", "--replay"},
+                                                  {}});
   const Value found{"hindsight", {"epoch", 1, -1, ""}, 0, ValueType::real, 0.5, replay};
   catalog.add_values(run.id, std::span(&found, 1));
   ReplayResult result{1'700'000'300'000'000, Verdict::differs, 3, 1, 2, 0, 1, "loss: 1 is not 2"};
@@ -185,6 +195,40 @@ void make_second_run(Store& store) {
   }
   store.catalog().set_degraded(run.id, "No space left on device");
   store.catalog().finish_run(run.id, 1'700'000'400'000'000, true, "killed by a test");
+}
+
+/// A run that keeps its best two epochs, and a checkpoint that the program saved.
+void make_third_run(Store& store) {
+  Catalog& catalog = store.catalog();
+  const Run run = catalog.add_run(new_run("thinned"));
+  catalog.put_strategy(run.id, {.num_to_keep = 2,
+                                .score_attribute = "loss",
+                                .score_order = ScoreOrder::min,
+                                .tie = Tie::newer});
+  CheckpointWriter writer(store, run.id);
+  write(store, writer, {CheckpointKind::boundary, 0, 0, ""}, small_step(0));
+  const double losses[] = {2, 4, 1, 3};
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    const Value loss{"loss", {"epoch", epoch, -1, ""}, 0, ValueType::real, losses[epoch], 0};
+    catalog.add_values(run.id, std::span(&loss, 1));
+    write(store, writer, {CheckpointKind::loop_end, 0, epoch, "train"}, small_step(epoch + 1));
+    write(store, writer, {CheckpointKind::boundary, 0, epoch + 1, ""}, small_step(epoch + 1));
+    const std::string name = epoch == 1 ? "warm" : "s" + std::to_string(epoch + 1);
+    const CheckpointKey key{CheckpointKind::saved, 0, epoch, name};
+    write(store, writer, key, small_step(epoch + 10));
+    catalog.add_saved(run.id, {.number = epoch + 1,
+                               .name = name,
+                               .key = key,
+                               .place = {"epoch/train", epoch, 3, "4,0"},
+                               .scores = {{"loss", losses[epoch]},
+                                          {"nan", std::numeric_limits<double>::quiet_NaN()}}});
+  }
+  catalog.add_progress(
+      run.id, {.loops = {{0, "epoch", 0, 4, true, false}},
+               .iterations = {{0, 0, 1, 0.25}, {0, 1, 1, 0.25}, {0, 2, 1, 0.25}, {0, 3, 1, 0.25}},
+               .executions = {}});
+  catalog.finish_run(run.id, 1'700'000'500'000'000, false, "");
+  retain(store, run.id, rules_of(*catalog.strategy(run.id)), Sizes::skipped);
 }
 
 /// Forms 0 to 8 except `same`: what equals its base is never written.
@@ -216,6 +260,7 @@ int main(int argc, char** argv) try {
     const auto store = Store::open(home, OpenMode::create);
     make_first_run(*store);
     make_second_run(*store);
+    make_third_run(*store);
     std::ofstream(home / "expected.txt") << golden_text(*store);
   }
   expect_every_form(home);

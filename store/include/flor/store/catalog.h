@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <flor/store/checkpoint.h>
+#include <flor/store/ranking.h>
 
 namespace flor::store {
 
@@ -221,6 +222,23 @@ struct NewReplay {
   std::string question;
 };
 
+/// A checkpoint that the program asked for (flor::save_checkpoint).
+struct SavedCheckpoint {
+  std::int64_t number = 0;  ///< counts those of a run, from 1
+  std::string name;         ///< unique in the run; the loop of its CheckpointKey
+  CheckpointKey key;
+  Place place;
+  std::int64_t ordinal = 0;              ///< counts those at exactly this place
+  std::map<std::string, double> scores;  ///< by name of the metric; may be NaN
+};
+
+/// A checkpoint that was deleted.
+struct DiscardedCheckpoint {
+  CheckpointInfo info;
+  std::int64_t discarded_us = 0;
+  std::optional<std::int64_t> collected_us;  ///< its content is gone since then
+};
+
 enum class Verdict : std::uint8_t { unchecked = 0, exact = 1, differs = 2, failed = 3 };
 std::string_view to_string(Verdict verdict);
 
@@ -300,6 +318,13 @@ class Catalog {
   /// and path in the same epoch, and never what the run recorded.
   void add_values(std::int64_t run, std::span<const Value> values);
 
+  /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
+  /// the same place, or under the same name or number, goes.
+  void add_saved(std::int64_t run, const SavedCheckpoint& saved);
+  /// A score that came later. Throws NotFound if there is no such checkpoint.
+  void add_score(std::int64_t run, std::int64_t number, std::string_view metric, double value);
+  void put_strategy(std::int64_t run, const CheckpointStrategy& strategy);
+
   /// Forgets checkpoints that turned out to be unusable; unknown keys are ignored.
   void drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> keys);
 
@@ -337,6 +362,10 @@ class Catalog {
   std::optional<double> restore_rate() const;
   std::vector<CheckpointInfo> checkpoints(std::int64_t run) const;  ///< in the order they were taken
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
+  /// Those that were deleted, in the order they were taken.
+  std::vector<DiscardedCheckpoint> discarded(std::int64_t run) const;
+  std::vector<SavedCheckpoint> saved(std::int64_t run) const;  ///< in the order of their numbers
+  std::optional<CheckpointStrategy> strategy(std::int64_t run) const;
   std::vector<Replay> replays(std::int64_t run) const;
   std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
   /// The parts that replays with this question have completed, in order; the latest word on each.

@@ -67,6 +67,7 @@ enum class CheckpointKind : std::uint8_t {
   boundary = 0,  ///< before a main-loop iteration, or after the last one
   loop_end = 1,  ///< after a nested loop
   step = 2,      ///< inside a nested loop, between two of its iterations; see ResumePoint
+  saved = 3,     ///< where the program asked for it; see SavedCheckpoint
 };
 
 std::string_view to_string(CheckpointKind kind);  ///< "loop end"
@@ -77,12 +78,12 @@ struct CheckpointKey {
   /// Ordinal of the main loop in the program, 0-based.
   std::int64_t main_loop = 0;
   /// boundary: number of iterations of this main loop that lie before it (0: at its entry).
-  /// loop_end, step: index of the iteration that holds the nested loop. All count within the main
-  /// loop.
+  /// loop_end, step: index of the iteration that holds the nested loop. saved: index of the
+  /// iteration, or -1 before the main loop. All count within the main loop.
   std::int64_t iteration = 0;
   /// loop_end: the nested loop, e.g. "train", or "train~2" for its second execution in the
   /// iteration. step: the same with the number of its complete iterations, e.g. "train@120". Empty
-  /// for a boundary.
+  /// for a boundary. saved: its name.
   std::string loop;
 
   bool operator==(const CheckpointKey&) const = default;

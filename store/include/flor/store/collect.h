@@ -14,6 +14,7 @@ struct CollectReport {
   std::int64_t packs_removed = 0;    ///< packs in which nothing was alive
   std::int64_t packs_compacted = 0;  ///< packs whose living part was copied to a new one
   std::int64_t orphans_removed = 0;  ///< files that killed writers left and no row names
+  std::int64_t checkpoints = 0;      ///< deleted ones that cannot be brought back any more
   std::uint64_t bytes_before = 0;    ///< of all packs, on the disk
   std::uint64_t freed = 0;           ///< bytes given back to the disk, all in all
   std::uint64_t kept_garbage = 0;    ///< garbage that stays, in packs that are mostly alive
@@ -26,7 +27,8 @@ inline constexpr double kSparseShare = 0.5;
 /// The same where somebody asked for a small store.
 inline constexpr double kTightShare = 0.95;
 
-/// Removes what nothing refers to. Chunks lose their rows in short transactions first; after that
+/// Removes what nothing refers to, deleted checkpoints included, except those of runs that somebody
+/// reads (RunUse). Chunks lose their rows in short transactions first; after that
 /// packs without living chunks are unlinked, and those of which less than the share `compact_below`
 /// is alive are compacted. Safe
 /// while others record, replay and read: at every instant, and after a crash at any point, every

@@ -45,6 +45,22 @@ class RunLock {
   std::string path_;  ///< removed when the lock is given back
 };
 
+/// Held by a process that reads checkpoints of a run, which may be deleted meanwhile: as long as
+/// somebody holds one their content is not collected. Released when the process dies, or by the
+/// destructor. Many may hold one at once.
+class RunUse {
+ public:
+  RunUse(RunUse&&) noexcept;
+  RunUse& operator=(RunUse&&) noexcept;
+  ~RunUse();
+
+ private:
+  friend class Store;
+  RunUse(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  int descriptor_ = -1;
+  std::string path_;  ///< removed by the last holder
+};
+
 class Store {
  public:
   /// Opens the store in `home`. Throws Error (cannot create, read-only, no space), NotFound,
@@ -61,6 +77,10 @@ class Store {
 
   /// Takes the lock of a run; nothing if another process holds it.
   std::optional<RunLock> lock_run(std::string_view key);
+
+  /// To be taken before the run's checkpoints are looked up. Nothing if the store was opened for
+  /// reading only.
+  std::optional<RunUse> use_run(std::string_view key) const;
 
   struct Impl;  // private
   Impl& impl() const { return *impl_; }

@@ -1,0 +1,283 @@
+// retain: decides over a run's checkpoints and moves the rows of those that go to `discarded`.
+#include "checkpoint_rows.h"
+#include "chunk_sizes.h"
+#include "maintenance_lock.h"
+#include "manifest.h"
+#include "retention_units.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/retention.h>
+#include <flor/store/store.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+using Group = Candidate::Group;
+
+#define FLOR_DISCARDED_COLUMNS                                                               \
+  "id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, " \
+  "layout, chunks"
+
+/// Where no rule names a metric, that of the run's own strategy says what is best.
+KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>& strategy) {
+  if (rules.best.empty() && strategy && !strategy->score_attribute.empty()) {
+    rules.best.push_back(
+        {.metric = strategy->score_attribute, .order = strategy->score_order, .implied = true});
+  }
+  return rules;
+}
+
+/// The chunks of the run's units, against all that others need. The run's checkpoints that are no
+/// candidates are among the others as far as nothing frees them, but count as needed.
+class Weight final : public Weigher {
+ public:
+  Weight(Connection& connection, std::int64_t run, std::vector<LoadedUnit>& units)
+      : sizes_(connection), use_(sizes_), chunks_(units.size()) {
+    std::unordered_map<std::int64_t, std::size_t> unit_of;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      for (const std::int64_t id : units[i].unit.checkpoints) unit_of.emplace(id, i);
+    }
+    std::vector<std::uint32_t> fixed;
+    const auto rows = connection("SELECT id, run, chunks FROM checkpoint");
+    while (rows->step()) {
+      const std::vector<std::uint32_t> ids = decode_ids(rows->blob(2));
+      if (const auto unit = unit_of.find(rows->integer(0)); unit != unit_of.end()) {
+        auto& chunks = chunks_[unit->second];
+        chunks.insert(chunks.end(), ids.begin(), ids.end());
+        continue;
+      }
+      for (const std::uint32_t id : ids) use_.need_for_good(id);
+      if (rows->integer(1) == run) fixed.insert(fixed.end(), ids.begin(), ids.end());
+    }
+    const auto objects = connection("SELECT chunks FROM object");
+    while (objects->step()) {
+      for (const std::uint32_t id : decode_ids(objects->blob(0))) use_.need_for_good(id);
+    }
+    for (const std::uint32_t id : fixed) use_.need(id);
+    for (const auto& chunks : chunks_) need(chunks);
+    before_ = use_.needed();
+    exclusive_before_ = use_.exclusive();
+    for (std::size_t i = 0; i < units.size(); ++i) units[i].unit.frees = alone(i);
+  }
+
+  std::uint64_t bytes() const override { return use_.needed(); }
+  void drop(std::size_t candidate) override {
+    for (const std::uint32_t id : chunks_[candidate]) use_.give_up(id);
+  }
+
+  std::uint64_t before() const { return before_; }
+  std::uint64_t freed() const { return exclusive_before_ - use_.exclusive(); }
+
+ private:
+  void need(const std::vector<std::uint32_t>& chunks) {
+    for (const std::uint32_t id : chunks) use_.need(id);
+  }
+  std::uint64_t alone(std::size_t candidate) {
+    drop(candidate);
+    const std::uint64_t frees = freed();
+    need(chunks_[candidate]);
+    return frees;
+  }
+
+  ChunkSizes sizes_;
+  ChunkUse use_;
+  std::vector<std::vector<std::uint32_t>> chunks_;  ///< by unit
+  std::uint64_t before_ = 0, exclusive_before_ = 0;
+};
+
+/// What is to be done, from one state of the catalog.
+class Plan {
+ public:
+  Plan(Connection& connection, std::int64_t run, const KeepRules& rules, bool weighed)
+      : units_(load_units(connection, run)) {
+    report_.rules = rules;
+    std::vector<Candidate> candidates;
+    for (const BestRule& rule : rules.best) {
+      const std::vector<Score> scores = load_scores(connection, run, rule.metric, units_);
+      for (std::size_t i = 0; i < units_.size(); ++i) {
+        units_[i].unit.candidate.scores.push_back(scores[i]);
+      }
+    }
+    for (const LoadedUnit& unit : units_) candidates.push_back(unit.unit.candidate);
+    std::optional<Weight> weight;
+    if (weighed) weight.emplace(connection, run, units_);
+    Decisions decisions = decide(candidates, rules, weight ? &*weight : nullptr);
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      units_[i].unit.decision = std::move(decisions.by_candidate[i]);
+      ++(units_[i].unit.decision.kept ? report_.kept : report_.deleted);
+    }
+    report_.fits = decisions.fits;
+    if (!weight) return;
+    report_.before = weight->before();
+    report_.after = weight->bytes();
+    report_.freed = weight->freed();
+  }
+
+  void discard(Connection& connection, std::int64_t run) const {
+    if (report_.deleted == 0) return;
+    const std::int64_t now = now_us();
+    for (const LoadedUnit& unit : units_) {
+      if (unit.unit.decision.kept) continue;
+      for (const std::int64_t id : unit.unit.checkpoints) {
+        connection("INSERT OR REPLACE INTO discarded (" FLOR_DISCARDED_COLUMNS
+                   ", discarded_us) SELECT " FLOR_DISCARDED_COLUMNS
+                   ", ?2 FROM checkpoint WHERE id = ?1",
+                   id, now)
+            ->run();
+        connection("DELETE FROM checkpoint WHERE id = ?1", id)->run();
+      }
+    }
+    recount_checkpoints(connection, run);
+  }
+
+  RetentionReport report() && {
+    for (LoadedUnit& unit : units_) report_.units.push_back(std::move(unit.unit));
+    return std::move(report_);
+  }
+
+ private:
+  std::vector<LoadedUnit> units_;
+  RetentionReport report_;
+};
+
+void check_metrics(Connection& connection, std::int64_t run, const KeepRules& rules) {
+  for (const BestRule& rule : rules.best) check_metric(connection, run, rule.metric);
+}
+
+/// Rows of `discarded` that are asked for back.
+struct Wanted {
+  std::int64_t id = 0;
+  std::int64_t layout = 0;
+  std::vector<std::uint32_t> chunks;
+  bool collected = false;
+};
+
+bool has_content(Connection& connection, const Wanted& wanted) {
+  if (!connection("SELECT 1 FROM layout WHERE id = ?1", wanted.layout)->step()) return false;
+  return std::ranges::all_of(wanted.chunks, [&](std::uint32_t id) {
+    return connection("SELECT 1 FROM chunk WHERE id = ?1", std::int64_t{id})->step();
+  });
+}
+
+std::vector<Wanted> find_discarded(Connection& connection, std::int64_t run,
+                                   std::optional<std::int64_t> epoch, std::string_view saved) {
+  std::map<std::int64_t, std::int64_t> first_epochs;
+  const auto loops = connection("SELECT ordinal, first_epoch FROM main_loop WHERE run = ?1", run);
+  while (loops->step()) first_epochs[loops->integer(0)] = loops->integer(1);
+  std::vector<Wanted> list;
+  const auto rows = connection(
+      "SELECT id, kind, main_loop, iteration, loop, layout, chunks, collected_us FROM discarded "
+      "WHERE run = ?1",
+      run);
+  while (rows->step()) {
+    const CheckpointKey key{static_cast<CheckpointKind>(rows->integer(1)), rows->integer(2),
+                            rows->integer(3), rows->text(4)};
+    const bool is_saved = key.kind == CheckpointKind::saved;
+    const bool at_end = key.kind == CheckpointKind::boundary || key.loop.ends_with("@begin");
+    const std::int64_t of = first_epochs[key.main_loop] + key.iteration - (at_end ? 1 : 0);
+    if (epoch && (is_saved || of != *epoch)) continue;
+    if (!saved.empty() && !(is_saved && key.loop == saved)) continue;
+    list.push_back(
+        {rows->integer(0), rows->integer(5), decode_ids(rows->blob(6)), !rows->is_null(7)});
+  }
+  return list;
+}
+
+std::optional<FoundCheckpoint> found(const std::vector<LoadedUnit>& units, std::size_t index,
+                                     const std::vector<Score>& scores) {
+  const RetainedUnit& unit = units[index].unit;
+  return FoundCheckpoint{unit.candidate.group, unit.candidate.number, unit.name,
+                         scores.empty() ? Score() : scores[index], *units[index].state};
+}
+
+std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
+                                    const CheckpointStrategy& strategy, bool best) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  Connection& connection = database.connection;
+  const ReadTransaction transaction(connection);
+  std::vector<LoadedUnit> units = load_units(connection, run);
+  const bool has_saved = std::ranges::any_of(
+      units, [](const LoadedUnit& unit) { return unit.unit.candidate.group == Group::saved; });
+  std::erase_if(units, [&](const LoadedUnit& unit) {
+    return !unit.state || (unit.unit.candidate.group == Group::saved) != has_saved;
+  });
+  if (units.empty()) return std::nullopt;
+  std::vector<Score> scores;
+  if (!strategy.score_attribute.empty()) {
+    scores = load_scores(connection, run, strategy.score_attribute, units);
+  }
+  if (!best || scores.empty()) return found(units, units.size() - 1, scores);
+  return found(units, ranking(scores, strategy.score_order, strategy.tie).front(), scores);
+}
+
+}  // namespace
+
+RetentionReport plan_retention(const Store& store, std::int64_t run, const KeepRules& rules) {
+  check_rules(rules);
+  const KeepRules all = with_strategy(rules, store.catalog().strategy(run));
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  const ReadTransaction transaction(database.connection);
+  check_metrics(database.connection, run, rules);
+  return Plan(database.connection, run, all, true).report();
+}
+
+RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, Sizes sizes) {
+  check_rules(rules);
+  const KeepRules all = with_strategy(rules, store.catalog().strategy(run));
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  // Decided and done in one transaction: somebody else may be deleting by other rules.
+  Transaction transaction(database.connection);
+  if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
+  Plan plan(database.connection, run, all, sizes == Sizes::weighed || rules.under);
+  plan.discard(database.connection, run);
+  transaction.commit();
+  return std::move(plan).report();
+}
+
+RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<std::int64_t> epoch,
+                                std::string_view saved) {
+  Database& database = *store.impl().database;
+  // Whoever collects has looked already which chunks are alive.
+  const MaintenanceLock maintenance(database);
+  const Lock lock(database.mutex);
+  Connection& connection = database.connection;
+  Transaction transaction(connection);
+  RestoreReport report;
+  for (const Wanted& wanted : find_discarded(connection, run, epoch, saved)) {
+    if (wanted.collected || !has_content(connection, wanted)) {
+      ++report.collected;
+      continue;
+    }
+    // One that was taken again since is there under another id.
+    const auto insert =
+        connection("INSERT OR IGNORE INTO checkpoint (" FLOR_DISCARDED_COLUMNS
+                   ") SELECT " FLOR_DISCARDED_COLUMNS " FROM discarded WHERE id = ?1",
+                   wanted.id);
+    insert->run();
+    report.restored += insert->changes();
+    connection("DELETE FROM discarded WHERE id = ?1", wanted.id)->run();
+  }
+  if (report.restored > 0) recount_checkpoints(connection, run);
+  transaction.commit();
+  return report;
+}
+
+std::optional<FoundCheckpoint> best_checkpoint(const Store& store, std::int64_t run,
+                                               const CheckpointStrategy& strategy) {
+  return find(store, run, strategy, true);
+}
+
+std::optional<FoundCheckpoint> latest_checkpoint(const Store& store, std::int64_t run,
+                                                 const CheckpointStrategy& strategy) {
+  return find(store, run, strategy, false);
+}
+
+}  // namespace flor::store

@@ -1,0 +1,270 @@
+#include "retention_units.h"
+
+#include "checkpoint_rows.h"
+#include "edit_distance.h"
+#include "scalar.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace flor::store {
+namespace {
+
+using Group = Candidate::Group;
+
+struct Loop {
+  std::int64_t first_epoch = 0, iterations = 0;
+};
+
+/// Gathers the rows of one run.
+class Loader {
+ public:
+  Loader(Connection& connection, std::int64_t run)
+      : connection_(connection), run_(run), goes_on_(may_go_on(connection, run)) {
+    const auto rows =
+        connection("SELECT ordinal, first_epoch, iterations FROM main_loop WHERE run = ?1", run);
+    while (rows->step()) loops_[rows->integer(0)] = {rows->integer(1), rows->integer(2)};
+    const auto saved = connection("SELECT name, number FROM saved WHERE run = ?1", run);
+    while (saved->step()) numbers_[saved->text(0)] = saved->integer(1);
+  }
+
+  std::vector<LoadedUnit> load() {
+    const auto rows = connection_(
+        "SELECT " FLOR_CHECKPOINT_COLUMNS " FROM checkpoint WHERE run = ?1 ORDER BY id", run_);
+    while (rows->step()) add(read_checkpoint(*rows));
+    if (goes_on_) keep_what_resuming_needs();
+    std::vector<LoadedUnit> units;
+    for (auto& [place, unit] : epochs_) {
+      if (!in_progress(place, unit)) units.push_back(std::move(unit));
+    }
+    std::ranges::move(saved_, std::back_inserter(units));
+    std::ranges::sort(units, {}, [](const LoadedUnit& u) { return u.unit.checkpoints.back(); });
+    return units;
+  }
+
+ private:
+  using Place = std::pair<std::int64_t, std::int64_t>;  ///< main loop, iteration
+
+  void add(const CheckpointInfo& info) {
+    const CheckpointKey& key = info.key;
+    switch (key.kind) {
+      case CheckpointKind::step:
+        return;
+      case CheckpointKind::saved:
+        return add_saved(info);
+      case CheckpointKind::boundary:
+        if (key.iteration > 0) add(info, {key.main_loop, key.iteration - 1}).state = info.id;
+        return;
+      case CheckpointKind::loop_end:
+        // What a loop found in its locals is of use together with the boundary before it.
+        if (!key.loop.ends_with("@begin")) {
+          add(info, {key.main_loop, key.iteration});
+        } else if (key.iteration > 0) {
+          add(info, {key.main_loop, key.iteration - 1});
+        }
+    }
+  }
+
+  LoadedUnit& add(const CheckpointInfo& info, const Place& place) {
+    LoadedUnit& unit = epochs_[place];
+    unit.unit.candidate.number = loops_[place.first].first_epoch + place.second;
+    append(unit, info);
+    return unit;
+  }
+
+  void add_saved(const CheckpointInfo& info) {
+    const auto number = numbers_.find(info.key.loop);
+    if (number == numbers_.end()) return;  // its writer is about to enter it
+    LoadedUnit& unit = saved_.emplace_back();
+    unit.unit.candidate.group = Group::saved;
+    unit.unit.candidate.number = number->second;
+    unit.unit.name = info.key.loop;
+    unit.state = info.id;
+    append(unit, info);
+  }
+
+  static void append(LoadedUnit& unit, const CheckpointInfo& info) {
+    unit.unit.checkpoints.push_back(info.id);
+    unit.unit.raw_bytes += info.raw_bytes;
+    unit.unit.taken_us = info.created_us;
+  }
+
+  /// Of an iteration that is not known to be complete. It may be known soon, or be forgotten.
+  bool in_progress(const Place& place, const LoadedUnit& unit) const {
+    if (!goes_on_) return false;
+    return !unit.state || place.second >= loops_.at(place.first).iterations;
+  }
+
+  /// The last boundary of each main loop up to which its iterations are known to be complete: one
+  /// that a resumed run goes on at, and those that lead it there.
+  void keep_what_resuming_needs() {
+    for (const auto& [ordinal, loop] : loops_) {
+      for (auto at = epochs_.lower_bound({ordinal + 1, 0}); at != epochs_.begin();) {
+        --at;
+        if (at->first.first != ordinal) break;
+        if (in_progress(at->first, at->second)) continue;
+        at->second.unit.candidate.needed = true;
+        break;
+      }
+    }
+    if (!saved_.empty()) saved_.back().unit.candidate.needed = true;
+  }
+
+  Connection& connection_;
+  std::int64_t run_;
+  bool goes_on_;
+  std::map<std::int64_t, Loop> loops_;
+  std::map<std::string, std::int64_t> numbers_;
+  std::map<Place, LoadedUnit> epochs_;
+  std::vector<LoadedUnit> saved_;
+};
+
+/// Values of one name.
+class Scores {
+ public:
+  Scores(Connection& connection, std::int64_t run, std::string_view metric)
+      : connection_(connection) {
+    const auto rows = connection(
+        "SELECT id, path FROM series WHERE run = ?1 AND name = ?2 ORDER BY id DESC", run, metric);
+    while (rows->step()) series_.push_back({rows->integer(0), rows->text(1)});
+  }
+
+  /// Of an epoch, or of what lies outside all of them (-1).
+  Score of_epoch(std::int64_t epoch) {
+    for (const bool inside : {false, true}) {
+      for (const Series& series : series_) {
+        if ((std::ranges::count(series.path, '/') > 0) != inside) continue;
+        const auto last = connection_(
+            "SELECT max(step) FROM value WHERE series = ?1 AND epoch = ?2", series.id, epoch);
+        if (!last->step() || last->is_null(0)) continue;
+        return at(series.id, epoch, last->integer(0), std::nullopt);
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Of exactly this place.
+  Score at_place(const Place& place) {
+    for (const Series& series : series_) {
+      if (series.path != place.path) continue;
+      if (const Score score = at(series.id, place.epoch, place.step, place.inner)) return score;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Series {
+    std::int64_t id = 0;
+    std::string path;
+  };
+
+  /// The last of the values in a step.
+  Score at(std::int64_t series, std::int64_t epoch, std::int64_t step,
+           const std::optional<std::string>& inner) {
+    Score score;
+    std::string last;
+    const auto rows = connection_(
+        "SELECT inner, type, value FROM value WHERE series = ?1 AND epoch = ?2 AND step = ?3 "
+        "ORDER BY inner, ordinal",
+        series, epoch, step);
+    while (rows->step()) {
+      const std::string place = rows->text(0);
+      if (inner ? place != *inner : compare_inner(place, last) < 0) continue;
+      last = place;
+      const auto type = static_cast<ValueType>(rows->integer(1));
+      const bool number =
+          type == ValueType::boolean || type == ValueType::integer || type == ValueType::real;
+      score = number ? Score(number_of(type, read_scalar(*rows, 2))) : std::nullopt;
+    }
+    return score;
+  }
+
+  Connection& connection_;
+  std::vector<Series> series_;
+};
+
+/// Where a saved checkpoint was taken, and what it was given.
+struct SavedScore {
+  Place place;
+  bool given = false;
+  double value = 0;
+};
+
+std::map<std::int64_t, SavedScore> saved_scores(Connection& connection, std::int64_t run,
+                                                std::string_view metric) {
+  std::map<std::int64_t, SavedScore> by_number;
+  const auto rows = connection(
+      "SELECT saved.number, path, epoch, step, inner, score.number IS NOT NULL, value "
+      "FROM saved LEFT JOIN score ON score.run = saved.run AND score.number = saved.number "
+      "AND score.name = ?2 WHERE saved.run = ?1",
+      run, metric);
+  while (rows->step()) {
+    SavedScore& saved = by_number[rows->integer(0)];
+    saved.place = {rows->text(1), rows->integer(2), rows->integer(3), rows->text(4)};
+    saved.given = rows->integer(5) != 0;
+    saved.value = rows->is_null(6) ? std::numeric_limits<double>::quiet_NaN() : rows->real(6);
+  }
+  return by_number;
+}
+
+}  // namespace
+
+bool may_go_on(Connection& connection, std::int64_t run) {
+  const auto row = connection("SELECT finished_us, failed FROM run WHERE id = ?1", run);
+  return row->step() && (row->is_null(0) || row->integer(1) != 0);
+}
+
+std::vector<LoadedUnit> load_units(Connection& connection, std::int64_t run) {
+  return Loader(connection, run).load();
+}
+
+std::vector<Score> load_scores(Connection& connection, std::int64_t run, std::string_view metric,
+                               std::span<const LoadedUnit> units) {
+  Scores logged(connection, run, metric);
+  const auto saved = saved_scores(connection, run, metric);
+  std::vector<Score> scores;
+  scores.reserve(units.size());
+  for (const LoadedUnit& unit : units) {
+    const Candidate& candidate = unit.unit.candidate;
+    if (candidate.group == Group::epoch) {
+      scores.push_back(logged.of_epoch(candidate.number));
+      continue;
+    }
+    const SavedScore& own = saved.at(candidate.number);
+    Score score = own.given ? Score(own.value) : logged.at_place(own.place);
+    if (!score) score = logged.of_epoch(own.place.epoch);
+    scores.push_back(score);
+  }
+  return scores;
+}
+
+void check_metric(Connection& connection, std::int64_t run, const std::string& metric) {
+  std::vector<std::string> names;
+  const auto rows = connection(
+      "SELECT name, max(type IN (0, 1, 2)) FROM (SELECT name, type FROM metric WHERE run = ?1 AND "
+      "count > 0 UNION ALL SELECT name, 2 FROM score WHERE run = ?1) GROUP BY name",
+      run);
+  while (rows->step()) {
+    if (rows->text_view(0) != metric) {
+      if (rows->integer(1) != 0) names.push_back(rows->text(0));
+    } else if (rows->integer(1) == 0) {
+      throw UsageError(fmt::format("'{}' is no number, so that nothing can rank by it", metric));
+    } else {
+      return;
+    }
+  }
+  std::string list;
+  for (const std::string& name : nearest(metric, names)) {
+    list += fmt::format("{}'{}'", list.empty() ? "" : " or ", name);
+  }
+  throw NotFound(
+      fmt::format("the run has no metric '{}': {}", metric,
+                  list.empty() ? "`flor show` lists them" : "did you mean " + list + "?"));
+}
+
+}  // namespace flor::store
