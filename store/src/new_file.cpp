@@ -1,18 +1,71 @@
 #include "new_file.h"
 
 #include <flor/store/error.h>
+#include <flor/store/transfer.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace flor::store {
 
+namespace {
+
+/// Of this process; another process has another number.
+std::atomic<std::uint64_t> files_made{0};
+
+bool is_temporary_of(const std::string& name, const std::string& file) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!name.starts_with("." + file + ".") || !name.ends_with(kEnd)) return false;
+  const std::size_t begin = file.size() + 2;
+  if (name.size() <= begin + kEnd.size()) return false;
+  const std::string_view middle =
+      std::string_view(name).substr(begin, name.size() - begin - kEnd.size());
+  return middle.find_first_not_of("0123456789-") == middle.npos;
+}
+
+}  // namespace
+
 NewFile::NewFile(Filesystem& filesystem, std::filesystem::path path)
-    : filesystem_(filesystem),
-      path_(std::move(path)),
-      temporary_(fmt::format("{}.{}.tmp", path_.string(), ::getpid())),
-      file_(std::make_unique<File>(filesystem, temporary_, O_RDWR | O_CREAT | O_TRUNC)) {}
+    : filesystem_(filesystem), path_(std::move(path)), directory_(path_.parent_path()) {
+  if (directory_.empty()) directory_ = ".";
+  remove_stale();
+  create();
+}
+
+void NewFile::create() {
+  // A writer holds a lock on its file, which the kernel releases when the writer dies. Before it
+  // has the lock, the file may be taken for a stale one, and removed.
+  for (struct stat status{}; status.st_nlink == 0;) {
+    temporary_ = directory_ /
+                 fmt::format(".{}.{}-{}.tmp", path_.filename().string(), ::getpid(), files_made++);
+    file_ = std::make_unique<File>(filesystem_, temporary_, O_RDWR | O_CREAT | O_TRUNC);
+    while (::flock(file_->descriptor(), LOCK_EX) != 0 && errno == EINTR) continue;
+    if (::fstat(file_->descriptor(), &status) != 0) {
+      throw_system_error("look at", temporary_, errno);
+    }
+  }
+}
+
+void NewFile::remove_stale() const {
+  std::error_code ignored;
+  const std::string name = path_.filename().string();
+  for (const auto& entry : std::filesystem::directory_iterator(directory_, ignored)) {
+    if (!is_temporary_of(entry.path().filename().string(), name)) continue;
+    const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) filesystem_.unlink(entry.path().c_str());
+    ::close(descriptor);
+  }
+}
 
 NewFile::~NewFile() {
   if (file_) filesystem_.unlink(temporary_.c_str());
@@ -29,8 +82,13 @@ void NewFile::finish() {
   std::filesystem::rename(temporary_, path_, error);
   if (error) throw_system_error("create", path_, error.value());
   file_.reset();
-  const auto directory = path_.parent_path();
-  sync_directory(filesystem_, directory.empty() ? "." : directory);
+  sync_directory(filesystem_, directory_);
+}
+
+void write_file(const std::filesystem::path& file, std::span<const std::byte> content) {
+  NewFile out(Filesystem::system(), file);
+  out.append(content);
+  out.finish();
 }
 
 }  // namespace flor::store

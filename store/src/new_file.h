@@ -10,7 +10,10 @@
 
 namespace flor::store {
 
-/// Written from front to back. Without `finish` nothing is left of it.
+/// Written from front to back, under a name of its own in the same directory, so that any number of
+/// processes and threads may write the same file: the last one to finish wins. Without `finish`
+/// nothing is left of it; what a killed process left is removed when the same file is written
+/// again.
 class NewFile {
  public:
   NewFile(Filesystem& filesystem, std::filesystem::path path);
@@ -20,12 +23,15 @@ class NewFile {
 
   void append(std::span<const std::byte> bytes);
   std::uint64_t bytes() const { return bytes_; }
-  /// Syncs it and puts it in the place of `path`.
+  /// Syncs it, puts it in the place of `path`, and syncs the directory.
   void finish();
 
  private:
+  void create();
+  void remove_stale() const;
+
   Filesystem& filesystem_;
-  std::filesystem::path path_, temporary_;
+  std::filesystem::path path_, directory_, temporary_;
   std::unique_ptr<File> file_;
   std::uint64_t bytes_ = 0;
 };

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 
 namespace flor::store {
@@ -114,18 +115,28 @@ std::vector<std::size_t> order_of(const std::vector<Item>& items) {
   return order;
 }
 
-std::string header_of(const CheckpointReader& reader, const std::vector<std::size_t>& order,
-                      Json metadata) {
+/// Where the items come from: a checkpoint of the store, or memory.
+struct Source {
+  std::vector<Item> items;
+  /// Hands the content of an item to `use`.
+  std::function<void(std::size_t, const std::function<void(std::span<const std::byte>)>& use)> read;
+};
+
+std::string header_of(const Source& source, const std::vector<std::size_t>& order, Json metadata) {
   Json header = Json::object();
   Json names = Json::array();
-  for (std::size_t i = 0; i < reader.items().size(); ++i) {
-    const Item& item = reader.items()[i];
+  for (std::size_t i = 0; i < source.items.size(); ++i) {
+    const Item& item = source.items[i];
     if (item.name == kMetadata) {
       throw Error(
           fmt::format("an item has the name '{}', which the format keeps for itself", kMetadata));
     }
     names.push_back(item.name);
-    if (!is_tensor(item)) metadata[std::string(kBytes) + item.name] = to_hex(reader.read(i));
+    if (!is_tensor(item)) {
+      source.read(i, [&](std::span<const std::byte> content) {
+        metadata[std::string(kBytes) + item.name] = to_hex(content);
+      });
+    }
     if (is_tensor(item) && is_complex(item.type)) {
       metadata[std::string(kComplex) + item.name] = to_string(item.type);
     }
@@ -134,7 +145,7 @@ std::string header_of(const CheckpointReader& reader, const std::vector<std::siz
   header[kMetadata] = std::move(metadata);
   std::uint64_t at = 0;
   for (const std::size_t i : order) {
-    const Item& item = reader.items()[i];
+    const Item& item = source.items[i];
     Json shape = item.sizes;
     const bool complex = is_complex(item.type);
     if (complex) shape.push_back(2);
@@ -258,34 +269,52 @@ class Parser {
   Snapshot snapshot_;
 };
 
-}  // namespace
-
-ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
-                               const std::filesystem::path& file,
-                               const std::map<std::string, std::string>& metadata) {
-  const CheckpointReader reader(store, checkpoint);
-  const std::vector<std::size_t> order = order_of(reader.items());
+ExportReport write(Filesystem& files, const Source& source, const std::filesystem::path& file,
+                   const std::map<std::string, std::string>& metadata) {
+  const std::vector<std::size_t> order = order_of(source.items);
   ExportReport report;
   report.tensors = static_cast<std::int64_t>(order.size());
-  report.others = static_cast<std::int64_t>(reader.items().size() - order.size());
+  report.others = static_cast<std::int64_t>(source.items.size() - order.size());
   std::string header;
   try {
-    header = header_of(reader, order, Json(metadata));
+    header = header_of(source, order, Json(metadata));
   } catch (const Json::exception&) {
     throw Error("an item has a name that is not UTF-8, which the format does not allow");
   }
   if (header.size() > kHeaderBytesMax) {
     throw Error("the items that are no tensors are too large for the header: use a .pt file");
   }
-  NewFile out(store.impl().database->files, file);
+  NewFile out(files, file);
   std::array<std::byte, 8> length{};
   put(std::span(length), static_cast<std::uint64_t>(header.size()));
   out.append(length);
   out.append(std::as_bytes(std::span(header)));
-  for (const std::size_t i : order) out.append(reader.read(i));
+  for (const std::size_t i : order) {
+    source.read(i, [&](std::span<const std::byte> content) { out.append(content); });
+  }
   out.finish();
   report.bytes = out.bytes();
   return report;
+}
+
+}  // namespace
+
+ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
+                               const std::filesystem::path& file,
+                               const std::map<std::string, std::string>& metadata) {
+  const CheckpointReader reader(store, checkpoint);
+  const Source source{reader.items(), [&](std::size_t i, const auto& use) { use(reader.read(i)); }};
+  return write(store.impl().database->files, source, file, metadata);
+}
+
+ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::path& file,
+                               const std::map<std::string, std::string>& metadata) {
+  Source source;
+  for (const SnapshotItem& item : snapshot.items) source.items.push_back(item.item);
+  source.read = [&](std::size_t i, const auto& use) {
+    use({snapshot.items[i].content.get(), static_cast<std::size_t>(source.items[i].bytes)});
+  };
+  return write(Filesystem::system(), source, file, metadata);
 }
 
 Snapshot read_safetensors(const std::filesystem::path& file) {

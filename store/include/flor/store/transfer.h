@@ -1,4 +1,4 @@
-// One checkpoint to a file that other tools read, and back.
+// One checkpoint to a file that other tools read, and back; files that are whole or absent.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,19 @@ ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
                                const std::filesystem::path& file,
                                const std::map<std::string, std::string>& metadata);
 
+/// The same of items in memory.
+ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::path& file,
+                               const std::map<std::string, std::string>& metadata);
+
 /// Writes the tensors as a .pt archive: a dictionary from name to tensor, on the CPU, which
 /// `torch.load` of Python and `torch::pickle_load` of libtorch read. Items that are no tensors
 /// become tensors of their bytes. As for the rest like `write_safetensors`.
 ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
                                  const std::filesystem::path& file);
+
+/// Puts `content` into `file`: it appears under its name when it is whole and durable, an existing
+/// one is replaced. Throws Error if it cannot be written; an existing file stays as it is then.
+void write_file(const std::filesystem::path& file, std::span<const std::byte> content);
 
 /// Reads a .safetensors file, of Flor or of any other origin. Throws Error if the file cannot be
 /// read, UsageError if it is no such file or has a type that Flor does not know.
