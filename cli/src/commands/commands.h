@@ -19,6 +19,7 @@ std::unique_ptr<Command> make_fsck();
 std::unique_ptr<Command> make_gc();
 std::unique_ptr<Command> make_du();
 std::unique_ptr<Command> make_archive();
+std::unique_ptr<Command> make_audit();
 std::unique_ptr<Command> make_export();
 std::unique_ptr<Command> make_import();
 

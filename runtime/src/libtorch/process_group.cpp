@@ -1,0 +1,48 @@
+#include <flor/process_group.h>
+#include <flor/store/error.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace flor {
+
+ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::ProcessGroup> group,
+                           std::chrono::milliseconds deadline, at::Device device)
+    : group_(std::move(group)), deadline_(deadline), device_(device) {
+  if (!group_) throw Error("flor::ProcessGroup needs a process group, but the pointer is null");
+}
+
+int ProcessGroup::rank() const { return group_->getRank(); }
+int ProcessGroup::size() const { return group_->getSize(); }
+
+std::vector<std::int64_t> ProcessGroup::all_gather(std::span<const std::int64_t> mine) {
+  // Backends do not take tensors without elements.
+  const auto count = std::max<std::int64_t>(std::ssize(mine), 1);
+  at::Tensor own = at::zeros({count}, at::kLong);
+  std::ranges::copy(mine, own.data_ptr<std::int64_t>());
+  std::vector<at::Tensor> input{own.to(device_)};
+  std::vector<std::vector<at::Tensor>> output(1);
+  for (int i = 0; i < size(); ++i) output[0].push_back(at::empty_like(input[0]));
+  try {
+    if (!group_->allgather(output, input)->wait(deadline_)) throw Error("it was aborted");
+  } catch (const std::exception& error) {
+    std::string reason = error.what();
+    reason.resize(std::min(reason.find('\n'), reason.size()));
+    throw Error("rank " + std::to_string(rank()) + " of " + std::to_string(size()) +
+                ": the other ranks did not answer within " +
+                std::to_string(std::chrono::duration<double>(deadline_).count()) + " s, or died (" +
+                reason + ")");
+  }
+  std::vector<std::int64_t> all;
+  for (const at::Tensor& tensor : output[0]) {
+    const at::Tensor host = tensor.cpu();
+    const auto* numbers = host.data_ptr<std::int64_t>();
+    all.insert(all.end(), numbers, numbers + mine.size());
+  }
+  return all;
+}
+
+}  // namespace flor

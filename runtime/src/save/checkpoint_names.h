@@ -1,0 +1,42 @@
+// How the files of an AtomicDirectory are called.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace flor::detail {
+
+struct CheckpointName {
+  std::int64_t index = 0;
+  bool forced = false;
+};
+
+/// Names of one saver. A name is taken for the saver's own only if it is one as a whole: the saver
+/// "m" has no part in "m_checkpoint_x_checkpoint_3".
+class CheckpointNames {
+ public:
+  /// Throws Error if `name` cannot be the name of a file.
+  explicit CheckpointNames(std::string name);
+
+  std::string complete(const CheckpointName& checkpoint) const;
+  std::optional<CheckpointName> parse_complete(std::string_view file) const;
+
+  /// Under `token` a checkpoint is written, deleted, or linked to. Hidden, and nobody's checkpoint.
+  std::string partial(const std::string& token) const { return leftover(token, "partial"); }
+  std::string removed(const std::string& token) const { return leftover(token, "removed"); }
+  std::string new_link(const std::string& token) const { return leftover(token, "link"); }
+  bool is_leftover(std::string_view file) const;
+
+  std::string link() const { return name_ + ".latest_checkpoint"; }
+  std::string lock() const { return "." + name_ + ".lock"; }
+
+ private:
+  std::string leftover(const std::string& token, const char* kind) const {
+    return "." + name_ + ".checkpoint." + token + "." + kind;
+  }
+  std::string name_;
+};
+
+}  // namespace flor::detail

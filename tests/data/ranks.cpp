@@ -1,0 +1,67 @@
+// A rank of a gloo group on loopback that saves checkpoints together with the others. What it does
+// is said by its arguments: RANK WORLD PORT DIRECTORY STRATEGY ROUNDS [WHAT], where WHAT is
+//   hang    the last rank stays away from the second save
+//   die     the last rank kills itself while it writes the second checkpoint
+//   differ  the last rank has another strategy
+#include <flor/atomic_directory.h>
+#include <flor/metrics.h>
+#include <flor/process_group.h>
+#include <flor/store/error.h>
+
+#include <signal.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+
+int main(int, char** argv) {
+  const int rank = std::stoi(argv[1]), world = std::stoi(argv[2]);
+  const int rounds = std::stoi(argv[6]);
+  const std::string what = argv[7] ? argv[7] : "";
+  const bool odd = rank == world - 1;
+
+  c10d::TCPStoreOptions where;
+  where.port = static_cast<std::uint16_t>(std::stoi(argv[3]));
+  where.isServer = rank == 0;
+  where.numWorkers = static_cast<std::size_t>(world);
+  const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", where);
+  const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(20));
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  const auto ranks = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, world, options);
+  flor::ProcessGroup group(ranks, std::chrono::milliseconds(what.empty() ? 20'000 : 1'000));
+
+  int status = 0;
+  try {
+    auto strategy = flor::parse_save_strategy(argv[5]);
+    if (what == "differ" && odd) strategy = flor::SaveStrategy::sync_all;
+    flor::AtomicDirectory saver(argv[4], group,
+                                {.name = "m", .strategy = strategy, .keep_last = 2});
+    for (int round = 0; round < rounds; ++round) {
+      const bool last = round == 1 && odd;
+      if (what == "hang" && last) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2'500));
+        break;
+      }
+      const auto directory = saver.prepare(/*force_save=*/round == 0 && odd);
+      std::ofstream(directory / ("rank" + std::to_string(rank))) << round;
+      if (what == "die" && last) ::kill(::getpid(), SIGKILL);
+      saver.commit();
+    }
+    flor::Metrics metrics;
+    metrics.sum("ranks", 1);
+    metrics.mean("rank", rank, rank);
+    if (what == "metrics" && odd) metrics.max("extra", 1);
+    const auto all = metrics.reduced(group);
+    std::printf("%g ranks, mean %g, common %ld\n", all.at("ranks"), all.at("rank"),
+                static_cast<long>(saver.latest_common().value_or(-1)));
+  } catch (const flor::Error& error) {
+    std::printf("error: %s\n", error.what());
+    status = 1;
+  }
+  std::fflush(stdout);
+  ::_exit(status);  // a group that lost a member would wait for it
+}
