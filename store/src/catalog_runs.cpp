@@ -26,13 +26,17 @@ using Lock = std::lock_guard<std::mutex>;
   "run.raw_bytes, run.stored_bytes "                                                       \
   "FROM run JOIN experiment ON experiment.id = run.experiment "
 
-std::string random_key() {
+}  // namespace
+
+std::string new_run_key() {
   std::uint64_t bits = 0;
   if (::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
     throw_system_error("read", "/dev/urandom", errno);
   }
   return fmt::format("{:016x}", bits);
 }
+
+namespace {
 
 /// Reads rows of FLOR_RUN_COLUMNS. Runs that follow each other mostly have the same command and
 /// environment, so the last ones are kept decoded.
@@ -114,15 +118,6 @@ std::optional<Run> read_run(Database& database, std::string_view sql, const Valu
   const auto rows = database.connection(sql, values...);
   if (!rows->step()) return std::nullopt;
   return reader.read(*rows);
-}
-
-/// Id of the row of `table` whose `column` is `text`, which is inserted if there is none.
-std::int64_t intern(Connection& connection, const char* table, const char* column,
-                    std::string_view text) {
-  connection(fmt::format("INSERT OR IGNORE INTO {} ({}) VALUES (?1)", table, column), text)->run();
-  const auto row = connection(fmt::format("SELECT id FROM {} WHERE {} = ?1", table, column), text);
-  row->step();
-  return row->integer(0);
 }
 
 bool is_hex(std::string_view text) {
@@ -292,12 +287,12 @@ std::string_view to_string(RunState state) {
 Catalog::Catalog(std::shared_ptr<Database> database) : database_(std::move(database)) {}
 Catalog::~Catalog() = default;
 
-Run Catalog::add_run(const NewRun& run) {
+Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build) {
   const Lock lock(database_->mutex);
   Connection& connection = database_->connection;
   const std::string command = to_json(run.command);
   const std::string environment = to_json(run.environment);
-  const std::string key = random_key();
+  const std::string key = run.key.empty() ? new_run_key() : run.key;
   Transaction transaction(connection);
   const std::int64_t experiment = intern(connection, "experiment", "name", run.experiment);
   connection(
@@ -310,6 +305,7 @@ Run Catalog::add_run(const NewRun& run) {
   added.id = connection.last_id();
   added.key = key;
   added.start = run;
+  if (build) insert_build(connection, added.id, *build);
   transaction.commit();
   return added;
 }
@@ -320,6 +316,7 @@ void Catalog::drop_run(std::int64_t run) {
   database_->connection("DELETE FROM run WHERE id = ?1", run)->run();
   database_->connection("DELETE FROM experiment WHERE id NOT IN (SELECT experiment FROM run)")
       ->run();
+  database_->connection("DELETE FROM recipe WHERE id NOT IN (SELECT recipe FROM build)")->run();
   transaction.commit();
   database_->series.clear();
 }

@@ -2,6 +2,7 @@
 
 #include <flor/store/error.h>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 namespace flor::store {
@@ -33,6 +34,14 @@ std::vector<std::string> list_from_json(std::string_view text) {
 }
 std::map<std::string, std::string> map_from_json(std::string_view text) {
   return parse<std::map<std::string, std::string>>(text);
+}
+
+std::int64_t intern(Connection& connection, const char* table, const char* column,
+                    std::string_view text) {
+  connection(fmt::format("INSERT OR IGNORE INTO {} ({}) VALUES (?1)", table, column), text)->run();
+  const auto row = connection(fmt::format("SELECT id FROM {} WHERE {} = ?1", table, column), text);
+  row->step();
+  return row->integer(0);
 }
 
 }  // namespace flor::store

@@ -264,6 +264,24 @@ constexpr LaterTable kTables[] = {
   question TEXT NOT NULL
 )sql",
      "STRICT"},
+    {"recipe", R"sql(
+  id INTEGER PRIMARY KEY,
+  json TEXT NOT NULL UNIQUE
+)sql",
+     "STRICT"},
+    {"build", R"sql(
+  run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  recipe INTEGER NOT NULL REFERENCES recipe,
+  remark TEXT NOT NULL
+)sql",
+     "STRICT"},
+    {"build_command", R"sql(
+  root TEXT NOT NULL,
+  program TEXT NOT NULL,
+  command TEXT NOT NULL,
+  PRIMARY KEY (root, program)
+)sql",
+     "STRICT, WITHOUT ROWID"},
     {"replayed", R"sql(
   replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
   part INTEGER NOT NULL,

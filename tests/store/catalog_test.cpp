@@ -416,6 +416,34 @@ TEST_F(CatalogTest, KnowsHowFastTheLatestReplaysRestored) {
   EXPECT_EQ(catalog_.restore_rate(), 4000.0);
 }
 
+TEST_F(CatalogTest, KeepsHowProgramsAreBuilt) {
+  const RunBuild build{.recipe = R"({"target":"train"})", .remark = {}};
+  const Run first = catalog_.add_run(new_run(), build);
+  const Run stale = catalog_.add_run(new_run(), RunBuild{build.recipe, "is older than train.cpp"});
+  const Run silent = catalog_.add_run(new_run());
+  EXPECT_EQ(catalog_.build(first.id)->recipe, build.recipe);
+  EXPECT_EQ(catalog_.build(first.id)->remark, "");
+  EXPECT_EQ(catalog_.build(stale.id)->remark, "is older than train.cpp");
+  EXPECT_FALSE(catalog_.build(silent.id));
+  catalog_.drop_run(first.id);
+  EXPECT_FALSE(catalog_.build(first.id));
+  EXPECT_EQ(catalog_.build(stale.id)->recipe, build.recipe);
+
+  EXPECT_FALSE(catalog_.build_command("/repo", "/repo/train"));
+  catalog_.remember_build_command("/repo", "/repo/train", "make");
+  catalog_.remember_build_command("/repo", "/repo/train", "make train");
+  EXPECT_EQ(catalog_.build_command("/repo", "/repo/train"), "make train");
+  EXPECT_FALSE(catalog_.build_command("/repo", "/repo/other"));
+}
+
+TEST_F(CatalogTest, AKeyMayBeChosenBeforeTheRunIsAdded) {
+  NewRun run = new_run();
+  run.key = new_run_key();
+  EXPECT_EQ(run.key.size(), 16u);
+  EXPECT_NE(run.key, new_run_key());
+  EXPECT_EQ(catalog_.add_run(run).key, run.key);
+}
+
 TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
   const Run run = add_run("linear");
   store_.reset();
@@ -426,7 +454,8 @@ TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
     sqlite3_stmt* statement = nullptr;
     EXPECT_EQ(sqlite3_prepare_v2(database,
                                  "SELECT count(*) FROM sqlite_schema WHERE name IN "
-                                 "('decision', 'recording', 'restoring')",
+                                 "('decision', 'recording', 'restoring', 'recipe', 'build', "
+                                 "'build_command')",
                                  -1, &statement, nullptr),
               SQLITE_OK);
     EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
@@ -437,19 +466,22 @@ TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
   };
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(database, "DROP TABLE decision; DROP TABLE recording; DROP TABLE restoring",
-                   nullptr, nullptr, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database,
+                         "DROP TABLE decision; DROP TABLE recording; DROP TABLE restoring; "
+                         "DROP TABLE build; DROP TABLE recipe; DROP TABLE build_command",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(database);
 
   const auto reader = Store::open(home(), OpenMode::read_only);
   EXPECT_THAT(reader->catalog().decisions(run.id), IsEmpty());
   EXPECT_FALSE(reader->catalog().recording(run.id));
   EXPECT_FALSE(reader->catalog().restore_rate());
+  EXPECT_FALSE(reader->catalog().build(run.id));
+  EXPECT_FALSE(reader->catalog().build_command("/repo", "/repo/train"));
   EXPECT_EQ(tables(), 0);
   const auto writer = Store::open(home(), OpenMode::existing);
-  EXPECT_EQ(tables(), 3);
+  EXPECT_EQ(tables(), 6);
   Progress progress;
   progress.recording = Recording{.stored = 3};
   writer->catalog().add_progress(run.id, progress);

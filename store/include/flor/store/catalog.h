@@ -37,6 +37,16 @@ struct NewRun {
   std::string program_digest;           ///< hex digest of the executable's content
   std::vector<std::string> command;     ///< argv as given
   std::map<std::string, std::string> environment;  ///< what matters: threads, versions, host
+  std::string key;                                 ///< of `new_run_key`; empty: `add_run` makes one
+};
+
+/// 16 hex digits, by which people and lock files call a run.
+std::string new_run_key();
+
+/// How the program of a run was built, as the program itself says (flor_instrument of CMake).
+struct RunBuild {
+  std::string recipe;  ///< JSON, see docs/format.md
+  std::string remark;  ///< why the program is not of the recorded sources; empty if it is
 };
 
 struct Run {
@@ -296,7 +306,7 @@ class Catalog {
   Catalog& operator=(const Catalog&) = delete;
 
   // Recording.
-  Run add_run(const NewRun& run);
+  Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {});
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed, std::string_view message);
@@ -341,6 +351,12 @@ class Catalog {
   /// The name under which this repository (or directory) recorded last.
   void remember_name(std::string_view repository, std::string_view experiment);
   std::optional<std::string> last_name(std::string_view repository) const;
+  /// The command that builds this program of this repository, for programs that do not say
+  /// themselves how they are built. Replaces an earlier one.
+  void remember_build_command(std::string_view repository, std::string_view program,
+                              std::string_view command);
+  std::optional<std::string> build_command(std::string_view repository,
+                                           std::string_view program) const;
 
   // Reading. Unknown ids give empty results.
   std::vector<std::string> experiments() const;
@@ -352,6 +368,7 @@ class Catalog {
   /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a key.
   /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
   Run resolve(std::string_view spec) const;
+  std::optional<RunBuild> build(std::int64_t run) const;  ///< absent where the program said nothing
   std::vector<Argument> arguments(std::int64_t run) const;
   std::vector<MainLoop> main_loops(std::int64_t run) const;
   std::vector<Iteration> iterations(std::int64_t run) const;

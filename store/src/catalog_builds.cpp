@@ -1,0 +1,51 @@
+// Catalog: how the programs of runs are built.
+#include "database.h"
+#include "rows.h"
+
+#include <flor/store/catalog.h>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+}  // namespace
+
+void insert_build(Connection& connection, std::int64_t run, const RunBuild& build) {
+  connection("INSERT INTO build (run, recipe, remark) VALUES (?1, ?2, ?3)", run,
+             intern(connection, "recipe", "json", build.recipe), build.remark)
+      ->run();
+}
+
+std::optional<RunBuild> Catalog::build(std::int64_t run) const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection(
+      "SELECT recipe.json, build.remark FROM build JOIN recipe ON recipe.id = build.recipe "
+      "WHERE build.run = ?1",
+      run);
+  if (!row->step()) return std::nullopt;
+  return RunBuild{.recipe = row->text(0), .remark = row->text(1)};
+}
+
+void Catalog::remember_build_command(std::string_view repository, std::string_view program,
+                                     std::string_view command) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection(
+          "INSERT OR REPLACE INTO build_command (root, program, command) VALUES (?1, ?2, ?3)",
+          repository, program, command)
+      ->run();
+  transaction.commit();
+}
+
+std::optional<std::string> Catalog::build_command(std::string_view repository,
+                                                  std::string_view program) const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection(
+      "SELECT command FROM build_command WHERE root = ?1 AND program = ?2", repository, program);
+  if (!row->step()) return std::nullopt;
+  return row->text(0);
+}
+
+}  // namespace flor::store
