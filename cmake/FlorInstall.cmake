@@ -30,4 +30,5 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/florConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/florConfig.cmake ${PROJECT_BINARY_DIR}/florConfigVersion.cmake
+              cmake/FlorInstrument.cmake cmake/FlorSources.cmake
         DESTINATION ${flor_package_directory})

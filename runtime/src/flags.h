@@ -46,13 +46,15 @@ struct Flags {
   std::string home;                           ///< --flor_home DIR
   std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
 
-  std::vector<std::string> command;  ///< argv as it was given
-  std::string source_file;           ///< that calls flor::init, as the compiler knew it
+  std::vector<std::string> command;    ///< argv as it was given
+  std::string source_file;             ///< that calls flor::init, as the compiler knew it
   std::vector<std::string> arguments;  ///< thereof the program's own, without its name
 
   // A worker of `flor replay`, see protocol.h.
-  int worker_socket = -1;  ///< -1: none
-  std::vector<int> cores;  ///< to run on; empty: any
+  int worker_socket = -1;    ///< -1: none
+  std::vector<int> cores;    ///< to run on; empty: any
+  std::string sources;       ///< work tree that the program was built from; empty: it says itself
+  bool as_recorded = false;  ///< this very program recorded, whatever the sources are now
 };
 
 /// Takes Flor's flags out of argv: argc and argv are compacted, argv[argc] is null. Nothing after

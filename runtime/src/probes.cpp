@@ -1,5 +1,6 @@
 #include "probes.h"
 
+#include "build_facts.h"
 #include "git/shadow.h"
 #include "notice.h"
 #include "process.h"
@@ -19,16 +20,23 @@ namespace fs = std::filesystem;
 // More text than any program of one's own has; beyond it every caller is assumed.
 constexpr std::uintmax_t kFileBytesMax = 4u << 20, kAllBytesMax = 64u << 20;
 
-/// The repository that has the commit: that of the program's source, else where one stands, else
-/// that of the executable, else where the run was recorded.
-std::optional<git::Repository> repository_with(const std::string& commit,
-                                               const std::string& source_file,
-                                               const std::string& recorded) {
+/// Where the program's sources may be: where whoever built it says, or else where its source is,
+/// where it was built, where one stands, where it is itself, where the run was recorded.
+std::vector<fs::path> places_of_sources(const Flags& flags, const std::string& recorded) {
+  if (!flags.sources.empty()) return {flags.sources};
   std::vector<fs::path> places;
-  if (fs::path(source_file).is_absolute()) places.push_back(fs::path(source_file).parent_path());
+  const fs::path source = flags.source_file;
+  if (source.is_absolute()) places.push_back(source.parent_path());
+  if (const auto recipe = program_recipe()) places.emplace_back(recipe->source_directory);
   places.push_back(fs::current_path());
   places.push_back(executable().parent_path());
   if (!recorded.empty()) places.emplace_back(recorded);
+  return places;
+}
+
+/// The first repository there that has the commit.
+std::optional<git::Repository> repository_with(const std::string& commit,
+                                               const std::vector<fs::path>& places) {
   for (const fs::path& place : places) {
     std::error_code error;
     if (!fs::is_directory(place, error)) continue;
@@ -70,12 +78,16 @@ Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> 
 }
 
 void Probes::find(const Flags& flags, const store::Run& run, const fs::path& home) {
+  if (flags.as_recorded) {
+    analysis_ = std::make_unique<sources::Analysis>(sources::AnalysisInput{});
+    return;
+  }
   if (run.start.commit.empty()) {
     problem_ = "the run was recorded without git";
     return;
   }
   const auto repository =
-      repository_with(run.start.commit, flags.source_file, run.start.repository);
+      repository_with(run.start.commit, places_of_sources(flags, run.start.repository));
   if (!repository) {
     problem_ = fmt::format("the recorded commit {} is in no repository here",
                            run.start.commit.substr(0, 10));

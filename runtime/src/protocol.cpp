@@ -74,6 +74,8 @@ std::string WorkerOrder::encode() const {
   for (const std::string& probe : probes) json["probes"].push_back(to_hex(probe));
   json["threads"] = threads ? Json(*threads) : Json();
   json["cores"] = cores;
+  json["sources"] = to_hex(sources);
+  json["as_recorded"] = as_recorded;
   return dump(json);
 }
 
@@ -88,6 +90,8 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     for (const std::string probe : json.at("probes")) order.probes.push_back(from_hex(probe));
     if (!json.at("threads").is_null()) order.threads = json.at("threads").get<int>();
     order.cores = json.at("cores").get<std::vector<int>>();
+    order.sources = from_hex(json.value("sources", ""));
+    order.as_recorded = json.value("as_recorded", false);
     return order;
   } catch (const std::exception&) {
     refuse(line);

@@ -39,6 +39,8 @@ struct WorkerOrder {
   bool no_probe = false, strong = false;
   std::optional<int> threads;  ///< instead of the recorded number
   std::vector<int> cores;      ///< to run on; empty: any
+  std::string sources = {};    ///< work tree that the program was built from; empty: not known
+  bool as_recorded = false;  ///< it is the very program that recorded, whatever the sources are now
 
   std::string encode() const;
   /// Throws Error for what `encode` does not write.

@@ -1,5 +1,6 @@
 #include "recorder.h"
 
+#include "build_facts.h"
 #include "git/shadow.h"
 #include "notice.h"
 #include "preemption.h"
@@ -28,17 +29,49 @@ std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                   place.string()));
 }
 
-std::string commit_message(const store::NewRun& run) {
-  std::string command;
+/// A trailer is one line, whatever bytes an argument has.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 32) c = ' ';
+  }
+  return text;
+}
+
+/// With trailers that `git log --format='%(trailers)'` shows.
+std::string commit_message(const store::NewRun& run, const Flags& flags) {
+  std::string command, arguments;
   for (const std::string& word : run.command) command += (command.empty() ? "" : " ") + word;
-  return fmt::format("flor: {}\n\nFlor-Experiment: {}\nFlor-Command: {}\n", run.experiment,
-                     run.experiment, command);
+  for (const auto& [name, value] : flags.kwargs) {
+    arguments += fmt::format("{}{}={}", arguments.empty() ? "" : " ", name, value);
+  }
+  const std::string experiment = one_line(run.experiment);
+  std::string message =
+      fmt::format("flor: {}\n\nFlor-Run: {}\nFlor-Experiment: {}\nFlor-Command: {}\n", experiment,
+                  run.key, experiment, one_line(command));
+  if (!arguments.empty()) message += fmt::format("Flor-Args: {}\n", one_line(arguments));
+  return message;
+}
+
+/// How the program was built, if it says so. What is recorded may be other sources than its own.
+std::optional<store::RunBuild> build_of_program(const std::optional<git::Repository>& repository) {
+  const auto recipe = program_recipe();
+  if (!recipe) return std::nullopt;
+  store::RunBuild build{.recipe = recipe->encode(), .remark = {}};
+  build.remark =
+      why_of_other_sources(repository ? repository->work_tree() : std::filesystem::path(),
+                           repository ? repository->head().value_or("") : std::string());
+  if (!build.remark.empty()) {
+    say(Level::warn, fmt::format("{} {}: the recorded sources are not those that run; build it "
+                                 "from them, and record again",
+                                 executable().filename().string(), build.remark));
+  }
+  return build;
 }
 
 std::string commit_sources(git::Repository& repository, const store::NewRun& run,
-                           const std::filesystem::path& home) {
+                           const Flags& flags, const std::filesystem::path& home) {
   git::CommitOptions options;
-  options.message = commit_message(run);
+  options.message = commit_message(run, flags);
   options.without = {home};  // a store inside the work tree is no source
   const git::ShadowCommit commit = repository.commit_work_tree(options);
   constexpr std::size_t kNamed = 5;
@@ -91,17 +124,19 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
   run.program_digest = store::file_digest(run.program);
   run.command = flags_.command;
   run.environment = environment();
+  run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
     lock_ = store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
     take_arguments(*resumed);
   }
-  if (repository) run.commit = commit_sources(*repository, run, store_->home());
+  const auto build = build_of_program(repository);
+  if (repository) run.commit = commit_sources(*repository, run, flags_, store_->home());
 
   if (resumed) {
     go_on(std::move(*resumed), run.commit);
   } else {
-    run_ = catalog.add_run(run);
+    run_ = catalog.add_run(run, build);
     lock_ = store_->lock_run(run_.key);
     if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   }

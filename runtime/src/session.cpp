@@ -1,4 +1,5 @@
 // flor::init, and every way in which a session can end.
+#include "build_facts.h"
 #include "notice.h"
 #include "preemption.h"
 #include "process.h"
@@ -252,7 +253,7 @@ Session init(int& argc, char** argv, const char* source_file) {
           "not be kept: call flor::init first in main");
     }
     flags.source_file = source_file;
-    if (flags.mode == Mode::record) warn_if_older(source_file);
+    if (flags.mode == Mode::record && !program_recipe()) warn_if_older(source_file);
     watch_the_end();
     exit_status = ExitStatus::done;
     held() = open_runtime(std::move(flags));

@@ -67,6 +67,8 @@ Flags worker_flags(int& argc, char** argv) {
   flags.strong = order.strong;
   flags.threads = order.threads;
   flags.cores = order.cores;
+  flags.sources = order.sources;
+  flags.as_recorded = order.as_recorded;
   flags.worker_socket = socket;
   return flags;
 }

@@ -1,4 +1,4 @@
-// Repository::compare_work_tree: which files of the work tree are not as a commit has them.
+// What is in files: which files of the work tree are not as a commit has them.
 #include "repository.h"
 #include "stat_cache.h"
 #include "walk.h"
@@ -71,6 +71,13 @@ std::map<std::string, std::string> Repository::files_at(
     files.emplace(path, blob(impl_->get(), id));
   }
   return files;
+}
+
+std::optional<std::string> content_id(const std::filesystem::path& file) {
+  const Library library;
+  git_oid id;
+  if (git_odb_hashfile(&id, file.c_str(), GIT_OBJECT_BLOB) != 0) return std::nullopt;
+  return to_hex(id);
 }
 
 std::vector<ComparedFile> Repository::compare_work_tree(

@@ -55,6 +55,9 @@ struct CommitInfo {
   std::vector<std::string> parents;
 };
 
+/// The name that git gives the content of a file, unfiltered; nothing if it cannot be read.
+std::optional<std::string> content_id(const std::filesystem::path& file);
+
 /// A repository that is found from a directory inside its work tree. Move-only; not thread-safe.
 /// Every failure is a flor::Error in one line with the remedy.
 class Repository {

@@ -1,0 +1,107 @@
+# cmake -D LIST=FILE -D OUTPUT=FILE.cpp -P FlorSources.cmake
+#
+# Run by the build of a target that flor_instrument() was called for, whenever one of its sources
+# changed: writes down what they are. LIST has a line for each source, the directory that it is seen
+# from, each directory to look for headers in, and the root of the project; headers are found by their #include lines, inside of the
+# root. OUTPUT is compiled into the target, so that the program can tell at a recording whether it is
+# older than its sources. Beside it a file for the build tool with all that was looked at.
+cmake_minimum_required(VERSION 3.25)
+
+file(STRINGS ${LIST} lines)
+set(open)
+set(directories)
+foreach(line ${lines})
+  if(line MATCHES "^root (.+)$")
+    set(root "${CMAKE_MATCH_1}")
+  elseif(line MATCHES "^without (.+)$")
+    set(without "${CMAKE_MATCH_1}")
+  elseif(line MATCHES "^from (.+)$")
+    set(from "${CMAKE_MATCH_1}")
+  elseif(line MATCHES "^source (.+)$")
+    cmake_path(ABSOLUTE_PATH CMAKE_MATCH_1 BASE_DIRECTORY "${from}" NORMALIZE
+               OUTPUT_VARIABLE source)
+    list(APPEND open "${source}")
+  elseif(line MATCHES "^include (.+)$")
+    list(APPEND directories "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES directories)
+
+# What the project itself made, and what is none of its own, is no source of it.
+function(flor_is_own file result)
+  cmake_path(IS_PREFIX root "${file}" NORMALIZE inside)
+  cmake_path(IS_PREFIX without "${file}" NORMALIZE made)
+  if(inside AND made AND NOT root STREQUAL without)
+    set(inside FALSE)
+  endif()
+  set(${result} ${inside} PARENT_SCOPE)
+endfunction()
+
+set(files)
+while(open)
+  list(POP_FRONT open file)
+  cmake_path(NORMAL_PATH file)
+  if(file IN_LIST files OR NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
+    continue()
+  endif()
+  flor_is_own("${file}" own)
+  if(NOT own OR file MATCHES "\\.(o|obj|a|so)$")
+    continue()
+  endif()
+  list(APPEND files "${file}")
+  file(STRINGS "${file}" includes REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
+  cmake_path(GET file PARENT_PATH here)
+  foreach(include ${includes})
+    if(include MATCHES "[\"<]([^\">]+)[\">]")
+      set(header "${CMAKE_MATCH_1}")
+      foreach(directory "${here}" ${directories})
+        if(EXISTS "${directory}/${header}")
+          list(APPEND open "${directory}/${header}")
+          break()
+        endif()
+      endforeach()
+    endif()
+  endforeach()
+endwhile()
+
+# The ids that git gives contents; without git the program compares times and sizes alone.
+set(ids)
+set(commit)
+find_program(git NAMES git NO_CACHE)
+if(git AND files)
+  list(JOIN files "\n" text)
+  file(WRITE ${OUTPUT}.names "${text}\n")
+  execute_process(COMMAND ${git} hash-object --no-filters --stdin-paths INPUT_FILE ${OUTPUT}.names
+                  OUTPUT_VARIABLE ids OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  string(REPLACE "\n" ";" ids "${ids}")
+  execute_process(COMMAND ${git} -C ${root} rev-parse -q --verify HEAD
+                  OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  file(REMOVE ${OUTPUT}.names)
+endif()
+list(LENGTH files count)
+list(LENGTH ids known)
+
+set(text "commit ${commit}\n")
+set(needed)
+set(index 0)
+foreach(file ${files})
+  set(id "-")
+  if(count EQUAL known)
+    list(GET ids ${index} id)
+  endif()
+  math(EXPR index "${index} + 1")
+  file(SIZE "${file}" size)
+  file(TIMESTAMP "${file}" seconds "%s" UTC)
+  file(TIMESTAMP "${file}" micros "%f" UTC)
+  string(APPEND text "${id} ${size} ${seconds}.${micros} ${file}\n")
+  string(REPLACE " " "\\ " escaped "${file}")
+  string(APPEND needed " \\\n  ${escaped}")
+endforeach()
+file(WRITE ${OUTPUT}
+"// Made by flor_instrument(): the sources of the program when it was built. Read by Flor's runtime.
+extern \"C\" const char flor_build_sources[];
+extern \"C\" const char flor_build_sources[] = R\"flor(${text})flor\";
+")
+string(REGEX REPLACE "\\.cpp$" ".d" dependencies "${OUTPUT}")
+string(REPLACE " " "\\ " escaped "${OUTPUT}")
+file(WRITE ${dependencies} "${escaped}:${needed}\n")

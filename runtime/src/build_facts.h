@@ -1,0 +1,44 @@
+// What this program knows of how it was built (flor_instrument of CMake), and whether its sources
+// are still what they were then.
+#pragma once
+
+#include "build_recipe.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::detail {
+
+/// Nothing in a program that flor_instrument was not called for.
+std::optional<BuildRecipe> program_recipe();
+
+/// A source of the program when it was built.
+struct SourceStamp {
+  std::string content;  ///< the name that git gives it; "-" where there was no git
+  std::uint64_t bytes = 0;
+  std::int64_t modified_us = 0;  ///< Unix time
+  std::string path;              ///< absolute
+};
+
+struct ProgramSources {
+  std::string commit;  ///< HEAD when the program was built; may be empty
+  std::vector<SourceStamp> files;
+  /// Lines that are no stamps are left out.
+  static ProgramSources decode(std::string_view text);
+};
+
+/// Those that are not what they were: another content, or gone. Contents are read only where times
+/// or sizes are others. Nothing if none is there any more, as in a program that was built
+/// elsewhere.
+std::vector<std::string> changed_sources(const ProgramSources& sources);
+
+/// Why the sources that are recorded, those in `repository` (empty: none are) whose HEAD is `head`,
+/// are not the program's: what can be said of it, as "is older than train.cpp". Empty if they are,
+/// or if the program does not know.
+std::string why_of_other_sources(const std::filesystem::path& repository, std::string_view head);
+
+}  // namespace flor::detail
