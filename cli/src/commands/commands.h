@@ -22,5 +22,7 @@ std::unique_ptr<Command> make_archive();
 std::unique_ptr<Command> make_audit();
 std::unique_ptr<Command> make_export();
 std::unique_ptr<Command> make_import();
+std::unique_ptr<Command> make_checkout();
+std::unique_ptr<Command> make_build();
 
 }  // namespace flor::cli

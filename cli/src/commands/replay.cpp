@@ -36,6 +36,7 @@ Examples:
   flor replay linear --epochs 0,40..59        some of them
   flor replay linear --gpus 0,1,2,3           a process for each GPU
   flor replay linear --dry-run                who would do what, and how long it would take
+  flor replay linear:81be002                  an old version, with its own code, built as needed
   flor replay 3f2a -- ./build/linear          another program than the recorded one
 )";
   }
@@ -50,19 +51,25 @@ Examples:
     syntax.option("--threads", "N", threads_, "threads of each process, instead of the recorded");
     syntax.flag("--strong", strong_, "walk to the epochs from the start of the run");
     syntax.flag("--again", again_, "also what has been answered before");
+    syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
+    syntax.flag("--current", current_, "the program as it is now, even for an old version");
+    syntax.option("--build", "COMMAND", build_, "what builds the version's own code");
     syntax.flag("-n,--dry-run", dry_run_, "run nothing, say what would be done");
     syntax.flag("-v,--verbose", verbose_, "show what the processes write");
   }
   int run(Context& context) override;
 
  private:
+  int replay(Context& context) const;
   ReplayRequest request(Context& context) const;
   std::vector<Epochs> chosen_epochs(std::int64_t all, std::optional<std::int64_t> epoch) const;
   void share_cores(Context& context, ReplayRequest& request) const;
+  void choose(Context& context, ReplayRequest& request, std::optional<int> threads) const;
 
-  std::string run_, gpus_, epochs_;
+  std::string run_, gpus_, epochs_, build_;
   std::vector<std::string> program_, probes_;
   std::optional<std::uint64_t> workers_, threads_;
+  bool own_ = false, current_ = false;
   bool no_probe_ = false, strong_ = false, again_ = false, dry_run_ = false, verbose_ = false;
 };
 
@@ -124,6 +131,38 @@ void Replay::share_cores(Context& context, ReplayRequest& request) const {
   }
 }
 
+/// RUN was written as NAME:COMMIT.
+bool names_version(const store::Run& run, std::string_view text) {
+  text = text.substr(0, text.rfind('@'));
+  const std::size_t colon = text.rfind(':');
+  return colon != text.npos && text != run.start.experiment &&
+         text.substr(0, colon) == run.start.experiment;
+}
+
+void Replay::choose(Context& context, ReplayRequest& request, std::optional<int> threads) const {
+  if (static_cast<int>(own_) + static_cast<int>(current_) + static_cast<int>(!program_.empty()) +
+          static_cast<int>(!build_.empty()) >
+      1) {
+    throw UsageError(
+        "--own, --current, --build and a program after -- each say which program: give one");
+  }
+  if (!program_.empty()) {
+    request.launch = launch_of(request.run, program_, threads);
+    return;
+  }
+  ProgramChoice choice = choose_program(context, request.run,
+                                        {.command = build_,
+                                         .own = own_,
+                                         .current = current_,
+                                         .named_version = names_version(request.run, run_),
+                                         .dry_run = dry_run_});
+  request.launch = launch_of(request.run, choice, threads);
+  request.order.as_recorded = choice.as_recorded;
+  if (!choice.version) return;
+  request.order.sources = choice.version->built.sources.string();
+  request.version = std::make_shared<VersionWithTree>(std::move(*choice.version));
+}
+
 ReplayRequest Replay::request(Context& context) const {
   const store::Catalog& catalog = context.catalog();
   ReplayRequest request;
@@ -158,7 +197,7 @@ ReplayRequest Replay::request(Context& context) const {
                                short_key(request.run)));
   }
   const auto threads = threads_ ? std::optional(static_cast<int>(*threads_)) : std::nullopt;
-  request.launch = launch_of(request.run, program_, threads);
+  choose(context, request, threads);
   request.facts = replay_facts(catalog, request.run, request.order.probes);
   request.gpus = split(gpus_);
   request.order.run = request.run.key;
@@ -198,6 +237,16 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
 }
 
 int Replay::run(Context& context) {
+  try {
+    return replay(context);
+  } catch (const BuildError& error) {
+    context.note(error.what());
+    print_build_error(context, error);
+    return static_cast<int>(error.status());
+  }
+}
+
+int Replay::replay(Context& context) const {
   ReplayRequest asked = request(context);
   const std::set<std::int64_t> missing = to_do(context.catalog(), asked);
   const Simulation plan = simulate(asked.facts, asked.facts, missing, asked.workers);
@@ -205,6 +254,8 @@ int Replay::run(Context& context) {
     print_plan(context, asked, missing, plan);
     return static_cast<int>(ExitStatus::done);
   }
+  context.note(fmt::format("replaying run {} with {} ({})", title(asked.run),
+                           printable(asked.launch.program), asked.launch.why));
   store::Store& store = context.store_to_change();
   asked.logs = make_room_for_logs(store.home(), asked.run);
   Progress progress(!context.json() && ::isatty(2) == 1);

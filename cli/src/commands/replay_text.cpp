@@ -67,6 +67,8 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
   result["run"] = request.run.key;
   result["experiment"] = request.run.start.experiment;
   result["replay"] = outcome.replay > 0 ? Json(outcome.replay) : Json();
+  result["program"] = json_text(request.launch.program);
+  result["program_reason"] = json_text(request.launch.why);
   result["workers"] = request.workers;
   result["seconds"] = outcome.seconds;
   result["estimated_seconds"] = summary.estimate;
@@ -156,7 +158,8 @@ void print_plan(Context& context, const ReplayRequest& request,
     Json result = document("replay");
     result["run"] = request.run.key;
     result["dry_run"] = true;
-    result["program"] = request.launch.program;
+    result["program"] = json_text(request.launch.program);
+    result["program_reason"] = json_text(request.launch.why);
     result["command"] = request.launch.command;
     result["directory"] = request.launch.directory;
     result["workers"] = request.workers;
@@ -181,7 +184,8 @@ void print_plan(Context& context, const ReplayRequest& request,
                         printable(fmt::format("{}", fmt::join(request.order.probes, ", "))))));
   out.write(fmt::format("  command    {}\n",
                         printable(fmt::format("{}", fmt::join(request.launch.command, " ")))));
-  out.write(fmt::format("  program    {}\n", printable(request.launch.program)));
+  out.write(
+      fmt::format("  program    {} ({})\n", printable(request.launch.program), request.launch.why));
   out.write(fmt::format("  directory  {}\n", printable(request.launch.directory)));
   out.write(fmt::format("  workers    {}\n", print_workers(request)));
   if (missing.size() < request.asked.size()) {

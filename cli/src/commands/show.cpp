@@ -96,6 +96,17 @@ std::string resume_text(const ShownRun& shown) {
                      store::print_point(*shown.point));
 }
 
+/// "target train, Release, by GNU 12.2.0 with -O3"
+std::string build_text(const ShownRun& shown) {
+  if (!shown.recipe) return {};
+  const detail::BuildRecipe& recipe = *shown.recipe;
+  std::string text = fmt::format("target {}", recipe.target);
+  if (!recipe.configuration.empty()) text += ", " + recipe.configuration;
+  if (!recipe.compiler.empty()) text += ", by " + recipe.compiler;
+  if (!recipe.flags.empty()) text += " with " + recipe.flags;
+  return text + fmt::format(", in {}", recipe.build_directory);
+}
+
 void print_head(Context& context, const ShownRun& shown) {
   const store::Run& run = shown.run;
   context.out().write(fmt::format("{} {} ({})\n", context.style().paint(Tone::strong, "run"),
@@ -123,6 +134,10 @@ void print_head(Context& context, const ShownRun& shown) {
   row("commit", run.start.commit.empty() ? "none (recorded without git)" : run.start.commit);
   row("repository", run.start.repository);
   row("program", run.start.program);
+  row("built", build_text(shown));
+  if (shown.build && !shown.build->remark.empty()) {
+    row("stale", "the program " + shown.build->remark, Tone::bad);
+  }
   row("epochs", fmt::format("{}", run.epochs));
   row("checkpoints",
       fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));

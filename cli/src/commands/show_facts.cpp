@@ -18,10 +18,14 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   if (run.state == store::RunState::interrupted || run.state == store::RunState::failed) {
     point = store::find_resume_point(catalog, id);
   }
+  std::optional<store::RunBuild> build = catalog.build(id);
+  std::optional<detail::BuildRecipe> recipe;
+  if (build) recipe = detail::BuildRecipe::decode(build->recipe);
   return {std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
           catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
           catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
-          std::move(point),       catalog.recording(id),  catalog.decisions(id)};
+          std::move(point),       catalog.recording(id),  catalog.decisions(id),
+          std::move(build),       std::move(recipe)};
 }
 
 std::string ShownRun::loop_name(std::int64_t ordinal) const {

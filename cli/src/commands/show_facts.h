@@ -1,6 +1,8 @@
 // What flor show knows of a run and of one of its epochs, for its text and its JSON.
 #pragma once
 
+#include "build_recipe.h"
+
 #include <flor/store/catalog.h>
 
 #include <cstdint>
@@ -20,9 +22,11 @@ struct ShownRun {
   std::vector<store::MetricSummary> metrics;
   std::vector<store::Replay> replays;
   std::vector<store::Resumption> resumptions;
-  std::optional<store::ResumePoint> point;  ///< where it can be resumed, if it can
+  std::optional<store::ResumePoint> point;         ///< where it can be resumed, if it can
   std::optional<store::Recording> recording = {};  ///< absent in old runs
   std::vector<store::StorageDecision> decisions = {};
+  std::optional<store::RunBuild> build = {};  ///< absent where the program said nothing
+  std::optional<detail::BuildRecipe> recipe = {};
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 

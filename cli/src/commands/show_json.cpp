@@ -82,6 +82,24 @@ Json resumption_json(const store::Resumption& resumption) {
   return result;
 }
 
+Json build_json(const ShownRun& shown) {
+  if (!shown.recipe) return nullptr;
+  const detail::BuildRecipe& recipe = *shown.recipe;
+  Json cache = Json::object();
+  for (const detail::CacheVariable& variable : recipe.cache) {
+    cache[variable.name] = json_text(variable.value);
+  }
+  return {{"target", json_text(recipe.target)},
+          {"source_directory", json_text(recipe.source_directory)},
+          {"build_directory", json_text(recipe.build_directory)},
+          {"generator", json_text(recipe.generator)},
+          {"configuration", json_text(recipe.configuration)},
+          {"compiler", json_text(recipe.compiler)},
+          {"flags", json_text(recipe.flags)},
+          {"cache", std::move(cache)},
+          {"remark", shown.build->remark.empty() ? Json() : json_text(shown.build->remark)}};
+}
+
 template <typename Rows, typename Convert>
 Json array_of(const Rows& rows, Convert convert) {
   Json result = Json::array();
@@ -114,6 +132,7 @@ Json show_run_json(const ShownRun& shown) {
   Json run = run_json(shown.run);
   run["program"] = json_text(shown.run.start.program);
   run["program_digest"] = json_text(shown.run.start.program_digest);
+  run["build"] = build_json(shown);
   run["command"] = shown.run.start.command;
   run["environment"] = shown.run.start.environment;
   run["arguments"] = arguments_json(shown.arguments);

@@ -22,6 +22,8 @@ namespace flor::cli {
 struct ReplayRequest {
   store::Run run;
   Launch launch;
+  /// What was built for it, if anything was.
+  std::shared_ptr<VersionWithTree> version;
   detail::WorkerOrder order;
   std::set<std::int64_t> asked;  ///< parts
   RunFacts facts;

@@ -1,5 +1,6 @@
 #include "replay/launch.h"
 
+#include "build/child.h"
 #include "flags.h"
 #include "output/text.h"
 
@@ -24,14 +25,7 @@ constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != name.npos) return fs::absolute(name).lexically_normal().string();
-  const char* path = std::getenv("PATH");
-  std::string rest = path ? path : "";
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
-    rest.erase(0, std::min(end + 1, rest.size()));
-  }
+  if (const auto found = find_on_path(name)) return *found;
   throw NotFound(fmt::format("there is no program '{}' on PATH: give its path", printable(name)));
 }
 
@@ -69,30 +63,15 @@ int recorded_threads(const store::Run& run) {
   return threads;
 }
 
-}  // namespace
+void check_program(const Launch& launch, const store::Run& run) {
+  if (::access(launch.program.c_str(), X_OK) == 0) return;
+  throw NotFound(fmt::format(
+      "the program {} is not there: build it, or name another: flor replay {} -- PROGRAM ARGS",
+      printable(launch.program), run.key.substr(0, 8)));
+}
 
-Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
-                 std::optional<int> threads) {
-  Launch launch;
-  if (!given.empty()) {
-    refuse_flags(given);
-    launch.program = find_program(given.front());
-    launch.command = given;
-    launch.directory = fs::current_path().string();
-  } else {
-    launch.program = run.start.program;
-    launch.command = run.start.command;
-    launch.directory = run.start.directory;
-    if (launch.program.empty() || launch.command.empty()) {
-      throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",
-                                 run.key.substr(0, 8)));
-    }
-  }
-  if (::access(launch.program.c_str(), X_OK) != 0) {
-    throw NotFound(fmt::format(
-        "the program {} is not there: build it, or name another: flor replay {} -- PROGRAM ARGS",
-        printable(launch.program), run.key.substr(0, 8)));
-  }
+/// What is the same for every program: where it runs, with what, and how many threads.
+void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) {
   std::error_code error;
   if (!fs::is_directory(launch.directory, error)) {
     throw NotFound(
@@ -112,6 +91,36 @@ Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
     }
   }
   launch.threads = threads.value_or(recorded_threads(run));
+}
+
+}  // namespace
+
+Launch launch_of(const store::Run& run, const ProgramChoice& choice, std::optional<int> threads) {
+  Launch launch;
+  launch.program = choice.program;
+  launch.why = choice.why;
+  launch.command = run.start.command;
+  launch.directory = run.start.directory;
+  if (launch.program.empty() || launch.command.empty()) {
+    throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",
+                               run.key.substr(0, 8)));
+  }
+  if (!choice.to_be_built) check_program(launch, run);
+  prepare(launch, run, threads);
+  if (!choice.to_be_built) launch.digest = store::file_digest(launch.program);
+  return launch;
+}
+
+Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
+                 std::optional<int> threads) {
+  refuse_flags(given);
+  Launch launch;
+  launch.program = find_program(given.front());
+  launch.why = "as the command says";
+  launch.command = given;
+  launch.directory = fs::current_path().string();
+  check_program(launch, run);
+  prepare(launch, run, threads);
   launch.digest = store::file_digest(launch.program);
   return launch;
 }

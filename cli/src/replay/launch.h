@@ -2,6 +2,7 @@
 #pragma once
 
 #include "protocol.h"
+#include "replay/program_choice.h"
 
 #include <flor/store/catalog.h>
 
@@ -15,6 +16,7 @@ namespace flor::cli {
 /// How to start a worker.
 struct Launch {
   std::string program;                 ///< to execute
+  std::string why;                     ///< this one
   std::vector<std::string> command;    ///< argv
   std::vector<std::string> arguments;  ///< thereof what is not Flor's
   std::string directory;
@@ -24,9 +26,11 @@ struct Launch {
   std::string digest;  ///< of the program
 };
 
-/// `given`: the program and its arguments instead of the recorded ones; may be empty. Throws
-/// NotFound where the program or the directory is not there, UsageError for flags of Flor in
-/// `given`.
+/// The recorded arguments for the chosen program. Throws NotFound where it or the directory is not
+/// there.
+Launch launch_of(const store::Run& run, const ProgramChoice& choice, std::optional<int> threads);
+/// `given`: a program and its arguments instead of the recorded ones, to run here. Throws NotFound
+/// where there is no such program, UsageError for flags of Flor in `given`.
 Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
                  std::optional<int> threads);
 

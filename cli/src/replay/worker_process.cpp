@@ -1,13 +1,13 @@
 #include "replay/worker_process.h"
 
 #include "output/text.h"
+#include "replay/spawn.h"
 
 #include <flor/store/error.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,42 +20,6 @@ namespace flor::cli {
 namespace {
 
 constexpr int kSocket = 3;  // in the worker
-
-std::vector<std::string> environment_with(
-    const std::map<std::string, std::optional<std::string>>& changes) {
-  std::vector<std::string> variables;
-  for (char** variable = ::environ; *variable; ++variable) {
-    const std::string text = *variable;
-    if (!changes.contains(text.substr(0, text.find('=')))) variables.push_back(text);
-  }
-  for (const auto& [name, value] : changes) {
-    if (value) variables.push_back(name + "=" + *value);
-  }
-  return variables;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-/// Frees what posix_spawn is told.
-struct SpawnPlan {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-};
 
 }  // namespace
 

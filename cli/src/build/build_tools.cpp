@@ -1,0 +1,257 @@
+#include "build/build_tools.h"
+
+#include "build/build_log.h"
+#include "build/child.h"
+#include "output/text.h"
+#include "replay/launch.h"
+
+#include <flor/store/digest.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <span>
+
+namespace flor::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// `path` as seen from `directory`; nothing if it is not inside of it.
+std::optional<fs::path> inside(const fs::path& path, const fs::path& directory) {
+  std::error_code error;
+  const fs::path relative =
+      fs::weakly_canonical(path, error).lexically_relative(fs::weakly_canonical(directory, error));
+  if (path.empty() || directory.empty() || relative.empty() || *relative.begin() == "..") {
+    return std::nullopt;
+  }
+  return relative;
+}
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_text(const fs::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << text;
+  if (!out.flush()) throw Error(fmt::format("cannot write {}", printable(file.string())));
+}
+
+std::string short_digest(const std::string& text) {
+  return store::digest_of(std::as_bytes(std::span(text))).hex().substr(0, 8);
+}
+
+/// What one build consists of, whichever tool does it.
+struct Steps {
+  std::string key;   ///< of the build directory: the same for what is built the same way
+  fs::path program;  ///< that is built
+  std::vector<std::vector<std::string>> commands;
+  fs::path directory;  ///< in which they run
+  std::map<std::string, std::optional<std::string>> environment;
+};
+
+/// The program's time and size: it is what was built as long as these are the same.
+std::string stamp_of(const fs::path& program) {
+  struct stat facts{};
+  if (::stat(program.c_str(), &facts) != 0) return {};
+  return fmt::format("{} {}.{:09}", facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+}
+
+/// Caches of compilers find again what another tree, or the user, has compiled.
+void set_up_cache(const BuildPlace& place, Steps& steps) {
+  if (!std::getenv("CCACHE_BASEDIR")) steps.environment["CCACHE_BASEDIR"] = place.place.string();
+  if (!std::getenv("CCACHE_NOHASHDIR")) steps.environment["CCACHE_NOHASHDIR"] = std::string("1");
+}
+
+/// Translates what a recipe says of the user's directories.
+class Moved {
+ public:
+  Moved(const BuildRecipe& recipe, fs::path repository, fs::path sources, fs::path build)
+      : recipe_(recipe),
+        repository_(std::move(repository)),
+        sources_(std::move(sources)),
+        build_(std::move(build)) {}
+
+  /// Nothing for what lies outside.
+  std::optional<fs::path> path(const fs::path& path) const {
+    if (const auto part = inside(path, recipe_.build_directory)) return build_ / *part;
+    if (const auto part = inside(path, repository_)) return sources_ / *part;
+    return std::nullopt;
+  }
+
+  /// A value of the cache: a list of paths, or anything else. What git does not keep stays where it
+  /// is.
+  std::string value(const std::string& text) const {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(';', begin), text.size());
+      std::string part = text.substr(begin, end - begin);
+      if (part.starts_with('/')) {
+        const auto moved = path(part);
+        std::error_code error;
+        const bool built = moved && inside(*moved, build_);
+        if (moved && (built || fs::exists(*moved, error) || !fs::exists(part, error))) {
+          part = moved->string();
+        }
+      }
+      parts.push_back(std::move(part));
+      begin = end + 1;
+    }
+    return fmt::format("{}", fmt::join(parts, ";"));
+  }
+
+ private:
+  const BuildRecipe& recipe_;
+  fs::path repository_, sources_, build_;
+};
+
+/// What the recorded cache was, in the form that `cmake -C` reads.
+std::string initial_cache(const BuildRecipe& recipe, const Moved& moved) {
+  std::string text = "# What the program was configured with when it was recorded.\n";
+  bool launcher = false;
+  for (const detail::CacheVariable& variable : recipe.cache) {
+    text += fmt::format("set({} [==[{}]==] CACHE {} \"recorded\")\n", variable.name,
+                        moved.value(variable.value), variable.type);
+    launcher = launcher || variable.name == "CMAKE_CXX_COMPILER_LAUNCHER";
+  }
+  const auto ccache = find_on_path("ccache");
+  if (!launcher && ccache) {
+    text += fmt::format("set(CMAKE_CXX_COMPILER_LAUNCHER [==[{}]==] CACHE FILEPATH \"found\")\n",
+                        *ccache);
+  }
+  return text;
+}
+
+Steps steps_of_recipe(const BuildPlace& place, const BuildPlan& plan) {
+  const BuildRecipe& recipe = *plan.recipe;
+  const auto top = inside(recipe.source_directory, plan.repository);
+  if (!top) {
+    throw Error(
+        fmt::format("the program was built from {}, which is not in the recorded repository "
+                    "{}: its sources were not recorded",
+                    printable(recipe.source_directory), printable(plan.repository.string())));
+  }
+  if (!find_on_path("cmake")) {
+    throw Error(
+        "there is no cmake on PATH: install it, or say with --build what builds the program");
+  }
+  BuildRecipe way = recipe;  // without what is built
+  way.target = way.program = way.flags = "";
+  Steps steps;
+  steps.key = fmt::format("build-{}", short_digest(way.encode()));
+  const fs::path build = place.place / steps.key;
+  const Moved moved(recipe, plan.repository, place.sources, build);
+  const auto program = moved.path(recipe.program);
+  if (!program) {
+    throw Error(
+        fmt::format("the program is built to {}, outside of its build directory and the "
+                    "repository: a version of its own cannot be built beside it; say with "
+                    "--build what builds one",
+                    printable(recipe.program)));
+  }
+  steps.program = *program;
+  steps.directory = place.sources;
+  for (const auto& [name, value] : recipe.environment) steps.environment[name] = value;
+  const fs::path source = (place.sources / *top).lexically_normal();
+  std::error_code error;
+  if (!fs::exists(build / "flor-configured", error)) {
+    fs::remove_all(build);
+    fs::create_directories(build);
+    write_text(build / "flor-cache.cmake", initial_cache(recipe, moved));
+    steps.commands.push_back({"cmake", "-G", recipe.generator, "-C",
+                              (build / "flor-cache.cmake").string(), "-S", source.string(), "-B",
+                              build.string()});
+    steps.commands.push_back({"cmake", "-E", "touch", (build / "flor-configured").string()});
+  }
+  std::vector<std::string> command{"cmake",
+                                   "--build",
+                                   build.string(),
+                                   "--target",
+                                   recipe.target,
+                                   "--parallel",
+                                   fmt::format("{}", cores_here().size())};
+  if (!recipe.configuration.empty()) {
+    command.insert(command.end(), {"--config", recipe.configuration});
+  }
+  steps.commands.push_back(std::move(command));
+  set_up_cache(place, steps);
+  return steps;
+}
+
+Steps steps_of_command(const BuildPlace& place, const BuildPlan& plan) {
+  Steps steps;
+  steps.key = fmt::format("command-{}", short_digest(plan.command));
+  const auto program = inside(plan.program, plan.repository);
+  steps.program =
+      program ? place.sources / *program : place.place / steps.key / plan.program.filename();
+  fs::create_directories(steps.program.parent_path());
+  const auto directory = inside(plan.directory, plan.repository);
+  std::error_code error;
+  steps.directory = directory ? (place.sources / *directory).lexically_normal() : place.sources;
+  if (!fs::is_directory(steps.directory, error)) steps.directory = place.sources;
+  steps.commands.push_back({"sh", "-c", plan.command});
+  steps.environment["FLOR_PROGRAM"] = steps.program.string();
+  set_up_cache(place, steps);
+  return steps;
+}
+
+[[noreturn]] void fail(const BuildPlace& place, const fs::path& log, const std::string& command) {
+  FoundError found = find_error(read_text(log), place.sources.string());
+  if (found.line.empty()) found.line = fmt::format("{} failed without a word", command);
+  throw BuildError(fmt::format("version {} does not build: {} ({})", place.name,
+                               printable(found.line), printable(log.string())),
+                   std::move(found.excerpt), log);
+}
+
+void run_steps(const BuildPlace& place, const Steps& steps, const fs::path& log) {
+  for (const std::vector<std::string>& command : steps.commands) {
+    write_text(log, read_text(log) + fmt::format("$ {}\n", fmt::join(command, " ")));
+    const ChildResult result = run_child(
+        command, {.directory = steps.directory, .environment = steps.environment, .log = log});
+    if (result.status != 0) fail(place, log, command.front());
+  }
+  if (::access(steps.program.c_str(), X_OK) == 0) return;
+  throw BuildError(
+      fmt::format("the build of version {} succeeded, but made no program {}; a command "
+                  "finds in $FLOR_PROGRAM where it is expected ({})",
+                  place.name, printable(steps.program.string()), printable(log.string())),
+      "", log);
+}
+
+}  // namespace
+
+BuiltVersion build_sources(const BuildPlace& place, const BuildPlan& plan) {
+  if (!plan.recipe && plan.command.empty()) throw Error("it is not known how to build the program");
+  const auto began = std::chrono::steady_clock::now();
+  const Steps steps =
+      plan.command.empty() ? steps_of_recipe(place, plan) : steps_of_command(place, plan);
+  BuiltVersion built{.program = steps.program, .sources = place.sources, .log = {}};
+  // One file a target: several programs share a build directory.
+  const fs::path note =
+      place.place / fmt::format("built-{}", short_digest(steps.key + steps.program.string()));
+  const auto state = [&] { return place.since + " " + stamp_of(steps.program); };
+  if (!stamp_of(steps.program).empty() && read_text(note) == state()) {
+    built.up_to_date = true;
+    return built;
+  }
+  fs::create_directories(place.place / "logs");
+  built.log = place.place / "logs" / fmt::format("{}.log", place.name);
+  write_text(built.log, "");
+  std::error_code error;
+  fs::remove(note, error);
+  run_steps(place, steps, built.log);
+  write_text(note, state());
+  built.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return built;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,51 @@
+// What posix_spawn is told, in a form that frees itself.
+#pragma once
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+struct SpawnPlan {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+};
+
+/// The environment of this process with changes; nothing: unset.
+inline std::vector<std::string> environment_with(
+    const std::map<std::string, std::optional<std::string>>& changes) {
+  std::vector<std::string> variables;
+  for (char** variable = ::environ; *variable; ++variable) {
+    const std::string text = *variable;
+    if (!changes.contains(text.substr(0, text.find('=')))) variables.push_back(text);
+  }
+  for (const auto& [name, value] : changes) {
+    if (value) variables.push_back(name + "=" + *value);
+  }
+  return variables;
+}
+
+/// As argv and envp want them; `texts` must stay.
+inline std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,143 @@
+// flor_instrument: a program knows how it is built, and a recording says when it is not of the
+// sources that are recorded.
+#include "versions/project.h"
+
+#include <nlohmann/json.hpp>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Instrument : public ::testing::Test {
+ protected:
+  void SetUp() override { project_.build(); }
+  std::string recorded() { return project_.record().err; }
+
+  static constexpr const char* kOther = "the recorded sources are not those that run";
+  Project project_;
+};
+
+TEST_F(Instrument, ARunKeepsHowItsProgramIsBuilt) {
+  EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
+  const auto shown = project_.flor({"show", "trained"});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("built"), HasSubstr("target train, Debug, by "),
+                               Not(HasSubstr("stale"))));
+  const auto json = nlohmann::json::parse(project_.flor({"show", "trained", "--json"}).out);
+  const auto& build = json["run"]["build"];
+  EXPECT_EQ(build["source_directory"], project_.root().string());
+  EXPECT_EQ(build["build_directory"], (project_.root() / "build").string());
+  EXPECT_EQ(build["generator"], FLOR_TEST_GENERATOR);
+  EXPECT_EQ(build["cache"]["FASTER"], "OFF");
+  EXPECT_EQ(build["cache"]["CMAKE_PREFIX_PATH"], FLOR_TEST_PREFIX);
+  EXPECT_TRUE(build["remark"].is_null());
+}
+
+TEST_F(Instrument, ASourceThatChangedAfterTheBuildIsNamed) {
+  project_.repository().append("train.cpp", "// changed\n");
+  EXPECT_THAT(recorded(), HasSubstr(std::string("train is older than train.cpp: ") + kOther));
+  EXPECT_THAT(project_.flor({"show", "trained"}).out,
+              HasSubstr("the program is older than train.cpp"));
+  project_.build();
+  EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
+}
+
+TEST_F(Instrument, SoIsAHeaderAndASourceOfALibrary) {
+  project_.repository().append("model.h", "// changed\n");
+  EXPECT_THAT(recorded(), HasSubstr("train is older than model.h: "));
+  project_.repository().append("model.cpp", "// changed\n");
+  EXPECT_THAT(recorded(), HasSubstr("(and 1 more)"));
+  project_.repository().append("extra.cpp", "// changed\n");
+  EXPECT_THAT(recorded(), HasSubstr("train is older than extra.cpp (and 2 more)"));
+  project_.build();
+  EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
+}
+
+TEST_F(Instrument, AFileThatWasOnlyTouchedIsNotChanged) {
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(project_.root() / "train.cpp", now + std::chrono::hours(1));
+  EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
+}
+
+TEST_F(Instrument, AChangeWithAnOldTimeIsFoundByTheContent) {
+  const auto time = std::filesystem::last_write_time(project_.root() / "model.h");
+  const std::string text = read_file(project_.root() / "model.h");
+  project_.repository().write("model.h", "constexpr double kModel = 2;\ndouble model();\n");
+  ASSERT_EQ(read_file(project_.root() / "model.h").size(), text.size());
+  std::filesystem::last_write_time(project_.root() / "model.h", time - std::chrono::hours(1));
+  EXPECT_THAT(recorded(), HasSubstr("train is older than model.h"));
+}
+
+TEST_F(Instrument, FilesOfOtherProgramsAreNoneOfIt) {
+  project_.repository().write("other.cpp", "int main() {}\n");
+  project_.repository().write("model_notes.h", "// nobody includes it\n");
+  EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
+}
+
+TEST_F(Instrument, AProgramOfAnotherCommitIsNamedWithBoth) {
+  const std::string built_at = project_.repository().git_line({"rev-parse", "HEAD"});
+  project_.repository().write("train.cpp", training("9.5"));
+  const std::string head = project_.repository().commit_all("faster");
+  EXPECT_THAT(recorded(), HasSubstr(fmt::format(
+                              "train was built at commit {:.8}, while HEAD is {:.8}, and train.cpp "
+                              "changed: ",
+                              built_at, head)));
+  // Another commit with the same sources is no other program.
+  project_.build();
+  project_.repository().write("README", "read me\n");
+  project_.repository().commit_all("docs");
+  EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
+}
+
+TEST_F(Instrument, SourcesOutsideOfTheRecordedRepositoryAreSaid) {
+  const std::filesystem::path elsewhere = project_.repository().place() / "elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  project_.repository().run_git_in(elsewhere, {"init", "-q"});
+  const auto result =
+      project_.run({(project_.root() / "build/train").string(), "--flor", "trained"}, elsewhere);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err,
+              HasSubstr(fmt::format("outside of the repository {}", elsewhere.string())));
+}
+
+TEST_F(Instrument, ABuildWithoutChangesDoesNothing) {
+  EXPECT_THAT(project_.build(), Not(HasSubstr("train.cpp")));
+}
+
+TEST_F(Instrument, WhatIsNoExecutableOfTheDirectoryIsRefused) {
+  for (const auto& [line, why] : {std::pair("flor_instrument(model)\n", "it is no executable"),
+                                  {"flor_instrument(trian)\n", "there is no such target"}}) {
+    const std::string before = read_file(project_.root() / "CMakeLists.txt");
+    project_.repository().append("CMakeLists.txt", line);
+    const auto result = project_.run({"cmake", "build"});
+    EXPECT_NE(result.status, 0);
+    EXPECT_THAT(result.err, HasSubstr(why));
+    project_.repository().write("CMakeLists.txt", before);
+  }
+}
+
+TEST(InstrumentMake, WorksWithMakefilesAndInASubdirectory) {
+  Project project("flor_instrument(train)\nadd_subdirectory(tool)\n");
+  project.repository().write("tool/CMakeLists.txt",
+                             "add_executable(tool tool.cpp)\n"
+                             "target_link_libraries(tool PRIVATE flor::core model)\n"
+                             "target_include_directories(tool PRIVATE ..)\n"
+                             "flor_instrument(tool)\n");
+  project.repository().write("tool/tool.cpp", training("1.5"));
+  project.configure({}, "Unix Makefiles");
+  project.build();
+  EXPECT_THAT(project.build(), Not(HasSubstr("Building CXX")));
+  const auto recorded = project.run({"build/tool/tool", "--flor", "tool"});
+  EXPECT_EQ(recorded.status, 0) << recorded.err;
+  project.repository().append("tool/tool.cpp", "// changed\n");
+  EXPECT_THAT(project.run({"build/tool/tool", "--flor", "tool"}).err,
+              HasSubstr("tool is older than tool/tool.cpp"));
+  const auto built = project.flor({"build", "tool~1"});
+  EXPECT_EQ(built.status, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("/tool/tool\n"));
+}
+
+}  // namespace
+}  // namespace flor::testing
