@@ -255,8 +255,8 @@ void Coordinator::note_death(int number, int status) {
     if (is_verdict_on_the_question(status) || ++failed_starts_ >= kAttempts) {
       const ExitStatus as =
           is_verdict_on_the_question(status) ? ExitStatus(status) : ExitStatus::failed;
-      const std::string_view own = words.starts_with("flor: ") ? words.substr(6) : what;
-      throw Error(std::string(own), as);
+      const std::string own = words.starts_with("flor: ") ? words.substr(6) : what;
+      throw Error(own, as);
     }
     return;
   }
