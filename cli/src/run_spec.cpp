@@ -24,6 +24,15 @@ std::optional<std::int64_t> parse_count(std::string_view text) {
   return whole && value >= 0 && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
+void check_saved(const store::Catalog& catalog, const store::Run& run, std::string_view name) {
+  std::vector<std::string> names;
+  for (const store::SavedCheckpoint& saved : catalog.saved(run.id)) names.push_back(saved.name);
+  if (std::ranges::find(names, name) != names.end()) return;
+  throw NotFound(fmt::format("run {} saved no checkpoint '{}'{}", title(run), printable(name),
+                             names.empty() ? ": give an epoch, as in RUN@3"
+                                           : did_you_mean(name, names)));
+}
+
 }  // namespace
 
 EpochRange parse_epochs(std::string_view text) {
@@ -54,10 +63,20 @@ EpochRange parse_epochs(std::string_view text) {
 RunChoice parse_run(const store::Catalog& catalog, std::string_view text) {
   const std::size_t at = text.rfind('@');
   if (at == std::string_view::npos) return {catalog.resolve(text), std::nullopt};
-  const auto epoch = parse_count(text.substr(at + 1));
-  // What follows the @ of a name like "me@home" is no number.
-  if (!epoch) return {catalog.resolve(text), std::nullopt};
-  return {catalog.resolve(text.substr(0, at)), epoch};
+  const std::string_view place = text.substr(at + 1);
+  if (const auto epoch = parse_count(place)) return {catalog.resolve(text.substr(0, at)), epoch};
+  try {
+    return {catalog.resolve(text), std::nullopt};  // of a name like "me@home"
+  } catch (const NotFound&) {
+    std::optional<store::Run> run;
+    try {
+      run = catalog.resolve(text.substr(0, at));
+    } catch (const NotFound&) {  // said of the whole text
+    }
+    if (!run) throw;
+    check_saved(catalog, *run, place);
+    return {*std::move(run), std::nullopt, std::string(place)};
+  }
 }
 
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text) {
@@ -65,6 +84,10 @@ store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text)
   if (choice.epoch) {
     throw UsageError(fmt::format("{} names an epoch, but a whole run is meant: leave out @{}",
                                  printable(text), *choice.epoch));
+  }
+  if (!choice.saved.empty()) {
+    throw UsageError(fmt::format("{} names a checkpoint, but a whole run is meant: leave out @{}",
+                                 printable(text), choice.saved));
   }
   return std::move(choice.run);
 }

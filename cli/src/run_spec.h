@@ -24,11 +24,13 @@ EpochRange parse_epochs(std::string_view text);
 struct RunChoice {
   store::Run run;
   std::optional<std::int64_t> epoch;  ///< of RUN@EPOCH
+  std::string saved = {};             ///< of RUN@NAME: a checkpoint that the program saved
 };
 
 /// Throws NotFound with the nearest names, UsageError where the text is ambiguous.
 RunChoice parse_run(const store::Catalog& catalog, std::string_view text);
-/// Like parse_run, for commands that are about whole runs: RUN@EPOCH is a UsageError.
+/// Like parse_run, for commands that are about whole runs: RUN@EPOCH and
+/// RUN@NAME are a UsageError.
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text);
 
 /// The run that is meant when none is named: the latest of the name that was last used in this

@@ -19,7 +19,8 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kCommands{"list", "show", "log", "query", "diff", "fsck"};
+const std::vector<std::string> kCommands{"list", "show", "log",  "query",
+                                         "diff", "fsck", "keep", "gc"};
 
 class UsageTest : public CliTest {
  protected:

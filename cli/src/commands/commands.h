@@ -16,6 +16,7 @@ std::unique_ptr<Command> make_diff();
 std::unique_ptr<Command> make_blame();
 std::unique_ptr<Command> make_merge();
 std::unique_ptr<Command> make_fsck();
+std::unique_ptr<Command> make_keep();
 std::unique_ptr<Command> make_gc();
 std::unique_ptr<Command> make_du();
 std::unique_ptr<Command> make_archive();

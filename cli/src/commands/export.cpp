@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace flor::cli {
 namespace {
 
@@ -28,13 +30,14 @@ a dictionary of tensors, for torch.load of Python and torch::pickle_load of libt
 
 Examples:
   flor export linear@12 model.safetensors
+  flor export linear@s3 model.safetensors         what flor::save_checkpoint named s3
   flor export linear model.pt                     the last state of the latest run
   flor export linear@12 model.pt --loop train     at the end of the nested loop
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.operand("RUN@EPOCH", run_, "the run, and the epoch after which the state is wanted",
-                   true);
+    syntax.operand("RUN@EPOCH", run_,
+                   "the run, and the epoch after which the state is wanted, or RUN@NAME", true);
     syntax.operand("FILE", file_, "where to write; its ending chooses the format", true);
     syntax.option("-l,--loop", "NAME", loop_, "the state at the end of this nested loop");
   }
@@ -42,6 +45,8 @@ Examples:
 
  private:
   CheckpointInfo choose(const store::Catalog& catalog, const RunChoice& choice) const;
+  [[noreturn]] void throw_none(const store::Catalog& catalog, const RunChoice& choice,
+                               const std::string& stored) const;
 
   std::string run_, file_, loop_;
 };
@@ -55,8 +60,35 @@ std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::Ch
   return first + key.iteration - (key.kind == CheckpointKind::boundary ? 1 : 0);
 }
 
+/// ", which was deleted: ...", if it was and can come back.
+std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice,
+                         CheckpointKind kind, const std::string& loop) {
+  const auto loops = catalog.main_loops(choice.run.id);
+  const auto list = catalog.discarded(choice.run.id);
+  const bool deleted = std::ranges::any_of(list, [&](const store::DiscardedCheckpoint& discarded) {
+    const store::CheckpointKey& key = discarded.info.key;
+    const bool same = kind == CheckpointKind::saved || epoch_of(loops, key) == choice.epoch;
+    return !discarded.collected_us && key.kind == kind && key.loop == loop && same;
+  });
+  if (!deleted) return {};
+  const std::string place =
+      choice.saved.empty() ? std::to_string(choice.epoch.value_or(0)) : choice.saved;
+  return fmt::format(": it was deleted, `flor keep {}@{} --undo` brings it back",
+                     short_key(choice.run), place);
+}
+
 CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& choice) const {
   const auto loops = catalog.main_loops(choice.run.id);
+  if (!choice.saved.empty()) {
+    const auto list = catalog.checkpoints(choice.run.id);
+    const auto saved = std::ranges::find_if(list, [&](const CheckpointInfo& info) {
+      return info.key.kind == CheckpointKind::saved && info.key.loop == choice.saved;
+    });
+    if (saved != list.end()) return *saved;
+    throw NotFound(fmt::format("run {} has no checkpoint '{}' any more{}", title(choice.run),
+                               printable(choice.saved),
+                               deleted_text(catalog, choice, CheckpointKind::saved, choice.saved)));
+  }
   const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
   std::optional<CheckpointInfo> best;
   std::string stored;
@@ -70,11 +102,23 @@ CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& ch
     if (!entry) stored += fmt::format("{}{}", stored.empty() ? "" : ", ", epoch);
   }
   if (best) return *best;
+  throw_none(catalog, choice, stored);
+}
+
+void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
+                        const std::string& listed) const {
+  const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
+  std::string stored = listed;
   constexpr std::size_t kListed = 200;
   if (stored.size() > kListed)
     stored.replace(stored.rfind(',', kListed), std::string::npos, ", ...");
   const std::string place =
       loop_.empty() ? "" : fmt::format(" at the end of '{}'", printable(loop_));
+  const std::string deleted = choice.epoch ? deleted_text(catalog, choice, kind, loop_) : "";
+  if (!deleted.empty()) {
+    throw NotFound(fmt::format("run {} has no checkpoint after epoch {}{} any more{}",
+                               title(choice.run), *choice.epoch, place, deleted));
+  }
   if (stored.empty()) {
     throw NotFound(fmt::format("run {} has no checkpoint{}: see 'flor show {}'", title(choice.run),
                                place, short_key(choice.run)));
@@ -103,13 +147,15 @@ int Export::run(Context& context) {
                                         {"flor.experiment", choice.run.start.experiment},
                                         {"flor.commit", choice.run.start.commit},
                                         {"flor.epoch", std::to_string(epoch)},
-                                        {"flor.loop", info.key.loop},
+                                        {"flor.loop", choice.saved.empty() ? info.key.loop : ""},
+                                        {"flor.saved", choice.saved},
                                         {"flor.digest", info.digest.hex()}});
   if (context.json()) {
     Json result = document("export");
     result["run"] = choice.run.key;
     result["epoch"] = epoch;
-    result["loop"] = json_text(info.key.loop);
+    result["loop"] = json_text(choice.saved.empty() ? info.key.loop : "");
+    result["saved"] = json_text(choice.saved);
     result["digest"] = info.digest.hex();
     result["file"] = file_;
     result["tensors"] = report.tensors;
@@ -118,9 +164,11 @@ int Export::run(Context& context) {
     print(context.out(), result);
     return 0;
   }
-  context.out().write(fmt::format(
-      "{}: {} tensors and {} other items of run {} after epoch {}, {}\n", printable(file_),
-      report.tensors, report.others, title(choice.run), epoch, bytes(report.bytes)));
+  const std::string place = choice.saved.empty() ? fmt::format("after epoch {}", epoch)
+                                                 : "saved as " + printable(choice.saved);
+  context.out().write(fmt::format("{}: {} tensors and {} other items of run {} {}, {}\n",
+                                  printable(file_), report.tensors, report.others,
+                                  title(choice.run), place, bytes(report.bytes)));
   return 0;
 }
 

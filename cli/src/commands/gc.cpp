@@ -27,14 +27,17 @@ left behind, and gives the space back to the disk. May run while others record, 
 Examples:
   flor gc --dry-run             what would be freed
   flor gc                       free it
+  flor gc --compact             more of it, by copying more
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.flag("-n,--dry-run", dry_run_, "change nothing, say what would be done");
+    syntax.flag("-c,--compact", compact_, "copy packs of which up to 95 % are alive, too");
   }
   int run(Context& context) override {
     const store::Store& opened = dry_run_ ? context.store() : context.store_to_change();
-    const CollectReport report = store::collect(opened, dry_run_);
+    const CollectReport report =
+        store::collect(opened, dry_run_, compact_ ? store::kTightShare : store::kSparseShare);
     if (context.json()) {
       print_json(context, opened, report);
     } else {
@@ -47,7 +50,7 @@ Examples:
   void print_text(Context& context, const CollectReport& report) const;
   void print_json(Context& context, const store::Store& opened, const CollectReport& report) const;
 
-  bool dry_run_ = false;
+  bool dry_run_ = false, compact_ = false;
 };
 
 void Gc::print_text(Context& context, const CollectReport& report) const {
@@ -63,11 +66,17 @@ void Gc::print_text(Context& context, const CollectReport& report) const {
                         plural(report.orphans_removed, "orphan"),
                         dry_run_ ? "would compact" : "compacted",
                         plural(report.packs_compacted, "pack")));
+  if (report.checkpoints > 0) {
+    out.write(fmt::format("{} cannot be brought back {}\n",
+                          plural(report.checkpoints, "deleted checkpoint"),
+                          dry_run_ ? "then" : "any more"));
+  }
   out.write(fmt::format("{} {} of {}\n", dry_run_ ? "would free" : "freed", bytes(report.freed),
                         bytes(report.bytes_before)));
   if (report.kept_garbage > 0) {
-    out.write(
-        fmt::format("{} of garbage stays in packs that are in use\n", bytes(report.kept_garbage)));
+    out.write(fmt::format("{} of garbage stays in packs that are in use{}\n",
+                          bytes(report.kept_garbage),
+                          compact_ ? "" : ": flor gc --compact copies what is in use"));
   }
 }
 
@@ -80,6 +89,7 @@ void Gc::print_json(Context& context, const store::Store& opened,
   result["packs_removed"] = report.packs_removed;
   result["packs_compacted"] = report.packs_compacted;
   result["orphans_removed"] = report.orphans_removed;
+  result["checkpoints"] = report.checkpoints;
   result["bytes_before"] = report.bytes_before;
   result["freed_bytes"] = report.freed;
   result["kept_garbage_bytes"] = report.kept_garbage;

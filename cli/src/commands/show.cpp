@@ -3,6 +3,7 @@
 #include "commands/show_facts.h"
 #include "commands/show_json.h"
 #include "commands/show_recording.h"
+#include "commands/show_retention.h"
 #include "context.h"
 #include "facts.h"
 #include "output/table.h"
@@ -35,6 +36,7 @@ class Show final : public Command {
   std::string_view lesson() const override {
     return R"(A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
 or NAME:COMMIT. With @EPOCH: everything that is known of that epoch, with what was logged in it.
+With @NAME: a checkpoint that the program saved under that name.
 
 Examples:
   flor show linear             the latest run of an experiment
@@ -44,7 +46,8 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.operand("RUN", run_, "RUN or RUN@EPOCH; the latest run here if left out", false);
+    syntax.operand("RUN", run_, "RUN, RUN@EPOCH or RUN@NAME; the latest run here if left out",
+                   false);
     syntax.flag("-a,--all", all_, "do not shorten long lists of epochs and checkpoints");
   }
   int run(Context& context) override;
@@ -141,6 +144,8 @@ void print_head(Context& context, const ShownRun& shown) {
   row("epochs", fmt::format("{}", run.epochs));
   row("checkpoints",
       fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));
+  row("keeps", strategy_text(shown));
+  row("deleted", deleted_text(shown));
   table.print(context.out(), context.style(), 2);
 }
 
@@ -274,6 +279,9 @@ void Show::print_iterations(Context& context, const ShownRun& shown) const {
 /// "before epoch 3", "end of train in epoch 3", "at the end".
 std::string place_text(const ShownRun& shown, const store::CheckpointKey& key) {
   const std::int64_t epoch = shown.epoch_of(key.main_loop, key.iteration);
+  if (key.kind == CheckpointKind::saved) {
+    return key.iteration < 0 ? key.loop : fmt::format("{}, epoch {}", key.loop, epoch);
+  }
   if (const auto step = store::parse_step_name(key.loop); step) {
     return fmt::format("epoch {}, step {} of {}", epoch, step->step, step->loop);
   }
@@ -359,6 +367,7 @@ void Show::print_run(Context& context, const ShownRun& shown) const {
   print_iterations(context, shown);
   print_decisions(context, shown, all_);
   print_checkpoints(context, shown, shown.checkpoints);
+  print_saved(context, shown);
   print_replays(context, shown);
   print_environment(context, shown.run);
 }
@@ -456,6 +465,12 @@ int Show::run(Context& context) {
       print(context.out(), show_epoch_json(shown, epoch));
     } else {
       print_epoch(context, shown, epoch);
+    }
+  } else if (!choice.saved.empty()) {
+    if (context.json()) {
+      print(context.out(), show_saved_json(shown, choice.saved));
+    } else {
+      print_one_saved(context, shown, choice.saved);
     }
   } else if (context.json()) {
     print(context.out(), show_run_json(shown));

@@ -25,6 +25,7 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
           catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
           catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
           std::move(point),       catalog.recording(id),  catalog.decisions(id),
+          catalog.saved(id),      catalog.discarded(id),  catalog.strategy(id),
           std::move(build),       std::move(recipe)};
 }
 

@@ -2,6 +2,7 @@
 #include "commands/show_json.h"
 
 #include "commands/show_recording.h"
+#include "commands/show_retention.h"
 #include "run_json.h"
 #include "values.h"
 
@@ -147,11 +148,22 @@ Json show_run_json(const ShownRun& shown) {
   Json& stored = run["stored_checkpoints"];
   stored =
       array_of(shown.checkpoints, [&](const auto& row) { return checkpoint_json(shown, row); });
+  run["strategy"] = strategy_json(shown);
+  run["saved_checkpoints"] = all_saved_json(shown);
+  run["deleted_checkpoints"] = discarded_json(shown);
   run["replays"] = array_of(shown.replays, replay_json);
   run["resume_point"] = shown.point ? point_json(*shown.point) : Json(nullptr);
   run["resumptions"] = array_of(shown.resumptions, resumption_json);
   Json result = document("show");
   result["run"] = std::move(run);
+  return result;
+}
+
+Json show_saved_json(const ShownRun& shown, std::string_view name) {
+  Json result = document("show");
+  result["run"] = run_json(shown.run);
+  const auto saved = std::ranges::find(shown.saved, name, &store::SavedCheckpoint::name);
+  result["saved"] = saved_json(shown, *saved);
   return result;
 }
 
