@@ -6,6 +6,14 @@
 
 namespace flor::detail {
 
+std::string CurrentPlace::inner_text() const {
+  std::string text;
+  for (std::size_t i = 0; i < inner_depth; ++i) {
+    text += fmt::format("{}{}", i ? "," : "", inner[i].load(std::memory_order_relaxed));
+  }
+  return text;
+}
+
 std::int64_t Ordinals::next(const LogRecord& record, std::string_view inner) {
   Last& last = last_[{record.name, record.path}];
   const bool same = last.epoch == record.epoch && last.step == record.step && last.inner == inner;
@@ -47,12 +55,8 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
   record.suppressed = place_.suppressed;
   if (place_.nested) record.step = place_.step.load(std::memory_order_relaxed);
   if (place_.inner_depth > 0) [[unlikely]] {
-    std::string inner;
-    for (std::size_t i = 0; i < place_.inner_depth; ++i) {
-      inner += fmt::format("{}{}", i ? "," : "", place_.inner[i].load(std::memory_order_relaxed));
-    }
     record.inner = static_cast<std::uint32_t>(batch_.texts.size());
-    batch_.texts.push_back(std::move(inner));
+    batch_.texts.push_back(place_.inner_text());
   }
   return record;
 }

@@ -36,6 +36,9 @@ struct CurrentPlace {
   std::array<std::atomic<std::int64_t>, kInnerLoops> inner{};
   /// Values are not kept here (a replay is catching up, or the place is another segment's).
   bool suppressed = false;
+
+  /// Indices of the deeper loops, "4,0"; empty if there are none.
+  std::string inner_text() const;
 };
 
 /// A logged value with its content still outside the store.

@@ -79,8 +79,8 @@ void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& 
   if (!checkpoint) return;
   const std::vector<StateDifference> differences =
       detail::compare(reader(*checkpoint), registry_, attached);
-  const bool boundary = key.kind == store::CheckpointKind::boundary;
-  if (boundary && !differences.empty() && only_ambient(differences)) {
+  const bool inside = key.kind == store::CheckpointKind::loop_end;
+  if (!inside && !differences.empty() && only_ambient(differences)) {
     // A new log statement may draw random numbers of its own; the record's go on from here.
     if (computed) comparison_.state(part, where, {});
     if (!told_random_) {

@@ -37,6 +37,12 @@ class Recorder : public Runtime {
   void fence() noexcept override;
   void settle() noexcept override;
   void invalidate_checkpoints(std::string_view why) noexcept override;
+  void keep_checkpoints(const store::CheckpointStrategy& strategy) override;
+  std::string save_checkpoint(std::string_view name,
+                              const std::map<std::string, double>& scores) override;
+  void score_checkpoint(std::string_view name,
+                        const std::map<std::string, double>& scores) override;
+  std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
   void abandon(std::string_view why) noexcept override;
   void forget_in_child() noexcept override;
@@ -94,6 +100,11 @@ class Recorder : public Runtime {
   std::string cost_text() const;
   void report() const;
 
+  // Retention: recorder_saved.cpp.
+  void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread
+  void delete_others();                            ///< on the background thread, or when it is done
+  std::string name_of_saved(std::string_view name, const SavePlace& place, std::int64_t& number);
+
   // Resuming, and being preempted: recorder_resume.cpp.
   void go_on(store::Run run, const std::string& commit);
   void take_arguments(const store::Run& run);
@@ -128,6 +139,11 @@ class Recorder : public Runtime {
                              wait();
                            }};
   Overlap overlap_{[this](const std::string& why) { stop_overlapping(why); }};
+  store::CheckpointStrategy strategy_;  // background thread
+  bool told_retention_ = false;         // background thread
+  /// Of a run that is resumed: code that is executed again takes its checkpoints again.
+  std::map<std::string, store::SavedCheckpoint> recorded_saves_;
+  std::int64_t saves_ = 0;  // the highest number of a saved checkpoint
   Schedule schedule_;
   Escalation escalation_;
   Haste haste_ = Haste::none;
@@ -145,6 +161,7 @@ class Recorder : public Runtime {
   std::map<std::string, bool> arguments_used_;
   std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
   std::unique_ptr<Resumption> resumption_;                     // until its point is reached
+  std::optional<store::RunUse> use_;                           // likewise
   bool resumed_ = false;
   bool rehearsing_ = false;
   std::atomic<bool> in_loop_{false};            // a main loop is being executed

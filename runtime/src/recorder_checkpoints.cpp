@@ -13,6 +13,16 @@ bool is_entry(const store::CheckpointKey& key) {
   return key.kind == store::CheckpointKind::boundary && key.iteration == 0;
 }
 
+std::string print(const store::CheckpointKey& key) {
+  const bool boundary = key.kind == store::CheckpointKind::boundary;
+  std::string text = fmt::format("{} {} of main loop {}", boundary ? "boundary" : "iteration",
+                                 key.iteration, key.main_loop);
+  if (key.kind == store::CheckpointKind::loop_end) text += ", end of " + key.loop;
+  if (key.kind == store::CheckpointKind::step) text += ", step " + key.loop;
+  if (key.kind == store::CheckpointKind::saved) text += ", saved as " + key.loop;
+  return text;
+}
+
 }  // namespace
 
 void Recorder::take_entry(const Frame& nested) {
@@ -57,7 +67,8 @@ void Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Sl
 void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
                                const std::shared_ptr<Batch>& batch,
                                std::optional<store::SnapshotItem> extra) {
-  if (key.kind != store::CheckpointKind::loop_end) {
+  using enum store::CheckpointKind;
+  if (key.kind == boundary || key.kind == step) {
     steps_since_ = 0;
     kept_at_ = Clock::now();
   }
@@ -66,7 +77,8 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   std::optional<TakenSnapshot> taken;
   try {
     // Inside an iteration the next update is near, and no stretch begins that would wait for it.
-    const bool overlap = overlap_.allowed() && !extra;
+    const bool inside = key.kind == step || key.kind == saved;
+    const bool overlap = overlap_.allowed() && !inside;
     taken = snapshotter_.take(registry_, attached, overlap, overlap && overlap_.untouched());
     prepare_buffers(*taken);
     if (extra) taken->snapshot.items.push_back(*std::move(extra));
@@ -78,7 +90,7 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
     degrade("saving a registered object threw an exception of unknown type");
   }
   const double seconds = seconds_since(began);
-  frames_.front()->flor_seconds += seconds;
+  if (!frames_.empty()) frames_.front()->flor_seconds += seconds;
   if (!taken) return;
   last_bytes_ = taken->snapshot.raw_bytes();
   schedule_.ledger().taken(*batch, seconds, last_bytes_);
@@ -188,15 +200,11 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnap
     raw_bytes_ += info.raw_bytes;
     stored_bytes_ += info.stored_bytes;
     flush_progress();
-    say(Level::info,
-        fmt::format("stored {} {} of main loop {}{}{} ({} of {})",
-                    key.kind == store::CheckpointKind::boundary ? "boundary" : "iteration",
-                    key.iteration, key.main_loop,
-                    key.loop.empty()                          ? ""
-                    : key.kind == store::CheckpointKind::step ? ", step "
-                                                              : ", end of ",
-                    key.loop, print_bytes(info.stored_bytes), print_bytes(info.raw_bytes)));
-    if (key.kind != store::CheckpointKind::loop_end) forget_step(key);
+    say(Level::info, fmt::format("stored {} ({} of {})", print(key), print_bytes(info.stored_bytes),
+                                 print_bytes(info.raw_bytes)));
+    using enum store::CheckpointKind;
+    if (key.kind == boundary || key.kind == step) forget_step(key);
+    if (key.kind == boundary && key.iteration > 0) delete_others();
   } catch (const std::exception& error) {
     degrade(error.what());
   }

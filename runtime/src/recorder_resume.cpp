@@ -104,6 +104,7 @@ void Recorder::take_arguments(const store::Run& run) {
 
 void Recorder::go_on(store::Run run, const std::string& commit) {
   store::Catalog& catalog = store_->catalog();
+  use_ = store_->use_run(run.key);
   auto [point, rehearsal] = plan_resume(*store_, run.id);
   warn_of_changes(run, commit);
   for (const std::string& loop : rehearsal.unknown) {
@@ -129,9 +130,11 @@ void Recorder::go_on(store::Run run, const std::string& commit) {
              .loop = store::step_name(point.loop, point.step)};
   }
   run_ = catalog.run(run.id).value_or(run);
+  recorded_saves_ = recorded_saves();
+  for (const auto& [place, saved] : recorded_saves_) saves_ = std::max(saves_, saved.number);
   say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
                                  run_.start.experiment, store::print_point(point)));
-  if (!point.boundary && point.main_loop == 0) return;  // nothing is to be passed by
+  if (!point.boundary && point.main_loop == 0) return use_.reset();  // nothing is passed by
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
                                              registry_);
   suppress(true);
@@ -227,6 +230,7 @@ void Recorder::reached() {
   rehearsing_ = false;
   suppress(false);
   resumption_.reset();
+  use_.reset();
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::existing);
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
+  use_ = store_->use_run(run_.key);
   record_ = std::make_unique<Record>(catalog, run_);
   check_probes();
   probes_ = std::make_unique<Probes>(flags_, run_, record_->nested_loops(),
@@ -485,6 +486,28 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
                     execution->iterations));
   }
   state_->compare_with(part_of(main), key, where, frame.settings.attached, computed_);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Checkpoints that the program takes.
+
+/// The state is to be what it was when the recorded run took its checkpoint here.
+std::string Replayer::save_checkpoint(std::string_view, const std::map<std::string, double>&) {
+  const SavePlace here = next_save_place();
+  if (!saves_) saves_ = recorded_saves();
+  const auto recorded = saves_->find(place_text(here.place, here.ordinal));
+  if (recorded == saves_->end()) return {};
+  const store::SavedCheckpoint& saved = recorded->second;
+  if (!here.suppressed) {
+    state_->compare_with(here.part, saved.key, "checkpoint " + saved.name, attached_here(), true);
+  }
+  return saved.name;
+}
+
+std::optional<store::FoundCheckpoint> Replayer::find_checkpoint(bool best) {
+  const auto strategy = store_->catalog().strategy(run_.id).value_or(store::CheckpointStrategy{});
+  return best ? store::best_checkpoint(*store_, run_.id, strategy)
+              : store::latest_checkpoint(*store_, run_.id, strategy);
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -38,6 +38,9 @@ class Replayer : public Runtime {
   std::optional<std::string> argument_text(std::string_view name) override;
   void note_argument(const store::Argument& argument) override;
   void invalidate_checkpoints(std::string_view) noexcept override {}
+  std::string save_checkpoint(std::string_view name,
+                              const std::map<std::string, double>& scores) override;
+  std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
   void abandon(std::string_view) noexcept override {}
 
@@ -80,6 +83,7 @@ class Replayer : public Runtime {
   std::int64_t part_of(const Frame& main) const;
 
   store::Run run_;
+  std::optional<store::RunUse> use_;  // before anything is looked up
   std::unique_ptr<Record> record_;
   std::unique_ptr<Probes> probes_;  // none where there is nothing to do
   bool empty_ = false;
@@ -88,6 +92,7 @@ class Replayer : public Runtime {
   std::map<std::string, store::Argument> arguments_;
   Comparison comparison_;
   std::unique_ptr<RecordedState> state_;
+  std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // once they are needed
   WorkDone work_;
 
   std::int64_t section_ = 0;               // number of recorded main loops that were passed

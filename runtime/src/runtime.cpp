@@ -170,6 +170,49 @@ void Runtime::suppress(bool suppressed) {
   journal_.move([&](CurrentPlace& place) { place.suppressed = suppressed; });
 }
 
+Runtime::SavePlace Runtime::next_save_place() {
+  SavePlace here;
+  std::uint32_t path = 0;
+  journal_.move([&](CurrentPlace& place) {
+    path = place.path;
+    here.place.epoch = place.epoch;
+    here.place.step = place.nested ? place.step.load(std::memory_order_relaxed) : -1;
+    here.place.inner = place.inner_text();
+    here.part = place.part;
+    here.suppressed = place.suppressed;
+  });
+  here.place.path = journal_.text_of(path);
+  const auto [last, is_first] = save_places_.try_emplace(here.place.path);
+  const bool again = !is_first && last->second.place == here.place;
+  here.ordinal = again ? last->second.ordinal + 1 : 0;
+  last->second = here;
+  return here;
+}
+
+std::string Runtime::place_text(const store::Place& place, std::int64_t ordinal) {
+  return fmt::format("{} {} {} {} {}", place.path, place.epoch, place.step, place.inner, ordinal);
+}
+
+std::map<std::string, store::SavedCheckpoint> Runtime::recorded_saves() const {
+  std::map<std::string, store::SavedCheckpoint> saves;
+  for (store::SavedCheckpoint& saved : store_->catalog().saved(run().id)) {
+    const std::string place = place_text(saved.place, saved.ordinal);
+    saves.emplace(place, std::move(saved));
+  }
+  return saves;
+}
+
+std::vector<Slot> Runtime::attached_here() const {
+  return frames_.size() > 1 ? frames_[1]->settings.attached : std::vector<Slot>();
+}
+
+store::CheckpointKey Runtime::save_key(std::int64_t main_loops) const {
+  return {.kind = store::CheckpointKind::saved,
+          .main_loop = frames_.empty() ? main_loops : main_frame().ordinal,
+          .iteration = frames_.empty() ? -1 : main_frame().index,
+          .loop = {}};
+}
+
 void Runtime::update_place() {
   journal_.move([this](CurrentPlace& place) {
     const std::size_t depth = frames_.size();

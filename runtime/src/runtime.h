@@ -9,6 +9,7 @@
 #include <flor/arg.h>
 #include <flor/loop.h>
 #include <flor/session.h>
+#include <flor/store/retention.h>
 #include <flor/store/store.h>
 
 #include <chrono>
@@ -106,6 +107,15 @@ class Runtime {
 
   virtual void invalidate_checkpoints(std::string_view why) noexcept = 0;
 
+  // Retention, see <flor/checkpoint_strategy.h>.
+  virtual void keep_checkpoints(const store::CheckpointStrategy&) {}
+  /// Takes a checkpoint here; returns its name, empty if there is none. `name` may be empty.
+  virtual std::string save_checkpoint(std::string_view name,
+                                      const std::map<std::string, double>& scores) = 0;
+  virtual void score_checkpoint(std::string_view, const std::map<std::string, double>&) {}
+  /// The best stored checkpoint, or the newest.
+  virtual std::optional<store::FoundCheckpoint> find_checkpoint(bool best) = 0;
+
   /// Ends the session; returns the status that the process should end with if it would have been 0.
   virtual ExitStatus finish(bool failed, std::string_view message) noexcept = 0;
   /// Forgets the session because it should not have begun.
@@ -137,6 +147,22 @@ class Runtime {
   void flush_journal();                     ///< on the background thread
   virtual void tick() { flush_journal(); }  ///< a few times a second, on the background thread
 
+  /// Where a checkpoint is saved.
+  struct SavePlace {
+    store::Place place;
+    std::int64_t ordinal = 0;  ///< counts those that were saved at this place
+    std::int64_t part = -1;    ///< as in CurrentPlace
+    bool suppressed = false;
+  };
+  /// The recorded checkpoints of the run by their places, as `place_text` writes them.
+  std::map<std::string, store::SavedCheckpoint> recorded_saves() const;
+  static std::string place_text(const store::Place& place, std::int64_t ordinal);
+  SavePlace next_save_place();
+  /// The attached locals of the nested loop that is being executed.
+  std::vector<Slot> attached_here() const;
+  /// Whom a checkpoint that is saved now belongs to; its name is still missing.
+  store::CheckpointKey save_key(std::int64_t main_loops) const;
+
   /// What is logged until the contrary is said is not kept.
   void suppress(bool suppressed);
 
@@ -158,6 +184,7 @@ class Runtime {
   void update_place();
   void set_index(const Frame& frame, std::int64_t index);
 
+  std::map<std::string, SavePlace> save_places_;  ///< by path: the last one
   std::thread::id thread_ = std::this_thread::get_id();
 };
 

@@ -75,6 +75,13 @@ class Process {
   std::string out() const { return content(out_); }
   std::string err() const { return content(err_); }
 
+  /// True once it has ended, though it is not waited for yet.
+  bool ended() const {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
+  }
+
   /// Waits until it has ended, or kills it when its time is over.
   ProcessResult wait() {
     ProcessResult result;

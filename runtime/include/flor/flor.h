@@ -3,6 +3,7 @@
 #pragma once
 
 #include <flor/arg.h>
+#include <flor/checkpoint_strategy.h>
 #include <flor/log.h>
 #include <flor/loop.h>
 #include <flor/overlap.h>

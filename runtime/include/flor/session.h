@@ -2,6 +2,7 @@
 #pragma once
 
 #include <flor/store/error.h>
+#include <flor/store/ranking.h>
 
 #include <string>
 
@@ -22,6 +23,10 @@ class [[nodiscard("the session ends with this object: keep it until the end of m
   Mode mode() const { return mode_; }
   /// Key of the run that is recorded or replayed, 16 hexadecimal digits; empty if off.
   std::string run() const;
+  /// From now on the run keeps only the checkpoints that the strategy asks for; see
+  /// <flor/checkpoint_strategy.h>. Without effect unless recording. Throws UsageError, in every
+  /// mode, if the strategy makes no sense.
+  void keep(const store::CheckpointStrategy& strategy) const;
   /// Ends the session now: everything is durable when this returns. Never throws.
   void finish() noexcept;
 
