@@ -1,0 +1,296 @@
+#include "hindsight/all_versions.h"
+
+#include "context.h"
+#include "hindsight/all_versions_text.h"
+#include "output/text.h"
+#include "replay/facts.h"
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace flor::cli {
+namespace {
+
+std::set<int> parse_hunks(const std::string& list, std::size_t count) {
+  std::set<int> hunks;
+  for (const std::string& word : split_list(list)) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const bool whole = error == std::errc() && end == word.data() + word.size();
+    if (!whole || number < 1 || static_cast<std::size_t>(number) > count) {
+      throw UsageError(
+          fmt::format("--hunks {}: expected numbers from 1 to {}, as --dry-run shows them",
+                      printable(list), count));
+    }
+    hunks.insert(number);
+  }
+  return hunks;
+}
+
+/// "train.cpp", 57 of "…/train.cpp:57:12: error: …"; the first that is there.
+struct ErrorPlace {
+  std::string file;
+  std::uint32_t line = 0;
+};
+std::vector<ErrorPlace> error_places(const std::string& text) {
+  std::vector<ErrorPlace> places;
+  for (std::size_t colon = 0; (colon = text.find(':', colon)) != text.npos; ++colon) {
+    std::uint32_t line = 0;
+    const char* begin = text.data() + colon + 1;
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), line);
+    if (error != std::errc() || end == begin || end == text.data() + text.size() || *end != ':') {
+      continue;
+    }
+    const std::size_t start = text.find_last_of(" \n\t'", colon) + 1;
+    places.push_back({text.substr(start, colon - start), line});
+  }
+  return places;
+}
+
+class Asking {
+ public:
+  Asking(Context& context, const AllVersionsWish& wish)
+      : context_(context), wish_(wish), catalog_(context.catalog()) {}
+
+  int run() {
+    if (!wish_.apply) {
+      throw UsageError("--all-versions asks what the work tree's log statements ask: add --apply");
+    }
+    const std::string experiment =
+        wish_.experiment.empty() ? default_run(catalog_).start.experiment : wish_.experiment;
+    const std::vector<VersionRuns> all = versions_of(catalog_, experiment);
+    const auto newest = std::ranges::find_if(
+        all, [](const VersionRuns& version) { return !version.commit.empty(); });
+    if (newest == all.end()) {
+      throw NotFound(fmt::format("{} was recorded without git: its versions are not known",
+                                 printable(experiment)));
+    }
+    questions_.emplace(repository_to_ask(newest->runs.front(), newest->commit), newest->commit,
+                       std::vector<std::filesystem::path>{context_.store().home()});
+    if (questions_->hunks().empty()) {
+      throw NotFound(
+          fmt::format("the work tree {} adds no log statement to version {}, the newest of {}{}",
+                      printable(questions_->repository().work_tree().string()),
+                      short_commit(newest->commit), printable(experiment), other_edits_hint()));
+    }
+    hunks_ = parse_hunks(wish_.hunks, questions_->hunks().size());
+    const auto chosen = versions_where(catalog_, named_versions(all, wish_.versions), wish_.where,
+                                       context_.now_us());
+    if (chosen.empty()) throw NotFound("no run meets the conditions");
+    for (const VersionRuns& version : chosen) {
+      asked_.push_back(ask(version));
+      if (interrupted_) break;
+    }
+    return finish();
+  }
+
+ private:
+  std::string other_edits_hint() const {
+    if (questions_->others().empty()) return {};
+    const carry::OtherEdit& other = questions_->others().front();
+    return fmt::format("; other edits are not carried, such as {}:{}: {}", other.path, other.line,
+                       printable(other.what));
+  }
+
+  AskedVersion ask(const VersionRuns& version) {
+    AskedVersion asked;
+    asked.version = version;
+    for (const store::Run& run : version.runs) asked.runs.push_back({run, {}, {}, 0});
+    try {
+      ask(asked);
+    } catch (const BuildError& error) {
+      asked.problem = error.what();
+      asked.excerpt = error.excerpt();
+    } catch (const Error& error) {
+      if (error.status() == ExitStatus::usage) throw;
+      asked.problem = error.what();
+    }
+    return asked;
+  }
+
+  void ask(AskedVersion& asked) {
+    if (asked.version.commit.empty()) throw NotFound("it was recorded without git");
+    asked.patched = questions_->patch(asked.version.commit, hunks_);
+    if (asked.patched.carried.placed.empty()) {
+      asked.problem = "none of the log statements has a place there";
+      return;
+    }
+    if (!asked.patched.changes()) return;  // it logs all of it already
+    if (wish_.dry_run) return estimate(asked);
+    // Runs of one program share the build.
+    std::optional<VersionWithTree> version;
+    std::string program;
+    for (AskedRun& run : asked.runs) {
+      if (run.run.state == store::RunState::running) {
+        run.problem = "it is still being recorded";
+        continue;
+      }
+      if (!version || program != run.run.start.program) {
+        version.reset();
+        version.emplace(build(asked, run.run));
+        program = run.run.start.program;
+      }
+      replay(asked, run, *version);
+      if (interrupted_) return;
+    }
+  }
+
+  /// Hunks that do not compile are left out and named; the others go on.
+  VersionWithTree build(AskedVersion& asked, const store::Run& run) {
+    while (true) {
+      context_.note(fmt::format("building version {} with {} log statement{}",
+                                short_commit(asked.version.commit),
+                                asked.patched.carried.placed.size(),
+                                asked.patched.carried.placed.size() == 1 ? "" : "s"));
+      try {
+        VersionWithTree version =
+            build_version(context_.store_to_change().home(), run,
+                          build_plan(catalog_, run, wish_.build), asked.patched.edits);
+        asked.build_seconds += version.built.seconds;
+        asked.built_before = version.built.up_to_date;
+        asked.built = true;
+        return version;
+      } catch (const BuildError& error) {
+        const std::set<int> broken = hunks_at_fault(asked, error);
+        if (broken.empty()) throw;
+        if (!leave_out(asked, broken, error.what())) throw;
+      }
+    }
+  }
+
+  /// The hunks on whose lines the compiler found something, or that use names which are not there.
+  std::set<int> hunks_at_fault(const AskedVersion& asked, const BuildError& error) const {
+    std::set<int> hunks;
+    const auto places = error_places(std::string(error.what()) + "\n" + error.excerpt());
+    for (const carry::Placed& placed : asked.patched.carried.placed) {
+      if (placed.present) continue;
+      const std::string& text = questions_->hunk(placed.hunk).text;
+      const auto lines = static_cast<std::uint32_t>(std::ranges::count(text, '\n')) + 1;
+      const bool named = std::ranges::any_of(places, [&](const ErrorPlace& place) {
+        return place.file.ends_with(placed.path) && place.line >= placed.line &&
+               place.line < placed.line + lines;
+      });
+      if (named) hunks.insert(placed.hunk);
+    }
+    if (!hunks.empty()) return hunks;
+    for (const carry::Placed& placed : asked.patched.carried.placed) {
+      if (!placed.missing.empty()) hunks.insert(placed.hunk);
+    }
+    return hunks;
+  }
+
+  /// False: nothing would be left.
+  bool leave_out(AskedVersion& asked, std::set<int> broken, const std::string& why) {
+    for (const int number : std::set<int>(broken)) {
+      const auto& needs = questions_->hunk(number).needs;
+      broken.insert(needs.begin(), needs.end());
+    }
+    std::set<int> rest;
+    for (const carry::Placed& placed : asked.patched.carried.placed) {
+      if (!broken.contains(placed.hunk)) rest.insert(placed.hunk);
+    }
+    if (rest.empty()) return false;
+    std::vector<carry::Refused> refused = std::move(asked.patched.carried.refused);
+    for (const int number : broken) {
+      refused.push_back({number, "it does not compile there: " + why, {}});
+    }
+    asked.patched = questions_->patch(asked.version.commit, rest);
+    auto& all = asked.patched.carried.refused;
+    all.insert(all.end(), refused.begin(), refused.end());
+    std::ranges::sort(all, {}, &carry::Refused::hunk);
+    return asked.patched.changes();
+  }
+
+  std::vector<std::string> executed_loops(const AskedVersion& asked, const store::Run& run) const {
+    std::set<std::string> nested;
+    for (const auto& execution : catalog_.executions(run.id)) {
+      nested.insert(execution.loop.substr(0, execution.loop.find('~')));
+    }
+    return Questions::loops_to_execute(asked.patched, nested);
+  }
+
+  /// Scheduled by what it costs to execute the loops that the patch touches.
+  ReplayRequest request(const AskedVersion& asked, const store::Run& run, ProgramChoice choice,
+                        const std::string& sources) {
+    ReplayWish wish = wish_.replay;
+    ReplayRequest request = replay_request(context_, run, {}, wish, [&](ReplayRequest& made) {
+      made.launch = launch_of(run, choice, wish.threads_given());
+      made.order.sources = sources;
+    });
+    if (request.order.probes.empty() && !wish.no_probe) {
+      request.facts = replay_facts(catalog_, run, executed_loops(asked, run));
+    }
+    return request;
+  }
+
+  void estimate(AskedVersion& asked) {
+    for (AskedRun& run : asked.runs) {
+      try {
+        ProgramChoice choice{.program = run.run.start.program,
+                             .why = "built for it",
+                             .version = {},
+                             .to_be_built = true};
+        const ReplayRequest made = request(asked, run.run, std::move(choice), {});
+        run.estimate = simulate(made.facts, made.facts, made.asked, made.workers).seconds;
+      } catch (const Error& error) {
+        if (error.status() == ExitStatus::usage) throw;
+        run.problem = error.what();
+      }
+    }
+  }
+
+  void replay(AskedVersion& asked, AskedRun& run, const VersionWithTree& version) {
+    try {
+      ProgramChoice choice{
+          .program = version.built.program.string(), .why = "built for it", .version = {}};
+      run.replay = replay_run(
+          context_, request(asked, run.run, std::move(choice), version.built.sources.string()));
+      interrupted_ = run.replay->outcome.interrupted;
+    } catch (const Error& error) {
+      if (error.status() == ExitStatus::usage) throw;
+      run.problem = error.what();
+    }
+  }
+
+  int finish() {
+    std::size_t answered = 0, open = 0;
+    bool differs = false;
+    for (const AskedVersion& asked : asked_) {
+      if (!asked.patched.carried.refused.empty()) ++open;
+      for (const AskedRun& run : asked.runs) {
+        const bool present = asked.problem.empty() && !asked.patched.changes();
+        const bool done = present || (wish_.dry_run && asked.problem.empty()) ||
+                          (run.replay && run.replay->status() == ExitStatus::done);
+        const bool other = run.replay && run.replay->status() == ExitStatus::differs;
+        differs = differs || other;
+        ++(done || other ? answered : open);
+      }
+    }
+    print_answers(context_, *questions_, asked_, wish_.dry_run);
+    if (interrupted_) return static_cast<int>(ExitStatus::interrupted);
+    if (differs) return static_cast<int>(ExitStatus::differs);
+    if (open == 0) return static_cast<int>(ExitStatus::done);
+    return static_cast<int>(answered > 0 ? ExitStatus::partly_done : ExitStatus::failed);
+  }
+
+  Context& context_;
+  const AllVersionsWish& wish_;
+  const store::Catalog& catalog_;
+  std::optional<Questions> questions_;
+  std::set<int> hunks_;
+  std::vector<AskedVersion> asked_;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+int replay_all_versions(Context& context, const AllVersionsWish& wish) {
+  return Asking(context, wish).run();
+}
+
+}  // namespace flor::cli

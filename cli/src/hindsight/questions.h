@@ -1,0 +1,58 @@
+// What the work tree asks of older versions: its log statements, carried into the sources of each.
+#pragma once
+
+#include "build/version_build.h"
+#include "carry/carrier.h"
+#include "git/shadow.h"
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+/// A version with what was carried into it.
+struct PatchedVersion {
+  carry::Carried carried;
+  std::map<std::string, std::string> sources;  ///< of the version, as recorded
+  Edits edits;
+  std::string patch;  ///< the same as a unified diff
+
+  /// Names that the hunks which have a place log there.
+  std::vector<std::string> metrics;
+  bool changes() const { return !edits.empty(); }
+};
+
+class Questions {
+ public:
+  /// Compares the work tree of `repository` with the commit `newest`. `without`: directories that
+  /// are no part of it (Flor's home).
+  Questions(git::Repository repository, const std::string& newest,
+            const std::vector<std::filesystem::path>& without);
+
+  const std::vector<carry::Addition>& hunks() const { return carrier_.hunks(); }
+  const std::vector<carry::OtherEdit>& others() const { return carrier_.others(); }
+  const carry::LogHunk& hunk(int number) const {
+    return carrier_.hunks()[static_cast<std::size_t>(number - 1)].hunk;
+  }
+  const git::Repository& repository() const { return repository_; }
+
+  /// `chosen`: numbers of hunks; empty: all.
+  PatchedVersion patch(const std::string& commit, const std::set<int>& chosen) const;
+
+  /// Nested loops of the run that the patch makes a replay execute.
+  static std::vector<std::string> loops_to_execute(const PatchedVersion& version,
+                                                   const std::set<std::string>& nested);
+
+ private:
+  git::Repository repository_;
+  carry::Carrier carrier_;
+};
+
+/// The repository that one stands in if it has the commit, else the one of the run. Throws
+/// NotFound.
+git::Repository repository_to_ask(const store::Run& run, const std::string& commit);
+
+}  // namespace flor::cli

@@ -1,0 +1,52 @@
+// One run, replayed: from what was asked for to what came out of it.
+#pragma once
+
+#include "commands/replay_text.h"
+#include "replay/coordinator.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+class Context;
+
+/// How to replay, as the options of `flor replay` say it.
+struct ReplayWish {
+  std::string gpus, epochs;
+  std::vector<std::string> probes;
+  std::optional<std::uint64_t> workers, threads;
+  bool no_probe = false, strong = false, again = false, verbose = false;
+
+  std::optional<int> threads_given() const {
+    return threads ? std::optional(static_cast<int>(*threads)) : std::nullopt;
+  }
+};
+
+/// "a,b" as {"a", "b"}.
+std::vector<std::string> split_list(std::string_view text);
+
+/// What is to be replayed of `run`, or of its `epoch`. `choose` sets the program: `launch`, and
+/// what belongs to it. Throws UsageError for a wish that does not fit the run, Busy while it is
+/// recorded, NotFound where it has no epoch.
+ReplayRequest replay_request(Context& context, const store::Run& run,
+                             std::optional<std::int64_t> epoch, const ReplayWish& wish,
+                             const std::function<void(ReplayRequest&)>& choose);
+
+/// The parts that were asked for and are not answered yet.
+std::set<std::int64_t> parts_to_do(const store::Catalog& catalog, const ReplayRequest& request);
+
+struct RunReplay {
+  ReplayRequest request;
+  ReplayOutcome outcome;
+  ReplaySummary summary;
+
+  /// As docs/cli.md says of `flor replay`.
+  ExitStatus status() const;
+};
+/// Does it, and keeps what was found.
+RunReplay replay_run(Context& context, ReplayRequest request);
+
+}  // namespace flor::cli
