@@ -65,7 +65,8 @@ TEST_F(AllVersions, AnswerAsIfTheStatementsHadBeenThereBeforeTheTraining) {
 
   const auto store = project_.open();
   std::map<std::string, Json> versions;
-  for (const Json& version : json(result)["versions"]) versions[version["commit"]] = version;
+  const Json told_all = json(result);
+  for (const Json& version : told_all["versions"]) versions[version["commit"]] = version;
   ASSERT_EQ(versions.size(), 7u);
   for (const VersionByHand& version : history) {
     SCOPED_TRACE(version.name);
