@@ -102,6 +102,14 @@ const std::array kBuiltins = {
             [](const ListedRun& f, std::int64_t) { return text_field(f.run.start.directory); }},
     Builtin{"message", kLeft,
             [](const ListedRun& f, std::int64_t) { return text_field(f.run.message); }},
+    Builtin{"rank", kRight,
+            [](const ListedRun& f, std::int64_t) {
+              return f.run.start.rank ? count_field(f.run.start.rank->rank) : Field{};
+            }},
+    Builtin{"ranks", kRight,
+            [](const ListedRun& f, std::int64_t) {
+              return f.run.start.rank ? count_field(f.run.start.rank->world) : Field{};
+            }},
     Builtin{"metrics", kLeft, [](const ListedRun& f, std::int64_t) { return metrics_field(f); }},
 };
 

@@ -38,8 +38,11 @@ Json bound_json(double value) { return std::isnan(value) ? Json(nullptr) : json_
 }  // namespace
 
 Json run_json(const store::Run& run) {
+  const auto& place = run.start.rank;
   return {{"id", run.key},
           {"experiment", run.start.experiment},
+          {"rank", place ? Json(place->rank) : Json()},
+          {"ranks", place ? place->world : 1},
           {"started", json_time(run.start.started_us)},
           {"finished", json_time(run.finished_us)},
           {"status", std::string(store::to_string(run.state))},

@@ -97,12 +97,12 @@ store::Run default_run(const store::Catalog& catalog) {
   for (auto place = std::filesystem::current_path(unknown); !place.empty();
        place = place.parent_path()) {
     if (const auto name = catalog.last_name(place.string())) {
-      auto runs = catalog.runs(*name, 1);
+      auto runs = catalog.runs(*name, 1, store::RunDetail::all, store::RunRanks::first);
       if (!runs.empty()) return std::move(runs.front());
     }
     if (place == place.root_path()) break;
   }
-  auto runs = catalog.runs({}, 1);
+  auto runs = catalog.runs({}, 1, store::RunDetail::all, store::RunRanks::first);
   if (runs.empty()) throw NotFound("the store has no runs: record one with --flor NAME first");
   return std::move(runs.front());
 }

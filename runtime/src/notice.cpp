@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
@@ -21,12 +22,19 @@ int shown_level() {
   return level;
 }
 
+std::atomic<std::int64_t> own_rank{0};
+
 }  // namespace
 
+void set_notice_rank(std::int64_t rank) { own_rank = rank; }
+
 void say(Level level, std::string_view line) noexcept {
+  const std::int64_t rank = own_rank;
+  if (rank > 0 && level == Level::result) level = Level::info;
   if (static_cast<int>(level) > shown_level()) return;
   try {
     std::string text = "flor: ";
+    if (rank > 0) text += "rank " + std::to_string(rank) + ": ";
     for (const char c : line) text += c == '\n' ? ' ' : c;
     text += '\n';
     // A lost notice is no reason to disturb the training.

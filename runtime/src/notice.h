@@ -1,6 +1,7 @@
 // What Flor tells people, on stderr, one line at a time.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace flor::detail {
@@ -8,6 +9,10 @@ namespace flor::detail {
 /// FLOR_LOG=off|error|warn|info|debug; warn is the default. `result` is the line at the end of a
 /// session, shown unless FLOR_LOG=off.
 enum class Level { error, result, warn, info, debug };
+
+/// From now on every line says which rank it comes from, and of a rank other than 0 results are not
+/// shown unless FLOR_LOG is info or debug: those of rank 0 stand for all.
+void set_notice_rank(std::int64_t rank);
 
 /// Writes "flor: <line>\n" in one piece. Thread-safe.
 void say(Level level, std::string_view line) noexcept;

@@ -14,9 +14,7 @@ void Overlap::add(TakenSnapshot taken, Then then) {
   if (const auto late = taken.late) {
     latest_ = late;
     if (!copier_) {
-      // Hurried without the writer: a program that waits for a copy does not wait for the disk.
-      copier_ = std::make_unique<Background>(
-          std::make_shared<store::BackgroundPriority>(), [] {}, "flor-copier");
+      copier_ = std::make_unique<Background>(priority_, [] {}, "flor-copier");
     }
     // By the time that it gets a core, the copies may have been made and written by others.
     copier_->post([copies = std::weak_ptr(late)] {

@@ -59,6 +59,9 @@ class Overlap {
     return untouched_;
   }
 
+  /// CPU time that copying behind the program's back has taken so far.
+  double cpu_seconds() const { return priority_->cpu_seconds(); }
+
   /// Something has overlapped; for the session's thread.
   bool active() const { return copier_ != nullptr; }
   /// False after a program was found to break the rules.
@@ -92,6 +95,9 @@ class Overlap {
   std::shared_ptr<LateCopies> reference_;  // what the current stretch began with, where known
   std::map<std::string, Stretch, std::less<>> stretches_;
   Stretch* stretch_ = nullptr;  // the current one, until it is judged
+  /// Of the copier alone: a program that waits for a copy does not wait for the disk.
+  std::shared_ptr<store::BackgroundPriority> priority_ =
+      std::make_shared<store::BackgroundPriority>();
   std::unique_ptr<Background> copier_;
 };
 

@@ -83,7 +83,7 @@ std::map<std::string, std::string> environment() {
   facts["compiler"] = __VERSION__;
   for (const char* name :
        {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
-        "CUBLAS_WORKSPACE_CONFIG", "RANK", "WORLD_SIZE", "SLURM_JOB_ID"}) {
+        "CUBLAS_WORKSPACE_CONFIG", "RANK", "WORLD_SIZE", "SLURM_JOB_ID", "SLURM_PROCID"}) {
     if (const char* value = std::getenv(name)) facts[name] = value;
   }
   if (adapter().environment) facts.merge(adapter().environment());

@@ -2,6 +2,7 @@
 
 #include "build_facts.h"
 #include "git/shadow.h"
+#include "group.h"
 #include "notice.h"
 #include "preemption.h"
 #include "process.h"
@@ -87,6 +88,13 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
   return commit.id;
 }
 
+/// The run of this process that is to be gone on with, if there is one.
+std::optional<store::Run> earlier_run_of(const store::Catalog& catalog,
+                                         const store::RankLaunch& launch, const Ranks& ranks) {
+  if (!launch.point) return std::nullopt;
+  return earlier_run(catalog, launch.group, ranks.rank);
+}
+
 /// Counts what a snapshot would hold.
 class Scales : public StateSink {
  public:
@@ -97,7 +105,9 @@ class Scales : public StateSink {
 
 }  // namespace
 
-Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(flags_) {
+Recorder::Recorder(Flags flags)
+    : Runtime(std::move(flags), nullptr), ranks_(ranks_here()), schedule_(flags_) {
+  if (ranks_) set_notice_rank(ranks_->rank);
   std::optional<git::Repository> repository;
   if (flags_.git) {
     repository = git::Repository::discover(std::filesystem::current_path());
@@ -112,11 +122,21 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
   store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::create);
   store::Catalog& catalog = store_->catalog();
   const std::filesystem::path place = place_of_work(repository);
+  const std::string launched = ranks_ ? launch_text(*ranks_, place) : std::string();
+  std::optional<store::RankLaunch> launch;  // of a rank that follows another
   std::optional<store::Run> resumed;
-  if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
-
   store::NewRun run;
-  run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
+  if (!is_first()) {
+    launch = await_first_rank(catalog, *ranks_, launched);
+    resumed = earlier_run_of(catalog, *launch, *ranks_);
+    run.experiment = catalog.run(launch->group).value_or(store::Run()).start.experiment;
+  } else {
+    if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
+    run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
+  }
+  if (ranks_) {
+    run.rank = {.group = launch ? launch->group : 0, .rank = ranks_->rank, .world = ranks_->world};
+  }
   run.started_us = now_us();
   run.repository = place.string();
   run.directory = std::filesystem::current_path().string();
@@ -126,21 +146,33 @@ Recorder::Recorder(Flags flags) : Runtime(std::move(flags), nullptr), schedule_(
   run.environment = environment();
   run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
+    if (is_first() && ranks_) catalog.close_launch(resumed->start.rank->group);
     lock_ = store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
     take_arguments(*resumed);
   }
   const auto build = build_of_program(repository);
-  if (repository) run.commit = commit_sources(*repository, run, flags_, store_->home());
+  if (launch) {
+    run.commit = launch->commit;
+  } else if (repository) {
+    run.commit = commit_sources(*repository, run, flags_, store_->home());
+  }
 
+  std::optional<store::ResumePoint> point;  // of a group
   if (resumed) {
-    go_on(std::move(*resumed), run.commit);
+    if (launch) {
+      point = launch->point;
+    } else if (ranks_) {
+      point = plan_group_resume(*store_, resumed->start.rank->group);
+    }
+    go_on(std::move(*resumed), run.commit, point ? &*point : nullptr);
   } else {
     run_ = catalog.add_run(run, build);
     lock_ = store_->lock_run(run_.key);
     if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   }
-  catalog.remember_name(place.string(), run.experiment);
+  if (ranks_) begin_in_group(launched, run.commit, point);
+  if (is_first()) catalog.remember_name(place.string(), run.experiment);
   writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id,
                                                       store::WriterOptions{.priority = priority_});
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
@@ -189,7 +221,7 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   stored_boundary_ = 0;
   begin_stretch({}, Edge::iteration);
   put_main_loop(frame, false, false);
-  if (pending_signal != 0) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
+  if (is_called_away()) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
   return {};
 }
 
@@ -254,7 +286,7 @@ bool Recorder::enter_main(Frame& frame) {
 
 LoopScope::Move Recorder::leave_main(Frame& frame) {
   if (resumption_ && leave_resumed(frame)) return {};
-  const bool preempted = pending_signal != 0;
+  const bool preempted = is_called_away();
   const bool stored = stores(frame);
   if (!stored && (preempted || is_due())) {
     schedule_.force(now(frame), store::StorageReason::forced);
@@ -277,6 +309,7 @@ void Recorder::complete_iteration(Frame& frame) {
                                    .seconds = seconds_since(frame.iteration_began),
                                    .record_seconds = frame.flor_seconds};
   schedule_.end_iteration(now(frame));
+  if (board_) board_->set_spent(ranks_->rank, schedule_.is_spent());
   put_schedule();
   ++frame.index;
   ++epochs_;
@@ -446,7 +479,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   try {
     background_->post([this] {
       flush_journal();
-      schedule_.ledger().job_begins(priority_->cpu_seconds());
+      schedule_.ledger().job_begins(background_cpu());
     });
     background_->drain();
     put_schedule();
@@ -465,6 +498,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
         fmt::format("the end of run {} could not be recorded: {}", run_.key, error.what()));
   }
   unwatch_signals();
+  if (board_) board_->close();
   return resumption_ ? ExitStatus::failed : ExitStatus::done;
 }
 
@@ -491,10 +525,11 @@ void Recorder::report() const {
     }
   }
   say(Level::result,
-      fmt::format("recorded {} as run {}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
-                  run_.start.experiment, run_.key.substr(0, 8), epochs_, checkpoints_.load(),
-                  print_bytes(stored_bytes_), print_bytes(raw_bytes_), cost_text(),
-                  degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
+      fmt::format("recorded {} as run {}{}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
+                  run_.start.experiment, run_.key.substr(0, 8),
+                  run_.start.rank ? fmt::format(" ({})", print_rank(*run_.start.rank)) : "",
+                  epochs_, checkpoints_.load(), print_bytes(stored_bytes_), print_bytes(raw_bytes_),
+                  cost_text(), degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
 }
 
 void Recorder::abandon(std::string_view why) noexcept {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "escalation.h"
+#include "first_rank.h"
 #include "overlap.h"
+#include "rank_board.h"
+#include "ranks.h"
 #include "resumption.h"
 #include "runtime.h"
 #include "schedule.h"
@@ -60,11 +63,13 @@ class Recorder : public Runtime {
   void tick() override {
     flush_journal();
     flush_progress();
-    schedule_.ledger().job_begins(priority_->cpu_seconds());
+    schedule_.ledger().job_begins(background_cpu());
     heed_signal();
   }
 
  private:
+  /// What all threads behind the program's back have used so far, in seconds.
+  double background_cpu() const { return priority_->cpu_seconds() + overlap_.cpu_seconds(); }
   bool stores(const Frame& main);
   Schedule::Now now(const Frame& main);
   /// `extra`: one more item, beside the state.
@@ -105,8 +110,18 @@ class Recorder : public Runtime {
   void delete_others();                            ///< on the background thread, or when it is done
   std::string name_of_saved(std::string_view name, const SavePlace& place, std::int64_t& number);
 
+  // A program that runs as several processes.
+  bool is_first() const { return !ranks_ || ranks_->is_first(); }
+  void begin_in_group(const std::string& launch, const std::string& commit,
+                      const std::optional<store::ResumePoint>& point);
+  /// What all ranks have is stored by rank 0; background thread.
+  void let_first_rank_store(const store::CheckpointKey& key);
+  /// It is time to end, because of a signal to this process or to another rank.
+  bool is_called_away();
+
   // Resuming, and being preempted: recorder_resume.cpp.
-  void go_on(store::Run run, const std::string& commit);
+  /// `point`: that of the group; null: the latest of the run.
+  void go_on(store::Run run, const std::string& commit, const store::ResumePoint* point);
   void take_arguments(const store::Run& run);
   void warn_of_changes(const store::Run& run, const std::string& commit) const;
   LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);
@@ -125,6 +140,11 @@ class Recorder : public Runtime {
 
   store::Run run_;
   std::optional<store::RunLock> lock_;
+  std::optional<Ranks> ranks_;             // none: the process is alone
+  std::unique_ptr<RankBoard> board_;       // where all ranks run on this machine
+  std::unique_ptr<FirstRank> first_rank_;  // of other ranks; background thread
+  std::uint64_t position_ = 0;             // steps and epochs, counted as RankBoard::stops wants it
+  std::atomic<int> awaited_{0};            // somebody waits for the background thread
   std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
   /// For entries, so that the checkpoints remain differences to each other; background thread, too.
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
@@ -136,7 +156,9 @@ class Recorder : public Runtime {
                              overlap_.fence();  // hands on what holds memory
                              set_haste(escalation_.waited());
                              const Background::Hurry hurry(*background_);
+                             ++awaited_;
                              wait();
+                             --awaited_;
                            }};
   Overlap overlap_{[this](const std::string& why) { stop_overlapping(why); }};
   store::CheckpointStrategy strategy_;  // background thread

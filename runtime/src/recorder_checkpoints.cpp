@@ -112,9 +112,9 @@ void Recorder::hand_to_writer(std::uint64_t number, const store::CheckpointKey& 
     if (number <= invalidated_ && !is_entry(key)) taken.reset();
   }
   background_->post([this, key, batch, taken = std::move(taken)] {
-    schedule_.ledger().job_begins(priority_->cpu_seconds());
+    schedule_.ledger().job_begins(background_cpu());
     if (taken) write_checkpoint(key, *taken);
-    schedule_.ledger().job_ends(priority_->cpu_seconds(), batch);
+    schedule_.ledger().job_ends(background_cpu(), batch);
     --unwritten_;
   });
 }
@@ -174,12 +174,12 @@ void Recorder::prepare_buffers(const TakenSnapshot& taken) {
     if (item.bytes >= kLarge) ++sizes[item.bytes];
   }
   background_->post([this, sizes] {
-    schedule_.ledger().job_begins(priority_->cpu_seconds());
+    schedule_.ledger().job_begins(background_cpu());
     try {
       for (const auto& [bytes, count] : sizes) snapshotter_.buffers().prepare(bytes, 2 * count);
     } catch (const std::exception&) {  // it was only to save time
     }
-    schedule_.ledger().setup_ends(priority_->cpu_seconds());
+    schedule_.ledger().setup_ends(background_cpu());
   });
 }
 
@@ -195,6 +195,7 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnap
       if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
       writer = step_writer_.get();
     }
+    let_first_rank_store(key);
     const store::CheckpointInfo info = writer->write(key, taken.snapshot);
     checkpoints_ += 1;
     raw_bytes_ += info.raw_bytes;

@@ -102,11 +102,12 @@ void Recorder::take_arguments(const store::Run& run) {
   if (!flags_.every_seconds) flags_.every_seconds = before.flags.every_seconds;
 }
 
-void Recorder::go_on(store::Run run, const std::string& commit) {
+void Recorder::go_on(store::Run run, const std::string& commit, const store::ResumePoint* of_all) {
   store::Catalog& catalog = store_->catalog();
   use_ = store_->use_run(run.key);
-  auto [point, rehearsal] = plan_resume(*store_, run.id);
-  warn_of_changes(run, commit);
+  auto [point, rehearsal] =
+      of_all ? plan_resume_at(*store_, run.id, *of_all) : plan_resume(*store_, run.id);
+  if (is_first()) warn_of_changes(run, commit);
   for (const std::string& loop : rehearsal.unknown) {
     say(Level::warn,
         fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
@@ -243,7 +244,7 @@ bool Recorder::is_due() const {
 
 void Recorder::leave_nested(Frame& frame) {
   if (resumption_) return;
-  if (pending_signal.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+  if (is_called_away()) [[unlikely]] {
     preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));
   }
   if (!flags_.every_steps && !flags_.every_seconds) [[likely]]
@@ -296,7 +297,8 @@ void Recorder::end_preempted(const std::string& where) noexcept {
   try {
     store::Catalog& catalog = store_->catalog();
     if (degraded_) catalog.set_degraded(run_.id, degraded_why_);
-    const std::string name(signal_name(pending_signal));
+    const std::string name =
+        pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
     const std::string message = fmt::format("preempted by {} at {}", name, where);
     catalog.interrupt_run(run_.id, message);
     say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}", message,
@@ -306,6 +308,7 @@ void Recorder::end_preempted(const std::string& where) noexcept {
     say(Level::error, fmt::format("the interruption of run {} could not be recorded: {}", run_.key,
                                   error.what()));
   }
+  if (board_) board_->close();
   lock_.reset();
   end_process(ExitStatus::preempted);
 }

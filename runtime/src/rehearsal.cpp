@@ -2,7 +2,10 @@
 
 #include "registry.h"
 
+#include <flor/store/error.h>
 #include <flor/store/resume_point.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -111,6 +114,36 @@ ResumePlan plan_resume(const store::Store& store, std::int64_t run) {
     if (!latest) latest = std::move(plan);
   }
   return *std::move(latest);
+}
+
+ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
+                          const store::ResumePoint& place) {
+  const auto points = store::resume_points(store.catalog(), run);
+  const auto own = std::ranges::find_if(
+      points, [&](const store::ResumePoint& point) { return store::is_same_place(point, place); });
+  if (own == points.end()) {
+    throw NotFound(fmt::format("the group goes on at {}, where this rank has no checkpoint",
+                               store::print_point(place)));
+  }
+  return {.point = *own, .rehearsal = find_rehearsal(store, run, *own)};
+}
+
+store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group) {
+  constexpr std::size_t kTries = 4;
+  const std::vector<store::Run> ranks = store.catalog().ranks(group);
+  const bool all =
+      !ranks.empty() && static_cast<std::int64_t>(ranks.size()) == ranks.front().start.rank->world;
+  if (!all) return {};  // one of them has not even begun
+  std::vector<std::int64_t> runs;
+  for (const store::Run& run : ranks) runs.push_back(run.id);
+  const auto points = store::common_resume_points(store.catalog(), runs);
+  for (std::size_t i = 0; i < std::min(kTries, points.size()); ++i) {
+    const bool exact = std::ranges::all_of(runs, [&](std::int64_t run) {
+      return find_rehearsal(store, run, points[i]).unknown.empty();
+    });
+    if (exact) return points[i];
+  }
+  return points.front();
 }
 
 }  // namespace flor::detail

@@ -22,6 +22,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
   use_ = store_->use_run(run_.key);
+  if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(catalog, run_);
   check_probes();
   probes_ = std::make_unique<Probes>(flags_, run_, record_->nested_loops(),

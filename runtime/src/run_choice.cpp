@@ -1,6 +1,7 @@
 #include "run_choice.h"
 
 #include "git/shadow.h"
+#include "group.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +27,8 @@ store::Run latest_run(const store::Catalog& catalog) {
         "no run was recorded in {}: record one with --flor NAME, or name one with --flor_run RUN",
         place));
   }
-  std::vector<store::Run> runs = catalog.runs(*name);
+  std::vector<store::Run> runs =
+      catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
   std::erase_if(runs, [](const store::Run& run) { return !can_be_replayed(run); });
   if (runs.empty()) {
     throw NotFound(fmt::format(
@@ -38,11 +40,9 @@ store::Run latest_run(const store::Catalog& catalog) {
   return !head.empty() && at_head != runs.end() ? *at_head : runs.front();
 }
 
-/// Ranks of one job record a run each; a rank goes on with its own.
-bool is_of_this_rank(const store::Run& run) {
-  const char* rank = std::getenv("RANK");
-  const auto recorded = run.start.environment.find("RANK");
-  return recorded == run.start.environment.end() ? !rank : rank && recorded->second == rank;
+/// A job goes on with as many ranks as it had.
+bool has_ranks_of(const store::Run& run, const std::optional<Ranks>& ranks) {
+  return run.start.rank ? ranks && ranks->world == run.start.rank->world : !ranks;
 }
 
 bool can_be_resumed(const store::Run& run) {
@@ -77,11 +77,14 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
     runs.push_back(catalog.resolve(flags.run));
   } else {
     const auto name = flags.name.empty() ? catalog.last_name(place) : std::optional(flags.name);
-    if (name) runs = catalog.runs(*name);
+    if (name) {
+      runs = catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
+    }
+    const auto ranks = ranks_here();
     std::erase_if(runs, [&](const store::Run& run) {
-      return run.start.repository != place || !is_of_this_rank(run) ||
-             (automatic &&
-              (run.state == store::RunState::running || !has_command(run, flags.command)));
+      return run.start.repository != place ||
+             (automatic && (run.state == store::RunState::running || !has_ranks_of(run, ranks) ||
+                            !has_command(run, flags.command)));
     });
     if (runs.empty() && !automatic) {
       throw NotFound(fmt::format("no run {}was recorded in {}: there is nothing to resume",
@@ -89,7 +92,11 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
     }
   }
   if (runs.empty()) return std::nullopt;
-  const store::Run& latest = runs.front();
+  store::Run latest = run_of_this_rank(catalog, runs.front(), "resume");
+  if (latest.start.rank && latest.state != store::RunState::running) {
+    await_end_of_ranks(catalog, latest.start.rank->group);
+  }
+  latest.state = catalog.group_state(latest);
   if (can_be_resumed(latest)) return latest;
   if (automatic) return std::nullopt;
   if (latest.state == store::RunState::running) {
@@ -100,8 +107,8 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
 }
 
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
-  if (flags.run.empty()) return latest_run(catalog);
-  store::Run run = catalog.resolve(flags.run);
+  if (flags.run.empty()) return run_of_this_rank(catalog, latest_run(catalog), "replay");
+  store::Run run = run_of_this_rank(catalog, catalog.resolve(flags.run), "replay");
   if (!can_be_replayed(run)) {
     throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
                            run.key.substr(0, 8)));

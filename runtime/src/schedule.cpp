@@ -43,6 +43,20 @@ StorageReason Schedule::choose(const Now& now) {
   if (every_ > 0) {
     return (now.iteration + 1) % every_ == 0 ? StorageReason::every : StorageReason::not_every;
   }
+  const StorageReason own = weigh(now);
+  if (!agree_) return own;
+  const bool stored = agree_(now.main_loop, now.iteration, store::is_stored(own));
+  if (stored == store::is_stored(own)) return own;
+  return stored ? StorageReason::worthwhile : StorageReason::ranks;
+}
+
+bool Schedule::is_spent() const {
+  const store::Recording now = recording();
+  return now.cost > now.epsilon * now.computed;
+}
+
+/// What the policy says, of this process alone.
+StorageReason Schedule::weigh(const Now& now) {
   learn();
   // A run that is resumed begins without a checkpoint that would show what one costs.
   if (!entry_ && !policy_.knows_cost() && !std::exchange(measuring_, true)) {

@@ -24,6 +24,12 @@ class Schedule {
   /// Measured bytes a second.
   void set_restore_rate(double rate) { policy_.set_restore_rate(rate); }
 
+  /// Several ranks decide together: given what this one would do, says what all do.
+  using Agree = std::function<bool(std::int64_t main_loop, std::int64_t iteration, bool own)>;
+  void set_agreement(Agree agree) { agree_ = std::move(agree); }
+  /// Recording has cost as much as it may.
+  bool is_spent() const;
+
   /// What a decision needs to know of the recorder.
   struct Now {
     std::int64_t main_loop = 0, iteration = 0;
@@ -65,11 +71,13 @@ class Schedule {
  private:
   double computed(const Now& now) const;
   store::StorageReason choose(const Now& now);
+  store::StorageReason weigh(const Now& now);
   void learn();
   void note(const Now& now, store::StorageReason reason);
 
   std::int64_t every_;
   Adaptive policy_;
+  Agree agree_;
   Ledger ledger_;
   double startup_ = 0;
   double elapsed_ = 0;  // in complete iterations, without Flor's part of the training thread

@@ -23,8 +23,14 @@ using Lock = std::lock_guard<std::mutex>;
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.repository, " \
   "run.directory, run.program, run.program_digest, run.command, run.environment, "         \
   "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, "  \
-  "run.raw_bytes, run.stored_bytes "                                                       \
-  "FROM run JOIN experiment ON experiment.id = run.experiment "
+  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world "       \
+  "FROM run JOIN experiment ON experiment.id = run.experiment "                            \
+  "LEFT JOIN rank_run ON rank_run.run = run.id "
+
+/// Of a group only the first rank that there is.
+#define FLOR_FIRST_RANK                                                    \
+  "(rank_run.rank IS NULL OR NOT EXISTS (SELECT 1 FROM rank_run AS lower " \
+  "WHERE lower.leader = rank_run.leader AND lower.rank < rank_run.rank)) "
 
 }  // namespace
 
@@ -67,6 +73,8 @@ class RunReader {
     run.checkpoints = row.integer(16);
     run.raw_bytes = static_cast<std::uint64_t>(row.integer(17));
     run.stored_bytes = static_cast<std::uint64_t>(row.integer(18));
+    if (!row.is_null(19))
+      run.start.rank = RankPlace{row.integer(19), row.integer(20), row.integer(21)};
     if (run.finished_us) {
       run.state = row.integer(12) != 0 ? RunState::failed : RunState::finished;
     } else {
@@ -131,6 +139,17 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+/// The first of a group names it.
+void add_rank(Connection& connection, Run& run) {
+  RankPlace& place = *run.start.rank;
+  if (place.group == 0) place.group = run.id;
+  connection(
+      "INSERT OR REPLACE INTO rank_run (leader, rank, run, world, attempt) VALUES (?1, ?2, ?3, ?4, "
+      "coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0))",
+      place.group, place.rank, run.id, place.world)
+      ->run();
+}
+
 /// First text after all texts with the prefix of hex digits.
 std::string prefix_end(std::string prefix) {
   ++prefix.back();
@@ -163,8 +182,8 @@ class Resolver {
     const auto id = experiment(name);
     if (!id) return std::nullopt;
     return read_run(database_,
-                    FLOR_RUN_COLUMNS
-                    "WHERE run.experiment = ?1 ORDER BY run.id DESC LIMIT 1 OFFSET ?2",
+                    FLOR_RUN_COLUMNS "WHERE run.experiment = ?1 AND " FLOR_FIRST_RANK
+                                     "ORDER BY run.id DESC LIMIT 1 OFFSET ?2",
                     *id, before);
   }
 
@@ -183,7 +202,10 @@ class Resolver {
       throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
     }
     if (auto run = by_name(name, before)) return run;
-    const auto row = database_.connection("SELECT count(*) FROM run WHERE experiment = ?1", *id);
+    const auto row = database_.connection(
+        "SELECT count(*) FROM run LEFT JOIN rank_run ON rank_run.run = run.id "
+        "WHERE run.experiment = ?1 AND " FLOR_FIRST_RANK,
+        *id);
     row->step();
     throw NotFound(fmt::format("'{}' has only {} runs, so there is no '{}': see `flor list {}`",
                                name, row->integer(0), spec_, name));
@@ -206,7 +228,7 @@ class Resolver {
     auto run = read_run(database_,
                         FLOR_RUN_COLUMNS
                         "WHERE run.experiment = ?1 AND run.version >= ?2 AND run.version < ?3 "
-                        "ORDER BY run.id DESC LIMIT 1",
+                        "AND " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1",
                         *id, commit, prefix_end(commit));
     if (run) return run;
     throw NotFound(fmt::format("no run of '{}' was recorded at commit {}: see `flor log {}`", name,
@@ -306,6 +328,7 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build) {
   added.key = key;
   added.start = run;
   if (build) insert_build(connection, added.id, *build);
+  if (run.rank) add_rank(connection, added);
   transaction.commit();
   return added;
 }
@@ -377,16 +400,26 @@ std::vector<std::string> Catalog::experiments() const {
   return names;
 }
 
-std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit,
-                               RunDetail detail) const {
+std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit, RunDetail detail,
+                               RunRanks ranks) const {
   const Lock lock(database_->mutex);
   const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
+  const bool all = ranks == RunRanks::all;
   if (experiment.empty()) {
-    return read_runs(*database_, detail, FLOR_RUN_COLUMNS "ORDER BY run.id DESC LIMIT ?1", rows);
+    return read_runs(
+        *database_, detail,
+        FLOR_RUN_COLUMNS "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1", rows, all);
   }
   return read_runs(*database_, detail,
-                   FLOR_RUN_COLUMNS "WHERE experiment.name = ?1 ORDER BY run.id DESC LIMIT ?2",
-                   experiment, rows);
+                   FLOR_RUN_COLUMNS "WHERE experiment.name = ?1 AND (?3 OR " FLOR_FIRST_RANK
+                                    ") ORDER BY run.id DESC LIMIT ?2",
+                   experiment, rows, all);
+}
+
+std::vector<Run> Catalog::ranks(std::int64_t group) const {
+  const Lock lock(database_->mutex);
+  return read_runs(*database_, RunDetail::all,
+                   FLOR_RUN_COLUMNS "WHERE rank_run.leader = ?1 ORDER BY rank_run.rank", group);
 }
 
 std::optional<Run> Catalog::run(std::int64_t id) const {

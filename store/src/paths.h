@@ -26,6 +26,9 @@ struct Paths {
   std::filesystem::path use(std::string_view key) const {
     return locks() / (std::string(key) + ".use");
   }
+  std::filesystem::path rank_board(std::string_view key) const {
+    return locks() / (std::string(key) + ".ranks");
+  }
 };
 
 }  // namespace flor::store

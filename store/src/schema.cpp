@@ -348,6 +348,29 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (run, number, name)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    {"rank_run", R"sql(
+  leader INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  run INTEGER NOT NULL UNIQUE REFERENCES run ON DELETE CASCADE,
+  world INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  PRIMARY KEY (leader, rank)
+)sql",
+     "STRICT, WITHOUT ROWID"},
+    {"rank_launch", R"sql(
+  leader INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  launch TEXT NOT NULL,
+  started_us INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  main_loop INTEGER,
+  iteration INTEGER,
+  epoch INTEGER,
+  boundary INTEGER,
+  loop TEXT,
+  step INTEGER
+)sql",
+     "STRICT"},
 };
 
 }  // namespace

@@ -44,5 +44,8 @@ Store::~Store() = default;
 const std::filesystem::path& Store::home() const { return impl_->database->paths.home; }
 Catalog& Store::catalog() { return impl_->catalog; }
 const Catalog& Store::catalog() const { return impl_->catalog; }
+std::filesystem::path Store::rank_board(std::string_view key) const {
+  return impl_->database->paths.rank_board(key);
+}
 
 }  // namespace flor::store

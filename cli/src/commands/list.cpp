@@ -41,7 +41,7 @@ class List final : public Command {
   std::string_view summary() const override { return "experiments and runs, newest first"; }
   std::string_view lesson() const override {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
-directory, message, metrics, the name of any metric (its last value; loss:min, loss:max and
+directory, message, metrics, rank, ranks, the name of any metric (its last value; loss:min, loss:max and
 loss:count are known too) and of any argument. metric:x and arg:x say which of two is meant.
 
 Examples:
@@ -62,6 +62,7 @@ Examples:
     syntax.option("--where", "CONDITION", where_,
                   "only runs for which this holds, e.g. 'lr>0.01 and epochs=8'");
     syntax.flag("-q,--quiet", quiet_, "ids only, for scripts");
+    syntax.flag("--ranks", ranks_, "a line for each rank of a group, instead of one for all");
     syntax.flag("-e,--experiments", experiments_, "one line an experiment");
   }
   int run(Context& context) override;
@@ -78,7 +79,7 @@ Examples:
   std::string experiment_, columns_, sort_;
   std::vector<std::string> where_;
   std::optional<std::uint64_t> limit_;
-  bool reverse_ = false, quiet_ = false, experiments_ = false;
+  bool reverse_ = false, quiet_ = false, experiments_ = false, ranks_ = false;
 };
 
 void List::require_experiment(const store::Catalog& catalog) const {
@@ -100,6 +101,18 @@ std::vector<std::string> List::column_names() const {
   return names;
 }
 
+/// What a line says that stands for all ranks of a group.
+void add_ranks(const store::Catalog& catalog, store::Run& run) {
+  if (!run.start.rank) return;
+  for (const store::Run& rank : catalog.ranks(run.start.rank->group)) {
+    if (rank.id == run.id) continue;
+    run.checkpoints += rank.checkpoints;
+    run.raw_bytes += rank.raw_bytes;
+    run.stored_bytes += rank.stored_bytes;
+  }
+  run.state = catalog.group_state(run);
+}
+
 /// Reads the runs, and of each no more than the columns need.
 std::vector<ListedRun> List::collect(Context& context) const {
   const store::Catalog& catalog = context.catalog();
@@ -119,7 +132,8 @@ std::vector<ListedRun> List::collect(Context& context) const {
   }
   if (context.json() && !experiments_) metrics = arguments = true;
   const auto detail = context.json() ? store::RunDetail::all : store::RunDetail::summary;
-  std::vector<store::Run> runs = catalog.runs(experiment_, limit, detail);
+  std::vector<store::Run> runs = catalog.runs(
+      experiment_, limit, detail, ranks_ ? store::RunRanks::all : store::RunRanks::first);
   constexpr std::size_t kMany = 100;  // from here on one query for all is faster
   std::unordered_map<std::int64_t, std::vector<store::MetricSummary>> all_metrics;
   if (metrics && runs.size() >= kMany) all_metrics = catalog.metrics();
@@ -127,6 +141,7 @@ std::vector<ListedRun> List::collect(Context& context) const {
   result.reserve(runs.size());
   for (store::Run& run : runs) {
     ListedRun facts{std::move(run), {}, {}};
+    if (!ranks_) add_ranks(catalog, facts.run);
     if (metrics && runs.size() < kMany) facts.metrics = catalog.metrics(facts.run.id);
     if (const auto found = all_metrics.find(facts.run.id); found != all_metrics.end()) {
       facts.metrics = std::move(found->second);
@@ -160,7 +175,13 @@ void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
 void List::print_table(Context& context, const std::vector<ListedRun>& runs) const {
   std::vector<RunColumn> columns;
   std::vector<Table::Column> header;
-  for (const std::string& name : column_names()) {
+  std::vector<std::string> names = column_names();
+  const bool grouped = std::ranges::any_of(
+      runs, [](const ListedRun& facts) { return facts.run.start.rank.has_value(); });
+  if (const auto at = std::ranges::find(names, "experiment"); grouped && at != names.end()) {
+    names.insert(at + 1, ranks_ ? "rank" : "ranks");
+  }
+  for (const std::string& name : names) {
     columns.push_back(find_column(name, runs));
     header.push_back({columns.back().title, columns.back().align, columns.back().shrinks});
   }

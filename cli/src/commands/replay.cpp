@@ -33,6 +33,7 @@ Examples:
   flor replay linear --all-versions --apply --where 'lr<0.01 and accuracy>0.9'
                                               ask old versions what the work tree now logs
   flor replay 3f2a -- ./build/linear          another program than the recorded one
+  flor replay ddp --rank 0                    one rank alone, where nothing needs the others
 )";
   }
   void setup(Syntax& syntax) override {
@@ -46,6 +47,8 @@ Examples:
     syntax.flag("--no-probe", wish_.no_probe, "not even loops that the program marks as probed");
     syntax.option("--threads", "N", wish_.threads,
                   "threads of each process, instead of the recorded");
+    syntax.option("--rank", "R", wish_.rank,
+                  "of a group: this rank alone; else every worker is all ranks together");
     syntax.flag("--strong", wish_.strong, "walk to the epochs from the start of the run");
     syntax.flag("--again", wish_.again, "also what has been answered before");
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
@@ -87,17 +90,14 @@ void Replay::choose(Context& context, ReplayRequest& request, std::optional<int>
     throw UsageError(
         "--own, --current, --build and a program after -- each say which program: give one");
   }
-  if (!program_.empty()) {
-    request.launch = launch_of(request.run, program_, threads);
-    return;
-  }
+  if (!program_.empty()) return launch_all(request, program_, threads);
   ProgramChoice choice = choose_program(context, request.run,
                                         {.command = build_,
                                          .own = own_,
                                          .current = current_,
                                          .named_version = names_version(request.run, run_),
                                          .dry_run = dry_run_});
-  request.launch = launch_of(request.run, choice, threads);
+  launch_all(request, choice, threads);
   request.order.as_recorded = choice.as_recorded;
   if (!choice.version) return;
   request.order.sources = choice.version->built.sources.string();

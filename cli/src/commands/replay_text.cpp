@@ -44,7 +44,9 @@ std::string print_workers(const ReplayRequest& request) {
     for (const auto& set : request.cores) cores.insert(cores.end(), set.begin(), set.end());
     where = fmt::format(", on core{} {}", cores.size() == 1 ? "" : "s", fmt::join(cores, ","));
   }
-  return fmt::format("{}, {}{}", request.workers, threads, where);
+  const std::string ranks =
+      request.ranks.size() > 1 ? fmt::format(" of {} ranks", request.ranks.size()) : "";
+  return fmt::format("{}{}, {}{}", request.workers, ranks, threads, where);
 }
 
 /// "skipped train 8 times; executed test 2 times"
@@ -70,6 +72,7 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
   result["program"] = json_text(request.launch.program);
   result["program_reason"] = json_text(request.launch.why);
   result["workers"] = request.workers;
+  result["ranks"] = request.ranks.size();
   result["seconds"] = outcome.seconds;
   result["estimated_seconds"] = summary.estimate;
   const auto epochs = [](const auto& parts) {
@@ -127,27 +130,15 @@ std::string verdict_text(const store::ReplayResult& total) {
 ReplaySummary summarize(const ReplayRequest&, const ReplayOutcome& outcome, double estimate) {
   ReplaySummary summary;
   summary.estimate = estimate;
-  store::ReplayResult& total = summary.total;
-  bool differs = false;
   for (const auto* parts : {&outcome.earlier, &outcome.done}) {
     for (const auto& [number, part] : *parts) {
-      total.values_compared += part.result.values_compared;
-      total.values_different += part.result.values_different;
-      total.states_compared += part.result.states_compared;
-      total.states_different += part.result.states_different;
-      total.values_found += part.result.values_found;
-      if (part.result.verdict != store::Verdict::differs) continue;
-      differs = true;
+      add(summary.total, part.result);
       constexpr std::size_t kShown = 5;
-      if (total.first_difference.empty()) total.first_difference = part.result.first_difference;
-      if (summary.differences.size() < kShown) {
+      if (part.result.verdict == store::Verdict::differs && summary.differences.size() < kShown) {
         summary.differences.push_back(part.result.first_difference);
       }
     }
   }
-  total.verdict = differs                                             ? store::Verdict::differs
-                  : total.values_compared + total.states_compared > 0 ? store::Verdict::exact
-                                                                      : store::Verdict::unchecked;
   return summary;
 }
 
@@ -163,6 +154,7 @@ void print_plan(Context& context, const ReplayRequest& request,
     result["command"] = request.launch.command;
     result["directory"] = request.launch.directory;
     result["workers"] = request.workers;
+    result["ranks"] = request.ranks.size();
     result["threads"] = request.launch.threads;
     result["estimated_seconds"] = plan.seconds;
     result["estimated_seconds_alone"] = alone.seconds;
@@ -211,9 +203,13 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
                           title(request.run), print_parts(request.asked)));
   } else {
     const std::set<std::int64_t> done = keys(outcome.done);
-    out.write(fmt::format("replayed run {}: {} in {} with {}, estimated {}\n", title(request.run),
-                          done.empty() ? "nothing" : print_parts(done), duration(outcome.seconds),
-                          plural(request.workers, "worker"), duration(summary.estimate)));
+    out.write(fmt::format(
+        "replayed run {}: {} in {} with {}, estimated {}\n", title(request.run),
+        done.empty() ? "nothing" : print_parts(done), duration(outcome.seconds),
+        plural(request.workers, "worker") + (request.ranks.size() > 1
+                                                 ? fmt::format(" of {} ranks", request.ranks.size())
+                                                 : std::string()),
+        duration(summary.estimate)));
     const auto line = [&](std::string_view name, const std::string& text) {
       if (!text.empty()) out.write(fmt::format("  {:<9}  {}\n", name, text));
     };

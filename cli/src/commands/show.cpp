@@ -93,6 +93,19 @@ std::string resumptions_text(Context& context, const ShownRun& shown) {
   return text;
 }
 
+/// "0 of 2; rank 1 is run 3f2a91c0, interrupted"
+std::string ranks_text(const ShownRun& shown) {
+  if (!shown.run.start.rank) return {};
+  std::string text =
+      fmt::format("{} of {}", shown.run.start.rank->rank, shown.run.start.rank->world);
+  for (const store::Run& rank : shown.ranks) {
+    if (rank.id == shown.run.id) continue;
+    text += fmt::format("; rank {} is run {}, {}", rank.start.rank->rank, short_key(rank),
+                        status_text(rank));
+  }
+  return text;
+}
+
 std::string resume_text(const ShownRun& shown) {
   if (!shown.point) return {};
   return fmt::format("--flor_resume --flor_run {} goes on at {}", shown.run.key.substr(0, 8),
@@ -121,6 +134,7 @@ void print_head(Context& context, const ShownRun& shown) {
     table.add(text, tone);
   };
   row("status", status_text(run), status_tone(run));
+  row("rank", ranks_text(shown));
   row("because", run.message);
   row("degraded", run.degraded);
   row("resume", resume_text(shown));

@@ -12,6 +12,23 @@
 
 namespace flor::cli {
 
+namespace {
+
+/// Where all ranks of a group can go on, if it is one that can.
+std::optional<store::ResumePoint> group_point(const store::Catalog& catalog, const store::Run& run,
+                                              const std::vector<store::Run>& ranks) {
+  const store::RunState state = catalog.group_state(run);
+  if (state != store::RunState::interrupted && state != store::RunState::failed) {
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> ids;
+  for (const store::Run& rank : ranks) ids.push_back(rank.id);
+  const bool whole = static_cast<std::int64_t>(ids.size()) == run.start.rank->world;
+  return whole ? store::common_resume_points(catalog, ids).front() : store::ResumePoint{};
+}
+
+}  // namespace
+
 ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   const std::int64_t id = run.id;
   std::optional<store::ResumePoint> point;
@@ -21,12 +38,17 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   std::optional<store::RunBuild> build = catalog.build(id);
   std::optional<detail::BuildRecipe> recipe;
   if (build) recipe = detail::BuildRecipe::decode(build->recipe);
+  std::vector<store::Run> ranks;
+  if (run.start.rank) {
+    ranks = catalog.ranks(run.start.rank->group);
+    point = group_point(catalog, run, ranks);
+  }
   return {std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
           catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
           catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
           std::move(point),       catalog.recording(id),  catalog.decisions(id),
           catalog.saved(id),      catalog.discarded(id),  catalog.strategy(id),
-          std::move(build),       std::move(recipe)};
+          std::move(build),       std::move(recipe),      std::move(ranks)};
 }
 
 std::string ShownRun::loop_name(std::int64_t ordinal) const {

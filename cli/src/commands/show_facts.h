@@ -30,6 +30,7 @@ struct ShownRun {
   std::optional<store::CheckpointStrategy> strategy = {};
   std::optional<store::RunBuild> build = {};  ///< absent where the program said nothing
   std::optional<detail::BuildRecipe> recipe = {};
+  std::vector<store::Run> ranks = {};  ///< all of its group, by rank; empty without one
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 

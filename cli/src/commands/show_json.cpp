@@ -152,6 +152,11 @@ Json show_run_json(const ShownRun& shown) {
   run["saved_checkpoints"] = all_saved_json(shown);
   run["deleted_checkpoints"] = discarded_json(shown);
   run["replays"] = array_of(shown.replays, replay_json);
+  run["group"] = array_of(shown.ranks, [](const store::Run& rank) -> Json {
+    return {{"rank", rank.start.rank->rank},
+            {"id", rank.key},
+            {"status", std::string(store::to_string(rank.state))}};
+  });
   run["resume_point"] = shown.point ? point_json(*shown.point) : Json(nullptr);
   run["resumptions"] = array_of(shown.resumptions, resumption_json);
   Json result = document("show");

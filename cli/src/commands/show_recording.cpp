@@ -66,6 +66,8 @@ std::string reason_text(StorageReason reason) {
       return "not stored: an earlier one was still being written";
     case StorageReason::unmeasured:
       return "not stored: the cost was not known yet";
+    case StorageReason::ranks:
+      return "not stored: another rank decided so";
     case StorageReason::not_every:
       return "not stored: --flor_every";
     case StorageReason::measured:

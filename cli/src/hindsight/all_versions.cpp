@@ -219,7 +219,7 @@ class Asking {
                         const std::string& sources) {
     ReplayWish wish = wish_.replay;
     ReplayRequest request = replay_request(context_, run, {}, wish, [&](ReplayRequest& made) {
-      made.launch = launch_of(run, choice, wish.threads_given());
+      launch_all(made, choice, wish.threads_given());
       made.order.sources = sources;
     });
     if (request.order.probes.empty() && !wish.no_probe) {

@@ -3,6 +3,7 @@
 #include "output/text.h"
 #include "output/time.h"
 #include "replay/facts.h"
+#include "replay/meeting.h"
 
 #include <flor/store/error.h>
 
@@ -41,6 +42,37 @@ bool is_verdict_on_the_question(int status) {
          status == static_cast<int>(damaged) || status == static_cast<int>(busy);
 }
 
+/// What all ranks found in a part, added up; nothing if one of them has not come to it.
+std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const ReplayRequest& request,
+                                                const std::vector<RankOutcome>& ranks) {
+  store::ReplayedPart sum;
+  sum.part = number;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto found = ranks[i].parts.find(number);
+    if (found == ranks[i].parts.end()) return std::nullopt;
+    const store::ReplayedPart& part = found->second;
+    store::ReplayResult result = part.result;
+    const auto& place = request.ranks[i].run.start.rank;
+    if (!result.first_difference.empty() && place) {
+      result.first_difference = fmt::format("rank {}: {}", place->rank, result.first_difference);
+    }
+    add(sum.result, result);
+    sum.seconds = std::max(sum.seconds, part.seconds);
+  }
+  return sum;
+}
+
+/// Those of all ranks of a worker together, so that each finds its own by its local rank.
+std::string gpus_of_worker(const ReplayRequest& request, int worker) {
+  const std::size_t ranks = request.ranks.size();
+  std::vector<std::string> own;
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const std::size_t index = static_cast<std::size_t>(worker) * ranks + i;
+    own.push_back(request.gpus[index % request.gpus.size()]);
+  }
+  return fmt::format("{}", fmt::join(own, ","));
+}
+
 }  // namespace
 
 Coordinator::Coordinator(store::Store& store, ReplayRequest request, Progress& progress)
@@ -57,17 +89,38 @@ Coordinator::~Coordinator() {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+bool Coordinator::Slot::running() const {
+  return std::ranges::any_of(members,
+                             [](const Member& member) { return member.process != nullptr; });
+}
+
+bool Coordinator::Slot::starting() const {
+  return running() && (members.empty() || members.front().starting);
+}
+
 /// `digest`: of the program that runs, as it says itself; before it has said so, of the executable.
 /// A wrapper's own says nothing about what it starts, nor does a program's about its libraries.
 void Coordinator::begin(const std::string& digest) {
   digest_ = digest;
-  const std::string question =
-      detail::question_of(digest, request_.launch.arguments, request_.order);
   to_do_ = request_.asked;
   outcome_.earlier.clear();
+  outcome_.ranks.assign(request_.ranks.size(), {});
   if (!request_.again) {
-    for (store::ReplayedPart& part : store_.catalog().replayed(request_.run.id, question)) {
-      if (to_do_.erase(part.part) > 0) outcome_.earlier[part.part] = std::move(part);
+    for (std::size_t i = 0; i < request_.ranks.size(); ++i) {
+      const std::string question =
+          detail::question_of(digest, request_.ranks[i].launch.arguments, request_.order);
+      for (store::ReplayedPart& part :
+           store_.catalog().replayed(request_.ranks[i].run.id, question)) {
+        if (request_.asked.contains(part.part)) {
+          outcome_.ranks[i].parts[part.part] = std::move(part);
+        }
+      }
+    }
+    for (const std::int64_t part : request_.asked) {
+      if (auto all = found_by_all(part, request_, outcome_.ranks)) {
+        outcome_.earlier[part] = *std::move(all);
+        to_do_.erase(part);
+      }
     }
   }
   pool_.emplace(request_.facts, to_do_, request_.workers);
@@ -75,18 +128,22 @@ void Coordinator::begin(const std::string& digest) {
 
 void Coordinator::add_replay() {
   const auto first = request_.asked.lower_bound(0);
-  outcome_.replay = store_.catalog().add_replay(
-      {.run = request_.run.id,
-       .started_us = now_us(),
-       .segment = 0,
-       .segments = 1,
-       .first_epoch = first == request_.asked.end() ? 0 : *first,
-       .last_epoch = first == request_.asked.end() ? -1 : *request_.asked.rbegin(),
-       .strong = request_.order.strong,
-       .probes = fmt::format("{}", fmt::join(request_.order.probes, ",")),
-       .program_digest = request_.launch.digest,
-       .command = request_.launch.command,
-       .question = detail::question_of(digest_, request_.launch.arguments, request_.order)});
+  for (std::size_t i = 0; i < request_.ranks.size(); ++i) {
+    const auto& [run, launch] = request_.ranks[i];
+    outcome_.ranks[i].replay = store_.catalog().add_replay(
+        {.run = run.id,
+         .started_us = now_us(),
+         .segment = 0,
+         .segments = 1,
+         .first_epoch = first == request_.asked.end() ? 0 : *first,
+         .last_epoch = first == request_.asked.end() ? -1 : *request_.asked.rbegin(),
+         .strong = request_.order.strong,
+         .probes = fmt::format("{}", fmt::join(request_.order.probes, ",")),
+         .program_digest = launch.digest,
+         .command = launch.command,
+         .question = detail::question_of(digest_, launch.arguments, request_.order)});
+  }
+  outcome_.replay = outcome_.ranks.front().replay;
 }
 
 ReplayOutcome Coordinator::run() {
@@ -104,7 +161,9 @@ ReplayOutcome Coordinator::run() {
     show_progress();
   }
   progress_.clear();
-  for (Slot& slot : slots_) outcome_.work.add(slot.work);
+  for (const Slot& slot : slots_) {
+    for (const Member& member : slot.members) outcome_.work.add(member.work);
+  }
   for (const std::int64_t part : to_do_) {
     if (!outcome_.done.contains(part) && !outcome_.failed.contains(part)) {
       outcome_.missing.insert(part);
@@ -117,26 +176,37 @@ ReplayOutcome Coordinator::run() {
 bool Coordinator::over() const { return known_ && pool_->done() && running() == 0; }
 
 int Coordinator::running() const {
-  return static_cast<int>(
-      std::ranges::count_if(slots_, [](const Slot& slot) { return slot.process != nullptr; }));
+  return static_cast<int>(std::ranges::count_if(slots_, &Slot::running));
 }
 
 void Coordinator::start(int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  detail::WorkDone work = std::move(slot.work);
-  outcome_.work.add(work);
-  const std::size_t shown = slot.shown;
-  slot = {};
-  slot.shown = shown;
-  slot.log = request_.logs / fmt::format("worker-{}.log", number);
-  detail::WorkerOrder order = request_.order;
-  const auto index = static_cast<std::size_t>(number);
-  if (index < request_.cores.size()) order.cores = request_.cores[index];
-  std::map<std::string, std::string> variables;
-  if (!request_.gpus.empty()) {
-    variables["CUDA_VISIBLE_DEVICES"] = request_.gpus[index % request_.gpus.size()];
+  std::vector<std::size_t> shown;
+  for (const Member& member : slot.members) {
+    outcome_.work.add(member.work);
+    shown.push_back(member.shown);
   }
-  slot.process = std::make_unique<WorkerProcess>(request_.launch, order, variables, slot.log);
+  slot = {};
+  const std::size_t ranks = request_.ranks.size();
+  slot.members.resize(ranks);
+  shown.resize(ranks);
+  const Meeting meeting = ranks > 1 ? Meeting::arrange() : Meeting();
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const auto& [run, launch] = request_.ranks[i];
+    Member& member = slot.members[i];
+    member.shown = shown[i];
+    member.log = request_.logs / (name_of(number, i) + ".log");
+    detail::WorkerOrder order = request_.order;
+    order.run = run.key;
+    const auto index = static_cast<std::size_t>(number) * ranks + i;
+    if (index < request_.cores.size()) order.cores = request_.cores[index];
+    std::map<std::string, std::string> variables;
+    if (run.start.rank) variables = meeting.variables(*run.start.rank);
+    if (!request_.gpus.empty()) {
+      variables["CUDA_VISIBLE_DEVICES"] = gpus_of_worker(request_, number);
+    }
+    member.process = std::make_unique<WorkerProcess>(launch, order, variables, member.log);
+  }
 }
 
 /// Where there is work that nobody who runs can do, a fresh process can. What seems to be answered
@@ -144,9 +214,9 @@ void Coordinator::start(int number) {
 void Coordinator::fill_slots() {
   if (!pool_->has_open() && known_) return;
   std::int64_t useful = pool_->has_open() ? pool_->pieces_at_most() : 1;
-  for (const Slot& slot : slots_) useful -= slot.process && slot.starting ? 1 : 0;
+  for (const Slot& slot : slots_) useful -= slot.starting() ? 1 : 0;
   for (std::size_t i = 0; i < slots_.size() && useful > 0; ++i) {
-    if (slots_[i].process) continue;
+    if (slots_[i].running()) continue;
     start(static_cast<int>(i));
     --useful;
   }
@@ -155,103 +225,152 @@ void Coordinator::fill_slots() {
 void Coordinator::wait() {
   std::vector<pollfd> events{{signals_, POLLIN, 0}};
   for (const Slot& slot : slots_) {
-    if (!slot.process) continue;
-    events.push_back({slot.process->socket(), POLLIN, 0});
-    events.push_back({slot.process->pidfd(), POLLIN, 0});
+    for (const Member& member : slot.members) {
+      if (!member.process) continue;
+      events.push_back({member.process->socket(), POLLIN, 0});
+      events.push_back({member.process->pidfd(), POLLIN, 0});
+    }
   }
   ::poll(events.data(), events.size(), 200);
   signalfd_siginfo signal;
   if (::read(signals_, &signal, sizeof signal) == sizeof signal) outcome_.interrupted = true;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].process) look_after(static_cast<int>(i));
-  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) look_after(static_cast<int>(i));
   answer_waiting();
 }
 
 void Coordinator::look_after(int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  // First whether it has ended, then what it said: nothing that it said before is lost.
-  const std::optional<int> status = slot.process->ended();
-  listen(number);
-  if (request_.verbose) pass_on(slot, number);
-  if (!status) return;
-  slot.process.reset();
-  slot.waiting.reset();
-  note_death(number, *status);
-}
-
-void Coordinator::listen(int number) {
-  Slot& slot = slots_[static_cast<std::size_t>(number)];
-  for (const std::string& line : slot.process->receive()) {
-    heed(number, detail::WorkerLine::decode(line));
+  for (std::size_t i = 0; i < slot.members.size(); ++i) {
+    Member& member = slot.members[i];
+    if (!member.process) continue;
+    // First whether it has ended, then what it said: nothing that it said before is lost.
+    const std::optional<int> status = member.process->ended();
+    listen(number, i);
+    if (request_.verbose) pass_on(number, i);
+    if (!status) continue;
+    member.process.reset();
+    note_end(number, i, *status);
   }
 }
 
-void Coordinator::heed(int number, const detail::WorkerLine& line) {
+void Coordinator::listen(int number, std::size_t rank) {
+  Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
+  for (const std::string& line : member.process->receive()) {
+    heed(number, rank, detail::WorkerLine::decode(line));
+  }
+}
+
+void Coordinator::heed(int number, std::size_t rank, const detail::WorkerLine& line) {
   using Kind = detail::WorkerLine::Kind;
   Slot& slot = slots_[static_cast<std::size_t>(number)];
+  Member& member = slot.members[rank];
   switch (line.kind) {
-    case Kind::hello: {
-      if (line.digest != digest_) {
-        if (known_) throw Error("the workers run different programs: start the replay again");
-        begin(line.digest);
-      }
-      known_ = true;
-      if (outcome_.replay == 0 && !to_do_.empty()) add_replay();
-      slot.process->send(fmt::format("replay {}", outcome_.replay));
+    case Kind::hello:
+      greet(rank, member, line.digest);
       break;
-    }
     case Kind::next:
-      slot.starting = false;
+      member.starting = false;
       failed_starts_ = 0;
-      answer(number, line.position);
+      ++member.asked;
+      if (rank == 0) answer(number, line.position);
+      hand_on(slot);
       break;
     case Kind::done:
-      pool_->completed(number, line.part.part);
-      if (outcome_.done.emplace(line.part.part, line.part).second) {
-        done_cost_ += pool_->cost_of(line.part.part);
-      }
+      note_done(number, rank, line.part);
       break;
     case Kind::work:
-      slot.work = line.work;
+      member.work = line.work;
       break;
+  }
+}
+
+void Coordinator::greet(std::size_t rank, Member& member, const std::string& digest) {
+  if (digest != digest_) {
+    if (known_) throw Error("the workers run different programs: start the replay again");
+    begin(digest);
+  }
+  known_ = true;
+  if (outcome_.replay == 0 && !to_do_.empty()) add_replay();
+  member.process->send(fmt::format("replay {}", outcome_.ranks[rank].replay));
+}
+
+/// A part is done when all ranks have done it.
+void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedPart& part) {
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  slot.members[rank].done[part.part] = part;
+  outcome_.ranks[rank].parts[part.part] = part;
+  const bool all = std::ranges::all_of(
+      slot.members, [&](const Member& member) { return member.done.contains(part.part); });
+  if (!all) return;
+  pool_->completed(number, part.part);
+  const auto sum = found_by_all(part.part, request_, outcome_.ranks);
+  if (sum && outcome_.done.emplace(part.part, *sum).second) {
+    done_cost_ += pool_->cost_of(part.part);
   }
 }
 
 void Coordinator::answer(int number, const Position& position) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  const ReplayPool::Answer answer = pool_->next(number, position);
+  ReplayPool::Answer answer = pool_->next(number, position);
   slot.waiting.reset();
   if (answer.kind == ReplayPool::Answer::Kind::wait) {
     slot.waiting = position;
-    return;
-  }
-  for (const std::int64_t section : answer.keep) {
-    slot.process->send(fmt::format("keep {}", section));
-  }
-  if (answer.kind == ReplayPool::Answer::Kind::finish) {
-    slot.process->send("finish");
   } else {
-    slot.process->send(fmt::format("epochs {} {}", answer.piece.first, answer.piece.end));
+    slot.answers.push_back(std::move(answer));
+  }
+}
+
+/// Every rank gets the answers in the order in which the first one got them.
+void Coordinator::hand_on(Slot& slot) {
+  for (Member& member : slot.members) {
+    while (member.process && member.given < std::min(member.asked, slot.answers.size())) {
+      const ReplayPool::Answer& answer = slot.answers[member.given++];
+      for (const std::int64_t section : answer.keep) {
+        member.process->send(fmt::format("keep {}", section));
+      }
+      member.process->send(answer.kind == ReplayPool::Answer::Kind::finish
+                               ? std::string("finish")
+                               : fmt::format("epochs {} {}", answer.piece.first, answer.piece.end));
+    }
   }
 }
 
 void Coordinator::answer_waiting() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].process && slots_[i].waiting) {
-      const Position position = *slots_[i].waiting;
-      answer(static_cast<int>(i), position);
-    }
+    if (!slots_[i].running() || !slots_[i].waiting) continue;
+    const Position position = *slots_[i].waiting;
+    answer(static_cast<int>(i), position);
+    hand_on(slots_[i]);
   }
 }
 
-void Coordinator::note_death(int number, int status) {
+/// A rank that has come to its end leaves the others to theirs. One that died would leave them
+/// waiting in a collective for ever.
+void Coordinator::note_end(int number, std::size_t rank, int status) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
+  const bool well = status == static_cast<int>(ExitStatus::done) ||
+                    status == static_cast<int>(ExitStatus::differs);
+  if (slot.running() && well && !slot.members[rank].starting) return;
+  for (std::size_t i = 0; i < slot.members.size(); ++i) {
+    Member& member = slot.members[i];
+    if (!member.process) continue;
+    member.process->kill(SIGKILL);
+    listen(number, i);
+    member.process.reset();
+  }
+  slot.waiting.reset();
+  note_death(number, rank, status);
+}
+
+void Coordinator::note_death(int number, std::size_t rank, int status) {
+  const Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
   const std::optional<std::int64_t> part = pool_->released(number);
-  const std::string words = last_words(slot);
-  const std::string what = fmt::format("worker {} {}{}", number, how_it_ended(status),
-                                       words.empty() ? "" : ": " + words);
-  if (slot.starting) {
+  const std::string words = last_words(member);
+  std::string name = name_of(number, rank);
+  std::ranges::replace(name, '-', ' ');
+  const std::string what =
+      fmt::format("{} {}{}", name, how_it_ended(status), words.empty() ? "" : ": " + words);
+  if (member.starting) {
     if (is_verdict_on_the_question(status) || ++failed_starts_ >= kAttempts) {
       const ExitStatus as =
           is_verdict_on_the_question(status) ? ExitStatus(status) : ExitStatus::failed;
@@ -279,37 +398,44 @@ void Coordinator::stop() {
   progress_.say("interrupted: keeping what was computed");
   const auto stopped = Clock::now();
   int sent = 0;
-  for (Slot& slot : slots_) {
-    if (slot.process) slot.process->call_off();
-  }
+  const auto each = [this](const auto& act) {
+    for (Slot& slot : slots_) {
+      for (Member& member : slot.members) {
+        if (member.process) act(*member.process);
+      }
+    }
+  };
+  each([](WorkerProcess& process) { process.call_off(); });
   while (running() > 0) {
     const double seconds = std::chrono::duration<double>(Clock::now() - stopped).count();
     if (seconds > 5 && sent < 2) {
-      for (Slot& slot : slots_) {
-        if (slot.process) slot.process->kill(SIGKILL);
-      }
+      each([](const WorkerProcess& process) { process.kill(SIGKILL); });
       sent = 2;
     } else if (seconds > 3 && sent < 1) {
-      for (Slot& slot : slots_) {
-        if (slot.process) slot.process->kill(SIGTERM);
-      }
+      each([](const WorkerProcess& process) { process.kill(SIGTERM); });
       sent = 1;
     }
     ::poll(nullptr, 0, 20);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      Slot& slot = slots_[i];
-      if (!slot.process) continue;
-      const bool ended = slot.process->ended().has_value();
-      for (const std::string& text : slot.process->receive()) {
-        const auto line = detail::WorkerLine::decode(text);
-        if (line.kind == detail::WorkerLine::Kind::done ||
-            line.kind == detail::WorkerLine::Kind::work) {
-          heed(static_cast<int>(i), line);
-        }
+      for (std::size_t rank = 0; rank < slots_[i].members.size(); ++rank) {
+        take_last_words(static_cast<int>(i), rank);
       }
-      if (ended) slot.process.reset();
     }
   }
+}
+
+void Coordinator::take_last_words(int number, std::size_t rank) {
+  Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
+  if (!member.process) return;
+  const bool ended = member.process->ended().has_value();
+  for (const std::string& text : member.process->receive()) {
+    const auto line = detail::WorkerLine::decode(text);
+    if (line.kind == detail::WorkerLine::Kind::done ||
+        line.kind == detail::WorkerLine::Kind::work) {
+      heed(number, rank, line);
+    }
+  }
+  if (ended) member.process.reset();
 }
 
 void Coordinator::show_progress() {
@@ -321,19 +447,29 @@ void Coordinator::show_progress() {
   progress_.show(done, all, running(), left);
 }
 
-void Coordinator::pass_on(Slot& slot, int number) {
-  std::ifstream log(slot.log, std::ios::binary);
-  log.seekg(static_cast<std::streamoff>(slot.shown));
+void Coordinator::pass_on(int number, std::size_t rank) {
+  Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
+  std::ifstream log(member.log, std::ios::binary);
+  log.seekg(static_cast<std::streamoff>(member.shown));
   for (std::string line; std::getline(log, line) && !log.eof();) {
-    slot.shown += line.size() + 1;
+    member.shown += line.size() + 1;
     progress_.clear();
-    fmt::print(stderr, "worker {}: {}\n", number, printable(line));
+    std::string name = name_of(number, rank);
+    std::ranges::replace(name, '-', ' ');
+    fmt::print(stderr, "{}: {}\n", name, printable(line));
   }
 }
 
+/// "worker-0", or "worker-0-rank-1"
+std::string Coordinator::name_of(int number, std::size_t rank) const {
+  const auto& place = request_.ranks[rank].run.start.rank;
+  return place && request_.ranks.size() > 1 ? fmt::format("worker-{}-rank-{}", number, place->rank)
+                                            : fmt::format("worker-{}", number);
+}
+
 /// The last line that it wrote: the most likely to say why it ended.
-std::string Coordinator::last_words(const Slot& slot) const {
-  std::ifstream log(slot.log, std::ios::binary);
+std::string Coordinator::last_words(const Member& member) const {
+  std::ifstream log(member.log, std::ios::binary);
   std::string last;
   for (std::string line; std::getline(log, line);) {
     if (!line.empty()) last = line;

@@ -19,25 +19,43 @@
 
 namespace flor::cli {
 
-struct ReplayRequest {
+/// A process of each worker: one rank of a group, or the only one.
+struct ReplayedRank {
   store::Run run;
   Launch launch;
+};
+
+struct ReplayRequest {
+  store::Run run;  ///< that was asked for, or rank 0's
+  Launch launch;   ///< of it
+  /// What each worker consists of. Collectives need all ranks at the same place, so those of one
+  /// worker get the same pieces.
+  std::vector<ReplayedRank> ranks;
   /// What was built for it, if anything was.
   std::shared_ptr<VersionWithTree> version;
   detail::WorkerOrder order;
   std::set<std::int64_t> asked;  ///< parts
   RunFacts facts;
   int workers = 1;
-  std::vector<std::vector<int>> cores;  ///< of each worker; may be empty
-  std::vector<std::string> gpus;        ///< of each worker; empty: as they are
+  std::vector<std::vector<int>> cores;  ///< of each process, worker by worker; may be empty
+  std::vector<std::string> gpus;        ///< shared out among all processes; empty: as they are
   bool again = false;                   ///< also what has been answered before
   bool verbose = false;
   std::filesystem::path logs;
 };
 
+using ReplayedParts = std::map<std::int64_t, store::ReplayedPart>;
+
+/// What one rank found; all of them together are the outcome.
+struct RankOutcome {
+  std::int64_t replay = 0;  ///< id in the catalog
+  ReplayedParts parts;      ///< completed now or earlier
+};
+
 struct ReplayOutcome {
-  std::int64_t replay = 0;  ///< id in the catalog; 0: nothing was started
-  std::map<std::int64_t, store::ReplayedPart> earlier, done;
+  std::int64_t replay = 0;  ///< id in the catalog, of the first rank; 0: nothing was started
+  std::vector<RankOutcome> ranks;
+  ReplayedParts earlier, done;                 ///< by all ranks, their results added up
   std::map<std::int64_t, std::string> failed;  ///< parts that nobody could do, and why
   detail::WorkDone work;
   double seconds = 0;
@@ -59,13 +77,24 @@ class Coordinator {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Slot {
+  /// A process of a worker.
+  struct Member {
     std::unique_ptr<WorkerProcess> process;
-    std::optional<Position> waiting;
-    bool starting = true;  ///< has not asked for work yet
+    bool starting = true;   ///< has not asked for work yet
+    std::size_t asked = 0;  ///< questions
+    std::size_t given = 0;  ///< answers
+    ReplayedParts done;
     detail::WorkDone work;
     std::filesystem::path log;
     std::size_t shown = 0;  ///< bytes of the log that were passed on
+  };
+  /// A worker. The first of its ranks asks, and the others get the same answers.
+  struct Slot {
+    std::vector<Member> members;
+    std::optional<Position> waiting;
+    std::vector<ReplayPool::Answer> answers;
+    bool running() const;
+    bool starting() const;
   };
 
   void begin(const std::string& digest);
@@ -73,17 +102,23 @@ class Coordinator {
   void start(int slot);
   void fill_slots();
   void wait();
-  void listen(int slot);
-  void heed(int slot, const detail::WorkerLine& line);
+  void listen(int slot, std::size_t rank);
+  void heed(int slot, std::size_t rank, const detail::WorkerLine& line);
+  void greet(std::size_t rank, Member& member, const std::string& digest);
+  void note_done(int slot, std::size_t rank, const store::ReplayedPart& part);
   void answer(int slot, const Position& position);
+  void hand_on(Slot& slot);
   void answer_waiting();
   void look_after(int slot);
-  void note_death(int slot, int status);
+  void note_end(int slot, std::size_t rank, int status);
+  void note_death(int slot, std::size_t rank, int status);
   bool over() const;
   void stop();
+  void take_last_words(int slot, std::size_t rank);
   void show_progress();
-  void pass_on(Slot& slot, int number);
-  std::string last_words(const Slot& slot) const;
+  void pass_on(int slot, std::size_t rank);
+  std::string name_of(int slot, std::size_t rank) const;
+  std::string last_words(const Member& member) const;
   int running() const;
 
   store::Store& store_;

@@ -107,6 +107,20 @@ std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,
   return parts;
 }
 
+void add(store::ReplayResult& sum, const store::ReplayResult& more) {
+  sum.values_compared += more.values_compared;
+  sum.values_different += more.values_different;
+  sum.states_compared += more.states_compared;
+  sum.states_different += more.states_different;
+  sum.values_found += more.values_found;
+  if (sum.first_difference.empty()) sum.first_difference = more.first_difference;
+  const bool differs =
+      sum.verdict == store::Verdict::differs || more.verdict == store::Verdict::differs;
+  sum.verdict = differs                                         ? store::Verdict::differs
+                : sum.values_compared + sum.states_compared > 0 ? store::Verdict::exact
+                                                                : store::Verdict::unchecked;
+}
+
 std::string print_parts(const std::set<std::int64_t>& parts) {
   std::vector<std::string> texts;
   std::size_t outside = 0;

@@ -21,6 +21,9 @@ RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
 std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,
                                 const std::vector<Epochs>& epochs);
 
+/// Adds up what several parts or ranks found; the verdict is the worst of them.
+void add(store::ReplayResult& sum, const store::ReplayResult& more);
+
 /// "3..5, 7", or with the stretches outside the loops "3..5 and what follows the loop".
 std::string print_parts(const std::set<std::int64_t>& parts);
 

@@ -49,21 +49,73 @@ void check_probes(const std::vector<std::string>& probes,
   }
 }
 
+/// The processes of a worker.
+std::vector<store::Run> ranks_of(const store::Catalog& catalog, const store::Run& run,
+                                 std::optional<std::uint64_t> wanted) {
+  const auto& place = run.start.rank;
+  if (!place) {
+    if (wanted) {
+      throw UsageError(fmt::format("--rank {}: run {} has no ranks", *wanted, short_key(run)));
+    }
+    return {run};
+  }
+  std::vector<store::Run> ranks;
+  for (store::Run& rank : catalog.ranks(place->group)) {
+    const auto number = static_cast<std::uint64_t>(rank.start.rank->rank);
+    if (wanted && number != *wanted) continue;
+    if (rank.state == store::RunState::running) {
+      throw Busy(
+          fmt::format("rank {} is still being recorded: replay it when it has ended", number));
+    }
+    ranks.push_back(std::move(rank));
+  }
+  if (wanted && ranks.empty()) {
+    throw NotFound(fmt::format("--rank {}: the group of run {} has ranks 0 to {}", *wanted,
+                               short_key(run), place->world - 1));
+  }
+  if (!wanted && static_cast<std::int64_t>(ranks.size()) != place->world) {
+    throw NotFound(fmt::format(
+        "of the {} ranks of run {} only {} are in the store: --rank R replays one alone",
+        place->world, short_key(run), ranks.size()));
+  }
+  return ranks;
+}
+
+/// Main loops as far as all ranks came: where one was killed, others may have an epoch more.
+std::vector<store::MainLoop> common_loops(const store::Catalog& catalog,
+                                          const std::vector<store::Run>& ranks) {
+  std::vector<store::MainLoop> common = catalog.main_loops(ranks.front().id);
+  for (const store::Run& rank : ranks) {
+    const std::vector<store::MainLoop> loops = catalog.main_loops(rank.id);
+    common.resize(std::min(common.size(), loops.size()));
+    for (std::size_t i = 0; i < common.size(); ++i) {
+      common[i].iterations = std::min(common[i].iterations, loops[i].iterations);
+      common[i].ended = common[i].ended && loops[i].ended;
+    }
+  }
+  return common;
+}
+
 void share_cores(Context& context, const ReplayWish& wish, ReplayRequest& request) {
   const auto cores = static_cast<std::int64_t>(cores_here().size());
   const int threads = request.launch.threads;
   const ReplayPool pool(request.facts, request.asked, 1);
-  std::int64_t workers = std::max<std::int64_t>(cores / threads, 1);
-  if (!request.gpus.empty()) workers = static_cast<std::int64_t>(request.gpus.size());
+  const auto ranks = static_cast<std::int64_t>(request.ranks.size());
+  const auto gpus = static_cast<std::int64_t>(request.gpus.size());
+  std::int64_t workers = std::max<std::int64_t>(cores / (threads * ranks), 1);
+  if (gpus > 0) workers = std::max<std::int64_t>(gpus / ranks, 1);
   if (wish.workers) workers = static_cast<std::int64_t>(*wish.workers);
   request.workers = static_cast<int>(std::min(workers, pool.pieces_at_most()));
-  request.cores = core_sets(request.workers, threads);
-  if (static_cast<std::int64_t>(request.workers) * threads > cores) {
+  const auto processes = static_cast<int>(request.workers * ranks);
+  request.cores = core_sets(processes, threads);
+  if (static_cast<std::int64_t>(processes) * threads > cores) {
+    const std::string whom =
+        request.workers == 1 ? "1 worker" : fmt::format("{} workers", request.workers);
     context.note(
-        fmt::format("{} x {} threads (as recorded) are more than the {} core{} here: they "
+        fmt::format("{}{} x {} threads (as recorded) are more than the {} core{} here: they "
                     "will be in each other's way",
-                    request.workers == 1 ? "1 worker" : fmt::format("{} workers", request.workers),
-                    threads, cores, cores == 1 ? "" : "s"));
+                    whom, ranks > 1 ? fmt::format(" x {} ranks", ranks) : "", threads, cores,
+                    cores == 1 ? "" : "s"));
   }
 }
 
@@ -113,8 +165,11 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
   for (const std::string& words : wish.probes) {
     for (std::string& probe : split_list(words)) request.order.probes.push_back(std::move(probe));
   }
+  const std::vector<store::Run> ranks = ranks_of(catalog, run, wish.rank);
+  for (const store::Run& rank : ranks) request.ranks.push_back({rank, {}});
+  request.run = ranks.front();
   check_probes(request.order.probes, catalog.executions(request.run.id));
-  const std::vector<store::MainLoop> loops = catalog.main_loops(request.run.id);
+  const std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
   std::int64_t all = 0;
   for (const store::MainLoop& loop : loops) all += loop.iterations;
   request.asked = parts_of(loops, chosen_epochs(wish, all, epoch));
@@ -123,6 +178,7 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
                                short_key(request.run)));
   }
   choose(request);
+  request.launch = request.ranks.front().launch;
   request.facts = replay_facts(catalog, request.run, request.order.probes);
   request.gpus = split_list(wish.gpus);
   request.order.run = request.run.key;
@@ -137,12 +193,16 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
 }
 
 std::set<std::int64_t> parts_to_do(const store::Catalog& catalog, const ReplayRequest& request) {
-  std::set<std::int64_t> parts = request.asked;
-  if (request.again) return parts;
-  const std::string question =
-      detail::question_of(request.launch.digest, request.launch.arguments, request.order);
-  for (const auto& part : catalog.replayed(request.run.id, question)) parts.erase(part.part);
-  return parts;
+  if (request.again) return request.asked;
+  std::set<std::int64_t> missing;
+  for (const auto& [run, launch] : request.ranks) {
+    std::set<std::int64_t> parts = request.asked;
+    const std::string question =
+        detail::question_of(launch.digest, launch.arguments, request.order);
+    for (const auto& part : catalog.replayed(run.id, question)) parts.erase(part.part);
+    missing.merge(parts);
+  }
+  return missing;
 }
 
 ExitStatus RunReplay::status() const {
@@ -167,9 +227,12 @@ RunReplay replay_run(Context& context, ReplayRequest request) {
   replay.summary = summarize(replay.request, replay.outcome, estimate);
   const ReplayOutcome& outcome = replay.outcome;
   if (outcome.replay > 0 && outcome.failed.empty() && outcome.missing.empty()) {
-    store::ReplayResult result = replay.summary.total;
-    result.finished_us = now_us();
-    store.catalog().finish_replay(outcome.replay, result);
+    for (const RankOutcome& rank : outcome.ranks) {
+      store::ReplayResult result;
+      for (const auto& [number, part] : rank.parts) add(result, part.result);
+      result.finished_us = now_us();
+      store.catalog().finish_replay(rank.replay, result);
+    }
   }
   return replay;
 }

@@ -18,6 +18,7 @@ struct ReplayWish {
   std::string gpus, epochs;
   std::vector<std::string> probes;
   std::optional<std::uint64_t> workers, threads;
+  std::optional<std::uint64_t> rank;  ///< of a group, alone
   bool no_probe = false, strong = false, again = false, verbose = false;
 
   std::optional<int> threads_given() const {
@@ -28,14 +29,20 @@ struct ReplayWish {
 /// "a,b" as {"a", "b"}.
 std::vector<std::string> split_list(std::string_view text);
 
-/// What is to be replayed of `run`, or of its `epoch`. `choose` sets the program: `launch`, and
-/// what belongs to it. Throws UsageError for a wish that does not fit the run, Busy while it is
-/// recorded, NotFound where it has no epoch.
+/// Every rank is started with `program`: a ProgramChoice, or a command.
+template <typename Program>
+void launch_all(ReplayRequest& request, const Program& program, std::optional<int> threads) {
+  for (ReplayedRank& rank : request.ranks) rank.launch = launch_of(rank.run, program, threads);
+}
+
+/// What is to be replayed of `run` and the other ranks of its group, or of its `epoch`. `choose`
+/// sets the program: `launch` of every rank, and what belongs to it. Throws UsageError for a wish
+/// that does not fit the run, Busy while it is recorded, NotFound where it has no epoch.
 ReplayRequest replay_request(Context& context, const store::Run& run,
                              std::optional<std::int64_t> epoch, const ReplayWish& wish,
                              const std::function<void(ReplayRequest&)>& choose);
 
-/// The parts that were asked for and are not answered yet.
+/// The parts that were asked for and are not answered by all ranks yet.
 std::set<std::int64_t> parts_to_do(const store::Catalog& catalog, const ReplayRequest& request);
 
 struct RunReplay {

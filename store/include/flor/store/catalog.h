@@ -26,6 +26,15 @@ struct Database;  // private: a connection
 enum class RunState { running, finished, failed, interrupted };
 std::string_view to_string(RunState state);
 
+/// The place of a run among those of one program that runs as several processes at once, its ranks.
+/// Each rank records a run of its own; together they are a group.
+struct RankPlace {
+  /// The group: the id of rank 0's run. 0 in `Catalog::add_run`: rank 0 of a new group.
+  std::int64_t group = 0;
+  std::int64_t rank = 0, world = 1;  ///< 0 <= rank < world
+  bool operator==(const RankPlace&) const = default;
+};
+
 /// What is known of a run when it starts. Times are Unix time in microseconds.
 struct NewRun {
   std::string experiment;  ///< NAME of --flor NAME
@@ -37,6 +46,7 @@ struct NewRun {
   std::string program_digest;           ///< hex digest of the executable's content
   std::vector<std::string> command;     ///< argv as given
   std::map<std::string, std::string> environment;  ///< what matters: threads, versions, host
+  std::optional<RankPlace> rank = {};              ///< of a program that ran as several processes
   std::string key;                                 ///< of `new_run_key`; empty: `add_run` makes one
 };
 
@@ -67,6 +77,12 @@ struct Run {
 enum class RunDetail {
   all,
   summary,  ///< `command` and `environment` stay empty: copying them is most of a long listing
+};
+
+/// Which runs of a group `Catalog::runs` returns. Runs without a group are always among them.
+enum class RunRanks {
+  all,
+  first,  ///< one of a group: rank 0's, or of those that are left the lowest
 };
 
 /// The values are on disk: append only.
@@ -154,6 +170,7 @@ enum class StorageReason : std::uint8_t {
   not_every = 11,  ///< not stored: --flor_every N
   degraded = 12,   ///< not stored: no checkpoint could be written any more
   measured = 13,   ///< stored: the first of a resumed run, which shows what storing costs
+  ranks = 14,       ///< not stored: another rank of the group decided so first
 };
 bool is_stored(StorageReason reason);
 
@@ -205,9 +222,9 @@ struct ResumePoint {
   /// time.
   bool boundary = false;
   // In the middle of that iteration, if `loop` is not empty:
-  std::string loop;               ///< the nested loop in which it goes on
+  std::string loop = {};               ///< the nested loop in which it goes on
   std::int64_t step = 0;          ///< number of its complete iterations
-  std::vector<std::string> kept;  ///< nested loops of the iteration that had ended before
+  std::vector<std::string> kept = {};  ///< nested loops of the iteration that had ended before
 };
 
 /// A process that went on with a run.
@@ -217,6 +234,17 @@ struct Resumption {
   std::string commit;
   std::string program_digest;
   std::vector<std::string> command;
+};
+
+/// The ranks of a group find each other by this: rank 0 writes it down when it has begun, or gone
+/// on with, its run; the others wait for it.
+struct RankLaunch {
+  std::int64_t group = 0;
+  std::string launch;           ///< what the processes that were started together have in common
+  std::int64_t started_us = 0;  ///< when rank 0 wrote it
+  std::int64_t attempt = 0;     ///< 1 for the recording, counted on when the group is resumed
+  std::string commit;           ///< the sources, which rank 0 commits for all
+  std::optional<ResumePoint> point = {};  ///< where all ranks go on; without `kept`
 };
 
 struct NewReplay {
@@ -295,9 +323,9 @@ struct MetricSummary {
 };
 
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
-/// internal mutex, so it may be shared between threads. Every write is one transaction, durable when
-/// the call returns (synchronous=EXTRA), retried while other processes hold the write lock, and
-/// throws Busy after 30 s, Damaged where SQLite says so, Error for a full or read-only disk.
+/// internal mutex, so it may be shared between threads. Every write is one transaction, durable
+/// when the call returns (synchronous=EXTRA), retried while other processes hold the write lock,
+/// and throws Busy after 30 s, Damaged where SQLite says so, Error for a full or read-only disk.
 class Catalog {
  public:
   explicit Catalog(std::shared_ptr<Database> database);
@@ -309,7 +337,8 @@ class Catalog {
   Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {});
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
-  void finish_run(std::int64_t run, std::int64_t finished_us, bool failed, std::string_view message);
+  void finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
+                  std::string_view message);
   /// Takes back `finish_run`, for a run that is resumed.
   void reopen_run(std::int64_t run);
   /// Says why the run ends before its end; it stays one that can be resumed.
@@ -318,14 +347,30 @@ class Catalog {
   /// (what replays found there, too), and notes who goes on. One transaction.
   void resume_run(std::int64_t run, const Resumption& resumption);
   void set_degraded(std::int64_t run, std::string_view why);
+  /// Lets the other ranks join `launch.group`; its `attempt` is counted here.
+  void open_launch(const RankLaunch& launch);
+  /// Nobody joins the group until it is opened again.
+  void close_launch(std::int64_t group);
+  /// The latest launch that has this text.
+  std::optional<RankLaunch> find_launch(std::string_view launch) const;
+  /// Says that the run takes part in the present attempt of its group. `add_run` says so by itself.
+  void join_launch(std::int64_t run);
+  /// A rank of the group takes part in the present attempt.
+  bool has_joined(std::int64_t group, std::int64_t rank) const;
+  /// The runs of a group, by rank; those that were removed are missing.
+  std::vector<Run> ranks(std::int64_t group) const;
+  /// State of the whole group that the run belongs to: running while a rank is, finished if all
+  /// have, failed if one has; else interrupted. Of a run without ranks its own.
+  RunState group_state(const Run& run) const;
+
   void add_argument(std::int64_t run, const Argument& argument);
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
   void add_iteration(std::int64_t run, const Iteration& iteration);
   void add_execution(std::int64_t run, const LoopExecution& execution);
   void add_progress(std::int64_t run, const Progress& progress);  ///< all of it, one transaction
   /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
-  /// Those of a replay also replace all that replays with another question found under the same name
-  /// and path in the same epoch, and never what the run recorded.
+  /// Those of a replay also replace all that replays with another question found under the same
+  /// name and path in the same epoch, and never what the run recorded.
   void add_values(std::int64_t run, std::span<const Value> values);
 
   /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
@@ -362,10 +407,11 @@ class Catalog {
   std::vector<std::string> experiments() const;
   /// Newest first; of one experiment, or of all if `experiment` is empty.
   std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
-                        RunDetail detail = RunDetail::all) const;
+                        RunDetail detail = RunDetail::all, RunRanks ranks = RunRanks::all) const;
   std::optional<Run> run(std::int64_t id) const;
   /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
-  /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a key.
+  /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a
+  /// key. A name never means a rank but the first of a group; a key means the run that has it.
   /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
   Run resolve(std::string_view spec) const;
   std::optional<RunBuild> build(std::int64_t run) const;  ///< absent where the program said nothing
@@ -383,6 +429,7 @@ class Catalog {
   std::vector<DiscardedCheckpoint> discarded(std::int64_t run) const;
   std::vector<SavedCheckpoint> saved(std::int64_t run) const;  ///< in the order of their numbers
   std::optional<CheckpointStrategy> strategy(std::int64_t run) const;
+  std::optional<CheckpointInfo> last_checkpoint(std::int64_t run) const;  ///< that was taken
   std::vector<Replay> replays(std::int64_t run) const;
   std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
   /// The parts that replays with this question have completed, in order; the latest word on each.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,17 @@ std::optional<StepName> parse_step_name(std::string_view name);
 /// `latest`: no boundary after that iteration of the interrupted main loop.
 ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run,
                               std::int64_t latest = INT64_MAX);
+
+/// Every point at which a run can go on, the latest first. The last one is the beginning.
+std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run);
+
+/// The same place in the program, whatever `kept` is.
+bool is_same_place(const ResumePoint& a, const ResumePoint& b);
+
+/// The places at which all of these runs can go on, the latest first. The last one is the
+/// beginning.
+std::vector<ResumePoint> common_resume_points(const Catalog& catalog,
+                                              std::span<const std::int64_t> runs);
 
 /// "epoch 3, step 120 of train", "epoch 3", "the end of its loops"
 std::string print_point(const ResumePoint& point);

@@ -75,6 +75,9 @@ class Store {
   Catalog& catalog();
   const Catalog& catalog() const;
 
+  /// A file through which the ranks of a group may talk while they record; nothing of the store.
+  std::filesystem::path rank_board(std::string_view key) const;
+
   /// Takes the lock of a run; nothing if another process holds it.
   std::optional<RunLock> lock_run(std::string_view key);
 

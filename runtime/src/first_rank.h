@@ -1,0 +1,32 @@
+// Lets rank 0 store first what all ranks have. The store keeps every content once, but two
+// processes that write the same one at the same moment would both store it: so the others look a
+// little later.
+#pragma once
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace flor::detail {
+
+/// Of a rank other than 0; belongs to its background thread, never to the training.
+class FirstRank {
+ public:
+  /// `run`: of rank 0.
+  FirstRank(const store::Store& store, std::int64_t run) : store_(store), run_(run) {}
+
+  /// Returns when rank 0 has stored this checkpoint, or will not: it is gone, or has stored a later
+  /// one. Else after ten seconds, or after one if it `is_urgent`. Where rank 0 was waited for in
+  /// vain several times, it is not waited for again.
+  void await(const store::CheckpointKey& key, const std::function<bool()>& is_urgent);
+
+ private:
+  bool has_passed(const store::CheckpointKey& key) const;
+
+  const store::Store& store_;
+  std::int64_t run_;
+  int in_vain_ = 0;
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,298 @@
+// Programs that run as several processes: each rank records a run of its own, what all have is
+// stored once, all are replayed together or one alone, and an interrupted group goes on as a whole.
+#include "whole_record.h"
+#include "workbench.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <csignal>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::string free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(socket);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+class Ranks : public ::testing::Test {
+ protected:
+  using Changes = std::map<std::string, std::optional<std::string>>;
+
+  /// All ranks of a start, as a launcher starts them; `special`: for one of them.
+  std::vector<ProcessResult> run_all(int world, const Words& arguments, int special = -1,
+                                     const Changes& changes = {},
+                                     const std::string& name = "averager") const {
+    const std::string port = free_port();
+    std::vector<std::unique_ptr<Process>> processes;
+    for (int rank = world - 1; rank >= 0; --rank) {  // the first is not the first to come
+      ProcessOptions options = bench_.options();
+      options.environment["RANK"] = std::to_string(rank);
+      options.environment["WORLD_SIZE"] = std::to_string(world);
+      options.environment["MASTER_ADDR"] = "127.0.0.1";
+      options.environment["MASTER_PORT"] = port;
+      if (rank == special) {
+        for (const auto& [variable, value] : changes) options.environment[variable] = value;
+      }
+      processes.insert(processes.begin(), std::make_unique<Process>(
+                                              Words{program(name).string()} + arguments, options));
+    }
+    std::vector<ProcessResult> results;
+    for (const auto& process : processes) results.push_back(process->wait());
+    return results;
+  }
+  std::vector<ProcessResult> record(int world, const Words& more = {}) const {
+    auto results = run_all(world, Words{"--flor", "test", "--flor_every", "1"} + more);
+    for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;
+    return results;
+  }
+  ProcessResult flor(const Words& arguments) const {
+    return run_process(Words{FLOR_CLI} + arguments, bench_.options());
+  }
+  std::vector<store::Run> ranks() const {
+    const auto store = bench_.store();
+    return store->catalog().ranks(store->catalog().resolve("test").start.rank->group);
+  }
+  std::vector<WholeRecord> records() const {
+    std::vector<WholeRecord> result;
+    for (const auto& run : ranks()) result.push_back(whole_record(*bench_.store(), run.id));
+    return result;
+  }
+  std::vector<std::vector<std::string>> found() const {
+    std::vector<std::vector<std::string>> result;
+    const auto store = bench_.store();
+    for (const auto& run : ranks()) {
+      auto& lines = result.emplace_back();
+      for (const auto& value : store->catalog().values({.run = run.id, .recorded = false})) {
+        lines.push_back(value.name + " " + std::to_string(value.place.epoch) + "/" +
+                        std::to_string(value.place.step) + " " + exact_text(value.value));
+      }
+    }
+    return result;
+  }
+
+  Workbench bench_;
+};
+
+TEST_F(Ranks, EachRecordsARunAndRankZeroCommitsTheSources) {
+  const auto results = record(3);
+  const auto runs = ranks();
+  ASSERT_EQ(runs.size(), 3u);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const auto& run = runs[static_cast<std::size_t>(i)];
+    EXPECT_EQ(run.start.rank, (store::RankPlace{runs[0].id, i, 3}));
+    EXPECT_EQ(run.state, store::RunState::finished);
+    EXPECT_EQ(run.start.commit, runs[0].start.commit);
+    EXPECT_EQ(run.epochs, 5);
+  }
+  EXPECT_THAT(results[0].err,
+              HasSubstr("recorded test as run " + runs[0].key.substr(0, 8) + " (rank 0 of 3)"));
+  EXPECT_EQ(results[1].err, "") << "rank 0 speaks for all";
+  EXPECT_EQ(results[2].err, "");
+  EXPECT_THAT(bench_.damage(), IsEmpty());
+}
+
+TEST_F(Ranks, WhatAllHaveIsStoredOnce) {
+  const auto home = bench_.home();
+  for (const int world : {2, 3}) {
+    bench_.use_home(home / std::to_string(world));
+    record(world, {"--kwargs", "size=100000"});
+    const auto runs = ranks();
+    const auto first = static_cast<double>(runs[0].stored_bytes);
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      const double share = static_cast<double>(runs[i].stored_bytes) / first;
+      std::printf("%d ranks: rank 0 stored %.0f bytes, rank %zu %llu (%.2f %%)\n", world, first, i,
+                  static_cast<unsigned long long>(runs[i].stored_bytes), 100 * share);
+      EXPECT_NEAR(static_cast<double>(runs[i].raw_bytes), static_cast<double>(runs[0].raw_bytes),
+                  1000);
+      EXPECT_LT(share, 0.05) << "only the samplers differ";
+    }
+  }
+}
+
+TEST_F(Ranks, ListShowsAGroupInOneLineAndShowNamesItsRanks) {
+  record(2);
+  const auto runs = ranks();
+  const auto lines = [&](const Words& arguments) {
+    return lines_of(flor(Words{"list"} + arguments).out);
+  };
+  EXPECT_EQ(lines({}).size(), 2u);
+  EXPECT_THAT(lines({})[0], HasSubstr("ranks"));
+  EXPECT_THAT(lines({})[1], AllOf(HasSubstr(runs[0].key.substr(0, 8)), HasSubstr("finished")));
+  EXPECT_EQ(lines({"--ranks"}).size(), 3u);
+  EXPECT_THAT(flor({"list", "--ranks"}).out, HasSubstr(runs[1].key.substr(0, 8)));
+  EXPECT_THAT(flor({"show", "test"}).out,
+              HasSubstr("0 of 2; rank 1 is run " + runs[1].key.substr(0, 8) + ", finished"));
+  EXPECT_EQ(bench_.store()->catalog().resolve("test").key, runs[0].key) << "a name means rank 0";
+}
+
+TEST_F(Ranks, TheRanksOfAReplayAreThoseOfTheRecord) {
+  const auto recorded = record(2);
+  for (const Words& flags : {Words{"--flor_probe", "train"}, Words{}}) {
+    const auto replayed = run_all(2, Words{"--replay_flor"} + flags);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(replayed[i].status, 0) << replayed[i].err;
+      const Words kinds = flags.empty() ? Words{"tail", "end"} : Words{"step", "tail", "end"};
+      EXPECT_EQ(lines_of(replayed[i].out), lines_with(recorded[i].out, kinds));
+    }
+  }
+}
+
+TEST_F(Ranks, AnotherNumberOfRanksIsRefusedWithTheRemedy) {
+  record(2);
+  for (const auto& result : run_all(3, {"--replay_flor"})) {
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.err, HasSubstr("was recorded by 2 ranks, and 3 are here"));
+  }
+  const auto alone = bench_.replay("averager");
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_THAT(alone.err, HasSubstr("flor replay"));
+}
+
+TEST_F(Ranks, FlorReplayStartsThemTogetherForEachWorker) {
+  record(2);
+  const Words hindsight{"--", program("averager_hindsight").string()};
+  const auto whole =
+      flor(Words{"replay", "test", "--workers", "2", "--probe", "train"} + hindsight);
+  EXPECT_EQ(whole.status, 0) << whole.out << whole.err;
+  EXPECT_THAT(whole.out, AllOf(HasSubstr("2 workers of 2 ranks"), HasSubstr("exact: ")));
+  const auto together = found();
+  ASSERT_EQ(together.size(), 2u);
+  EXPECT_EQ(together[0].size(), 5u * 4u + 5u);
+  EXPECT_EQ(together[1], together[0]) << "gradients and weights are the same in all ranks";
+  const auto again =
+      flor(Words{"replay", "test", "--workers", "2", "--probe", "train"} + hindsight);
+  EXPECT_THAT(again.out, HasSubstr("answered before"));
+  const auto one =
+      flor(Words{"replay", "test", "--again", "--workers", "1", "--probe", "train"} + hindsight);
+  EXPECT_EQ(one.status, 0) << one.out << one.err;
+  EXPECT_EQ(found(), together) << "fewer processes find the same";
+}
+
+TEST_F(Ranks, OneRankIsReplayedAloneWhereItNeedsNobody) {
+  record(2);
+  const Words hindsight{"--", program("averager_hindsight").string()};
+  const auto result = flor(Words{"replay", "test", "--rank", "1", "--no-probe"} + hindsight);
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_EQ(found()[1].size(), 5u);
+  EXPECT_THAT(found()[0], IsEmpty());
+  EXPECT_EQ(flor({"replay", "test", "--rank", "2"}).status, 3);
+}
+
+TEST_F(Ranks, ARankThatDiesInAReplayIsStartedAgainWithTheOthers) {
+  record(2);
+  ProcessOptions options = bench_.options();
+  options.environment["RAISE"] = "9:7";
+  const auto result =
+      run_process(Words{FLOR_CLI, "replay", "test", "--workers", "1", "--probe", "train"}, options);
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  EXPECT_THAT(result.err, HasSubstr("signal 9"));
+  EXPECT_THAT(result.out, HasSubstr("exact: "));
+}
+
+TEST_F(Ranks, AGroupWhoseRankWasKilledGoesOnExactly) {
+  const Words kwargs{"--kwargs", "pause_ms=15", "epochs=6"};
+  const auto plain = record(3, kwargs);
+  const auto whole = records();
+  for (const int victim : {0, 1, 2}) {
+    SCOPED_TRACE("rank " + std::to_string(victim));
+    const Words recording = Words{"--flor", "test", "--flor_every", "1"} + kwargs;
+    const auto killed = run_all(3, recording, victim, {{"RAISE", "9:15"}});
+    EXPECT_EQ(killed[static_cast<std::size_t>(victim)].signal, SIGKILL);
+    EXPECT_THAT(flor({"list", "-n", "1"}).out, Not(HasSubstr("finished")));
+    const auto resumed = run_all(3, {"--flor", "test", "--flor_resume"});
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(resumed[i].status, 0) << resumed[i].err;
+      EXPECT_EQ(lines_of(resumed[i].out).back(), lines_of(plain[i].out).back());
+    }
+    EXPECT_THAT(resumed[0].err, HasSubstr("resuming run"));
+    EXPECT_THAT(resumed[0].err, Not(HasSubstr("the beginning")));
+    EXPECT_EQ(records(), whole) << "no value is missing, none is there twice";
+  }
+}
+
+TEST_F(Ranks, ASignalToOneRankStopsAllAtTheSameStep) {
+  // As a job script has it, which is the same when it is started again.
+  const Words script{"--flor",        "test", "--flor_every", "1",
+                     "--flor_resume", "auto", "--kwargs",     "pause_ms=15"};
+  const auto plain = run_all(2, script);
+  const auto whole = records();
+  const auto stopped = run_all(2, script, 1, {{"RAISE", "15:6"}});
+  for (const auto& result : stopped) EXPECT_EQ(result.status, 75) << result.err;
+  const auto runs = ranks();
+  EXPECT_THAT(runs[0].message, HasSubstr("preempted by a signal to another rank at epoch 1, step"));
+  EXPECT_THAT(runs[1].message, HasSubstr("preempted by SIGTERM at epoch 1, step"));
+  const auto resumed = run_all(2, script);
+  EXPECT_THAT(resumed[0].err, HasSubstr(" of train")) << "inside the epoch";
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(resumed[i].status, 0) << resumed[i].err;
+    EXPECT_EQ(lines_of(resumed[i].out).back(), lines_of(plain[i].out).back());
+  }
+  EXPECT_EQ(records(), whole);
+}
+
+TEST_F(Ranks, AdaptiveCheckpointsAreTheSameInAllRanks) {
+  const auto results = run_all(3, {"--flor", "test", "--kwargs", "pause_ms=2", "epochs=60"});
+  for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;
+  const auto all = records();
+  std::vector<std::set<std::string>> keys(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const auto& [key, digest] : all[i].checkpoints) keys[i].insert(key);
+  }
+  EXPECT_EQ(keys[1], keys[0]);
+  EXPECT_EQ(keys[2], keys[0]);
+  std::printf("%zu checkpoints of 60 epochs\n", keys[0].size());
+}
+
+TEST_F(Ranks, WithoutRankZeroTheOthersSaySo) {
+  ProcessOptions options = bench_.options();
+  options.environment["RANK"] = "1";
+  options.environment["WORLD_SIZE"] = "2";
+  options.environment["FLOR_RANK_TIMEOUT"] = "0.2";
+  const auto result =
+      run_process({program("averager").string(), "--flor", "test"}, std::move(options));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, SaysOnce("rank 0 did not begin to record"));
+}
+
+TEST_F(Ranks, NumbersThatCannotBeAreRefused) {
+  ProcessOptions options = bench_.options();
+  options.environment["RANK"] = "2";
+  options.environment["WORLD_SIZE"] = "2";
+  const auto result =
+      run_process({program("averager").string(), "--flor", "test"}, std::move(options));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, SaysOnce("RANK=2 WORLD_SIZE=2"));
+}
+
+TEST_F(Ranks, SlurmSaysItToo) {
+  ProcessOptions options = bench_.options();
+  options.environment["SLURM_PROCID"] = "0";
+  options.environment["SLURM_NTASKS"] = "2";
+  const Words command{program("averager").string(), "--flor", "test", "--kwargs", "alone=1"};
+  EXPECT_EQ(run_process(command, options).status, 0);
+  EXPECT_FALSE(bench_.last_run().start.rank) << "independent trainings that one srun starts";
+  options.environment["MASTER_ADDR"] = "127.0.0.1";
+  EXPECT_EQ(run_process(command, options).status, 0);
+  ASSERT_TRUE(bench_.last_run().start.rank);
+  EXPECT_EQ(bench_.last_run().start.rank->world, 2);
+}
+
+}  // namespace
+}  // namespace flor::testing
