@@ -2,7 +2,10 @@
 // batch norm, momentum, a learning rate that a scheduler changes, buffers. --kwargs optimizer=NAME,
 // forget=scheduler and forget=optimizer leave state unregistered, main=loader iterates the data
 // loader as the main loop, workers=N loads in threads, accumulate=N updates after so many batches.
-// Variant HINDSIGHT logs more. The program's own argument "wide" makes the model another one.
+// scheduler=step|cosine|none, shuffle, dropout, norm (batch norm), early (early stopping), loops=2
+// (a second main loop) and deep (loops inside the training loop, three in all) make a matrix of
+// trainings. Variant HINDSIGHT logs more. The program's own argument "wide" makes the model another
+// one.
 #include "raise.h"
 #include "show.h"
 
@@ -11,6 +14,8 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,21 +24,58 @@
 namespace {
 
 struct NetImpl : torch::nn::Module {
-  explicit NetImpl(std::int64_t hidden)
+  NetImpl(std::int64_t hidden, bool normalizes, bool drops)
       : first(register_module("first", torch::nn::Linear(6, hidden))),
         norm(register_module("norm", torch::nn::BatchNorm1d(hidden))),
-        second(register_module("second", torch::nn::Linear(hidden, 3))) {}
+        second(register_module("second", torch::nn::Linear(hidden, 3))),
+        with_norm(normalizes),
+        with_dropout(drops) {}
 
   torch::Tensor forward(const torch::Tensor& input) {
-    const auto hidden = torch::relu(norm(first(input)));
-    return second(torch::dropout(hidden, 0.3, is_training()));
+    auto hidden = first(input);
+    if (with_norm) hidden = norm(hidden);
+    hidden = torch::relu(hidden);
+    return second(with_dropout ? torch::dropout(hidden, 0.3, is_training()) : hidden);
   }
 
   torch::nn::Linear first;
   torch::nn::BatchNorm1d norm;
   torch::nn::Linear second;
+  bool with_norm, with_dropout;
 };
 TORCH_MODULE(Net);
+
+/// A scheduler of the program's own, beside the one that libtorch has.
+class CosineLR : public torch::optim::LRScheduler {
+ public:
+  CosineLR(torch::optim::Optimizer& optimizer, unsigned period)
+      : LRScheduler(optimizer), period_(period) {}
+
+ private:
+  std::vector<double> get_lrs() override {
+    std::vector<double> rates = get_current_lrs();
+    const double phase = static_cast<double>(step_count_ % period_) / period_;
+    for (double& rate : rates) rate *= 0.6 + 0.4 * std::cos(3.14159265358979 * phase);
+    return rates;
+  }
+  unsigned period_;
+};
+
+/// Rates stay as they are.
+class ConstantLR : public torch::optim::LRScheduler {
+ public:
+  using LRScheduler::LRScheduler;
+
+ private:
+  std::vector<double> get_lrs() override { return get_current_lrs(); }
+};
+
+std::unique_ptr<torch::optim::LRScheduler> make_scheduler(const std::string& name,
+                                                          torch::optim::Optimizer& optimizer) {
+  if (name == "cosine") return std::make_unique<CosineLR>(optimizer, 3);
+  if (name == "none") return std::make_unique<ConstantLR>(optimizer);
+  return std::make_unique<torch::optim::StepLR>(optimizer, 2, 0.5);
+}
 
 struct Points : torch::data::datasets::Dataset<Points> {
   Points() : input(torch::randn({40, 6})), target((input.sum(1) > 0).to(torch::kLong)) {}
@@ -64,29 +106,42 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
   if (name == "lbfgs") {
     return std::make_unique<LBFGS>(std::move(parameters), LBFGSOptions(0.1).max_iter(3));
   }
+  if (name == "plain") return std::make_unique<SGD>(std::move(parameters), SGDOptions(0.1));
   return std::make_unique<SGD>(std::move(parameters),
                                SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(1e-3));
 }
 
 struct Learner {
-  Learner(std::int64_t hidden, const std::string& optimizer_name)
-      : net(hidden),
-        optimizer(make_optimizer(optimizer_name, net->parameters())),
-        scheduler(*optimizer, 2, 0.5) {}
+  explicit Learner(std::int64_t hidden)
+      : net(hidden, flor::arg("norm", true), flor::arg("dropout", true)),
+        name(flor::arg("optimizer", "sgd")),
+        optimizer(make_optimizer(name, net->parameters())),
+        scheduler(make_scheduler(flor::arg("scheduler", "step"), *optimizer)) {}
 
   double step(const torch::Tensor& input, const torch::Tensor& target) {
     raise_when_due();
     net->train();
     if (accumulate > 1) return step_of_many(input, target);
+    return step_of_pieces(input, target, 1);
+  }
+  /// The gradient is gathered from so many pieces of the batch.
+  double step_of_pieces(const torch::Tensor& input, const torch::Tensor& target, int pieces) {
+    const auto inputs = input.chunk(pieces), targets = target.chunk(pieces);
     const auto loss = optimizer->step([&] {
       optimizer->zero_grad();
-      auto value = torch::cross_entropy_loss(net->forward(input), target);
-      value.backward();
-      return value;
+      auto sum = torch::zeros({});
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        auto value = torch::cross_entropy_loss(net->forward(inputs[i]), targets[i]);
+        value.backward();
+        sum += value.detach();
+      }
+      return sum;
     });
     return loss.item<double>();
   }
   double step_of_many(const torch::Tensor& input, const torch::Tensor& target) {
+    // It evaluates the loss again and again, so it has to have all of the data at once.
+    if (name == "lbfgs") return step_of_pieces(input, target, input.size(0) >= 4 ? 2 : 1);
     auto value = torch::cross_entropy_loss(net->forward(input), target);
     value.backward();
     if (++accumulated == accumulate) {
@@ -113,26 +168,52 @@ struct Learner {
   }
   double rate() const { return optimizer->param_groups().at(0).options().get_lr(); }
 
+  /// The loss has not fallen by a hundredth any more.
+  bool is_enough(double loss) {
+    const bool better = loss < 0.99 * best;
+    best = std::min(best, loss);
+    stale = better ? 0 : stale + 1;
+    return stale >= 2;
+  }
+
   Net net;
+  std::string name;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
-  torch::optim::StepLR scheduler;
+  std::unique_ptr<torch::optim::LRScheduler> scheduler;
   int accumulate = 1, accumulated = 0;
+  bool deep = false, stops_early = false;
+  double best = 1e9;
+  int stale = 0;
 };
 
+/// One batch, or in loops three deep each quarter of it.
+double train_on(Learner& learner, const torch::Tensor& input, const torch::Tensor& target) {
+  if (!learner.deep) return learner.step(input, target);
+  double sum = 0;
+  for (const int half : flor::loop("half", 2)) {
+    for (const int piece : flor::loop("piece", 2)) {
+      const auto part = static_cast<std::size_t>(2 * half + piece);
+      sum += flor::log("piece_loss", learner.step(input.chunk(4)[part], target.chunk(4)[part]));
+    }
+  }
+  return sum;
+}
+
 template <typename Loader>
-void train_by_epochs(Learner& learner, Loader& loader, const Points& points, int epochs) {
-  for (const int epoch : flor::loop("epoch", epochs)) {
+void train_by_epochs(Learner& learner, Loader& loader, const Points& points, int epochs,
+                     const char* name = "epoch") {
+  for (const int epoch : flor::loop(name, epochs)) {
     double sum = 0;
     int step = 0;
     for (const auto& batch : flor::loop("train", loader, flor::with(sum, step))) {
-      const double loss = flor::log("loss", learner.step(batch.data, batch.target));
+      const double loss = flor::log("loss", train_on(learner, batch.data, batch.target));
       sum += loss;
       show("step", epoch, step++, loss);
 #ifdef HINDSIGHT
       flor::log("gradient", learner.net->first->weight.grad().abs().max());
 #endif
     }
-    learner.scheduler.step();
+    learner.scheduler->step();
     flor::log("sum", sum);
     flor::log("rate", learner.rate());
     const double test = flor::log("test_loss", learner.evaluate(points));
@@ -142,6 +223,7 @@ void train_by_epochs(Learner& learner, Loader& loader, const Points& points, int
     flor::log_histogram("weights", learner.net->first->weight);
     flor::log_tensor("mean", learner.net->norm->running_mean);
 #endif
+    if (learner.stops_early && learner.is_enough(test)) break;
   }
 }
 
@@ -165,19 +247,33 @@ int main(int argc, char** argv) {
   const bool wide = argc > 1 && std::string(argv[1]) == "wide";
   const std::string forget = flor::arg("forget", "");
   const Points points;
-  Learner learner(wide ? 9 : 8, flor::arg("optimizer", "sgd"));
+  Learner learner(wide ? 9 : 8);
   learner.accumulate = flor::arg("accumulate", 1);
-  auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
-      Points(points).map(torch::data::transforms::Stack<>()),
-      torch::data::DataLoaderOptions(8).workers(flor::arg("workers", std::size_t{0})));
+  learner.deep = flor::arg("deep", false);
+  learner.stops_early = flor::arg("early", false);
+  const bool shuffle = flor::arg("shuffle", true);
+  const int loops = flor::arg("loops", 1);
+  const auto options =
+      torch::data::DataLoaderOptions(8).workers(flor::arg("workers", std::size_t{0}));
+  auto data = Points(points).map(torch::data::transforms::Stack<>());
+  auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(data, options);
+  auto in_order =
+      torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(data, options);
   std::vector<flor::Checkpoints> state;
   state.push_back(flor::checkpoints(learner.net));
   if (forget != "optimizer") state.push_back(flor::checkpoints(learner.optimizer));
-  if (forget != "scheduler") state.push_back(flor::checkpoints(learner.scheduler));
-  state.push_back(flor::checkpoints(flor::named("accumulated", learner.accumulated)));
+  if (forget != "scheduler") state.push_back(flor::checkpoints(*learner.scheduler));
+  state.push_back(flor::checkpoints(flor::named("accumulated", learner.accumulated),
+                                    flor::named("best", learner.best),
+                                    flor::named("stale", learner.stale)));
   if (flor::arg("main", "epochs") == "loader") {
     train_by_batches(learner, *loader);
   } else {
-    train_by_epochs(learner, *loader, points, epochs);
+    const auto train = [&](int count, const char* name) {
+      shuffle ? train_by_epochs(learner, *loader, points, count, name)
+              : train_by_epochs(learner, *in_order, points, count, name);
+    };
+    train(epochs, "epoch");
+    if (loops > 1) train(2, "refine");
   }
 }
