@@ -1,6 +1,7 @@
 // A training of a known pace: epochs of `work` units of computing (about a microsecond each) on
-// `threads` threads, and `mib` MiB of state, all of which changes in every epoch. Prints how long
-// the loop took on stderr, for the benchmark.
+// `threads` threads, and `mib` MiB of state, all of which changes in every epoch; `evaluate` units
+// follow the training of each. Prints how long the loop and all evaluations took on stderr, for the
+// benchmarks.
 #include "show.h"
 
 #include <flor/flor.h>
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   const int mib = flor::arg("mib", 1);
   const bool nested = flor::arg("nested", true);
   const bool quiet = flor::arg("quiet", false);
+  const int evaluate = flor::arg("evaluate", 0);
   constexpr std::size_t kDoubles = (std::size_t{1} << 20) / sizeof(double);
 
   std::vector<std::vector<double>> layers(static_cast<std::size_t>(mib));
@@ -62,6 +64,8 @@ int main(int argc, char** argv) {
     for (auto& layer : layers) layer[static_cast<std::size_t>(value * 1000) % kDoubles] += value;
   };
 
+  using Seconds = std::chrono::duration<double>;
+  Seconds evaluated{0};
   const auto began = std::chrono::steady_clock::now();
   for (const int epoch : flor::loop("epoch", epochs)) {
     if (nested) {
@@ -69,8 +73,14 @@ int main(int argc, char** argv) {
     } else {
       train();
     }
+    if (evaluate > 0) {
+      const auto start = std::chrono::steady_clock::now();
+      flor::log("evaluation", compute_with(threads, value, evaluate));
+      evaluated += std::chrono::steady_clock::now() - start;
+    }
     if (!quiet) show("tail", epoch, flor::log("value", value));
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const Seconds took = std::chrono::steady_clock::now() - began;
   std::fprintf(stderr, "loop %.4f s\n", took.count());
+  if (evaluate > 0) std::fprintf(stderr, "evaluation %.4f s\n", evaluated.count());
 }
