@@ -189,10 +189,10 @@ TEST_F(ListTest, KeepsTheOrderOfJsonKeys) {
   const Json json = flor({"--json", "list"}).json();
   std::vector<std::string> keys;
   for (const auto& item : json["runs"][0].items()) keys.push_back(item.key());
-  EXPECT_THAT(
-      keys, ElementsAre("id", "experiment", "started", "finished", "status", "message", "degraded",
-                        "commit", "repository", "directory", "epochs", "checkpoints", "raw_bytes",
-                        "stored_bytes", "arguments", "metrics"));
+  EXPECT_THAT(keys,
+              ElementsAre("id", "experiment", "rank", "ranks", "started", "finished", "status",
+                          "message", "degraded", "commit", "repository", "directory", "epochs",
+                          "checkpoints", "raw_bytes", "stored_bytes", "arguments", "metrics"));
 }
 
 TEST_F(ListTest, TellsRunningInterruptedFailedAndDegradedApart) {

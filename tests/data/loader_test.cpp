@@ -106,7 +106,7 @@ TEST(Loader, AnEpochWithoutAdvanceIsRefusedWhenTheNextBegins) {
 TEST(Loader, ArchivesOfLibtorchKeepThePosition) {
   auto sampler = sampler_of(20);
   const auto loader = loader_of(20, sampler, 5, 0);
-  const auto batch = loader->begin();
+  auto batch = loader->begin();
   EXPECT_EQ(batch->size(), 5u);
   sampler.advance();
   std::stringstream stream;

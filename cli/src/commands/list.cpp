@@ -41,8 +41,8 @@ class List final : public Command {
   std::string_view summary() const override { return "experiments and runs, newest first"; }
   std::string_view lesson() const override {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
-directory, message, metrics, rank, ranks, the name of any metric (its last value; loss:min, loss:max and
-loss:count are known too) and of any argument. metric:x and arg:x say which of two is meant.
+directory, message, metrics, rank, ranks, the name of any metric (its last value; loss:min, loss:max
+and loss:count are known too) and of any argument. metric:x and arg:x say which of two is meant.
 
 Examples:
   flor list                                   every run
