@@ -235,8 +235,7 @@ std::optional<Recording> Catalog::recording(std::int64_t run) const {
 std::vector<CheckpointInfo> Catalog::checkpoints(std::int64_t run) const {
   const Lock lock(database_->mutex);
   std::vector<CheckpointInfo> checkpoints;
-  const auto rows =
-      database_->connection(
+  const auto rows = database_->connection(
       "SELECT " FLOR_CHECKPOINT_COLUMNS " FROM checkpoint WHERE run = ?1 ORDER BY id", run);
   while (rows->step()) checkpoints.push_back(read_checkpoint(*rows));
   return checkpoints;
@@ -245,18 +244,20 @@ std::vector<CheckpointInfo> Catalog::checkpoints(std::int64_t run) const {
 std::optional<CheckpointInfo> Catalog::checkpoint(std::int64_t run,
                                                   const CheckpointKey& key) const {
   const Lock lock(database_->mutex);
-  const auto row = database_->connection(
-      "SELECT " FLOR_CHECKPOINT_COLUMNS
-      " FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 AND loop = ?5",
-      run, static_cast<std::int64_t>(key.kind), key.main_loop, key.iteration, key.loop);
+  const auto row = database_->connection("SELECT " FLOR_CHECKPOINT_COLUMNS
+                                         " FROM checkpoint WHERE run = ?1 AND kind = ?2 AND "
+                                         "main_loop = ?3 AND iteration = ?4 AND loop = ?5",
+                                         run, static_cast<std::int64_t>(key.kind), key.main_loop,
+                                         key.iteration, key.loop);
   if (!row->step()) return std::nullopt;
   return read_checkpoint(*row);
 }
 
 std::optional<CheckpointInfo> Catalog::last_checkpoint(std::int64_t run) const {
   const Lock lock(database_->mutex);
-  const auto row =
-      database_->connection(FLOR_CHECKPOINT_COLUMNS "WHERE run = ?1 ORDER BY id DESC LIMIT 1", run);
+  const auto row = database_->connection("SELECT " FLOR_CHECKPOINT_COLUMNS
+                                         " FROM checkpoint WHERE run = ?1 ORDER BY id DESC LIMIT 1",
+                                         run);
   if (!row->step()) return std::nullopt;
   return read_checkpoint(*row);
 }
