@@ -8,11 +8,7 @@
 set -euo pipefail
 build=$(realpath "$1")
 rounds=${2:-5}
-export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export FLOR_HOME=$scratch/home
+. "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
 program=$build/bench/pace
 
 seconds_of() { sed -n "s/^$1 \\([0-9.]*\\) s\$/\\1/p" "$scratch/err"; }

@@ -11,6 +11,7 @@ build=$(realpath "$1")
 pairs=${2:-5}
 export FLOR_LOG=error
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
+work_tree
 
 seconds() {
   local began=$EPOCHREALTIME

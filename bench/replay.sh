@@ -5,6 +5,7 @@
 set -euo pipefail
 build=$(realpath "$1")
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
+work_tree
 
 # Prints how long a command took and the line of Flor that begins with what it found.
 timed() {

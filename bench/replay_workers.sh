@@ -8,6 +8,7 @@ build=$(realpath "$1")
 rounds=${2:-3}
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 . "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/setup.sh"
+work_tree
 
 seconds() {
   local began=$EPOCHREALTIME

@@ -7,7 +7,7 @@ set -euo pipefail
 once=$(find "$(realpath "${1:?the build directory}")" -name shadow_once -type f -perm -u+x | head -n 1)
 files=${2:-10000}
 rounds=${3:-31}
-[ -n "$once" ] || { echo "shadow_once is not built in $1" >&2; exit 1; }
+[ -n "$once" ] || { echo "no shadow_once in $1: cmake --build $1 --target shadow_once" >&2; exit 1; }
 
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT

@@ -14,6 +14,12 @@ if(FLOR_SANITIZE)
   target_link_options(flor_settings INTERFACE -fsanitize=${FLOR_SANITIZE})
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # ccache does not keep what is compiled with a precompiled header without it, and without
+  # CCACHE_SLOPPINESS as the presets set it.
+  target_compile_options(flor_settings INTERFACE -fpch-preprocess)
+endif()
+
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -1,23 +1,17 @@
 #include "maintenance_lock.h"
 
+#include "lock_file.h"
+
 #include <flor/store/error.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
 
-#include <cerrno>
-
 namespace flor::store {
 namespace {
 
-bool try_lock(const File& file) {
-  int result = 0;
-  do {
-    result = ::flock(file.descriptor(), LOCK_EX | LOCK_NB);
-  } while (result != 0 && errno == EINTR);
-  return result == 0;
-}
+bool try_lock(const File& file) { return lock_file(file.descriptor(), LOCK_EX | LOCK_NB); }
 
 }  // namespace
 

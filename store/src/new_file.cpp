@@ -1,5 +1,7 @@
 #include "new_file.h"
 
+#include "lock_file.h"
+
 #include <flor/store/error.h>
 #include <flor/store/transfer.h>
 
@@ -48,7 +50,7 @@ void NewFile::create() {
     temporary_ = directory_ /
                  fmt::format(".{}.{}-{}.tmp", path_.filename().string(), ::getpid(), files_made++);
     file_ = std::make_unique<File>(filesystem_, temporary_, O_RDWR | O_CREAT | O_TRUNC);
-    while (::flock(file_->descriptor(), LOCK_EX) != 0 && errno == EINTR) continue;
+    lock_file(file_->descriptor(), LOCK_EX);
     if (::fstat(file_->descriptor(), &status) != 0) {
       throw_system_error("look at", temporary_, errno);
     }
@@ -62,7 +64,7 @@ void NewFile::remove_stale() const {
     if (!is_temporary_of(entry.path().filename().string(), name)) continue;
     const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) continue;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) filesystem_.unlink(entry.path().c_str());
+    if (lock_file(descriptor, LOCK_EX | LOCK_NB)) filesystem_.unlink(entry.path().c_str());
     ::close(descriptor);
   }
 }

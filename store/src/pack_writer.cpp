@@ -1,5 +1,6 @@
 #include "pack_writer.h"
 
+#include "lock_file.h"
 #include "schema.h"
 
 #include <flor/store/error.h>
@@ -41,7 +42,7 @@ OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pac
       file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL) {
   // Says to others that the writer lives: that bytes at the end are not garbage yet, and that the
   // pack is not to be compacted. Who looks whether it lives holds the lock for a moment only.
-  while (::flock(file.descriptor(), LOCK_EX) != 0 && errno == EINTR) continue;
+  lock_file(file.descriptor(), LOCK_EX);
 }
 
 PackWriter::PackWriter(Paths paths, Filesystem& filesystem)

@@ -1,12 +1,12 @@
 // The lock of a run: an flock on locks/<key>.lock.
 #include "database.h"
+#include "lock_file.h"
 #include "store_impl.h"
 
 #include <flor/store/store.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,19 +24,7 @@ using std::chrono::milliseconds;
 constexpr int kTries = 50;
 constexpr milliseconds kPause{5};
 
-bool try_lock(int descriptor, int operation) {
-  int result = 0;
-  do {
-    result = ::flock(descriptor, operation | LOCK_NB);
-  } while (result != 0 && errno == EINTR);
-  return result == 0;
-}
-
-/// False if the file was removed by its last holder after we opened it.
-bool is_linked(int descriptor) {
-  struct stat status{};
-  return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
-}
+bool try_lock(int descriptor, int operation) { return lock_file(descriptor, operation | LOCK_NB); }
 
 }  // namespace
 

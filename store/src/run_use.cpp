@@ -1,36 +1,18 @@
 // Use of a run's checkpoints: a shared flock on locks/<key>.use.
 #include "database.h"
+#include "lock_file.h"
 #include "store_impl.h"
 
 #include <flor/store/store.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 namespace flor::store {
-namespace {
-
-bool lock(int descriptor, int operation) {
-  int result = 0;
-  do {
-    result = ::flock(descriptor, operation);
-  } while (result != 0 && errno == EINTR);
-  return result == 0;
-}
-
-/// False if the file was removed by its last holder after we opened it.
-bool is_linked(int descriptor) {
-  struct stat status{};
-  return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
-}
-
-}  // namespace
-
 RunUse::RunUse(RunUse&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
@@ -43,7 +25,7 @@ RunUse& RunUse::operator=(RunUse&& other) noexcept {
 RunUse::~RunUse() {
   if (descriptor_ < 0) return;
   // The last one removes the file while nobody else can hold it.
-  if (lock(descriptor_, LOCK_EX | LOCK_NB)) ::unlink(path_.c_str());
+  if (lock_file(descriptor_, LOCK_EX | LOCK_NB)) ::unlink(path_.c_str());
   ::close(descriptor_);
 }
 
@@ -54,7 +36,7 @@ std::optional<RunUse> Store::use_run(std::string_view key) const {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);
     // Whoever holds it alone does so for a moment.
-    if (!lock(descriptor, LOCK_SH)) {
+    if (!lock_file(descriptor, LOCK_SH)) {
       const int error = errno;
       ::close(descriptor);
       throw_system_error("lock", path, error);
@@ -67,7 +49,7 @@ std::optional<RunUse> Store::use_run(std::string_view key) const {
 bool is_used(const Database& database, std::string_view key) {
   const int descriptor = ::open(database.paths.use(key).c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return false;
-  const bool free = lock(descriptor, LOCK_EX | LOCK_NB);
+  const bool free = lock_file(descriptor, LOCK_EX | LOCK_NB);
   ::close(descriptor);
   return !free;
 }

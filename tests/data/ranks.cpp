@@ -15,6 +15,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -32,32 +33,35 @@ int main(int, char** argv) {
   const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(20));
   options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
   const auto ranks = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, world, options);
-  flor::ProcessGroup group(ranks, std::chrono::milliseconds(what.empty() ? 20'000 : 1'000));
+  flor::ProcessGroup patient(ranks, std::chrono::seconds(20));
+  flor::ProcessGroup hasty(ranks, std::chrono::seconds(1));
 
   int status = 0;
   try {
     auto strategy = flor::parse_save_strategy(argv[5]);
     if (what == "differ" && odd) strategy = flor::SaveStrategy::sync_all;
-    flor::AtomicDirectory saver(argv[4], group,
-                                {.name = "m", .strategy = strategy, .keep_last = 2});
+    const flor::AtomicDirectoryOptions saving{.name = "m", .strategy = strategy, .keep_last = 2};
+    std::optional<flor::AtomicDirectory> saver(std::in_place, argv[4], patient, saving);
     for (int round = 0; round < rounds; ++round) {
+      // Only where a rank stays away is nobody waited for: processes may take long to start.
+      if (round == 1 && (what == "hang" || what == "die")) saver.emplace(argv[4], hasty, saving);
       const bool last = round == 1 && odd;
       if (what == "hang" && last) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2'500));
         break;
       }
-      const auto directory = saver.prepare(/*force_save=*/round == 0 && odd);
+      const auto directory = saver->prepare(/*force_save=*/round == 0 && odd);
       std::ofstream(directory / ("rank" + std::to_string(rank))) << round;
       if (what == "die" && last) ::kill(::getpid(), SIGKILL);
-      saver.commit();
+      saver->commit();
     }
     flor::Metrics metrics;
     metrics.sum("ranks", 1);
     metrics.mean("rank", rank, rank);
     if (what == "metrics" && odd) metrics.max("extra", 1);
-    const auto all = metrics.reduced(group);
+    const auto all = metrics.reduced(patient);
     std::printf("%g ranks, mean %g, common %ld\n", all.at("ranks"), all.at("rank"),
-                static_cast<long>(saver.latest_common().value_or(-1)));
+                static_cast<long>(saver->latest_common().value_or(-1)));
   } catch (const flor::Error& error) {
     std::printf("error: %s\n", error.what());
     status = 1;

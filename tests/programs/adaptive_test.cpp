@@ -69,16 +69,16 @@ TEST_F(AdaptiveRuns, AResumedRunLearnsAgainWhatStoringCostsAndGoesOnStoring) {
   constexpr int kPreempted = 75;
   auto options = bench_.options();
   options.environment["RAISE"] = "15:6";  // SIGTERM in the second epoch
-  const auto first = bench_.run("trainer", adaptive({"epochs=8", "pause_ms=20"}, "20"), options);
+  const auto first = bench_.run("trainer", adaptive({"epochs=40", "pause_ms=20"}, "20"), options);
   ASSERT_EQ(first.status, kPreempted) << first.err;
   const auto resumed = bench_.run("trainer", {"--flor", "test", "--flor_resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
-  int measured = 0;
-  for (const store::StorageDecision& decision : decisions()) {
-    EXPECT_NE(decision.reason, store::StorageReason::unmeasured);
-    if (decision.reason == store::StorageReason::measured) ++measured;
-  }
-  EXPECT_EQ(measured, 1);
+  const auto found = decisions();
+  EXPECT_EQ(
+      std::ranges::count(found, store::StorageReason::measured, &store::StorageDecision::reason),
+      1);
+  // How long nobody knows depends on how busy the machine is, but it comes to an end.
+  EXPECT_NE(found[found.size() - 2].reason, store::StorageReason::unmeasured);
   EXPECT_GT(recording().materialization, 0);
 }
 

@@ -150,7 +150,7 @@ class OverlappingTooFar : public Overlapping {
  protected:
   void SetUp() override {
 #ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "races on purpose";
+    GTEST_SKIP() << "under the thread sanitizer: these programs race on purpose";
 #endif
     Overlapping::SetUp();
   }

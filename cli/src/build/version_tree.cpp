@@ -89,8 +89,11 @@ int try_lock(const fs::path& place) {
         fmt::format("cannot write to {}: {}", printable(place.string()), std::strerror(errno)));
   }
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
+  const int error = errno;
   ::close(lock);
-  return -1;
+  if (error == EWOULDBLOCK) return -1;
+  throw Error(fmt::format("cannot lock {}: {}: set FLOR_HOME to a file system that has locks",
+                          printable(place.string()), std::strerror(error)));
 }
 
 /// What is checked out in a tree, and since when: a file beside it.

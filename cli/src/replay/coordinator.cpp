@@ -22,6 +22,7 @@ namespace flor::cli {
 namespace {
 
 constexpr int kAttempts = 3;
+constexpr int kSignalled = 128;  // a status above it: killed by the signal status - 128
 
 sigset_t stop_signals() {
   sigset_t set;
@@ -30,9 +31,12 @@ sigset_t stop_signals() {
   return set;
 }
 
+/// An exception that nobody catches ends in SIGABRT: that is a failure as an exit status is.
+bool was_killed(int status) { return status > kSignalled && status != kSignalled + SIGABRT; }
+
 std::string how_it_ended(int status) {
-  return status > 128 ? fmt::format("was ended by signal {}", status - 128)
-                      : fmt::format("ended with status {}", status);
+  return status > kSignalled ? fmt::format("was ended by signal {}", status - kSignalled)
+                             : fmt::format("ended with status {}", status);
 }
 
 /// The error that a status stands for, so that this process ends with it, too.
@@ -351,6 +355,7 @@ void Coordinator::note_end(int number, std::size_t rank, int status) {
   const bool well = status == static_cast<int>(ExitStatus::done) ||
                     status == static_cast<int>(ExitStatus::differs);
   if (slot.running() && well && !slot.members[rank].starting) return;
+  let_others_end(number, rank, status);
   for (std::size_t i = 0; i < slot.members.size(); ++i) {
     Member& member = slot.members[i];
     if (!member.process) continue;
@@ -360,6 +365,29 @@ void Coordinator::note_end(int number, std::size_t rank, int status) {
   }
   slot.waiting.reset();
   note_death(number, rank, status);
+}
+
+/// Where one rank dies the others fail in their next collective, and may be seen to fail before it.
+/// They get a moment to do so: what they have completed until then counts, and who was killed by a
+/// signal, or else who ended first, is the cause.
+void Coordinator::let_others_end(int number, std::size_t& rank, int& status) {
+  constexpr auto kMoment = std::chrono::milliseconds(500);
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  const auto until = Clock::now() + kMoment;
+  while (slot.running() && Clock::now() < until) {
+    ::poll(nullptr, 0, 5);
+    for (std::size_t i = 0; i < slot.members.size(); ++i) {
+      Member& member = slot.members[i];
+      if (!member.process) continue;
+      const std::optional<int> other = member.process->ended();
+      listen(number, i);
+      if (!other) continue;
+      member.process.reset();
+      if (was_killed(status) || !was_killed(*other)) continue;
+      rank = i;
+      status = *other;
+    }
+  }
 }
 
 void Coordinator::note_death(int number, std::size_t rank, int status) {

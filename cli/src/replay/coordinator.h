@@ -111,6 +111,7 @@ class Coordinator {
   void answer_waiting();
   void look_after(int slot);
   void note_end(int slot, std::size_t rank, int status);
+  void let_others_end(int slot, std::size_t& rank, int& status);
   void note_death(int slot, std::size_t rank, int status);
   bool over() const;
   void stop();

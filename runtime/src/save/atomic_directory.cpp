@@ -133,6 +133,7 @@ class AtomicDirectory::Files {
     fs::create_directories(directory_);
     lock_.emplace(directory_ / names_.lock(), O_RDWR | O_CREAT, "create");
     if (::flock(lock_->number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) fail("lock", directory_ / names_.lock(), errno);
       throw Busy(
           fmt::format("another process saves checkpoints under the same name ({}): give this "
                       "saver another name or directory",
