@@ -1,5 +1,6 @@
 // Stores that earlier versions of Flor wrote, made by make_golden.cpp: they must open for ever, and
 // hold what they held.
+#include "golden_group.h"
 #include "golden_text.h"
 #include "store_fixture.h"
 
@@ -48,6 +49,35 @@ TEST_P(GoldenStoreTest, IsRecordedToAndCollected) {
   store->catalog().drop_run(run.id);
   EXPECT_GT(collect(*store, false).chunks, 0);
   EXPECT_EQ(golden_text(*store), expected_);
+  EXPECT_EQ(damage(*store), "");
+}
+
+class GoldenGroupTest : public StoreTest {};
+
+TEST_F(GoldenGroupTest, ListsItsRanksAndGivesBackTheStateOfEach) {
+  std::filesystem::copy(kGolden / "format-1-ranks", home(),
+                        std::filesystem::copy_options::recursive);
+  const auto store = open(OpenMode::read_only);
+  const Catalog& catalog = store->catalog();
+  const Run first = catalog.resolve("ddp");
+  ASSERT_TRUE(first.start.rank);
+  const std::vector<Run> ranks = catalog.ranks(first.start.rank->group);
+  ASSERT_EQ(ranks.size(), kGoldenRanks);
+  EXPECT_EQ(ranks[0].key, first.key) << "a name means rank 0";
+  EXPECT_EQ(catalog.group_state(first), RunState::finished);
+  EXPECT_EQ(catalog.find_launch(kGoldenLaunch)->attempt, 2);
+  for (std::int64_t rank = 0; rank < kGoldenRanks; ++rank) {
+    const Run& run = ranks[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(run.start.rank, (RankPlace{first.id, rank, kGoldenRanks}));
+    EXPECT_TRUE(catalog.has_joined(first.id, rank));
+    const auto checkpoints = catalog.checkpoints(run.id);
+    EXPECT_EQ(checkpoints.size(), 2u * kGoldenGroupEpochs);
+    for (const CheckpointInfo& info : checkpoints) {
+      const bool is_boundary = info.key.kind == CheckpointKind::boundary;
+      const auto epochs = static_cast<int>(info.key.iteration) + (is_boundary ? 0 : 1);
+      expect_holds(*store, info.id, golden_rank_state(rank, epochs));
+    }
+  }
   EXPECT_EQ(damage(*store), "");
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -90,6 +91,31 @@ inline std::string golden_retention(const Catalog& catalog, std::int64_t run) {
   return text;
 }
 
+inline std::string golden_point(const ResumePoint& point) {
+  return fmt::format("{} {} {} boundary {} '{}' {}", point.main_loop, point.iteration, point.epoch,
+                     point.boundary, point.loop, point.step);
+}
+
+/// The launch that `make_golden` leaves open in its groups.
+inline constexpr std::string_view kGoldenLaunch = "launched by make_golden";
+
+/// Place of a rank, and of rank 0 what the others find it by; nothing for runs without ranks.
+inline std::string golden_rank(const Catalog& catalog, const Run& run) {
+  if (!run.start.rank) return "";
+  const RankPlace& place = *run.start.rank;
+  std::string text =
+      fmt::format("rank {} of {} of group {} {} joined {}\n", place.rank, place.world, place.group,
+                  to_string(catalog.group_state(run)), catalog.has_joined(place.group, place.rank));
+  if (place.rank != 0) return text;
+  for (const Run& rank : catalog.ranks(place.group)) text += fmt::format("  {}\n", rank.key);
+  const auto launch = catalog.find_launch(kGoldenLaunch);
+  if (!launch || launch->group != place.group) return text;
+  text += fmt::format("  launched at {} attempt {} of {}\n", launch->started_us, launch->attempt,
+                      launch->commit);
+  if (launch->point) text += fmt::format("  from {}\n", golden_point(*launch->point));
+  return text;
+}
+
 inline std::string golden_run(const Store& store, const Run& run) {
   const Catalog& catalog = store.catalog();
   std::string text = fmt::format(
@@ -99,11 +125,17 @@ inline std::string golden_run(const Store& store, const Run& run) {
       run.start.commit, run.start.program, run.start.program_digest, to_string(run.state),
       run.message, run.degraded, run.epochs, run.checkpoints, run.raw_bytes,
       fmt::join(run.start.command, " "));
+  text += golden_rank(catalog, run);
   for (const auto& [name, value] : run.start.environment) {
     text += fmt::format("environment {}={}\n", name, value);
   }
   for (const Argument& argument : catalog.arguments(run.id)) {
     text += fmt::format("argument {} {} {}\n", argument.name, argument.type, argument.value);
+  }
+  for (const Resumption& each : catalog.resumptions(run.id)) {
+    text += fmt::format("resumed at {} from {} {} {} command {}\n", each.resumed_us,
+                        golden_point(each.point), each.commit, each.program_digest,
+                        fmt::join(each.command, " "));
   }
   for (const MainLoop& loop : catalog.main_loops(run.id)) {
     text += fmt::format("main loop {} {} from {} iterations {} ended {} broke {}\n", loop.ordinal,

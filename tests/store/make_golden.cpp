@@ -2,6 +2,7 @@
 //   make_golden tests/store/golden/NAME
 // Run by hand when the format gained something, into a new directory; the older ones stay, and must
 // open for ever (docs/format.md).
+#include "golden_group.h"
 #include "golden_text.h"
 #include "sqlite.h"
 #include "store/codec_material.h"
@@ -231,6 +232,53 @@ void make_third_run(Store& store) {
   retain(store, run.id, rules_of(*catalog.strategy(run.id)), Sizes::skipped);
 }
 
+/// One epoch of a rank: its loop and its boundary.
+void write_epoch(Store& store, std::int64_t run, std::int64_t rank, int epoch) {
+  CheckpointWriter writer(store, run);
+  const Snapshot state = golden_rank_state(rank, epoch + 1);
+  write(store, writer, {CheckpointKind::loop_end, 0, epoch, "train"}, state);
+  write(store, writer, {CheckpointKind::boundary, 0, epoch + 1, ""}, state);
+  store.catalog().add_progress(
+      run, {.loops = {{0, "epoch", 0, epoch + 1, epoch + 1 == kGoldenGroupEpochs, false}},
+            .iterations = {{0, epoch, 1, 0.25}},
+            .executions = {}});
+}
+
+/// Two ranks that were interrupted in their third epoch, and went on as a whole after the first:
+/// what they had of the second was forgotten.
+void make_group(Store& store) {
+  Catalog& catalog = store.catalog();
+  std::vector<Run> runs;
+  RankLaunch launch{.group = 0,
+                    .launch = std::string(kGoldenLaunch),
+                    .started_us = 1'700'000'600'000'000,
+                    .attempt = 0,
+                    .commit = new_run("ddp").commit};
+  for (std::int64_t rank = 0; rank < kGoldenRanks; ++rank) {
+    NewRun start = new_run("ddp");
+    start.rank = RankPlace{launch.group, rank, kGoldenRanks};
+    runs.push_back(catalog.add_run(start));
+    launch.group = runs[0].start.rank->group;
+    if (rank == 0) catalog.open_launch(launch);
+    for (int epoch = 0; epoch < 2; ++epoch) write_epoch(store, runs.back().id, rank, epoch);
+  }
+  launch.started_us += 100'000'000;
+  launch.point = ResumePoint{.main_loop = 0, .iteration = 1, .epoch = 1, .boundary = true};
+  for (const Run& run : runs) {
+    if (run.id == launch.group) catalog.open_launch(launch);
+    catalog.resume_run(run.id, {.resumed_us = launch.started_us,
+                                .point = *launch.point,
+                                .commit = launch.commit,
+                                .program_digest = "00ff",
+                                .command = {"./ddp", "--flor", "ddp", "--flor_resume"}});
+    catalog.join_launch(run.id);
+    for (int epoch = 1; epoch < kGoldenGroupEpochs; ++epoch) {
+      write_epoch(store, run.id, run.start.rank->rank, epoch);
+    }
+    catalog.finish_run(run.id, launch.started_us + 100'000'000, false, "");
+  }
+}
+
 /// Forms 0 to 8 except `same`: what equals its base is never written.
 void expect_every_form(const std::filesystem::path& home) {
   Connection connection(home / "catalog.db", Connection::Mode::existing);
@@ -261,6 +309,7 @@ int main(int argc, char** argv) try {
     make_first_run(*store);
     make_second_run(*store);
     make_third_run(*store);
+    make_group(*store);
     std::ofstream(home / "expected.txt") << golden_text(*store);
   }
   expect_every_form(home);
