@@ -56,8 +56,10 @@ class Ranks : public ::testing::Test {
     for (const auto& process : processes) results.push_back(process->wait());
     return results;
   }
-  std::vector<ProcessResult> record(int world, const Words& more = {}) const {
-    auto results = run_all(world, Words{"--flor", "test", "--flor_every", "1"} + more);
+  std::vector<ProcessResult> record(int world, const Words& more = {},
+                                    const std::string& name = "averager") const {
+    auto results =
+        run_all(world, Words{"--flor", "test", "--flor_every", "1"} + more, -1, {}, name);
     for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;
     return results;
   }
@@ -194,6 +196,21 @@ TEST_F(Ranks, OneRankIsReplayedAloneWhereItNeedsNobody) {
   EXPECT_THAT(found()[0], IsEmpty());
   EXPECT_EQ(flor({"replay", "test", "--rank", "2"}).status, 3);
 }
+
+#ifdef FLOR_DDP
+TEST_F(Ranks, TheExampleThatTrainsOverGlooIsReplayedExactly) {
+  const auto recorded = record(2, {"--kwargs", "epochs=3", "pictures=600", "hidden=32"}, FLOR_DDP);
+  EXPECT_EQ(lines_with(recorded[0].out, {"epoch"}).size(), 3u);
+  for (const char* workers : {"1", "2"}) {
+    const auto replayed =
+        flor({"replay", "test", "--again", "--workers", workers, "--probe", "train"});
+    EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+    // Of each rank: 3 epochs of 4 losses, an accuracy, and the states at the end of both loops.
+    EXPECT_THAT(replayed.out, HasSubstr("exact: 30 values and 12 states equal the record"));
+  }
+  EXPECT_THAT(bench_.damage(), IsEmpty());
+}
+#endif
 
 TEST_F(Ranks, ARankThatDiesInAReplayIsStartedAgainWithTheOthers) {
   record(2);
