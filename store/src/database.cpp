@@ -91,6 +91,7 @@ void add_later_tables(Connection& connection, OpenMode mode) {
     }
     sql += fmt::format("CREATE {}TABLE IF NOT EXISTS {} ({}) {};", own ? "TEMP " : "", table.name,
                        columns, table.options);
+    if (!own) sql += table.indexes;
   }
   if (sql.empty()) return;
   if (mode == OpenMode::read_only) return connection.execute(sql.c_str());

@@ -17,6 +17,8 @@ struct Paths {
   }
   /// Held by the one process that collects garbage or repairs.
   std::filesystem::path maintenance_lock() const { return home / "maintenance.lock"; }
+  /// Touched when the queue of evaluations has changed.
+  std::filesystem::path bell() const { return home / "jobs.bell"; }
   std::filesystem::path quarantine() const { return home / "quarantine"; }
   std::filesystem::path locks() const { return home / "locks"; }
   std::filesystem::path lock(std::string_view key) const {

@@ -371,6 +371,63 @@ constexpr LaterTable kTables[] = {
   step INTEGER
 )sql",
      "STRICT"},
+    {"evaluator", R"sql(
+  id INTEGER PRIMARY KEY,
+  spec TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  UNIQUE (spec, digest)
+)sql",
+     "STRICT"},
+    {"job", R"sql(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  content BLOB NOT NULL,
+  evaluator INTEGER NOT NULL REFERENCES evaluator,
+  arguments TEXT NOT NULL,
+  path TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  token INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  added_us INTEGER NOT NULL,
+  due_us INTEGER NOT NULL,
+  leased_us INTEGER,
+  lease_until_us INTEGER,
+  finished_us INTEGER,
+  message TEXT NOT NULL,
+  UNIQUE (content, evaluator, arguments)
+)sql",
+     "STRICT",
+     R"sql(
+CREATE INDEX IF NOT EXISTS job_open ON job (evaluator, priority DESC, id) WHERE state IN (0, 2);
+CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
+)sql"},
+    {"job_result", R"sql(
+  job INTEGER PRIMARY KEY REFERENCES job ON DELETE CASCADE,
+  token INTEGER NOT NULL,
+  json TEXT NOT NULL
+)sql",
+     "STRICT"},
+    {"watch", R"sql(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  directory TEXT NOT NULL,
+  spec TEXT NOT NULL,
+  arguments TEXT NOT NULL,
+  began_us INTEGER NOT NULL,
+  UNIQUE (directory, spec, arguments)
+)sql",
+     "STRICT"},
+    {"sighting", R"sql(
+  watch INTEGER NOT NULL REFERENCES watch ON DELETE CASCADE,
+  path TEXT NOT NULL,
+  device INTEGER NOT NULL,
+  inode INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  modified_ns INTEGER NOT NULL,
+  content BLOB,
+  PRIMARY KEY (watch, path)
+)sql",
+     "STRICT, WITHOUT ROWID"},
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ struct LaterTable {
   const char* name;
   const char* columns;  ///< everything between the parentheses of CREATE TABLE
   const char* options;
+  const char* indexes = "";  ///< statements that create them
 };
 extern const std::span<const LaterTable> kLaterTables;
 

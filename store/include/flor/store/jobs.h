@@ -1,0 +1,205 @@
+// The queue of evaluations: which checkpoints are to be judged by which evaluator, who is at it,
+// and what came out. It lies in the catalog, so that a result and the end of its job are one
+// transaction.
+#pragma once
+
+#include <flor/store/digest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+/// The values are on disk: append only.
+enum class JobState : std::uint8_t {
+  queued = 0,
+  leased = 1,     ///< a worker is at it
+  failed = 2,     ///< its last attempt failed; it is tried again when it is due
+  done = 3,       ///< has its result
+  dead = 4,       ///< failed as often as it may: waits for a person
+  cancelled = 5,  ///< by a person
+};
+std::string_view to_string(JobState state);
+std::optional<JobState> job_state_from(std::string_view text);
+
+/// An evaluation that is wanted. (content, evaluator, arguments) identifies it: the same content is
+/// judged once, under however many names it is found.
+struct NewJob {
+  Digest content;              ///< of the checkpoint
+  std::int64_t evaluator = 0;  ///< of `JobQueue::add_evaluator`
+  std::string arguments = {};  ///< what else the evaluator is told
+  std::string path;            ///< where the checkpoint is, absolute
+  std::int64_t priority = 0;   ///< greater ones are taken first, whatever the order
+};
+
+/// Names one attempt at a job. The token grows with each lease, and when a person interferes: what
+/// a worker says with an older one is refused.
+struct Lease {
+  std::int64_t job = 0;
+  std::int64_t token = 0;
+  auto operator<=>(const Lease&) const = default;
+};
+
+struct LeasedJob {
+  Lease lease;
+  NewJob what;
+  std::int64_t attempt = 1;  ///< 1 more than the attempts that have failed
+};
+
+struct Job {
+  Lease lease;  ///< the latest
+  NewJob what;
+  JobState state = JobState::queued;
+  std::int64_t attempts = 0;  ///< that failed
+  std::string owner;          ///< of the lease: the key of the lock that it holds
+  // Unix time in microseconds.
+  std::int64_t added_us = 0;
+  std::int64_t due_us = 0;  ///< not tried before
+  std::optional<std::int64_t> leased_us, lease_until_us;
+  std::optional<std::int64_t> finished_us;  ///< of done, dead and cancelled ones
+  std::string message;                      ///< why the last attempt failed
+  std::string result;                       ///< JSON; empty unless done
+};
+
+/// An evaluator as it was when its jobs were added: another content makes other jobs.
+struct Evaluator {
+  std::int64_t id = 0;
+  std::string spec;    ///< as people call it
+  std::string digest;  ///< of the file behind it, hex
+};
+
+/// When a failed attempt is followed by another: after `first_us`, then twice as long each time, up
+/// to `longest_us`; a quarter more or less of that, which depends on the job, so that not all come
+/// back at once.
+struct RetryPolicy {
+  std::int64_t attempts = 4;  ///< that may fail; then the job is dead
+  std::int64_t first_us = 1'000'000;
+  std::int64_t longest_us = 300'000'000;
+};
+/// How long to wait after that many attempts have failed, at least 1; microseconds.
+std::int64_t backoff_us(const RetryPolicy& policy, const Lease& lease, std::int64_t failed);
+
+/// What a worker says about its lease.
+struct JobReport {
+  enum class Kind : std::uint8_t {
+    alive,   ///< goes on: the lease is prolonged
+    done,    ///< `text` is the result
+    failed,  ///< `text` says why
+    back,    ///< was not tried: somebody else may, at once
+  };
+  Lease lease;
+  Kind kind = Kind::alive;
+  std::string text = {};
+};
+
+enum class JobOrder : std::uint8_t {
+  fifo,
+  newest,
+  bisect,  ///< always the one farthest from those that are judged or being judged
+};
+
+struct LeaseRequest {
+  std::int64_t evaluator = 0;
+  std::size_t count = 0;  ///< at most
+  JobOrder order = JobOrder::fifo;
+};
+
+/// A file as it was when it was found, to know it again without reading it.
+struct FileIdentity {
+  std::int64_t device = 0, inode = 0, bytes = 0, modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// A checkpoint that a watch has found. Without content: it was there when the watch began, and is
+/// not to be judged.
+struct Sighting {
+  std::int64_t watch = 0;
+  std::string path;  ///< absolute
+  FileIdentity file;
+  std::optional<Digest> content;
+};
+
+/// Everything that a coordinator has to say at a moment.
+struct JobOrders {
+  std::string owner;                   ///< key of a lock (`Store::lock_run`) that it holds
+  std::int64_t lease_us = 30'000'000;  ///< for how long leases are given or prolonged
+  RetryPolicy retries;                 ///< of the jobs that fail
+  std::vector<JobReport> reports = {};
+  std::vector<NewJob> additions = {};
+  std::vector<Sighting> sightings = {};  ///< replace those of the same watch and path
+  std::vector<LeaseRequest> requests = {};
+};
+
+struct JobReplies {
+  std::vector<bool>
+      accepted;             ///< for each report; false: the lease is somebody else's, or nobody's
+  std::vector<bool> added;  ///< for each addition; false: such a job was there
+  std::vector<LeasedJob> leases;
+  /// When there may be more to lease for these requests, Unix time in microseconds, without
+  /// anything being added; absent if never.
+  std::optional<std::int64_t> next_us;
+};
+
+struct JobFilter {
+  std::optional<JobState> state = {};
+  std::optional<std::int64_t> evaluator = {};
+  std::vector<std::int64_t> ids = {};  ///< empty: all
+};
+
+/// The queue of a store. Many processes may use it at once. As thread-safe as Catalog, and throws
+/// what it throws; every write is one durable transaction.
+class JobQueue {
+ public:
+  using Clock = std::function<std::int64_t()>;  ///< Unix time in microseconds
+
+  /// The store must outlive the queue.
+  explicit JobQueue(const Store& store, Clock clock = {});
+
+  /// Reports, then additions, then leases, in one transaction: after a crash either everything of
+  /// it has happened or nothing. Before leases are given, those are taken away that nobody
+  /// prolonged in time, or whose owner's lock is free, so that it has died. That is no failure of
+  /// the job.
+  JobReplies exchange(const JobOrders& orders);
+
+  /// Finds it, or adds it.
+  std::int64_t add_evaluator(std::string_view spec, std::string_view digest);
+  std::vector<Evaluator> evaluators() const;
+
+  struct Watch {
+    std::int64_t id = 0;
+    bool is_new = false;  ///< nobody has watched this for this evaluator
+  };
+  /// What has been found in a directory for an evaluator is remembered under this number, so that a
+  /// later watch knows what came meanwhile. `spec` without digest: a changed evaluator goes on.
+  Watch add_watch(std::string_view directory, std::string_view spec, std::string_view arguments);
+  std::vector<Sighting> sightings(std::int64_t watch) const;
+  void add_sightings(const std::vector<Sighting>& sightings);
+
+  // For people. The numbers are those of the jobs that changed.
+  /// In the order in which they were added.
+  std::vector<Job> jobs(const JobFilter& filter = {}) const;
+  /// Failed, dead and cancelled ones are queued again, with all their attempts.
+  std::int64_t retry(const JobFilter& filter);
+  /// Ends those that are not done. Their workers are told so and are refused.
+  std::int64_t cancel(const JobFilter& filter);
+  /// Forgets jobs with their results.
+  std::int64_t drop(const JobFilter& filter);
+
+  /// Changes its time (IN_ATTRIB of inotify) when there is more to lease, or a job was cancelled,
+  /// because of somebody who may be another process. Exists once somebody asked for it.
+  std::filesystem::path bell() const;
+
+ private:
+  std::shared_ptr<struct Database> database_;
+  Clock clock_;
+};
+
+}  // namespace flor::store

@@ -1,0 +1,469 @@
+// The queue of evaluations: who gets which job when, and whose word counts.
+#include "job_choice.h"
+#include "sqlite.h"
+#include "store_fixture.h"
+#include "support/syscall_tracer.h"
+
+#include <flor/store/jobs.h>
+
+#include <rapidcheck.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <set>
+#include <thread>
+
+namespace flor::store {
+namespace {
+
+using flor::testing::SharedCounter;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::int64_t kSecond = 1'000'000;
+
+void pause_us(std::uint64_t time) { std::this_thread::sleep_for(std::chrono::microseconds(time)); }
+
+Digest content(int number) { return digest_of(std::as_bytes(std::span(&number, 1))); }
+
+class JobsTest : public StoreTest {
+ protected:
+  /// A coordinator, as the catalog knows it: alive while it holds its lock.
+  struct Owner {
+    std::string key = new_run_key();
+    std::optional<RunLock> lock;
+  };
+  Owner owner() {
+    Owner result;
+    result.lock = store_->lock_run(result.key);
+    return result;
+  }
+
+  NewJob job(int number, std::int64_t priority = 0) const {
+    return {.content = content(number),
+            .evaluator = evaluator_,
+            .arguments = "",
+            .path = "/checkpoints/" + std::to_string(number) + ".pt",
+            .priority = priority};
+  }
+  std::vector<bool> add(std::vector<NewJob> jobs) {
+    return queue_.exchange({.owner = "", .retries = {}, .additions = std::move(jobs)}).added;
+  }
+  void add_numbers(int count) {
+    std::vector<NewJob> jobs;
+    for (int i = 0; i < count; ++i) jobs.push_back(job(i));
+    add(std::move(jobs));
+  }
+  JobReplies ask(const Owner& owner, std::size_t count, JobOrder order = JobOrder::fifo) {
+    return queue_.exchange(
+        {.owner = owner.key, .retries = {}, .requests = {{evaluator_, count, order}}});
+  }
+  std::vector<LeasedJob> lease(const Owner& owner, std::size_t count,
+                               JobOrder order = JobOrder::fifo) {
+    return ask(owner, count, order).leases;
+  }
+  std::vector<std::int64_t> ids(const std::vector<LeasedJob>& leases) {
+    std::vector<std::int64_t> result;
+    for (const LeasedJob& leased : leases) result.push_back(leased.lease.job);
+    return result;
+  }
+  bool say(const Owner& owner, const Lease& lease, JobReport::Kind kind, std::string text = {},
+           RetryPolicy retries = {}) {
+    return queue_
+        .exchange({.owner = owner.key, .retries = retries, .reports = {{lease, kind, text}}})
+        .accepted.at(0);
+  }
+  Job only_job() { return queue_.jobs().at(0); }
+
+  std::shared_ptr<Store> store_ = open();
+  std::int64_t now_ = 1'700'000'000'000'000;
+  JobQueue queue_{*store_, [this] { return now_; }};
+  std::int64_t evaluator_ = queue_.add_evaluator("eval.py:accuracy", "00ff");
+};
+
+using Kind = JobReport::Kind;
+
+TEST_F(JobsTest, AContentIsJudgedOnceUnderHoweverManyNames) {
+  NewJob copy = job(1);
+  copy.path = "/elsewhere/copy.pt";
+  EXPECT_THAT(add({job(1), job(2), copy}), ElementsAre(true, true, false));
+  EXPECT_THAT(add({job(1)}), ElementsAre(false));
+  EXPECT_THAT(queue_.jobs(), SizeIs(2));
+}
+
+TEST_F(JobsTest, AnotherEvaluatorAndOtherArgumentsMakeOtherJobs) {
+  NewJob changed = job(1), told = job(1);
+  changed.evaluator = queue_.add_evaluator("eval.py:accuracy", "0100");
+  told.arguments = "{\"split\":\"test\"}";
+  EXPECT_NE(changed.evaluator, evaluator_);
+  EXPECT_EQ(queue_.add_evaluator("eval.py:accuracy", "00ff"), evaluator_);
+  EXPECT_THAT(add({job(1), changed, told}), ElementsAre(true, true, true));
+}
+
+TEST_F(JobsTest, OrdersAreOldestFirstNewestFirstAndPriorityBeforeBoth) {
+  add({job(1), job(2), job(3, 7), job(4)});
+  const Owner me = owner();
+  EXPECT_THAT(ids(lease(me, 2)), ElementsAre(3, 1));
+  EXPECT_THAT(ids(lease(me, 5, JobOrder::newest)), ElementsAre(4, 2));
+  EXPECT_THAT(lease(me, 5), IsEmpty());
+}
+
+TEST_F(JobsTest, BisectTakesTheEndsThenTheMiddles) {
+  add_numbers(9);
+  const Owner me = owner();
+  EXPECT_THAT(ids(lease(me, 3, JobOrder::bisect)), ElementsAre(1, 9, 5));
+  const auto rest = lease(me, 2, JobOrder::bisect);
+  EXPECT_THAT(ids(rest), ElementsAre(3, 7));
+}
+
+TEST(JobChoice, BisectChoosesEveryOpenJobOnceAndNeverANeighbourWhileAGapIsWider) {
+  EXPECT_TRUE(rc::check([] {
+    const auto open = *rc::gen::container<std::vector<bool>>(rc::gen::arbitrary<bool>());
+    std::vector<JobPlace> places;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      places.push_back({static_cast<std::int64_t>(i), 0, open[i]});
+    }
+    const auto chosen = bisect(places, places.size());
+    const std::set<std::int64_t> different(chosen.begin(), chosen.end());
+    RC_ASSERT(different.size() == chosen.size());
+    RC_ASSERT(chosen.size() == static_cast<std::size_t>(std::ranges::count(open, true)));
+    // Whatever is chosen after both ends are known lies no nearer to a known one than any other.
+    std::vector<bool> known = open;
+    known.flip();
+    const auto distance = [&](std::size_t at) {
+      std::size_t nearest = open.size();
+      for (std::size_t i = 0; i < known.size(); ++i) {
+        if (known[i]) nearest = std::min(nearest, i > at ? i - at : at - i);
+      }
+      return nearest;
+    };
+    for (const std::int64_t id : chosen) {
+      const auto at = static_cast<std::size_t>(id);
+      if (known.front() && known.back()) {
+        for (std::size_t i = 0; i < known.size(); ++i) {
+          RC_ASSERT(known[i] || distance(at) >= distance(i));
+        }
+      }
+      known[at] = true;
+    }
+  }));
+}
+
+TEST_F(JobsTest, ALeaseIsSomebodysUntilNobodyProlongsIt) {
+  add({job(1)});
+  const Owner first = owner(), second = owner();
+  const Lease lost = lease(first, 1).at(0).lease;
+  EXPECT_THAT(lease(second, 1), IsEmpty());
+  now_ += 29 * kSecond;
+  EXPECT_TRUE(say(first, lost, Kind::alive));
+  now_ += 29 * kSecond;
+  const JobReplies waiting = ask(second, 1);
+  EXPECT_THAT(waiting.leases, IsEmpty()) << "it was prolonged";
+  EXPECT_EQ(waiting.next_us, now_ + kSecond);
+  now_ += kSecond;
+  const auto taken = lease(second, 1);
+  ASSERT_THAT(taken, SizeIs(1));
+  EXPECT_GT(taken[0].lease.token, lost.token);
+  EXPECT_EQ(taken[0].attempt, 1) << "to be lost is no failure of the job";
+
+  EXPECT_FALSE(say(first, lost, Kind::alive));
+  EXPECT_FALSE(say(first, lost, Kind::failed, "too late"));
+  EXPECT_FALSE(say(first, lost, Kind::done, "{\"loss\":1}"));
+  EXPECT_TRUE(say(second, taken[0].lease, Kind::done, "{\"loss\":2}"));
+  EXPECT_FALSE(say(second, taken[0].lease, Kind::done, "{\"loss\":3}"));
+  EXPECT_EQ(only_job().state, JobState::done);
+  EXPECT_EQ(only_job().result, "{\"loss\":2}");
+  EXPECT_EQ(only_job().finished_us, now_);
+}
+
+TEST_F(JobsTest, ALateResultCountsWhileNobodyElseHasTheJob) {
+  add({job(1)});
+  const Owner me = owner();
+  const Lease mine = lease(me, 1).at(0).lease;
+  now_ += 3600 * kSecond;
+  EXPECT_TRUE(say(me, mine, Kind::done, "{}"));
+}
+
+TEST_F(JobsTest, WhatADeadCoordinatorHeldIsFreeAtOnce) {
+  add_numbers(3);
+  Owner dead = owner();
+  EXPECT_THAT(lease(dead, 2), SizeIs(2));
+  dead.lock.reset();
+  EXPECT_THAT(ids(lease(owner(), 9)), ElementsAre(1, 2, 3));
+}
+
+TEST_F(JobsTest, AFailureIsTriedAgainWhenItIsDueAndGivenUpInTheEnd) {
+  add({job(1)});
+  const Owner me = owner();
+  const RetryPolicy policy{.attempts = 3};
+  std::int64_t waited = 0;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const LeasedJob leased = lease(me, 1).at(0);
+    EXPECT_EQ(leased.attempt, attempt);
+    EXPECT_TRUE(say(me, leased.lease, Kind::failed, "no data", policy));
+    EXPECT_EQ(only_job().state, JobState::failed);
+    EXPECT_EQ(only_job().message, "no data");
+    const JobReplies waiting = ask(me, 1);
+    EXPECT_THAT(waiting.leases, IsEmpty());
+    ASSERT_TRUE(waiting.next_us);
+    EXPECT_GT(*waiting.next_us - now_, waited) << "each wait is longer";
+    waited = *waiting.next_us - now_;
+    now_ = *waiting.next_us - 1;
+    EXPECT_THAT(lease(me, 1), IsEmpty());
+    now_ += 1;
+  }
+  EXPECT_TRUE(say(me, lease(me, 1).at(0).lease, Kind::failed, "no data", policy));
+  EXPECT_EQ(only_job().state, JobState::dead);
+  now_ += 3600 * kSecond;
+  EXPECT_THAT(lease(me, 1), IsEmpty());
+  EXPECT_EQ(ask(me, 1).next_us, std::nullopt);
+
+  EXPECT_EQ(queue_.retry({}), 1);
+  EXPECT_EQ(lease(me, 1).at(0).attempt, 1);
+}
+
+TEST(Backoff, DoublesUpToItsLimitAndStaysWithinAQuarter) {
+  EXPECT_TRUE(rc::check([] {
+    const Lease lease{*rc::gen::positive<std::int64_t>(), *rc::gen::positive<std::int64_t>()};
+    const RetryPolicy policy{.first_us = *rc::gen::inRange<std::int64_t>(4, 10'000'000),
+                             .longest_us = *rc::gen::inRange<std::int64_t>(4, 400'000'000)};
+    const auto failed = *rc::gen::inRange<std::int64_t>(1, 200);
+    const double expected =
+        std::min(static_cast<double>(policy.longest_us),
+                 static_cast<double>(policy.first_us) * std::exp2(static_cast<double>(failed - 1)));
+    const auto wait = static_cast<double>(backoff_us(policy, lease, failed));
+    RC_ASSERT(wait >= 0.74 * expected - 1);
+    RC_ASSERT(wait <= 1.26 * expected + 1);
+  }));
+}
+
+TEST_F(JobsTest, AJobThatIsGivenBackIsFreeAtOnceAndHasNotFailed) {
+  add({job(1)});
+  const Owner me = owner();
+  EXPECT_TRUE(say(me, lease(me, 1).at(0).lease, Kind::back));
+  EXPECT_EQ(only_job().state, JobState::queued);
+  EXPECT_EQ(lease(owner(), 1).at(0).attempt, 1);
+}
+
+TEST_F(JobsTest, WhoeverCancelsOrDropsAJobIsObeyedByItsWorker) {
+  add_numbers(3);
+  const Owner me = owner();
+  const auto leases = lease(me, 2);
+  const auto bell = queue_.bell();
+  const auto before = std::filesystem::last_write_time(bell);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(queue_.cancel({.ids = {1}}), 1);
+  EXPECT_NE(std::filesystem::last_write_time(bell), before) << "its coordinator is told";
+  EXPECT_EQ(queue_.drop({.ids = {2}}), 1);
+  EXPECT_EQ(queue_.cancel({.ids = {1}}), 0);
+  EXPECT_FALSE(say(me, leases[0].lease, Kind::alive));
+  EXPECT_FALSE(say(me, leases[0].lease, Kind::done, "{}"));
+  EXPECT_FALSE(say(me, leases[1].lease, Kind::done, "{}"));
+  EXPECT_EQ(only_job().state, JobState::cancelled);
+  EXPECT_THAT(ids(lease(me, 9)), ElementsAre(3));
+  EXPECT_EQ(queue_.retry({.ids = {1}}), 1);
+  EXPECT_THAT(ids(lease(me, 9)), ElementsAre(1));
+}
+
+TEST_F(JobsTest, FiltersNameTheJobsThatAreMeant) {
+  add_numbers(4);
+  const Owner me = owner();
+  say(me, lease(me, 1).at(0).lease, Kind::done, "{}");
+  lease(me, 1);
+  EXPECT_THAT(queue_.jobs({.state = JobState::queued}), SizeIs(2));
+  EXPECT_THAT(queue_.jobs({.state = JobState::done}), SizeIs(1));
+  EXPECT_THAT(queue_.jobs({.ids = {2, 3, 77}}), SizeIs(2));
+  EXPECT_THAT(queue_.jobs({.evaluator = evaluator_ + 1}), IsEmpty());
+  EXPECT_EQ(queue_.cancel({}), 3) << "what is done stays done";
+  EXPECT_EQ(queue_.retry({}), 3);
+  for (const JobState state : {JobState::queued, JobState::leased, JobState::failed, JobState::done,
+                               JobState::dead, JobState::cancelled}) {
+    EXPECT_EQ(job_state_from(to_string(state)), state);
+  }
+  EXPECT_EQ(job_state_from("gone"), std::nullopt);
+}
+
+TEST_F(JobsTest, AWatchRemembersWhatItHasFound) {
+  const auto watch = queue_.add_watch("/checkpoints", "eval.py:accuracy", "");
+  EXPECT_TRUE(watch.is_new);
+  EXPECT_FALSE(queue_.add_watch("/checkpoints", "eval.py:accuracy", "").is_new);
+  EXPECT_TRUE(queue_.add_watch("/checkpoints", "eval.py:loss", "").is_new);
+  const Sighting old{watch.id, "/checkpoints/a.pt", {1, 2, 3, 4}, {}};
+  queue_.add_sightings({old});
+  Sighting now = old;
+  now.file.modified_ns = 5;
+  now.content = content(1);
+  queue_.exchange({.owner = "", .retries = {}, .additions = {job(1)}, .sightings = {now}});
+  const auto found = queue_.sightings(watch.id);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].file, now.file);
+  EXPECT_EQ(found[0].content, content(1));
+}
+
+TEST_F(JobsTest, AStoreFromBeforeTheQueueOpensForReadingAndForWriting) {
+  add_numbers(2);
+  store_.reset();
+  {
+    Connection connection(home() / "catalog.db", Connection::Mode::existing);
+    connection.execute(
+        "DROP TABLE job_result; DROP TABLE job; DROP TABLE evaluator; DROP TABLE sighting; "
+        "DROP TABLE watch");
+  }
+  const auto reader = open(OpenMode::read_only);
+  EXPECT_THAT(JobQueue(*reader).jobs(), IsEmpty());
+  store_ = open(OpenMode::existing);
+  JobQueue queue(*store_);
+  const auto evaluator = queue.add_evaluator("a", "b");
+  EXPECT_THAT(
+      queue
+          .exchange({.owner = "",
+                     .retries = {},
+                     .additions = {{.content = content(1), .evaluator = evaluator, .path = "/a"}}})
+          .added,
+      ElementsAre(true));
+}
+
+/// What the queue must do, in the simplest words: it knows for each job which lease is valid.
+struct Model {
+  struct Entry {
+    bool done = false;
+    std::optional<std::pair<std::size_t, Lease>> lease;  ///< owner
+    std::int64_t until = 0;
+    int results = 0;
+  };
+  std::map<std::int64_t, Entry> jobs;
+};
+
+TEST_F(JobsTest, WhateverIsSaidInWhateverOrderEachJobHasOneHolderAndOneResult) {
+  std::array<Owner, 3> owners{owner(), owner(), owner()};
+  int added = 0;
+  EXPECT_TRUE(rc::check([&] {
+    queue_.drop({});
+    Model model;
+    std::vector<std::pair<std::size_t, Lease>> given;  // all leases that there ever were
+    const int steps = *rc::gen::inRange(5, 60);
+    for (int step = 0; step < steps; ++step) {
+      const auto who = *rc::gen::inRange<std::size_t>(0, owners.size());
+      const int what = *rc::gen::inRange(0, 10);
+      if (what < 2) {
+        add({job(++added)});
+        model.jobs[queue_.jobs().back().lease.job];
+      } else if (what < 5) {
+        for (const LeasedJob& leased : lease(owners[who], 2, JobOrder::newest)) {
+          auto& entry = model.jobs.at(leased.lease.job);
+          RC_ASSERT(!entry.done);
+          RC_ASSERT(!entry.lease || entry.until <= now_);
+          entry.lease = {who, leased.lease};
+          entry.until = now_ + 30 * kSecond;
+          given.emplace_back(who, leased.lease);
+        }
+      } else if (what == 5) {
+        now_ += *rc::gen::inRange<std::int64_t>(0, 40) * kSecond;
+      } else if (!given.empty()) {
+        const auto& [holder, named] = given[*rc::gen::inRange<std::size_t>(0, given.size())];
+        const auto kind = *rc::gen::element(Kind::alive, Kind::done, Kind::failed, Kind::back);
+        const bool accepted = say(owners[holder], named, kind, "{}", {.attempts = 1000});
+        auto& entry = model.jobs.at(named.job);
+        const bool valid = !entry.done && entry.lease && entry.lease->second == named;
+        // A lease that ran out may have been taken away without being given to another.
+        RC_ASSERT(!accepted || valid);
+        RC_ASSERT(accepted || !valid || entry.until <= now_);
+        if (!accepted) continue;
+        if (kind == Kind::alive) {
+          entry.until = now_ + 30 * kSecond;
+        } else {
+          entry.lease.reset();
+          entry.done = kind == Kind::done;
+          entry.results += kind == Kind::done ? 1 : 0;
+        }
+      }
+    }
+    for (const Job& found : queue_.jobs()) {
+      const auto& entry = model.jobs.at(found.lease.job);
+      RC_ASSERT(entry.results == (entry.done ? 1 : 0));
+      RC_ASSERT((found.state == JobState::done) == entry.done);
+      RC_ASSERT(found.result.empty() != entry.done);
+    }
+  }));
+}
+
+/// Workers are processes that lease, work for a moment and report; one of them is killed at random
+/// again and again.
+class JobStormTest : public JobsTest {
+ protected:
+  static constexpr int kWorkers = 3;
+
+  int work(const SharedCounter& stop) {
+    const auto store = Store::open(home(), OpenMode::existing);
+    const std::string key = new_run_key();
+    const auto lock = store->lock_run(key);
+    JobQueue queue(*store);
+    std::minstd_rand random(static_cast<unsigned>(::getpid()));
+    JobOrders orders{.owner = key, .retries = {.attempts = 1'000'000, .first_us = 1000}};
+    orders.requests = {{evaluator_, 1 + random() % 3, JobOrder::fifo}};
+    while (stop.get() == 0) {
+      const JobReplies replies = queue.exchange(orders);
+      orders.reports.clear();
+      for (const LeasedJob& leased : replies.leases) {
+        pause_us(random() % 2000);
+        const bool fails = random() % 4 == 0;
+        orders.reports.push_back({leased.lease, fails ? Kind::failed : Kind::done,
+                                  fails ? "unlucky" : leased.what.path});
+      }
+      if (replies.leases.empty()) pause_us(1000);
+    }
+    return 0;
+  }
+
+  void storm(int jobs, int kills) {
+    add_numbers(jobs);
+    store_.reset();  // before fork
+    SharedCounter stop;
+    stop.set(0);
+    std::array<pid_t, kWorkers> pids;
+    const auto start = [&] { return start_process([&] { return work(stop); }); };
+    for (pid_t& pid : pids) pid = start();
+    std::minstd_rand random(static_cast<unsigned>(kills));
+    for (int i = 0; i < kills; ++i) {
+      pause_us(1000 + random() % 12'000);
+      pid_t& victim = pids[random() % kWorkers];
+      ::kill(victim, SIGKILL);
+      EXPECT_EQ(wait_for(victim), -SIGKILL);
+      victim = start();
+    }
+    const auto store = open();
+    JobQueue queue(*store);
+    for (int i = 0; i < 6000; ++i) {
+      if (queue.jobs({.state = JobState::done}).size() == static_cast<std::size_t>(jobs)) break;
+      pause_us(10'000);
+    }
+    stop.set(1);
+    for (const pid_t pid : pids) EXPECT_EQ(wait_for(pid), 0);
+    const auto all = queue.jobs();
+    ASSERT_THAT(all, SizeIs(jobs));
+    for (const Job& found : all) {
+      EXPECT_EQ(found.state, JobState::done) << found.what.path;
+      EXPECT_EQ(found.result, found.what.path);
+    }
+    Connection connection(home() / "catalog.db", Connection::Mode::read_only);
+    const auto row = connection(
+        "SELECT count(*) FROM job_result JOIN job ON job.id = job_result.job "
+        "WHERE job_result.token = job.token");
+    ASSERT_TRUE(row->step());
+    EXPECT_EQ(row->integer(0), jobs) << "each result is that of the last lease";
+    EXPECT_EQ(damage(*store), "");
+  }
+};
+
+TEST_F(JobStormTest, EveryJobHasOneResultHoweverOftenWorkersAreKilled) { storm(60, 15); }
+
+class JobStormOftenTest : public JobStormTest {};
+TEST_F(JobStormOftenTest, EveryJobHasOneResultHoweverOftenWorkersAreKilled) { storm(1500, 400); }
+
+}  // namespace
+}  // namespace flor::store
