@@ -491,7 +491,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   }
   try {
     store_->catalog().finish_run(run_.id, now_us(), failed, message);
-    if (!failed) delete_others();  // the last one ranks like the others now
+    if (!failed) delete_others(/*at_end=*/true);  // the last one ranks like the others now
     report();
   } catch (const std::exception& error) {
     say(Level::error,

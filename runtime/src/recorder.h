@@ -107,7 +107,7 @@ class Recorder : public Runtime {
 
   // Retention: recorder_saved.cpp.
   void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread
-  void delete_others();                            ///< on the background thread, or when it is done
+  void delete_others(bool at_end = false);  ///< on the background thread, or when it is done
   std::string name_of_saved(std::string_view name, const SavePlace& place, std::int64_t& number);
 
   // A program that runs as several processes.

@@ -18,9 +18,11 @@ void Recorder::keep_checkpoints(const store::CheckpointStrategy& strategy) {
   });
 }
 
-/// What goes wrong here costs space, no more.
-void Recorder::delete_others() {
+/// Rank 0 decides for all ranks of a group, and at the end whoever comes last. What goes wrong here
+/// costs space, no more.
+void Recorder::delete_others(bool at_end) {
   if (!strategy_.num_to_keep || degraded_) return;
+  if (run_.start.rank && run_.start.rank->rank != 0 && !at_end) return;
   try {
     const auto report =
         store::retain(*store_, run_.id, store::rules_of(strategy_), store::Sizes::skipped);

@@ -20,7 +20,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::uint8_t kArchiveDepthMax = 64;
 /// New records of about so many bytes are committed at a time.

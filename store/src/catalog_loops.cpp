@@ -9,7 +9,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 void insert(Connection& connection, std::int64_t run, const MainLoop& loop) {
   connection(

@@ -8,7 +8,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// Reads the columns that `find_launch` selects.
 RankLaunch read_launch(const Query& row) {

@@ -9,7 +9,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 ReplayResult read_result(const Query& row, int column) {
   ReplayResult result;

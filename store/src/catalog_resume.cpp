@@ -13,7 +13,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// Before the "@" of "train@begin" and "train@120".
 std::string_view loop_of(std::string_view name) { return name.substr(0, name.find('@')); }

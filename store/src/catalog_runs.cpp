@@ -17,7 +17,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 #define FLOR_RUN_COLUMNS                                                                   \
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.repository, " \

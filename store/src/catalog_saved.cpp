@@ -13,7 +13,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr auto kSaved = static_cast<std::int64_t>(CheckpointKind::saved);
 

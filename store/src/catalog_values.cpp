@@ -19,7 +19,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 void check_type(const Value& value) {
   const bool fits = [&] {

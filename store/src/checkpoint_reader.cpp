@@ -17,7 +17,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// Items and the chunks that hold them: of a checkpoint or of an object.
 class Manifest {
@@ -83,7 +83,7 @@ class Manifest {
   }
 
   std::shared_ptr<ChunkReader> current_chunks() const {
-    const Lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     return chunks_;
   }
 
@@ -100,7 +100,7 @@ class Manifest {
       }
     }
     const bool moved = !chunks->lies_like(*old);
-    const Lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     chunks_ = std::move(chunks);
     return moved;
   }

@@ -20,8 +20,7 @@ void recount_checkpoints(Connection& connection, std::int64_t run) {
   connection(
       "UPDATE run SET "
       "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), "
-      "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1), "
-      "stored_bytes = (SELECT coalesce(sum(stored_bytes), 0) FROM checkpoint WHERE run = ?1) "
+      "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1) "
       "WHERE id = ?1",
       run)
       ->run();

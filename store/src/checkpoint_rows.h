@@ -16,7 +16,7 @@ namespace flor::store {
 CheckpointInfo read_checkpoint(const Query& row);
 
 /// Brings the counters of a run up to date after checkpoints of it came or went other than by being
-/// written. Within a transaction of the caller.
+/// written. What it added to the packs is what it was. Within a transaction of the caller.
 void recount_checkpoints(Connection& connection, std::int64_t run);
 
 }  // namespace flor::store

@@ -17,7 +17,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// A chunk of an item, as the last snapshot was stored.
 struct Slot {

@@ -23,7 +23,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// Rows that are removed in one transaction: some milliseconds, for which writers wait.
 constexpr std::size_t kBatch = 10'000;

@@ -21,7 +21,9 @@ struct Database {
   Paths paths;
   Filesystem& files;
   DecodeScratchPool decode_scratch;
-  mutable std::mutex mutex;  ///< of everything below
+  /// Of everything below. Recursive for one case: an exception of the catalog that nobody catches
+  /// ends the process where it was thrown, and the end of the run is entered from there.
+  mutable std::recursive_mutex mutex;
   Connection connection;
 
   /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except

@@ -17,7 +17,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::array<std::string_view, 6> kStates{"queued", "leased", "failed",
                                                   "done",   "dead",   "cancelled"};

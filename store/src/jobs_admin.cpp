@@ -15,7 +15,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 bool matches(const JobFilter& filter, const Job& job) {
   return (!filter.state || job.state == *filter.state) &&

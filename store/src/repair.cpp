@@ -21,7 +21,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 
 std::vector<std::byte> copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -314,12 +314,14 @@ class Repairer {
       const auto same = connection("SELECT id FROM layout WHERE digest = ?1", digest);
       if (same->step()) {
         const std::int64_t other = same->integer(0);
-        connection("UPDATE checkpoint SET layout = ?2 WHERE layout = ?1", id, other)->run();
-        connection("UPDATE object SET layout = ?2 WHERE layout = ?1", id, other)->run();
+        for (const std::string table : {"checkpoint", "discarded", "object"}) {
+          connection("UPDATE " + table + " SET layout = ?2 WHERE layout = ?1", id, other)->run();
+        }
       }
       connection(
           "DELETE FROM layout WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM checkpoint "
-          "WHERE layout = ?1) AND NOT EXISTS (SELECT 1 FROM object WHERE layout = ?1)",
+          "WHERE layout = ?1) AND NOT EXISTS (SELECT 1 FROM object WHERE layout = ?1) "
+          "AND NOT EXISTS (SELECT 1 FROM discarded WHERE layout = ?1 AND collected_us IS NULL)",
           id)
           ->run();
       connection("UPDATE layout SET digest = ?2 WHERE id = ?1", id, digest)->run();

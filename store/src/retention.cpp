@@ -16,7 +16,7 @@
 namespace flor::store {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::lock_guard<std::recursive_mutex>;
 using Group = Candidate::Group;
 
 #define FLOR_DISCARDED_COLUMNS                                                               \
@@ -32,11 +32,11 @@ KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>
   return rules;
 }
 
-/// The chunks of the run's units, against all that others need. The run's checkpoints that are no
+/// The chunks of the units, against all that others need. The checkpoints of these runs that are no
 /// candidates are among the others as far as nothing frees them, but count as needed.
 class Weight final : public Weigher {
  public:
-  Weight(Connection& connection, std::int64_t run, std::vector<LoadedUnit>& units)
+  Weight(Connection& connection, const RunsTogether& together, std::vector<LoadedUnit>& units)
       : sizes_(connection), use_(sizes_), chunks_(units.size()) {
     std::unordered_map<std::int64_t, std::size_t> unit_of;
     for (std::size_t i = 0; i < units.size(); ++i) {
@@ -52,7 +52,8 @@ class Weight final : public Weigher {
         continue;
       }
       for (const std::uint32_t id : ids) use_.need_for_good(id);
-      if (rows->integer(1) == run) fixed.insert(fixed.end(), ids.begin(), ids.end());
+      if (std::ranges::count(together.runs, rows->integer(1)) > 0)
+        fixed.insert(fixed.end(), ids.begin(), ids.end());
     }
     const auto objects = connection("SELECT chunks FROM object");
     while (objects->step()) {
@@ -94,7 +95,8 @@ class Weight final : public Weigher {
 class Plan {
  public:
   Plan(Connection& connection, std::int64_t run, const KeepRules& rules, bool weighed)
-      : units_(load_units(connection, run)) {
+      : together_(runs_together(connection, run)), units_(load_units(connection, run)) {
+    run = together_.runs.front();  // whose values are the scores of all
     report_.rules = rules;
     std::vector<Candidate> candidates;
     for (const BestRule& rule : rules.best) {
@@ -105,7 +107,7 @@ class Plan {
     }
     for (const LoadedUnit& unit : units_) candidates.push_back(unit.unit.candidate);
     std::optional<Weight> weight;
-    if (weighed) weight.emplace(connection, run, units_);
+    if (weighed) weight.emplace(connection, together_, units_);
     Decisions decisions = decide(candidates, rules, weight ? &*weight : nullptr);
     for (std::size_t i = 0; i < units_.size(); ++i) {
       units_[i].unit.decision = std::move(decisions.by_candidate[i]);
@@ -118,7 +120,7 @@ class Plan {
     report_.freed = weight->freed();
   }
 
-  void discard(Connection& connection, std::int64_t run) const {
+  void discard(Connection& connection) const {
     if (report_.deleted == 0) return;
     const std::int64_t now = now_us();
     for (const LoadedUnit& unit : units_) {
@@ -132,7 +134,7 @@ class Plan {
         connection("DELETE FROM checkpoint WHERE id = ?1", id)->run();
       }
     }
-    recount_checkpoints(connection, run);
+    for (const std::int64_t run : together_.runs) recount_checkpoints(connection, run);
   }
 
   RetentionReport report() && {
@@ -141,11 +143,13 @@ class Plan {
   }
 
  private:
+  RunsTogether together_;
   std::vector<LoadedUnit> units_;
   RetentionReport report_;
 };
 
 void check_metrics(Connection& connection, std::int64_t run, const KeepRules& rules) {
+  run = runs_together(connection, run).runs.front();
   for (const BestRule& rule : rules.best) check_metric(connection, run, rule.metric);
 }
 
@@ -188,6 +192,23 @@ std::vector<Wanted> find_discarded(Connection& connection, std::int64_t run,
   return list;
 }
 
+void restore(Connection& connection, const std::vector<Wanted>& list, RestoreReport& report) {
+  for (const Wanted& wanted : list) {
+    if (wanted.collected || !has_content(connection, wanted)) {
+      ++report.collected;
+      continue;
+    }
+    // One that was taken again since is there under another id.
+    const auto insert =
+        connection("INSERT OR IGNORE INTO checkpoint (" FLOR_DISCARDED_COLUMNS
+                   ") SELECT " FLOR_DISCARDED_COLUMNS " FROM discarded WHERE id = ?1",
+                   wanted.id);
+    insert->run();
+    report.restored += insert->changes();
+    connection("DELETE FROM discarded WHERE id = ?1", wanted.id)->run();
+  }
+}
+
 std::optional<FoundCheckpoint> found(const std::vector<LoadedUnit>& units, std::size_t index,
                                      const std::vector<Score>& scores) {
   const RetainedUnit& unit = units[index].unit;
@@ -210,7 +231,8 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   if (units.empty()) return std::nullopt;
   std::vector<Score> scores;
   if (!strategy.score_attribute.empty()) {
-    scores = load_scores(connection, run, strategy.score_attribute, units);
+    const std::int64_t first = runs_together(connection, run).runs.front();
+    scores = load_scores(connection, first, strategy.score_attribute, units);
   }
   if (!best || scores.empty()) return found(units, units.size() - 1, scores);
   return found(units, ranking(scores, strategy.score_order, strategy.tie).front(), scores);
@@ -237,7 +259,7 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
   Transaction transaction(database.connection);
   if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
   Plan plan(database.connection, run, all, sizes == Sizes::weighed || rules.under);
-  plan.discard(database.connection, run);
+  plan.discard(database.connection);
   transaction.commit();
   return std::move(plan).report();
 }
@@ -251,21 +273,10 @@ RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<st
   Connection& connection = database.connection;
   Transaction transaction(connection);
   RestoreReport report;
-  for (const Wanted& wanted : find_discarded(connection, run, epoch, saved)) {
-    if (wanted.collected || !has_content(connection, wanted)) {
-      ++report.collected;
-      continue;
-    }
-    // One that was taken again since is there under another id.
-    const auto insert =
-        connection("INSERT OR IGNORE INTO checkpoint (" FLOR_DISCARDED_COLUMNS
-                   ") SELECT " FLOR_DISCARDED_COLUMNS " FROM discarded WHERE id = ?1",
-                   wanted.id);
-    insert->run();
-    report.restored += insert->changes();
-    connection("DELETE FROM discarded WHERE id = ?1", wanted.id)->run();
+  for (const std::int64_t member : runs_together(connection, run).runs) {
+    restore(connection, find_discarded(connection, member, epoch, saved), report);
+    recount_checkpoints(connection, member);
   }
-  if (report.restored > 0) recount_checkpoints(connection, run);
   transaction.commit();
   return report;
 }

@@ -11,6 +11,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
+#include <set>
+#include <unordered_map>
+#include <utility>
 
 namespace flor::store {
 namespace {
@@ -21,34 +25,59 @@ struct Loop {
   std::int64_t first_epoch = 0, iterations = 0;
 };
 
-/// Gathers the rows of one run.
+/// Epochs come in their order, whichever rank was late to store one; saved checkpoints between them
+/// where they were taken. `units`: epochs in their order before the saved ones.
+void sort_by_age(std::vector<LoadedUnit>& units) {
+  const auto first = [](const LoadedUnit& unit) { return unit.unit.checkpoints.front(); };
+  std::unordered_map<std::int64_t, std::int64_t> age;  // by first checkpoint
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  for (const LoadedUnit& unit : std::views::reverse(units)) {
+    const bool epoch = unit.unit.candidate.group == Group::epoch;
+    if (epoch) next = std::min(next, first(unit));
+    age[first(unit)] = epoch ? next : first(unit);
+  }
+  std::ranges::stable_sort(units, {}, [&](const LoadedUnit& unit) { return age.at(first(unit)); });
+}
+
+/// Gathers the rows of a run, or of all runs of its group. What the epochs are is said by rank 0.
 class Loader {
  public:
   Loader(Connection& connection, std::int64_t run)
-      : connection_(connection), run_(run), goes_on_(may_go_on(connection, run)) {
+      : connection_(connection), run_(run), together_(runs_together(connection, run)) {
+    goes_on_ = !together_.complete || std::ranges::any_of(together_.runs, [&](std::int64_t member) {
+      return may_go_on(connection, member);
+    });
+    const std::int64_t first = together_.runs.front();
     const auto rows =
-        connection("SELECT ordinal, first_epoch, iterations FROM main_loop WHERE run = ?1", run);
+        connection("SELECT ordinal, first_epoch, iterations FROM main_loop WHERE run = ?1", first);
     while (rows->step()) loops_[rows->integer(0)] = {rows->integer(1), rows->integer(2)};
-    const auto saved = connection("SELECT name, number FROM saved WHERE run = ?1", run);
+    const auto saved = connection("SELECT name, number FROM saved WHERE run = ?1", first);
     while (saved->step()) numbers_[saved->text(0)] = saved->integer(1);
   }
 
   std::vector<LoadedUnit> load() {
-    const auto rows = connection_(
-        "SELECT " FLOR_CHECKPOINT_COLUMNS " FROM checkpoint WHERE run = ?1 ORDER BY id", run_);
-    while (rows->step()) add(read_checkpoint(*rows));
+    for (const std::int64_t member : together_.runs) load(member);
     if (goes_on_) keep_what_resuming_needs();
     std::vector<LoadedUnit> units;
     for (auto& [place, unit] : epochs_) {
       if (!in_progress(place, unit)) units.push_back(std::move(unit));
     }
-    std::ranges::move(saved_, std::back_inserter(units));
-    std::ranges::sort(units, {}, [](const LoadedUnit& u) { return u.unit.checkpoints.back(); });
+    for (auto& [number, unit] : saved_) units.push_back(std::move(unit));
+    for (LoadedUnit& unit : units) std::ranges::sort(unit.unit.checkpoints);
+    sort_by_age(units);
     return units;
   }
 
  private:
   using Place = std::pair<std::int64_t, std::int64_t>;  ///< main loop, iteration
+
+  void load(std::int64_t member) {
+    member_ = member;
+    begun_.clear();
+    const auto rows = connection_(
+        "SELECT " FLOR_CHECKPOINT_COLUMNS " FROM checkpoint WHERE run = ?1 ORDER BY id", member);
+    while (rows->step()) add(read_checkpoint(*rows));
+  }
 
   void add(const CheckpointInfo& info) {
     const CheckpointKey& key = info.key;
@@ -58,16 +87,22 @@ class Loader {
       case CheckpointKind::saved:
         return add_saved(info);
       case CheckpointKind::boundary:
-        if (key.iteration > 0) add(info, {key.main_loop, key.iteration - 1}).state = info.id;
+        if (key.iteration > 0) represent(add(info, {key.main_loop, key.iteration - 1}), info);
         return;
       case CheckpointKind::loop_end:
-        // What a loop found in its locals is of use together with the boundary before it.
+        // What a loop found in its locals is of use together with the boundary before it. What it
+        // found the first time says that it has any, and stays.
         if (!key.loop.ends_with("@begin")) {
           add(info, {key.main_loop, key.iteration});
-        } else if (key.iteration > 0) {
+        } else if (!begun_.emplace(key.main_loop, key.loop).second && key.iteration > 0) {
           add(info, {key.main_loop, key.iteration - 1});
         }
     }
+  }
+
+  /// The run that was asked for has the last word, and otherwise the lowest rank.
+  void represent(LoadedUnit& unit, const CheckpointInfo& info) const {
+    if (!unit.state || member_ == run_) unit.state = info.id;
   }
 
   LoadedUnit& add(const CheckpointInfo& info, const Place& place) {
@@ -80,18 +115,18 @@ class Loader {
   void add_saved(const CheckpointInfo& info) {
     const auto number = numbers_.find(info.key.loop);
     if (number == numbers_.end()) return;  // its writer is about to enter it
-    LoadedUnit& unit = saved_.emplace_back();
+    LoadedUnit& unit = saved_[number->second];
     unit.unit.candidate.group = Group::saved;
     unit.unit.candidate.number = number->second;
     unit.unit.name = info.key.loop;
-    unit.state = info.id;
+    represent(unit, info);
     append(unit, info);
   }
 
   static void append(LoadedUnit& unit, const CheckpointInfo& info) {
     unit.unit.checkpoints.push_back(info.id);
     unit.unit.raw_bytes += info.raw_bytes;
-    unit.unit.taken_us = info.created_us;
+    unit.unit.taken_us = std::max(unit.unit.taken_us, info.created_us);
   }
 
   /// Of an iteration that is not known to be complete. It may be known soon, or be forgotten.
@@ -100,9 +135,16 @@ class Loader {
     return !unit.state || place.second >= loops_.at(place.first).iterations;
   }
 
+  void keep_what_resuming_needs() {
+    keep_last_boundaries();
+    keep_last_executions();
+    if (together_.runs.size() > 1) keep_what_all_have();
+    if (!saved_.empty()) saved_.rbegin()->second.unit.candidate.needed = true;
+  }
+
   /// The last boundary of each main loop up to which its iterations are known to be complete: one
   /// that a resumed run goes on at, and those that lead it there.
-  void keep_what_resuming_needs() {
+  void keep_last_boundaries() {
     for (const auto& [ordinal, loop] : loops_) {
       for (auto at = epochs_.lower_bound({ordinal + 1, 0}); at != epochs_.begin();) {
         --at;
@@ -112,16 +154,56 @@ class Loader {
         break;
       }
     }
-    if (!saved_.empty()) saved_.back().unit.candidate.needed = true;
+  }
+
+  /// A nested loop is not in every epoch: its attached locals are those of its last execution.
+  void keep_last_executions() {
+    const auto rows = connection_(
+        "SELECT main_loop, loop, max(iteration) FROM execution JOIN main_loop ON "
+        "main_loop.run = execution.run AND main_loop.ordinal = execution.main_loop "
+        "WHERE execution.run = ?1 AND iteration < main_loop.iterations GROUP BY 1, 2",
+        together_.runs.front());
+    while (rows->step()) need({rows->integer(0), rows->integer(2)});
+  }
+
+  /// Ranks go on at a boundary that all of them have, and writers are not equally quick.
+  void keep_what_all_have() {
+    const auto rows = connection_(
+        "SELECT main_loop, iteration FROM checkpoint "
+        "JOIN rank_run ON rank_run.run = checkpoint.run "
+        "JOIN main_loop ON main_loop.run = checkpoint.run AND ordinal = checkpoint.main_loop "
+        "AND iteration <= main_loop.iterations "
+        "WHERE leader = ?1 AND kind = ?2 AND iteration > 0 GROUP BY 1, 2 HAVING count(*) = ?3",
+        together_.runs.front(), static_cast<std::int64_t>(CheckpointKind::boundary),
+        static_cast<std::int64_t>(together_.runs.size()));
+    std::map<std::int64_t, std::int64_t> last;
+    while (rows->step()) {
+      auto& iteration = last[rows->integer(0)];
+      iteration = std::max(iteration, rows->integer(1));
+    }
+    for (const auto& [main_loop, iteration] : last) need({main_loop, iteration - 1});
+    for (auto& [number, unit] : std::views::reverse(saved_)) {
+      if (unit.unit.checkpoints.size() < together_.runs.size()) continue;
+      unit.unit.candidate.needed = true;
+      break;
+    }
+  }
+
+  void need(const Place& place) {
+    if (const auto unit = epochs_.find(place); unit != epochs_.end()) {
+      unit->second.unit.candidate.needed = true;
+    }
   }
 
   Connection& connection_;
-  std::int64_t run_;
-  bool goes_on_;
+  std::int64_t run_, member_ = 0;  ///< asked for; being loaded
+  RunsTogether together_;
+  bool goes_on_ = false;
   std::map<std::int64_t, Loop> loops_;
   std::map<std::string, std::int64_t> numbers_;
   std::map<Place, LoadedUnit> epochs_;
-  std::vector<LoadedUnit> saved_;
+  std::map<std::int64_t, LoadedUnit> saved_;              ///< by number
+  std::set<std::pair<std::int64_t, std::string>> begun_;  ///< loops of `member_`
 };
 
 /// Values of one name.
@@ -213,6 +295,22 @@ std::map<std::int64_t, SavedScore> saved_scores(Connection& connection, std::int
 }
 
 }  // namespace
+
+RunsTogether runs_together(Connection& connection, std::int64_t run) {
+  RunsTogether together;
+  const auto rows = connection(
+      "SELECT run, world FROM rank_run WHERE leader = (SELECT leader FROM rank_run WHERE run = ?1) "
+      "ORDER BY rank",
+      run);
+  std::size_t world = 0;
+  while (rows->step()) {
+    together.runs.push_back(rows->integer(0));
+    world = static_cast<std::size_t>(rows->integer(1));
+  }
+  together.complete = together.runs.size() >= world;
+  if (together.runs.empty()) together.runs.push_back(run);
+  return together;
+}
 
 bool may_go_on(Connection& connection, std::int64_t run) {
   const auto row = connection("SELECT finished_us, failed FROM run WHERE id = ?1", run);

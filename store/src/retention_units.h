@@ -19,9 +19,18 @@ struct LoadedUnit {
   std::optional<std::int64_t> state = {};  ///< the boundary, or the saved checkpoint
 };
 
-/// The stored checkpoints of a run in the order of their time, without scores. While the run may go
-/// on those of an iteration that is not complete are left out, and what it needs for that is marked
-/// as needed. The state before a main loop and checkpoints inside iterations are never among them.
+/// A run, or the runs of all ranks of its group, rank 0 first: they keep and delete the same.
+struct RunsTogether {
+  std::vector<std::int64_t> runs;
+  bool complete = true;  ///< all ranks have begun
+};
+
+RunsTogether runs_together(Connection& connection, std::int64_t run);
+
+/// The stored checkpoints of a run, or of its group, in the order of their time, without scores.
+/// `state` is that of the run itself where it has one. While one of the runs may go on those of an
+/// iteration that is not complete are left out, and what it needs for that is marked as needed. The
+/// state before a main loop and checkpoints inside iterations are never among them.
 std::vector<LoadedUnit> load_units(Connection& connection, std::int64_t run);
 
 /// The scores of the units by a metric. Of an epoch: what was logged for the epoch itself, else the

@@ -190,7 +190,17 @@ bool Connection::try_execute(const char* sql) {
 std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_); }
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_) == 0; }
 
+namespace {
+
+/// There is one where an exception ends the process from inside it: see Database::mutex.
+void give_up_unfinished(Connection& connection) {
+  if (connection.in_transaction()) connection.execute("ROLLBACK");
+}
+
+}  // namespace
+
 Transaction::Transaction(Connection& connection) : connection_(connection) {
+  give_up_unfinished(connection_);
   connection_.execute("BEGIN IMMEDIATE");
 }
 
@@ -207,6 +217,7 @@ Transaction::~Transaction() {
 void Transaction::commit() { connection_.execute("COMMIT"); }
 
 ReadTransaction::ReadTransaction(Connection& connection) : connection_(connection) {
+  give_up_unfinished(connection_);
   connection_.execute("BEGIN");
 }
 

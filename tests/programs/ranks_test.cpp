@@ -267,6 +267,54 @@ TEST_F(Ranks, ASignalToOneRankStopsAllAtTheSameStep) {
   EXPECT_EQ(records(), whole);
 }
 
+TEST_F(Ranks, ThinningKeepsTheSameOfAllAndTheReplayStaysExact) {
+  record(2, {"--kwargs", "epochs=8", "size=20000"});
+  const auto stored = [&] {
+    std::vector<std::set<std::string>> keys;
+    for (const auto& one : records()) {
+      auto& own = keys.emplace_back();
+      for (const auto& [key, digest] : one.checkpoints) own.insert(key);
+    }
+    return keys;
+  };
+  const auto before = stored();
+  const auto plan = flor({"keep", ranks()[1].key, "--last", "2", "--dry-run"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  const auto kept = flor({"keep", "test", "--last", "2"});
+  EXPECT_EQ(kept.status, 0) << kept.err;
+  const auto after = stored();
+  EXPECT_EQ(after[1], after[0]);
+  EXPECT_LT(after[0].size(), before[0].size());
+  EXPECT_EQ(flor({"gc"}).status, 0);
+  EXPECT_THAT(bench_.damage(), IsEmpty());
+  for (const char* probe : {"--probe=train", "--no-probe"}) {
+    const auto replayed = flor({"replay", "test", "--workers", "1", probe});
+    EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+    EXPECT_THAT(replayed.out, HasSubstr("exact: "));
+  }
+}
+
+TEST_F(Ranks, UndoBringsBackWhatAllRanksHad) {
+  record(2);
+  const auto before = records();
+  EXPECT_EQ(flor({"keep", "test", "--last", "1"}).status, 0);
+  EXPECT_NE(records(), before);
+  EXPECT_EQ(flor({"keep", "test", "--undo"}).status, 0);
+  EXPECT_EQ(records(), before);
+}
+
+TEST_F(Ranks, RanksThatHaveNotStoredTheSameAreNotReplayedTogether) {
+  record(2);
+  {
+    const auto store = bench_.store();
+    const store::CheckpointKey key{store::CheckpointKind::boundary, 0, 3, ""};
+    store->catalog().drop_checkpoints(ranks()[1].id, std::span(&key, 1));
+  }
+  const auto refused = flor({"replay", "test", "--workers", "1", "--probe", "train"});
+  EXPECT_EQ(refused.status, 1) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("rank 1 has not stored the same epochs as rank 0"));
+}
+
 TEST_F(Ranks, AdaptiveCheckpointsAreTheSameInAllRanks) {
   const auto results = run_all(3, {"--flor", "test", "--kwargs", "pause_ms=2", "epochs=60"});
   for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;

@@ -48,8 +48,8 @@ class RetentionTest : public StoreTest {
  protected:
   /// A run whose epochs logged these losses, NaN included; nothing where there is none.
   Run record(Store& store, const std::vector<Score>& losses, std::size_t weights = 300,
-             const std::string& name = "linear") {
-    const Run run = store.catalog().add_run(new_run(name));
+             NewRun start = new_run("linear")) {
+    const Run run = store.catalog().add_run(std::move(start));
     CheckpointWriter writer(store, run.id, kOneThread);
     writer.write(boundary(0), state(0, weights));
     writer.write(loop_end(0, "train@begin"), make_snapshot(9, 0, 8));
@@ -64,6 +64,12 @@ class RetentionTest : public StoreTest {
       store.catalog().put_main_loop(run.id, {0, "epoch", 0, epoch + 1, false, false});
     }
     return run;
+  }
+  /// A rank of two; `leader`: the run of rank 0. All losses are the same.
+  Run record_rank(Store& store, std::int64_t leader, std::int64_t rank, std::size_t epochs) {
+    NewRun start = new_run("linear");
+    start.rank = RankPlace{leader, rank, 2};
+    return record(store, std::vector<Score>(epochs, 1.0), 300, std::move(start));
   }
   static Snapshot state(std::int64_t epoch, std::size_t weights) {
     return make_snapshot(1, static_cast<int>(epoch), weights);
@@ -196,7 +202,8 @@ TEST_F(RetentionTest, TheRunsOwnStrategyProtectsItsBestFromOtherRules) {
 TEST_F(RetentionTest, WhatIsSaidToBeFreedIsWhatACollectionFrees) {
   const auto store = open();
   const std::size_t weights = 60'000;
-  const Run other = record(*store, {1.0, 2.0}, weights, "other");  // has some of the same content
+  const Run other =
+      record(*store, {1.0, 2.0}, weights, new_run("other"));  // has some of the same content
   const Run run = record(*store, {5.0, 1.0, 4.0, 2.0, 3.0, 6.0, 7.0, 8.0}, weights);
   finish(*store, run);
   finish(*store, other);
@@ -246,6 +253,35 @@ TEST_F(RetentionTest, DeletingOneAloneFreesWhatItIsSaidToFree) {
   EXPECT_EQ(usage(*store).unreferenced, plan.units[3].frees);
   EXPECT_GT(plan.units[3].frees, 0u);
   EXPECT_LT(plan.units[0].frees, plan.units[3].frees) << "the others are differences to it";
+}
+
+TEST_F(RetentionTest, RanksKeepTheLastStateThatAllOfThemHave) {
+  const auto store = open();
+  const Run first = record_rank(*store, 0, 0, 6);
+  const Run second = record_rank(*store, first.id, 1, 5);  // its writer is behind
+  retain(*store, first.id, {.last = 1}, Sizes::skipped);
+  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 5, 6));
+  EXPECT_THAT(epochs(*store, second), ElementsAre(0, 5));
+  finish(*store, first);
+  retain(*store, first.id, {.last = 1}, Sizes::skipped);
+  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 5, 6)) << "rank 1 has not finished";
+  finish(*store, second);
+  retain(*store, second.id, best(1), Sizes::skipped);
+  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 5)) << "of equal ones the older";
+  EXPECT_THAT(epochs(*store, second), ElementsAre(0, 5));
+  EXPECT_EQ(restore_discarded(*store, second.id).restored, (4 + 1) * 3 + 4 * 3);
+  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(RetentionTest, TheLastExecutionOfALoopThatIsNotInEveryEpochStays) {
+  const auto store = open();
+  const Run run = record(*store, {5.0, 4.0, 3.0, 2.0, 1.0});
+  store->catalog().add_execution(run.id, {0, 1, "validate", 4, false, 0.5});
+  CheckpointWriter(*store, run.id, kOneThread).write(loop_end(1, "validate"), state(9, 8));
+  retain(*store, run.id, {.last = 1}, Sizes::skipped);
+  EXPECT_THAT(epochs(*store, run), ElementsAre(0, 2, 5));
+  EXPECT_TRUE(keys(*store, run).contains("validate1"));
+  EXPECT_TRUE(keys(*store, run).contains("train@begin0")) << "it says that something is attached";
 }
 
 TEST_F(RetentionTest, WhatDoesNotFitIsSaidAndTheBestStays) {
@@ -502,7 +538,8 @@ TEST_F(RetentionTest, TwoThatDeleteAndOneThatCollectsAtOnceLoseNothingThatIsKept
   const auto store = open();
   std::vector<Run> runs;
   for (int i = 0; i < 6; ++i) {
-    runs.push_back(record(*store, {5.0, 1.0, 4.0, 2.0, 3.0, 6.0}, 300, "r" + std::to_string(i)));
+    runs.push_back(
+        record(*store, {5.0, 1.0, 4.0, 2.0, 3.0, 6.0}, 300, new_run("r" + std::to_string(i))));
     finish(*store, runs.back());
   }
   std::vector<pid_t> processes;
@@ -534,7 +571,8 @@ TEST_F(RetentionTest, AProcessThatIsKilledHasDeletedAllOfARunOrNothing) {
   const auto store = open();
   std::vector<Run> runs;
   for (int i = 0; i < 8; ++i) {
-    runs.push_back(record(*store, {5.0, 1.0, 4.0, 2.0, 3.0, 6.0}, 300, "r" + std::to_string(i)));
+    runs.push_back(
+        record(*store, {5.0, 1.0, 4.0, 2.0, 3.0, 6.0}, 300, new_run("r" + std::to_string(i))));
     finish(*store, runs.back());
   }
   std::minstd_rand random(3);

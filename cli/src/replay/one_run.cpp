@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <tuple>
 
 namespace flor::cli {
 namespace {
@@ -134,6 +136,40 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   return logs / fmt::format("replay-{}-{}", short_key(run), ::getpid());
 }
 
+using Stored = std::set<std::tuple<std::int64_t, std::int64_t, std::string>>;
+
+/// Where a rank has stored states, within the epochs that are replayed.
+Stored states_of(const store::Catalog& catalog, std::int64_t run,
+                 const std::vector<store::MainLoop>& loops) {
+  Stored stored;
+  for (const store::CheckpointInfo& info : catalog.checkpoints(run)) {
+    const store::CheckpointKey& key = info.key;
+    const bool boundary = key.kind == store::CheckpointKind::boundary;
+    if (!boundary && key.kind != store::CheckpointKind::loop_end) continue;
+    const auto ordinal = static_cast<std::size_t>(key.main_loop);
+    if (ordinal >= loops.size() || key.loop.ends_with("@begin")) continue;
+    if (key.iteration < loops[ordinal].iterations + (boundary ? 1 : 0)) {
+      stored.insert({key.main_loop, key.iteration, key.loop});
+    }
+  }
+  return stored;
+}
+
+/// Ranks that load in different places wait for each other in different collectives.
+void require_same_states(const store::Catalog& catalog, const std::vector<store::Run>& ranks,
+                         const std::vector<store::MainLoop>& loops) {
+  if (ranks.size() < 2) return;
+  const Stored first = states_of(catalog, ranks.front().id, loops);
+  for (const store::Run& rank : ranks) {
+    if (states_of(catalog, rank.id, loops) == first) continue;
+    throw Error(fmt::format(
+        "rank {} has not stored the same epochs as rank 0, so that they cannot be "
+        "replayed together: `flor keep {} --undo` if some were deleted, or --rank R for one "
+        "that needs nobody",
+        rank.start.rank->rank, short_key(ranks.front())));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> split_list(std::string_view text) {
@@ -170,6 +206,7 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
   request.run = ranks.front();
   check_probes(request.order.probes, catalog.executions(request.run.id));
   const std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
+  require_same_states(catalog, ranks, loops);
   std::int64_t all = 0;
   for (const store::MainLoop& loop : loops) all += loop.iterations;
   request.asked = parts_of(loops, chosen_epochs(wish, all, epoch));
