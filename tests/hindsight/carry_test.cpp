@@ -216,6 +216,30 @@ TEST(Carry, AVersionThatLogsItAlreadyIsLeftAsItIs) {
   EXPECT_THAT(other.reason(), HasSubstr("logs \"norm\" there in another way"));
 }
 
+TEST(Carry, AVersionThatLogsItOnConditionDoesNotLogItAlready) {
+  const std::string log = "flor::log(\"norm\", net.norm());";
+  for (const std::string& there : {"      if (epoch == 0) " + log + "\n",
+                                   "      if (epoch == 0) {\n        " + log + "\n      }\n"}) {
+    const Case c{program(kForward + kStep), program(kForward + kLog + kStep),
+                 program(kForward + there + kStep)};
+    EXPECT_EQ(c.text(), "unchanged");
+    EXPECT_THAT(c.carry().placed, IsEmpty()) << "it is not there already";
+    EXPECT_THAT(c.reason(), HasSubstr("logs \"norm\" there in another way"));
+  }
+}
+
+TEST(Carry, WhatALoopWithinLogsUnderTheNameIsAtAnotherPlace) {
+  const std::string inner = "      flor::log(\"mean of\", mean);\n";
+  const auto with = [&](const std::string& body, const std::string& last) {
+    std::string text = program(body);
+    text.insert(text.find("    flor::log(\"mean\""), last);
+    return text;
+  };
+  const std::string last = "    flor::log(\"mean of\", sum);\n";
+  const Case c{with(kForward, ""), with(kForward, last), with(kForward + inner, "")};
+  EXPECT_EQ(c.text(), with(kForward + inner, last));
+}
+
 TEST(Carry, ANameThatTheHunkDeclaresMustNotHideAnother) {
   const std::string log = "      const double norm = net.norm();\n      flor::log(\"n\", norm);\n";
   const Case c{program(kForward + kStep), program(kForward + log + kStep),

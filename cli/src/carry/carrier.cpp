@@ -232,27 +232,42 @@ class Carriage {
     return tokens;
   }
 
+  /// Whether statements that stand in the block itself, not in one within it, are the hunk's.
   bool is_present(const Addition& addition, const BlockMatch& match, const Found& found) const {
     const std::vector<Token> tokens = tokens_of(addition, found);
     const auto& there = older_[match.file].tokens();
-    const Range inner = match.block->inner;
-    const auto begin = there.begin() + static_cast<std::ptrdiff_t>(inner.begin);
-    const auto end = there.begin() + static_cast<std::ptrdiff_t>(inner.end);
+    const auto& statements = match.block->statements;
     const auto same = [](const Token& a, const Token& b) { return sources::same(a, b); };
-    return std::search(begin, end, tokens.begin(), tokens.end(), same) != end;
+    return std::ranges::any_of(statements, [&](const auto& first) {
+      const std::size_t begin = first->range.begin, end = begin + tokens.size();
+      const bool whole =
+          std::ranges::any_of(statements, [&](const auto& last) { return last->range.end == end; });
+      return whole && std::equal(tokens.begin(), tokens.end(),
+                                 there.begin() + static_cast<std::ptrdiff_t>(begin), same);
+    });
+  }
+
+  /// Names that the block logs, also in blocks within it; what loops of their own log has another
+  /// place.
+  static std::set<std::string> logged_in(const Block& block, const Source& source) {
+    std::set<std::string> names;
+    for (const auto& statement : block.statements) {
+      std::size_t at = statement->range.begin;
+      for (const auto& inner : statement->blocks) {
+        names.merge(logged_names(source, {at, inner->inner.begin}));
+        if (!inner->loop) names.merge(logged_in(*inner, source));
+        at = inner->inner.end;
+      }
+      names.merge(logged_names(source, {at, statement->range.end}));
+    }
+    return names;
   }
 
   /// A name that the hunk logs and the block there logs already, though the block here does not.
   std::string logged_already(const Addition& addition, const Block& there,
                              const Source& source) const {
-    std::set<std::string> before;
-    for (const auto& statement : addition.block->statements) {
-      before.merge(logged_names(work(addition), statement->range));
-    }
-    std::set<std::string> logged;
-    for (const auto& statement : there.statements) {
-      if (statement->blocks.empty()) logged.merge(logged_names(source, statement->range));
-    }
+    const auto before = logged_in(*addition.block, work(addition));
+    const auto logged = logged_in(there, source);
     for (const auto& name : logged_names(work(addition), addition.range)) {
       if (logged.contains(name) && !before.contains(name)) return name;
     }
