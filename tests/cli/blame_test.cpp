@@ -87,6 +87,27 @@ TEST_F(VersionCommands, MergeShowsCommandsThatGitTakes) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "two\n");
 }
 
+TEST_F(VersionCommands, MergeShowsCommandsThatAreSafeToPasteAnywhere) {
+  const std::string name = "it's $(touch pwned) *.txt", inner = (work_ / "inner").string();
+  std::filesystem::create_directories(inner);
+  write(name, "one\n");
+  const store::Run run = version("one\n", 1.0, 0.001, "a b;touch pwned");
+  write(name, "something else\n");
+  const Json json = flor({"merge", run.key, "--json"}).json();
+  const auto paste = [&](const std::string& command) {
+    return std::system(("cd '" + inner + "' && " + command).c_str());
+  };
+  ASSERT_EQ(json["commands"].size(), 2u);
+  std::string begin = json["commands"][0];
+  EXPECT_EQ(begin, "git switch -c a-b-touch-pwned-" + run.key.substr(0, 8) + " " + id(run));
+  // The work tree is not clean: only the names are tried.
+  EXPECT_EQ(paste(begin.replace(0, 13, "git branch")), 0);
+  EXPECT_EQ(paste(json["commands"][1]), 0) << json["commands"][1];
+  std::ifstream file(work_ / name);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\n");
+  EXPECT_FALSE(std::filesystem::exists(work_ / "inner" / "pwned"));
+}
+
 TEST_F(VersionCommands, MergeOfARunWithoutAVersionSaysSo) {
   record({});
   const Outcome outcome = flor({"merge", "linear"});

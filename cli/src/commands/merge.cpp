@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace flor::cli {
 namespace {
 
@@ -46,6 +48,35 @@ Examples:
   std::string run_;
 };
 
+bool is_plain(char c) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+/// A name that git and shells take as it is.
+std::string branch_name(const store::Run& run) {
+  std::string name = fmt::format("{}-{}", run.start.experiment, short_key(run));
+  for (char& c : name) {
+    if (!is_plain(c)) c = '-';
+  }
+  // Neither is the beginning of a branch's name, nor two dots a part of one.
+  if (name.front() == '-' || name.front() == '.') name.insert(0, "run");
+  for (std::size_t at; (at = name.find("..")) != name.npos;) name[at] = '-';
+  return name;
+}
+
+/// The file from wherever in the work tree one stands: no pattern, and no more than one word to a
+/// shell.
+std::string path_word(const std::string& path) {
+  const bool plain = std::ranges::all_of(path, [](char c) { return is_plain(c) || c == '/'; });
+  if (plain) return ":/" + path;
+  std::string word = "':(top,literal)";
+  for (const char c : path) {
+    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return word + "'";
+}
+
 int Merge::run(Context& context) {
   const store::Run run = parse_whole_run(context.catalog(), run_);
   const std::string& commit = run.start.commit;
@@ -64,13 +95,13 @@ int Merge::run(Context& context) {
     commands.emplace_back(fmt::format("git merge --squash {}", short_id),
                           "take all of it as one commit, then: git commit");
   }
-  commands.emplace_back(
-      fmt::format("git switch -c {}-{} {}", run.start.experiment, short_key(run), short_id),
-      "or begin a branch at it");
+  commands.emplace_back(fmt::format("git switch -c {} {}", branch_name(run), short_id),
+                        "or begin a branch at it");
   for (const git::FileChange& change : changes) {
-    if (change.kind == 'D') continue;
-    commands.emplace_back(fmt::format("git restore --source {} -- {}", short_id, change.path),
-                          "or take one file back");
+    if (change.kind == 'D' || printable(change.path) != change.path) continue;
+    commands.emplace_back(
+        fmt::format("git restore --source {} -- {}", short_id, path_word(change.path)),
+        "or take one file back");
     break;
   }
   if (context.json()) {
