@@ -163,6 +163,24 @@ TEST_F(ReplayCommand, WhatTheProgramItselfHasReplayedIsNotComputedAgain) {
   EXPECT_EQ(found().size(), 6u + 2u);
 }
 
+TEST_F(ReplayCommand, OfARunWithoutRanksIsNoRankWhateverStartedIt) {
+  bench_.record("trainer");
+  ProcessOptions options = bench_.options();
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"RANK", "1"},
+                                          {"WORLD_SIZE", "2"},
+                                          {"LOCAL_RANK", "1"},
+                                          {"SLURM_PROCID", "1"},
+                                          {"SLURM_NTASKS", "2"},
+                                          {"SLURM_STEP_NUM_TASKS", "2"},
+                                          {"MASTER_ADDR", "127.0.0.1"}}) {
+    options.environment[name] = value;
+  }
+  const auto result = run_process(command({"test"}), options);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("exact: "));
+}
+
 TEST_F(ReplayCommand, AnotherProgramIsAnotherQuestionAndItsAnswersReplaceTheOld) {
   bench_.record("trainer");
   replay({"test", "--", other("trainer_hindsight")});

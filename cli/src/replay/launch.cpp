@@ -23,6 +23,12 @@ namespace fs = std::filesystem;
 constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                  "CUBLAS_WORKSPACE_CONFIG"};
 
+/// What makes a process a rank. A run without ranks has none, whatever started `flor`; what ranks
+/// find there, the Coordinator says.
+constexpr const char* kPlace[] = {"RANK",         "WORLD_SIZE",          "LOCAL_RANK",
+                                  "SLURM_PROCID", "SLURM_LOCALID",       "LOCAL_WORLD_SIZE",
+                                  "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"};
+
 std::string find_program(const std::string& name) {
   if (name.find('/') != name.npos) return fs::absolute(name).lexically_normal().string();
   if (const auto found = find_on_path(name)) return *found;
@@ -80,11 +86,13 @@ void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) 
                     printable(launch.directory), run.key.substr(0, 8)));
   }
   launch.arguments = own_arguments(launch.command);
-  for (const char* name : kKept) {
+  const auto as_it_was = [&](const char* name) {
     const auto found = run.start.environment.find(name);
     launch.environment[name] =
         found == run.start.environment.end() ? std::nullopt : std::optional(found->second);
-  }
+  };
+  for (const char* name : kKept) as_it_was(name);
+  for (const char* name : kPlace) as_it_was(name);
   if (threads) {
     for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
       if (launch.environment[name]) launch.environment[name] = std::to_string(*threads);
