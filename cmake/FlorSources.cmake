@@ -7,7 +7,8 @@
 # older than its sources. Beside it a file for the build tool with all that was looked at.
 cmake_minimum_required(VERSION 3.25)
 
-file(STRINGS ${LIST} lines)
+# Without the encoding a line ends at the first letter that is not ASCII.
+file(STRINGS ${LIST} lines ENCODING UTF-8)
 set(open)
 set(directories)
 foreach(line ${lines})
@@ -49,7 +50,7 @@ while(open)
     continue()
   endif()
   list(APPEND files "${file}")
-  file(STRINGS "${file}" includes REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
+  file(STRINGS "${file}" includes ENCODING UTF-8 REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
   cmake_path(GET file PARENT_PATH here)
   foreach(include ${includes})
     if(include MATCHES "[\"<]([^\">]+)[\">]")

@@ -118,25 +118,25 @@ TEST_F(Instrument, WhatIsNoExecutableOfTheDirectoryIsRefused) {
   }
 }
 
-TEST(InstrumentMake, WorksWithMakefilesAndInASubdirectory) {
-  Project project("flor_instrument(train)\nadd_subdirectory(tool)\n");
-  project.repository().write("tool/CMakeLists.txt",
+TEST(InstrumentMake, WorksWithMakefilesAndInASubdirectoryWhoseNameIsNotAscii) {
+  Project project("flor_instrument(train)\nadd_subdirectory(jürgen)\n");
+  project.repository().write("jürgen/CMakeLists.txt",
                              "add_executable(tool tool.cpp)\n"
                              "target_link_libraries(tool PRIVATE flor::core model)\n"
                              "target_include_directories(tool PRIVATE ..)\n"
                              "flor_instrument(tool)\n");
-  project.repository().write("tool/tool.cpp", training("1.5"));
+  project.repository().write("jürgen/tool.cpp", training("1.5"));
   project.configure({}, "Unix Makefiles");
   project.build();
   EXPECT_THAT(project.build(), Not(HasSubstr("Building CXX")));
-  const auto recorded = project.run({"build/tool/tool", "--flor", "tool"});
+  const auto recorded = project.run({"build/jürgen/tool", "--flor", "tool"});
   EXPECT_EQ(recorded.status, 0) << recorded.err;
-  project.repository().append("tool/tool.cpp", "// changed\n");
-  EXPECT_THAT(project.run({"build/tool/tool", "--flor", "tool"}).err,
-              HasSubstr("tool is older than tool/tool.cpp"));
+  project.repository().append("jürgen/tool.cpp", "// changed\n");
+  EXPECT_THAT(project.run({"build/jürgen/tool", "--flor", "tool"}).err,
+              HasSubstr("tool is older than jürgen/tool.cpp"));
   const auto built = project.flor({"build", "tool~1"});
   EXPECT_EQ(built.status, 0) << built.err;
-  EXPECT_THAT(built.out, HasSubstr("/tool/tool\n"));
+  EXPECT_THAT(built.out, HasSubstr("/jürgen/tool\n"));
 }
 
 }  // namespace
