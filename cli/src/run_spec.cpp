@@ -28,9 +28,9 @@ void check_saved(const store::Catalog& catalog, const store::Run& run, std::stri
   std::vector<std::string> names;
   for (const store::SavedCheckpoint& saved : catalog.saved(run.id)) names.push_back(saved.name);
   if (std::ranges::find(names, name) != names.end()) return;
-  throw NotFound(fmt::format("run {} saved no checkpoint '{}'{}", title(run), printable(name),
-                             names.empty() ? ": give an epoch, as in RUN@3"
-                                           : did_you_mean(name, names)));
+  throw NotFound(
+      fmt::format("run {} saved no checkpoint '{}'{}", title(run), printable(name),
+                  names.empty() ? ": give an epoch, as in RUN@3" : did_you_mean(name, names)));
 }
 
 }  // namespace
@@ -105,6 +105,27 @@ store::Run default_run(const store::Catalog& catalog) {
   auto runs = catalog.runs({}, 1, store::RunDetail::all, store::RunRanks::first);
   if (runs.empty()) throw NotFound("the store has no runs: record one with --flor NAME first");
   return std::move(runs.front());
+}
+
+std::vector<store::Run> ranks_with(const store::Catalog& catalog, const store::Run& run) {
+  if (!run.start.rank) return {run};
+  return catalog.ranks(run.start.rank->group);
+}
+
+void stand_for_group(const store::Catalog& catalog, store::Run& run) {
+  if (!run.start.rank) return;
+  for (const store::Run& rank : ranks_with(catalog, run)) {
+    if (rank.id == run.id) continue;
+    run.checkpoints += rank.checkpoints;
+    run.raw_bytes += rank.raw_bytes;
+    run.stored_bytes += rank.stored_bytes;
+    const auto said = [&](const std::string& text) {
+      return text.empty() ? text : fmt::format("rank {}: {}", rank.start.rank->rank, text);
+    };
+    if (run.message.empty()) run.message = said(rank.message);
+    if (run.degraded.empty()) run.degraded = said(rank.degraded);
+  }
+  run.state = catalog.group_state(run);
 }
 
 std::string short_key(const store::Run& run) { return run.key.substr(0, kKeyDigits); }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor::cli {
 
@@ -36,6 +37,12 @@ store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text)
 /// The run that is meant when none is named: the latest of the name that was last used in this
 /// repository or a directory above it, else the latest of all. Throws NotFound in an empty store.
 store::Run default_run(const store::Catalog& catalog);
+
+/// All ranks of the group that the run belongs to, in order; a run without ranks alone.
+std::vector<store::Run> ranks_with(const store::Catalog& catalog, const store::Run& run);
+/// Makes one rank stand for its whole group: state and bytes of all together, and what went wrong
+/// in the first rank of which that is known.
+void stand_for_group(const store::Catalog& catalog, store::Run& run);
 
 /// The first digits of the key, by which people call a run.
 std::string short_key(const store::Run& run);

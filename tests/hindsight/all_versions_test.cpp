@@ -153,6 +153,106 @@ TEST_F(AllVersions, AHunkThatDoesNotCompileIsLeftOutAndTheOthersGoOn) {
   EXPECT_EQ(values.at("twice epoch/2/-1.0"), "10");
 }
 
+/// A training without a nested loop.
+std::string short_training(int epochs, const std::string& more, const std::string& before = "") {
+  return "#include <flor/flor.h>\n#include <cstdlib>\nint main(int argc, char** argv) {\n"
+         "  const auto session = flor::init(argc, argv);\n  double total = 0;\n" +
+         before + "  const auto kept = flor::checkpoints(total);\n" +
+         fmt::format("  for (int epoch : flor::loop(\"epoch\", {})) {{\n", epochs) +
+         "    total += epoch * 2.5;\n" + more + "    flor::log(\"total\", total);\n  }\n}\n";
+}
+const std::string kTwice = "    flor::log(\"twice\", total * 2);\n";
+
+TEST_F(AllVersions, AGroupOfRanksIsOneRun) {
+  const std::string rank = "  total = std::atoi(std::getenv(\"RANK\"));\n";
+  const std::string first =
+      "    if (total == (epoch + 1) * epoch * 1.25) {\n"
+      "      flor::log(\"leads\", 1);\n    }\n";
+  project_.repository().write("train.cpp", short_training(3, first, rank));
+  project_.build();
+  std::vector<std::unique_ptr<Process>> ranks;
+  for (const char* number : {"0", "1"}) {
+    ProcessOptions options = project_.options();
+    options.environment["RANK"] = number;
+    options.environment["WORLD_SIZE"] = "2";
+    options.environment["MASTER_ADDR"] = "127.0.0.1";
+    ranks.push_back(std::make_unique<Process>(Words{"./build/train", "--flor", "fit"}, options));
+  }
+  for (const auto& process : ranks) ASSERT_EQ(process->wait().status, 0);
+  project_.repository().write("train.cpp", short_training(3, first + kTwice, rank));
+
+  const ProcessResult result = ask({"--where", "leads=1", "--json"});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  const Json told = json(result);
+  ASSERT_EQ(told["versions"].size(), 1u);
+  ASSERT_EQ(told["versions"][0]["runs"].size(), 1u);
+  EXPECT_EQ(told["versions"][0]["runs"][0]["values_found"], 6);
+  std::set<std::string> runs;
+  for (const Json& row : told["rows"]) runs.insert(row["run"]);
+  EXPECT_EQ(told["rows"].size(), 6u);
+  EXPECT_EQ(runs.size(), 2u) << "the answers of each rank";
+
+  for (const char* command : {"log", "blame"}) {
+    const Json shown = json(project_.flor(command == std::string("log")
+                                              ? Words{"log", "fit", "--json"}
+                                              : Words{"blame", "total", "fit", "--json"}));
+    EXPECT_EQ(shown["versions"][0]["runs"].size(), 1u) << command;
+  }
+}
+
+TEST_F(AllVersions, AWishThatDoesNotFitOneIsReportedAndTheOthersGoOn) {
+  const store::Run short_run = record(short_training(3, ""), "fit");
+  const store::Run long_run = record(short_training(5, ""), "fit");
+  project_.repository().write("train.cpp", short_training(5, kTwice));
+  const ProcessResult result = ask({"--epochs", "0..4"});
+  EXPECT_EQ(result.status, 5) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the run has no epoch 4: its epochs are 0..2"));
+  const auto store = project_.open();
+  EXPECT_EQ(values_of(store->catalog(), long_run, true).size(), 5u);
+  EXPECT_EQ(values_of(store->catalog(), short_run, true).size(), 0u);
+  const ProcessResult no_list = ask({"--epochs", "first"});
+  EXPECT_EQ(no_list.status, 2) << "it fits none";
+  EXPECT_EQ(no_list.out, "");
+}
+
+TEST_F(AllVersions, RunsThatWereBuiltDifferentlyAreBuiltSo) {
+  project_.repository().append("CMakeLists.txt",
+                               "if(FASTER)\n  target_compile_definitions(train PRIVATE FASTER)\n"
+                               "endif()\n");
+  const std::string before = "#ifdef FASTER\n  total = 100;\n#endif\n";
+  project_.configure();
+  const store::Run slow = record(short_training(3, "", before), "fit");
+  project_.configure({"-DFASTER=ON"});
+  const store::Run fast = record(short_training(3, "", before), "fit");
+  ASSERT_EQ(slow.start.commit, fast.start.commit);
+  project_.repository().write("train.cpp", short_training(3, kTwice, before));
+  const ProcessResult result = ask({});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  const auto store = project_.open();
+  EXPECT_EQ(values_of(store->catalog(), slow, true).at("twice epoch/2/-1.0"), "15");
+  EXPECT_EQ(values_of(store->catalog(), fast, true).at("twice epoch/2/-1.0"), "215");
+}
+
+TEST(AllVersionsWithoutRecipe, ADryRunSaysThatNobodyKnowsTheBuildAndACommandIsRemembered) {
+  const Project project("target_link_libraries(train flor::core)\n");
+  const store::Run run = project.next_version(short_training(3, ""));
+  project.repository().write("train.cpp", short_training(3, kTwice));
+  const auto ask = [&](const Words& more) {
+    return project.flor(Words{"replay", "trained", "--all-versions", "--apply"} + more);
+  };
+  const ProcessResult plan = ask({"--dry-run"});
+  EXPECT_EQ(plan.status, 1) << plan.out << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("it is not known how the program of run"));
+  const std::string command = "cmake -S . -B build -G '" FLOR_TEST_GENERATOR
+                              "' -DCMAKE_PREFIX_PATH='" FLOR_TEST_PREFIX "' -DCMAKE_CXX_FLAGS='" +
+                              Project::sanitizer_flag() + "' && cmake --build build";
+  const ProcessResult built = ask({"--build", command});
+  EXPECT_EQ(built.status, 0) << built.out << built.err;
+  EXPECT_EQ(project.open()->catalog().build_command(run.start.repository, run.start.program),
+            command);
+  EXPECT_EQ(ask({"--dry-run"}).status, 0);
+}
+
 TEST_F(AllVersions, WrongWishesAreRefusedInOneLine) {
   record(read_history("v7.cpp"), "fit");
   const auto refused = [&](const Words& words, int status, const std::string& part) {

@@ -182,6 +182,13 @@ TEST(WithoutRecipe, AnOldVersionAsksForItsBuildOnceAndRemembersIt) {
   // As it is, it computes something else.
   const auto current = project.flor({"replay", "trained~1", "--current", "--probe", "train"});
   EXPECT_EQ(current.status, 7) << current.err;
+
+  // What a later version says itself is how that one is built.
+  project.repository().append("CMakeLists.txt", "flor_instrument(train)\n");
+  project.next_version(training("3.5"));
+  const auto built = project.flor({"build", "trained"});
+  EXPECT_EQ(built.status, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("/1/build-"));
 }
 
 }  // namespace

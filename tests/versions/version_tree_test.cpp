@@ -1,6 +1,10 @@
 // VersionTree: versions with edits, and what happens to a tree that somebody disturbed.
 #include "build/version_build.h"
+#include "build/work_tree.h"
 #include "versions/project.h"
+
+#include <csignal>
+#include <thread>
 
 namespace flor::cli {
 namespace {
@@ -14,6 +18,11 @@ class VersionTreeTest : public ::testing::Test {
   VersionTreeTest() : repository_(*git::Repository::discover(project_.root())) {}
 
   VersionTree take() { return VersionTree::take(project_.home(), repository_, head()); }
+  store::Run recorded() const {
+    project_.build();
+    project_.record();
+    return project_.last_run();
+  }
   std::string head() const { return project_.repository().git_line({"rev-parse", "HEAD"}); }
 
   Project project_;
@@ -94,10 +103,61 @@ TEST_F(VersionTreeTest, TwoAtOnceHaveTreesOfTheirOwn) {
   EXPECT_EQ(read_file(one.sources() / "train.cpp"), read_file(two.sources() / "train.cpp"));
 }
 
+TEST_F(VersionTreeTest, ABuildThatOutlivesItsFlorKeepsTheTree) {
+  const store::Run run = recorded();
+  testing::Process flor(
+      testing::Words{FLOR_CLI, "build", run.key, "--build", "sleep 60 & echo $! > ../pid; wait"},
+      project_.options());
+  std::filesystem::path first;
+  std::string pid;
+  std::error_code none;
+  for (int i = 0; i < 3000 && !pid.ends_with('\n'); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (const auto& entry :
+         std::filesystem::directory_iterator(project_.home() / "cache" / "versions", none)) {
+      first = entry.path() / "1";
+      pid = read_file(first / "pid");
+    }
+  }
+  ASSERT_TRUE(pid.ends_with('\n')) << flor.err();
+  flor.kill(SIGKILL);
+  (void)flor.wait();
+  EXPECT_NE(take().sources(), first / "flor-tree") << "the build goes on in it";
+  ::kill(std::stoi(pid), SIGKILL);
+  bool free = false;
+  for (int i = 0; i < 1000 && !free; ++i) {
+    free = take().sources() == first / "flor-tree";
+    if (!free) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(free);
+}
+
+TEST_F(VersionTreeTest, WhatACommandBuildsBesideTheSourcesStays) {
+  const store::Run run = recorded();
+  const BuildPlan plan =
+      build_plan(project_.open()->catalog(), run,
+                 "mkdir -p made && date +%N >> made/times && cp made/times $FLOR_PROGRAM && "
+                 "chmod +x $FLOR_PROGRAM");
+  EXPECT_FALSE(build_version(project_.home(), run, plan).built.up_to_date);
+  EXPECT_TRUE(build_version(project_.home(), run, plan).built.up_to_date);
+}
+
+TEST_F(VersionTreeTest, WhatGitSaysBesideItsAnswersIsNoneOfThem) {
+  const std::string expected = head() + "\n";
+  ::setenv("GIT_TRACE", "1", 1);
+  const std::string answer = run_git(project_.root(), {"rev-parse", "HEAD"});
+  ::unsetenv("GIT_TRACE");
+  EXPECT_EQ(answer, expected);
+  try {
+    run_git(project_.root(), {"rev-parse", "--verify", "nothing"});
+    ADD_FAILURE() << "there is no such thing";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("Needed a single revision"));
+  }
+}
+
 TEST_F(VersionTreeTest, AVersionIsBuiltWithEdits) {
-  project_.build();
-  project_.record();
-  const store::Run run = project_.last_run();
+  const store::Run run = recorded();
   const BuildPlan plan = build_plan(project_.open()->catalog(), run);
   const Edits edits{{"train.cpp", training("1.5", "    flor::log(\"half\", total / 2);\n")}};
   std::filesystem::path program;

@@ -215,8 +215,10 @@ Steps steps_of_command(const BuildPlace& place, const BuildPlan& plan) {
 void run_steps(const BuildPlace& place, const Steps& steps, const fs::path& log) {
   for (const std::vector<std::string>& command : steps.commands) {
     write_text(log, read_text(log) + fmt::format("$ {}\n", fmt::join(command, " ")));
-    const ChildResult result = run_child(
-        command, {.directory = steps.directory, .environment = steps.environment, .log = log});
+    const ChildResult result = run_child(command, {.directory = steps.directory,
+                                                   .environment = steps.environment,
+                                                   .log = log,
+                                                   .inherited = place.lock});
     if (result.status != 0) fail(place, log, command.front());
   }
   if (::access(steps.program.c_str(), X_OK) == 0) return;

@@ -14,6 +14,9 @@ struct BuildPlace {
   std::filesystem::path sources;  ///< what is checked out
   std::string since;              ///< another one whenever the sources have changed
   std::string name;               ///< of the version, for the log
+  /// Locks the tree. What builds in it has it, too: the tree is taken as long as somebody does,
+  /// also when this process was killed.
+  int lock = -1;
 };
 
 /// See VersionTree::build.

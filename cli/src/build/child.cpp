@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,35 +20,57 @@
 namespace flor::cli {
 namespace {
 
-std::string read_all(int descriptor) {
-  std::string text;
-  char part[1 << 14];
-  for (;;) {
-    const ssize_t count = ::read(descriptor, part, sizeof part);
-    if (count > 0) {
-      text.append(part, static_cast<std::size_t>(count));
-    } else if (count == 0 || errno != EINTR) {
-      return text;
+/// A file without a name, which takes what a child writes however much it is.
+class Written {
+ public:
+  explicit Written(const std::string& whose) : descriptor_(::memfd_create("written", MFD_CLOEXEC)) {
+    if (descriptor_ < 0) {
+      throw Error(
+          fmt::format("no file for what {} writes: {}", printable(whose), std::strerror(errno)));
     }
   }
-}
+  ~Written() { ::close(descriptor_); }
+  Written(const Written&) = delete;
+  Written& operator=(const Written&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  std::string text() const {
+    std::string text;
+    char part[1 << 14];
+    for (;;) {
+      const ssize_t count =
+          ::pread(descriptor_, part, sizeof part, static_cast<off_t>(text.size()));
+      if (count > 0) {
+        text.append(part, static_cast<std::size_t>(count));
+      } else if (count == 0 || errno != EINTR) {
+        return text;
+      }
+    }
+  }
+
+ private:
+  int descriptor_;
+};
 
 }  // namespace
 
 ChildResult run_child(std::vector<std::string> words, const ChildOptions& options) {
-  int ends[2] = {-1, -1};
-  if (options.log.empty() && ::pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error(fmt::format("no pipe for {}: {}", words.front(), std::strerror(errno)));
-  }
+  std::optional<Written> output, errors;
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   if (options.log.empty()) {
-    ::posix_spawn_file_actions_adddup2(&plan.actions, ends[1], 1);
+    output.emplace(words.front());
+    errors.emplace(words.front());
+    ::posix_spawn_file_actions_adddup2(&plan.actions, output->descriptor(), 1);
+    ::posix_spawn_file_actions_adddup2(&plan.actions, errors->descriptor(), 2);
   } else {
     ::posix_spawn_file_actions_addopen(&plan.actions, 1, options.log.c_str(),
                                        O_WRONLY | O_CREAT | O_APPEND, 0666);
+    ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
   }
-  ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
+  if (options.inherited >= 0) {  // onto itself: the child's does not close on exec
+    ::posix_spawn_file_actions_adddup2(&plan.actions, options.inherited, options.inherited);
+  }
   if (!options.directory.empty()) {
     ::posix_spawn_file_actions_addchdir_np(&plan.actions, options.directory.c_str());
   }
@@ -60,10 +83,6 @@ ChildResult run_child(std::vector<std::string> words, const ChildOptions& option
   pid_t child = -1;
   const int error = ::posix_spawnp(&child, words.front().c_str(), &plan.actions, &plan.attributes,
                                    pointers(words).data(), pointers(environment).data());
-  if (ends[1] >= 0) ::close(ends[1]);
-  ChildResult result;
-  if (error == 0 && ends[0] >= 0) result.output = read_all(ends[0]);
-  if (ends[0] >= 0) ::close(ends[0]);
   if (error != 0) {
     throw Error(fmt::format("{} cannot be started in {}: {}", printable(words.front()),
                             printable(options.directory.string()), std::strerror(error)));
@@ -71,7 +90,10 @@ ChildResult run_child(std::vector<std::string> words, const ChildOptions& option
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  ChildResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (output) result.output = output->text();
+  if (errors) result.errors = errors->text();
   return result;
 }
 

@@ -14,11 +14,14 @@ struct ChildOptions {
   std::map<std::string, std::optional<std::string>> environment = {};  ///< nothing: unset
   /// What it writes is appended to this file; empty: it is returned.
   std::filesystem::path log = {};
+  int inherited = -1;  ///< a descriptor that it and its children have, too; -1: none
 };
 
 struct ChildResult {
-  int status = 0;      ///< exit status, or 128 + the signal
-  std::string output;  ///< standard output and error, unless they went to the log
+  int status = 0;  ///< exit status, or 128 + the signal
+  // Unless they went to the log:
+  std::string output;  ///< standard output
+  std::string errors;  ///< standard error
 };
 
 /// `words`: a program that is looked for on PATH, and its arguments. Standard input is empty.

@@ -16,18 +16,22 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run,
                  .program = run.start.program,
                  .repository = run.start.repository,
                  .directory = run.start.directory};
-  if (plan.command.empty()) {
-    plan.command = catalog.build_command(run.start.repository, run.start.program).value_or("");
-  }
   if (!plan.command.empty()) return plan;
   if (const auto build = catalog.build(run.id)) {
     plan.recipe = BuildRecipe::decode(build->recipe);
     return plan;
   }
+  plan.command = catalog.build_command(run.start.repository, run.start.program).value_or("");
+  if (!plan.command.empty()) return plan;
   throw NotFound(fmt::format(
       "it is not known how the program of run {} is built: say it with --build COMMAND (and for "
       "later runs with flor_instrument(TARGET) in CMakeLists.txt)",
       short_key(run)));
+}
+
+void remember_command(store::Catalog& catalog, const store::Run& run, const std::string& command) {
+  if (command.empty()) return;
+  catalog.remember_build_command(run.start.repository, run.start.program, command);
 }
 
 git::Repository repository_of(const store::Run& run) {
@@ -50,7 +54,7 @@ git::Repository repository_of(const store::Run& run) {
 VersionWithTree build_version(const fs::path& home, const store::Run& run, const BuildPlan& plan,
                               const Edits& edits) {
   VersionWithTree version{VersionTree::take(home, repository_of(run), run.start.commit), {}, {}};
-  version.missing = version.tree.check_out(run.start.commit, edits);
+  version.missing = version.tree.check_out(run.start.commit, edits, plan.untracked());
   version.built = version.tree.build(plan);
   return version;
 }

@@ -24,22 +24,33 @@ using detail::BuildRecipe;
 /// removed.
 using Edits = std::map<std::string, std::optional<std::string>>;
 
+/// What becomes of files that git neither knows nor ignores, where a tree holds the version
+/// already.
+enum class Untracked {
+  go,
+  stay,  ///< a command may build beside the sources
+};
+
 /// How a version is built: by the recipe that its program brought along, or by a command.
 struct BuildPlan {
   std::optional<BuildRecipe> recipe;
   /// For sh, run in the directory of the version's tree that corresponds to the one in which the
   /// run was recorded. Wins over the recipe.
   std::string command;
+  Untracked untracked() const { return command.empty() ? Untracked::go : Untracked::stay; }
   std::filesystem::path program;     ///< as it was recorded: absolute, in the user's tree
   std::filesystem::path repository;  ///< root of the user's work tree, which `recipe` refers to
   std::filesystem::path directory;   ///< in which the run was recorded
 };
 
-/// How the program of `run` is built: `command` if it is not empty, else the command that was
-/// remembered for this program, else its recorded recipe. Throws NotFound if there is none of them,
-/// and says which option names one.
+/// How the program of `run` is built: `command` if it is not empty, else its recorded recipe, else
+/// the command that was remembered for this program. Throws NotFound if there is none of them, and
+/// says which option names one.
 BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run,
                      const std::string& command = {});
+
+/// For later runs of the program that bring no recipe along; an empty command is none.
+void remember_command(store::Catalog& catalog, const store::Run& run, const std::string& command);
 
 /// The compiler, CMake or the command failed. what(): one line with the first error and the path of
 /// the log.
@@ -86,7 +97,8 @@ class VersionTree {
   /// Makes the tree hold exactly the commit with these edits, whatever it held before. Files that
   /// git ignores stay. Returns what could not be had, a line each: submodules whose commits are not
   /// in the user's tree.
-  std::vector<std::string> check_out(const std::string& commit, const Edits& edits = {});
+  std::vector<std::string> check_out(const std::string& commit, const Edits& edits = {},
+                                     Untracked untracked = Untracked::go);
 
   /// Builds what is checked out. A second build of the same sources does nothing. The executable
   /// stays what it is until the tree is checked out anew. Throws BuildError where the build fails,

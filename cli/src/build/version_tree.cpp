@@ -131,7 +131,7 @@ struct VersionTree::Impl {
   ~Impl() {
     if (lock >= 0) ::close(lock);
   }
-  bool is_as_checked_out(const Edits& edits) const;
+  bool is_as_checked_out(const Edits& edits, Untracked untracked) const;
   void check_out_anew(const std::string& commit);
 };
 
@@ -167,16 +167,17 @@ VersionTree VersionTree::take(const fs::path& home, const git::Repository& repos
 const fs::path& VersionTree::sources() const { return impl_->sources; }
 
 /// Nobody changed the sources since they were checked out.
-bool VersionTree::Impl::is_as_checked_out(const Edits& edits) const try {
+bool VersionTree::Impl::is_as_checked_out(const Edits& edits, Untracked untracked) const try {
   std::error_code error;
   if (!fs::exists(sources / ".git", error)) return false;
   if (!run_git(sources, {"rev-parse", "HEAD"}).starts_with(state.commit)) return false;
   for (const auto& [path, content] : edits) {
     if (content_of(sources / path) != content) return false;
   }
-  std::istringstream changed(
-      run_git(sources, {"status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
-                        "--ignore-submodules=all"}));
+  std::istringstream changed(run_git(
+      sources, {"status", "--porcelain", "-z", "--no-renames",
+                untracked == Untracked::stay ? "--untracked-files=no" : "--untracked-files=all",
+                "--ignore-submodules=all"}));
   for (std::string entry; std::getline(changed, entry, '\0');) {
     if (entry.size() < 4 || !edits.contains(entry.substr(3))) return false;
   }
@@ -200,12 +201,13 @@ void VersionTree::Impl::check_out_anew(const std::string& commit) {
   add_work_tree(user_tree, sources, commit);
 }
 
-std::vector<std::string> VersionTree::check_out(const std::string& commit, const Edits& edits) {
+std::vector<std::string> VersionTree::check_out(const std::string& commit, const Edits& edits,
+                                                Untracked untracked) {
   for (const auto& [path, content] : edits) check_path(path);
   Impl& tree = *impl_;
   const std::string wanted = digest_edits(edits);
   const bool same = tree.state.commit == commit && tree.state.edits == wanted;
-  if (!same || !tree.is_as_checked_out(edits)) {
+  if (!same || !tree.is_as_checked_out(edits, untracked)) {
     std::error_code error;
     fs::remove(tree.place / "checked-out", error);
     tree.check_out_anew(commit);
@@ -229,7 +231,8 @@ BuiltVersion VersionTree::build(const BuildPlan& plan) {
        .since = state.since,
        .name = state.edits == "-"
                    ? state.commit.substr(0, 10)
-                   : fmt::format("{}-{}", state.commit.substr(0, 10), state.edits.substr(0, 8))},
+                   : fmt::format("{}-{}", state.commit.substr(0, 10), state.edits.substr(0, 8)),
+       .lock = impl_->lock},
       plan);
 }
 

@@ -87,7 +87,7 @@ std::string run_git(const fs::path& directory, std::vector<std::string> argument
   ChildResult result = try_git(directory, arguments);
   if (result.status == 0) return std::move(result.output);
   throw Error(fmt::format("git {} failed in {}: {}", arguments.front(),
-                          printable(directory.string()), printable(reason_of(result.output))));
+                          printable(directory.string()), printable(reason_of(result.errors))));
 }
 
 void add_work_tree(const fs::path& repository, const fs::path& place, const std::string& commit) {

@@ -8,8 +8,8 @@
 
 namespace flor::cli {
 
-/// What git wrote to standard output and error. Throws Error, with git's own reason, where it
-/// fails. The environment's GIT_DIR and its like do not count.
+/// What git wrote to standard output. Throws Error, with git's own reason, where it fails. The
+/// environment's GIT_DIR and its like do not count.
 std::string run_git(const std::filesystem::path& directory, std::vector<std::string> arguments);
 
 /// Makes `place`, which is empty or not there, a work tree of the repository around `repository`

@@ -101,18 +101,6 @@ std::vector<std::string> List::column_names() const {
   return names;
 }
 
-/// What a line says that stands for all ranks of a group.
-void add_ranks(const store::Catalog& catalog, store::Run& run) {
-  if (!run.start.rank) return;
-  for (const store::Run& rank : catalog.ranks(run.start.rank->group)) {
-    if (rank.id == run.id) continue;
-    run.checkpoints += rank.checkpoints;
-    run.raw_bytes += rank.raw_bytes;
-    run.stored_bytes += rank.stored_bytes;
-  }
-  run.state = catalog.group_state(run);
-}
-
 /// Reads the runs, and of each no more than the columns need.
 std::vector<ListedRun> List::collect(Context& context) const {
   const store::Catalog& catalog = context.catalog();
@@ -141,7 +129,7 @@ std::vector<ListedRun> List::collect(Context& context) const {
   result.reserve(runs.size());
   for (store::Run& run : runs) {
     ListedRun facts{std::move(run), {}, {}};
-    if (!ranks_) add_ranks(catalog, facts.run);
+    if (!ranks_) stand_for_group(catalog, facts.run);
     if (metrics && runs.size() < kMany) facts.metrics = catalog.metrics(facts.run.id);
     if (const auto found = all_metrics.find(facts.run.id); found != all_metrics.end()) {
       facts.metrics = std::move(found->second);

@@ -79,6 +79,7 @@ class Asking {
                       short_commit(newest->commit), printable(experiment), other_edits_hint()));
     }
     hunks_ = parse_hunks(wish_.hunks, questions_->hunks().size());
+    check_wish(wish_.replay);
     const auto chosen = versions_where(catalog_, named_versions(all, wish_.versions), wish_.where,
                                        context_.now_us());
     if (chosen.empty()) throw NotFound("no run meets the conditions");
@@ -106,8 +107,7 @@ class Asking {
     } catch (const BuildError& error) {
       asked.problem = error.what();
       asked.excerpt = error.excerpt();
-    } catch (const Error& error) {
-      if (error.status() == ExitStatus::usage) throw;
+    } catch (const std::exception& error) {  // what does not fit one version may fit the others
       asked.problem = error.what();
     }
     return asked;
@@ -122,18 +122,21 @@ class Asking {
     }
     if (!asked.patched.changes()) return;  // it logs all of it already
     if (wish_.dry_run) return estimate(asked);
-    // Runs of one program share the build.
+    // Runs of one program that is built in one way share the build.
     std::optional<VersionWithTree> version;
-    std::string program;
+    std::string built;
     for (AskedRun& run : asked.runs) {
       if (run.run.state == store::RunState::running) {
         run.problem = "it is still being recorded";
         continue;
       }
-      if (!version || program != run.run.start.program) {
+      const BuildPlan plan = build_plan(catalog_, run.run, wish_.build);
+      const std::string wanted =
+          run.run.start.program + '\n' + (plan.recipe ? plan.recipe->encode() : plan.command);
+      if (!version || built != wanted) {
         version.reset();
-        version.emplace(build(asked, run.run));
-        program = run.run.start.program;
+        version.emplace(build(asked, run.run, plan));
+        built = wanted;
       }
       replay(asked, run, *version);
       if (interrupted_) return;
@@ -141,16 +144,16 @@ class Asking {
   }
 
   /// Hunks that do not compile are left out and named; the others go on.
-  VersionWithTree build(AskedVersion& asked, const store::Run& run) {
+  VersionWithTree build(AskedVersion& asked, const store::Run& run, const BuildPlan& plan) {
     while (true) {
       context_.note(fmt::format("building version {} with {} log statement{}",
                                 short_commit(asked.version.commit),
                                 asked.patched.carried.placed.size(),
                                 asked.patched.carried.placed.size() == 1 ? "" : "s"));
       try {
-        VersionWithTree version =
-            build_version(context_.store_to_change().home(), run,
-                          build_plan(catalog_, run, wish_.build), asked.patched.edits);
+        store::Store& store = context_.store_to_change();
+        VersionWithTree version = build_version(store.home(), run, plan, asked.patched.edits);
+        remember_command(store.catalog(), run, wish_.build);
         asked.build_seconds += version.built.seconds;
         asked.built_before = version.built.up_to_date;
         asked.built = true;
@@ -231,14 +234,14 @@ class Asking {
   void estimate(AskedVersion& asked) {
     for (AskedRun& run : asked.runs) {
       try {
+        (void)build_plan(catalog_, run.run, wish_.build);  // throws where nobody knows how
         ProgramChoice choice{.program = run.run.start.program,
                              .why = "built for it",
                              .version = {},
                              .to_be_built = true};
         const ReplayRequest made = request(asked, run.run, std::move(choice), {});
         run.estimate = simulate(made.facts, made.facts, made.asked, made.workers).seconds;
-      } catch (const Error& error) {
-        if (error.status() == ExitStatus::usage) throw;
+      } catch (const std::exception& error) {
         run.problem = error.what();
       }
     }
@@ -251,8 +254,7 @@ class Asking {
       run.replay = replay_run(
           context_, request(asked, run.run, std::move(choice), version.built.sources.string()));
       interrupted_ = run.replay->outcome.interrupted;
-    } catch (const Error& error) {
-      if (error.status() == ExitStatus::usage) throw;
+    } catch (const std::exception& error) {
       run.problem = error.what();
     }
   }
@@ -264,7 +266,8 @@ class Asking {
       if (!asked.patched.carried.refused.empty()) ++open;
       for (const AskedRun& run : asked.runs) {
         const bool present = asked.problem.empty() && !asked.patched.changes();
-        const bool done = present || (wish_.dry_run && asked.problem.empty()) ||
+        const bool done = present ||
+                          (wish_.dry_run && asked.problem.empty() && run.problem.empty()) ||
                           (run.replay && run.replay->status() == ExitStatus::done);
         const bool other = run.replay && run.replay->status() == ExitStatus::differs;
         differs = differs || other;

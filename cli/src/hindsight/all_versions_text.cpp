@@ -108,11 +108,12 @@ class Report {
     head["metrics"] = metrics_;
     JsonList rows(context_.out(), head, "rows");
     if (!dry_run_) {
-      for_each_run([&](const AskedVersion& version, const AskedRun& run, const Join& join) {
+      for_each_run([&](const AskedVersion& version, const AskedRun& asked, const store::Run& run,
+                       const Join& join) {
         for (std::size_t i = 0; i < join.size(); ++i) {
-          Json row = row_json(run.run, metrics_, join, i);
+          Json row = row_json(run, metrics_, join, i);
           row["commit"] = version.version.commit;
-          row["arguments"] = arguments_json(run.run.id);
+          row["arguments"] = arguments_json(asked.run.id);
           rows.add(row);
         }
       });
@@ -200,15 +201,17 @@ class Report {
     }
   }
 
-  /// Calls `use` for each run with answers.
+  /// Calls `use` for each run with answers, of a group for each rank that has some.
   template <typename Use>
   void for_each_run(const Use& use) {
     if (metrics_.empty()) return;
     for (const AskedVersion& version : asked_) {
-      for (const AskedRun& run : version.runs) {
-        const std::vector<store::Value> values =
-            context_.catalog().values({.run = run.run.id, .names = metrics_, .first_epoch = -1});
-        if (!values.empty()) use(version, run, Join(metrics_, values));
+      for (const AskedRun& asked : version.runs) {
+        for (const store::Run& run : ranks_with(context_.catalog(), asked.run)) {
+          const std::vector<store::Value> values =
+              context_.catalog().values({.run = run.id, .names = metrics_, .first_epoch = -1});
+          if (!values.empty()) use(version, asked, run, Join(metrics_, values));
+        }
       }
     }
   }
@@ -221,11 +224,12 @@ class Report {
     for (const std::string& name : metrics_) columns.push_back({printable(name), Align::right});
     Table table(std::move(columns));
     const auto index = [](std::int64_t i) { return i < 0 ? "-" : fmt::format("{}", i); };
-    for_each_run([&](const AskedVersion& version, const AskedRun& run, const Join& join) {
+    for_each_run([&](const AskedVersion& version, const AskedRun& asked, const store::Run& run,
+                     const Join& join) {
       for (std::size_t i = 0; i < join.size(); ++i) {
-        table.add(short_key(run.run));
+        table.add(short_key(run));
         table.add(short_commit(version.version.commit));
-        for (const std::string& name : arguments) table.add(argument(run.run.id, name));
+        for (const std::string& name : arguments) table.add(argument(asked.run.id, name));
         table.add(index(join.row(i).place->epoch));
         table.add(index(join.row(i).place->step));
         for (const store::Value* value : join.cells(i)) {

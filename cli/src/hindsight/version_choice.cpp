@@ -3,6 +3,7 @@
 #include "condition.h"
 #include "facts.h"
 #include "output/text.h"
+#include "run_spec.h"
 
 #include <flor/store/error.h>
 
@@ -32,7 +33,9 @@ std::size_t find_version(const std::vector<VersionRuns>& all, const std::string&
 
 std::vector<VersionRuns> versions_of(const store::Catalog& catalog, const std::string& experiment) {
   std::vector<VersionRuns> result;
-  for (store::Run& run : catalog.runs(experiment)) {
+  for (store::Run& run :
+       catalog.runs(experiment, SIZE_MAX, store::RunDetail::all, store::RunRanks::first)) {
+    stand_for_group(catalog, run);
     auto version = std::ranges::find(result, run.start.commit, &VersionRuns::commit);
     if (version == result.end()) {
       result.push_back({run.start.commit, {}});

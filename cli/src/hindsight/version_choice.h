@@ -9,7 +9,8 @@
 
 namespace flor::cli {
 
-/// The runs that were recorded from one commit, newest first.
+/// The runs that were recorded from one commit, newest first; of a group of ranks the first, which
+/// stands for all.
 struct VersionRuns {
   std::string commit;  ///< empty: recorded without git
   std::vector<store::Run> runs;

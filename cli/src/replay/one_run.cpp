@@ -21,18 +21,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Epochs> chosen_epochs(const ReplayWish& wish, std::int64_t all,
-                                  std::optional<std::int64_t> epoch) {
-  if (epoch && !wish.epochs.empty()) {
-    throw UsageError(fmt::format("@{} and --epochs both say which epochs: give one", *epoch));
-  }
-  if (epoch) return detail::within_run({{*epoch, *epoch + 1}}, all);
+/// What --epochs says of a run with `all` epochs.
+std::vector<Epochs> epoch_list(const ReplayWish& wish, std::int64_t all) {
   if (wish.epochs.empty()) return {{0, all}};
   try {
     return detail::within_run(detail::parse_epoch_list(wish.epochs), all);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("--epochs {}: {}", printable(wish.epochs), error.what()));
   }
+}
+
+std::vector<Epochs> chosen_epochs(const ReplayWish& wish, std::int64_t all,
+                                  std::optional<std::int64_t> epoch) {
+  if (epoch && !wish.epochs.empty()) {
+    throw UsageError(fmt::format("@{} and --epochs both say which epochs: give one", *epoch));
+  }
+  if (epoch) return detail::within_run({{*epoch, *epoch + 1}}, all);
+  return epoch_list(wish, all);
 }
 
 void check_probes(const std::vector<std::string>& probes,
@@ -172,6 +177,16 @@ void require_same_states(const store::Catalog& catalog, const std::vector<store:
 
 }  // namespace
 
+void check_wish(const ReplayWish& wish) {
+  if (wish.workers && (*wish.workers == 0 || *wish.workers > 4096)) {
+    throw UsageError(fmt::format("--workers {}: expected 1 to 4096", *wish.workers));
+  }
+  if (wish.threads && (*wish.threads == 0 || *wish.threads > 4096)) {
+    throw UsageError(fmt::format("--threads {}: expected 1 to 4096", *wish.threads));
+  }
+  (void)epoch_list(wish, INT64_MAX);
+}
+
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> words;
   while (!text.empty()) {
@@ -192,12 +207,7 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
     throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
                            short_key(request.run)));
   }
-  if (wish.workers && (*wish.workers == 0 || *wish.workers > 4096)) {
-    throw UsageError(fmt::format("--workers {}: expected 1 to 4096", *wish.workers));
-  }
-  if (wish.threads && (*wish.threads == 0 || *wish.threads > 4096)) {
-    throw UsageError(fmt::format("--threads {}: expected 1 to 4096", *wish.threads));
-  }
+  check_wish(wish);
   for (const std::string& words : wish.probes) {
     for (std::string& probe : split_list(words)) request.order.probes.push_back(std::move(probe));
   }

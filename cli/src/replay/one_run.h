@@ -26,6 +26,10 @@ struct ReplayWish {
   }
 };
 
+/// Throws UsageError for what is wrong whatever the run: numbers out of range, epochs that are
+/// none.
+void check_wish(const ReplayWish& wish);
+
 /// "a,b" as {"a", "b"}.
 std::vector<std::string> split_list(std::string_view text);
 

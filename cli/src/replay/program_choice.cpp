@@ -63,15 +63,13 @@ VersionWithTree build_and_say(Context& context, const store::Run& run, const std
   VersionWithTree version{
       VersionTree::take(store.home(), repository_of(run), run.start.commit), {}, {}};
   if (clean) version.tree.clean();
-  version.missing = version.tree.check_out(run.start.commit);
+  version.missing = version.tree.check_out(run.start.commit, {}, plan.untracked());
   for (const std::string& line : version.missing) context.note("not checked out: " + line);
   context.note(fmt::format("version {} of {} in {}", short_commit(run.start.commit),
                            printable(run.start.experiment),
                            printable(version.tree.sources().string())));
   version.built = version.tree.build(plan);
-  if (!command.empty()) {
-    store.catalog().remember_build_command(run.start.repository, run.start.program, command);
-  }
+  remember_command(store.catalog(), run, command);
   return version;
 }
 
