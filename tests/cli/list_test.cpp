@@ -1,6 +1,8 @@
 // flor list.
 #include "cli/fixture.h"
 
+#include <flor/sample_stream.h>
+
 #include <gmock/gmock.h>
 
 namespace flor::testing {
@@ -257,6 +259,55 @@ TEST_F(ListTest, ColoursOnlyWhenAsked) {
   EXPECT_THAT(flor({"list", "--color", "always"}).out, HasSubstr("\x1b[32mfinished\x1b[0m"));
   environment_["NO_COLOR"] = "1";
   EXPECT_THAT(flor({"list", "--color", "auto"}).out, Not(HasSubstr("\x1b")));
+}
+
+class GroupTest : public CliTest {
+ protected:
+  GroupTest() {
+    for (std::uint64_t rank = 0; rank < 2; ++rank) {
+      store::NewRun run;
+      run.experiment = "fit";
+      run.started_us = kStart;
+      run.rank = {.group = rank == 0 ? 0 : ranks_[0].id,
+                  .rank = static_cast<std::int64_t>(rank),
+                  .world = 2};
+      ranks_.push_back(catalog().add_run(run));
+      SampleStream stream({.samples = 10, .seed = 5}, 2, rank);
+      stream.begin();
+      while (stream.next(3)) stream.advance();
+      store::Value record;
+      record.name = "samples";
+      record.place.path = "epoch";
+      record.place.epoch = 0;
+      record.type = store::ValueType::json;
+      record.value = stream.epoch_record();
+      catalog().add_values(ranks_.back().id, std::span(&record, 1));
+      catalog().finish_run(ranks_.back().id, kStart + 1, false, "");
+    }
+  }
+
+  static constexpr std::int64_t kStart = 1'700'000'000'000'000;
+  std::vector<store::Run> ranks_;
+};
+
+TEST_F(GroupTest, AuditTakesAllRanksUnlessOneIsNamed) {
+  const auto known = [&](const std::vector<std::string>& runs) {
+    std::vector<std::string> words{"audit", "--json"};
+    words.insert(words.end(), runs.begin(), runs.end());
+    return flor(words).json()["epochs"][0]["known_replicas"];
+  };
+  EXPECT_EQ(known({"fit"}), 2);
+  EXPECT_EQ(known({}), 2);
+  EXPECT_EQ(known({ranks_[0].key}), 2);
+  EXPECT_EQ(known({ranks_[1].key}), 1);
+  EXPECT_EQ(known({ranks_[0].key, ranks_[1].key}), 2);
+}
+
+TEST_F(GroupTest, ALineForAGroupSaysWhatWentWrongInAnyRank) {
+  catalog().set_degraded(ranks_[1].id, "the disk is full");
+  EXPECT_THAT(flor({"list"}).out, HasSubstr("degraded"));
+  EXPECT_THAT(flor({"list", "--json"}).json()["runs"][0].dump(),
+              HasSubstr("rank 1: the disk is full"));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ class Audit final : public Command {
   std::string_view summary() const override { return "count how often each sample was used"; }
   std::string_view lesson() const override {
     return R"(Counts, from what the samplers of a training logged at the end of each epoch, how many samples were
-used once, more often, and never. Give the runs of all replicas, and of all restarts in their order.
+used once, more often, and never. A name, or the run of rank 0, stands for all ranks that were recorded
+together. Give the runs of all replicas that are no such group, and of all restarts in their order.
 The status is 7 if a sample was used twice or never although the sampler promises otherwise.
 
 Examples:
@@ -101,10 +102,30 @@ void print_json(Context& context, const std::vector<EpochAudit>& audits) {
   print(context.out(), result);
 }
 
-int Audit::run(Context& context) {
+/// Instead of the first rank of a group all of them, unless others are named, too.
+std::vector<store::Run> with_their_ranks(const store::Catalog& catalog,
+                                         const std::vector<store::Run>& named) {
   std::vector<store::Run> runs;
-  for (const std::string& text : runs_) runs.push_back(parse_whole_run(context.catalog(), text));
-  if (runs.empty()) runs.push_back(default_run(context.catalog()));
+  for (const store::Run& run : named) {
+    const auto& place = run.start.rank;
+    const bool stands_for_all =
+        place && place->rank == 0 && std::ranges::none_of(named, [&](const store::Run& other) {
+          return other.id != run.id && other.start.rank && other.start.rank->group == place->group;
+        });
+    if (!stands_for_all) {
+      runs.push_back(run);
+      continue;
+    }
+    for (store::Run& rank : ranks_with(catalog, run)) runs.push_back(std::move(rank));
+  }
+  return runs;
+}
+
+int Audit::run(Context& context) {
+  std::vector<store::Run> named;
+  for (const std::string& text : runs_) named.push_back(parse_whole_run(context.catalog(), text));
+  if (named.empty()) named.push_back(default_run(context.catalog()));
+  const std::vector<store::Run> runs = with_their_ranks(context.catalog(), named);
   std::vector<std::string> records;
   for (const store::Run& run : runs) {
     for (const store::Value& value : context.catalog().values(
