@@ -33,5 +33,5 @@ compare() {
     awk -v n="$name" '{ r[NR] = $1 } END { print n ": median " r[int((NR + 1) / 2)] }'
 }
 
-compare compute "$build/tests/programs/bin/trainer" --kwargs epochs=24 steps=200 size=200000
+compare compute "$build/bench/compute" --kwargs epochs=24 steps=200 size=200000
 if [[ -x $build/examples/linear ]]; then compare linear "$build/examples/linear"; fi

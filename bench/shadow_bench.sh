@@ -2,12 +2,14 @@
 # Shadow commit of a tree with one change, beside `git add -A && git commit` on an equal tree; rounds
 # take turns, so that whatever else the machine does meets both.
 #   bench/shadow_bench.sh BUILD_DIRECTORY [FILES=10000] [ROUNDS=31]
-# The program is built by `cmake --build BUILD_DIRECTORY --target shadow_once`.
+# The program is built with -DFLOR_BUILD_BENCH=ON.
 set -euo pipefail
-once=$(find "$(realpath "${1:?the build directory}")" -name shadow_once -type f -perm -u+x | head -n 1)
+once=$(realpath "${1:?the build directory}")/bench/shadow_once
 files=${2:-10000}
 rounds=${3:-31}
-[ -n "$once" ] || { echo "no shadow_once in $1: cmake --build $1 --target shadow_once" >&2; exit 1; }
+[ -x "$once" ] || { echo "no $once: configure with -DFLOR_BUILD_BENCH=ON and build" >&2; exit 1; }
+directories=$(((files + 99) / 100))
+[ "$directories" -gt 0 ] || { echo "FILES=$files: expected 1 at least" >&2; exit 2; }
 
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
@@ -36,7 +38,7 @@ measure() {
 by_git() { git add -A && git commit -qm "a round"; }
 by_flor() { "$once"; }
 for ((round = 0; round < rounds; ++round)); do
-  changed=src/d$((round % (files / 100)))/x0/f$((round % (files / 100) * 100)).cpp
+  changed=src/d$((round % directories))/x0/f$((round % directories * 100)).cpp
   echo "round $round" >> "$place/git/$changed"
   echo "round $round" >> "$place/shadow/$changed"
   cd "$place/git" && measure by_git
