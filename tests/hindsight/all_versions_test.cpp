@@ -176,7 +176,8 @@ TEST_F(AllVersions, AGroupOfRanksIsOneRun) {
     options.environment["RANK"] = number;
     options.environment["WORLD_SIZE"] = "2";
     options.environment["MASTER_ADDR"] = "127.0.0.1";
-    ranks.push_back(std::make_unique<Process>(Words{"./build/train", "--flor", "fit"}, options));
+    ranks.push_back(std::make_unique<Process>(
+        Words{"./build/train", "--flor", "fit", "--flor_every", "1"}, options));
   }
   for (const auto& process : ranks) ASSERT_EQ(process->wait().status, 0);
   project_.repository().write("train.cpp", short_training(3, first + kTwice, rank));
