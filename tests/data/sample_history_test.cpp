@@ -1,5 +1,7 @@
 // Random histories of trainings that are killed and go on with other numbers of replicas: every
 // sample is used exactly once an epoch, and the audit of the records agrees.
+#include "support/thread_group.h"
+
 #include <flor/sample_audit.h>
 #include <flor/sample_stream.h>
 #include <flor/store/error.h>
@@ -20,7 +22,7 @@ namespace {
 
 /// What was done in all histories together.
 struct Totals {
-  int histories = 0, epochs = 0, kills = 0, world_changes = 0;
+  int histories = 0, epochs = 0, kills = 0, world_changes = 0, same_worlds = 0;
   std::uint64_t samples = 0, once = 0, repeated = 0, dropped = 0, lost_work = 0;
 };
 
@@ -38,6 +40,7 @@ class Training {
     epochs_ = 1 + pick(3);
     batch_ = 1 + pick(6);
     ahead_ = 1 + pick(4);
+    agrees_ = pick(12) == 0;
     start();
   }
 
@@ -60,10 +63,13 @@ class Training {
 
   void start() {
     std::uint64_t world = 1 + pick(9);
+    if (!replicas_.empty() && pick(4) == 0) world = replicas_.size();
     if (setup_.tail == Tail::drop) {
       world = std::min(world, std::max<std::uint64_t>(1, setup_.samples));
     }
-    totals_.world_changes += !replicas_.empty() && world != replicas_.size();
+    if (!replicas_.empty()) {
+      ++(world == replicas_.size() ? totals_.same_worlds : totals_.world_changes);
+    }
     replicas_.clear();
     for (std::uint64_t rank = 0; rank < world; ++rank) {
       Replica& replica = replicas_.emplace_back();
@@ -76,6 +82,15 @@ class Training {
     }
     uncommitted_.clear();
     records_since_.clear();
+    if (agrees_) agree();
+  }
+
+  void agree() {
+    testing::ThreadGroups groups(static_cast<int>(replicas_.size()));
+    const auto errors = groups.run([&](Group& group) {
+      replicas_[static_cast<std::size_t>(group.rank())].stream->agree(group);
+    });
+    ASSERT_THAT(errors, ::testing::Each("")) << describe(epoch_);
   }
 
   /// False if it was killed.
@@ -124,8 +139,9 @@ class Training {
 
   /// A checkpoint by one of the replicas.
   void commit() {
+    if (agrees_) agree();
     Replica& saver = replicas_[pick(replicas_.size())];
-    saved_ = (saver.stream->size() > 0 ? saver : replicas_[0]).stream->print();
+    saved_ = (agrees_ || saver.stream->size() > 0 ? saver : replicas_[0]).stream->print();
     for (const auto& [epoch, sample] : uncommitted_) ++uses_[epoch][sample];
     uncommitted_.clear();
     records_.insert(records_.end(), records_since_.begin(), records_since_.end());
@@ -168,6 +184,7 @@ class Training {
   Totals& totals_;
   SampleSetup setup_;
   std::uint64_t epochs_ = 1, batch_ = 1, ahead_ = 1, epoch_ = 0;
+  bool agrees_ = false;
   std::vector<Replica> replicas_;
   std::string saved_;
   std::map<std::uint64_t, std::map<std::size_t, int>> uses_;  ///< by what was saved
@@ -182,13 +199,16 @@ TEST(SampleHistory, EverySampleIsUsedExactlyOnceInThousandsOfHistories) {
     Training(seed, totals).run();
   }
   fmt::print(
-      "{} histories, {} epochs, {} kills, {} changes of the world size: {} samples were due, "
+      "{} histories, {} epochs, {} kills, {} changes of the world size, {} restarts with the same: "
+      "{} samples were "
+      "due, "
       "{} used once, {} repeated to fill up, {} dropped on request; {} uses lost in kills and "
       "done again\n",
-      totals.histories, totals.epochs, totals.kills, totals.world_changes, totals.samples,
-      totals.once, totals.repeated, totals.dropped, totals.lost_work);
+      totals.histories, totals.epochs, totals.kills, totals.world_changes, totals.same_worlds,
+      totals.samples, totals.once, totals.repeated, totals.dropped, totals.lost_work);
   EXPECT_GT(totals.kills, 5'000);
-  EXPECT_GT(totals.world_changes, 5'000);
+  EXPECT_GT(totals.world_changes, 4'000);
+  EXPECT_GT(totals.same_worlds, 1'500);
   EXPECT_EQ(totals.samples, totals.once + totals.repeated + totals.dropped);
 }
 

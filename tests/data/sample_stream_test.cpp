@@ -322,6 +322,46 @@ TEST(SampleStream, HalfAnEpochOfFourReplicasIsFinishedByAnyNumber) {
   }
 }
 
+TEST(SampleStream, AsManyReplicasAsBeforeKeepTheirSharesWhoseStateTheyLoad) {
+  for (const Tail tail : {Tail::uneven, Tail::repeat}) {
+    SampleSetup setup = plain(23, tail);
+    setup.shuffle = Shuffle::torch;
+    SampleStream saved(setup, 3, 0);
+    use(saved, 2, 3, 2);  // each of them used 4
+    testing::ThreadGroups groups(3);
+    std::vector<std::string> records(3);
+    const auto errors = groups.run([&](Group& group) {
+      const auto rank = static_cast<std::uint64_t>(group.rank());
+      SampleStream own(setup, 3, rank), stream(setup, 3, rank);
+      stream.parse(saved.print());
+      stream.agree(group);
+      use(own, 2, 2, 2);
+      EXPECT_EQ(stream.epoch_record(), own.epoch_record());
+      EXPECT_EQ(use_up(stream, 2), use_up(own, 2));
+      stream.agree(group);
+      EXPECT_EQ(stream.resume_epoch(), 1u);
+      records[rank] = stream.epoch_record();
+    });
+    EXPECT_THAT(errors, ::testing::Each(""));
+    const auto audit = audit_samples(records);
+    ASSERT_EQ(audit.size(), 1u);
+    EXPECT_TRUE(audit[0].exact());
+    EXPECT_EQ(audit[0].known, 3u);
+    EXPECT_EQ(audit[0].once, tail == Tail::uneven ? 23u : 22u);
+  }
+}
+
+TEST(SampleStream, AnEpochWhoseRestIsDroppedIsCompleteAlsoForReplicasThatAgree) {
+  testing::ThreadGroups groups(3);
+  const auto errors = groups.run([&](Group& group) {
+    SampleStream stream(plain(11, Tail::drop), 3, static_cast<std::uint64_t>(group.rank()));
+    use_up(stream);
+    stream.agree(group);
+    EXPECT_EQ(stream.resume_epoch(), 1u);
+  });
+  EXPECT_THAT(errors, ::testing::Each(""));
+}
+
 TEST(SampleStream, SamplesThatFillUpAreRepeatedAtTheEndOnly) {
   SampleStream stream(plain(10), 2, 0);
   use(stream, 2, 1, 1);  // 4 of 10

@@ -109,9 +109,10 @@ class SampleStream {
 
   /// One line of JSON.
   std::string print() const;
-  /// Takes over what `print` of any replica returned, of the same data, seed and kind. If the
-  /// replicas are others now, what is left of the epoch is dealt anew among them. Throws
-  /// flor::Error naming what does not fit.
+  /// Takes over what `print` of any replica returned, of the same data, seed and kind. With as many
+  /// replicas as there were each goes on in its own share of the epoch, whichever state they load;
+  /// with more or fewer, what is left of it is dealt anew among them. Throws flor::Error naming
+  /// what does not fit.
   void parse(const std::string& text);
 
   void save(const StateWriter& writer) const { writer.bytes("", print()); }
@@ -140,8 +141,9 @@ class SampleStream {
   void forget_drawn();
   void check_reported(const std::string& what) const;
   std::uint64_t batch_of(std::uint64_t batch_size) const;
-  void make_order();
-  void append(std::uint64_t unit, std::vector<std::size_t>& samples);
+  const Units& units_of(const Place& place);
+  void deal_anew(Place& place) const;
+  void take_own_share(Place& place);
   void log_epoch() const;
 
   SampleSetup setup_;

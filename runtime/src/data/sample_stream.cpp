@@ -67,6 +67,22 @@ struct SampleStream::Units {
   std::uint64_t epoch, lanes;
   SampleOrder order;
   std::optional<GroupedBatches> batches;
+
+  /// Calls `use` with each sample of a unit, and returns their digest.
+  template <typename Use>
+  std::uint64_t visit(std::uint64_t unit, Use use) const {
+    std::uint64_t digest = 0;
+    const auto one = [&](std::uint64_t sample) {
+      use(sample);
+      digest += detail::sample_digest(sample);
+    };
+    if (batches) {
+      for (const std::uint64_t sample : (*batches)[unit]) one(sample);
+    } else {
+      one(order[unit]);
+    }
+    return digest;
+  }
 };
 
 SampleStream::SampleStream(SampleSetup setup, std::uint64_t world, std::uint64_t rank)
@@ -114,10 +130,12 @@ bool SampleStream::complete() const { return complete(place_); }
 
 std::uint64_t SampleStream::consumed_by_all(const Place& place) {
   const Share& share = place.share;
+  const bool all_used = !place.ended && complete(place);
+  // Equal shares are complete together, and what they leave of the units is dropped.
+  if (all_used && share.tail != Tail::uneven) return share.units;
   if (place.others > 0) return place.others;
   // A replica that got nothing of the last few units cannot know about those that did.
-  const bool knows = place.count > 0 || share.tail != Tail::uneven;
-  if (!place.ended && complete(place) && knows) return share.units;
+  if (all_used && place.count > 0) return share.units;
   return std::min(share.units, share.base + place.count * share.world);
 }
 std::uint64_t SampleStream::consumed_by_all() const { return consumed_by_all(place_); }
@@ -193,10 +211,11 @@ std::uint64_t SampleStream::batch_of(std::uint64_t batch_size) const {
   return one_more ? left : std::min(left, batch_size);
 }
 
-void SampleStream::make_order() {
+const SampleStream::Units& SampleStream::units_of(const Place& place) {
+  const std::uint64_t epoch = place.epoch, lanes = place.lanes;
+  if (order_ && order_->epoch == epoch && order_->lanes == lanes) return *order_;
   order_.reset();  // before the next is made: there is never more than one in memory
   const auto& [samples, shuffle, seed] = std::tie(setup_.samples, setup_.shuffle, setup_.seed);
-  const std::uint64_t epoch = place_.epoch, lanes = place_.lanes;
   Units made{.epoch = epoch,
              .lanes = lanes,
              .order = lanes > 0 ? SampleOrder::in_lanes(samples, shuffle, seed, epoch, lanes)
@@ -206,21 +225,7 @@ void SampleStream::make_order() {
     made.batches.emplace(setup_.groups, setup_.batch_size, setup_.tail, made.order);
   }
   order_ = std::make_shared<const Units>(std::move(made));
-}
-
-void SampleStream::append(std::uint64_t unit, std::vector<std::size_t>& samples) {
-  if (!order_ || order_->epoch != place_.epoch || order_->lanes != place_.lanes) make_order();
-  std::uint64_t digest = 0;
-  const auto add = [&](std::uint64_t sample) {
-    samples.push_back(static_cast<std::size_t>(sample));
-    digest += detail::sample_digest(sample);
-  };
-  if (order_->batches) {
-    for (const std::uint64_t sample : (*order_->batches)[unit]) add(sample);
-  } else {
-    add(order_->order[unit]);
-  }
-  digests_.push_back(digest);
+  return *order_;
 }
 
 std::optional<std::vector<std::size_t>> SampleStream::next(std::uint64_t batch_size) {
@@ -240,7 +245,12 @@ std::optional<std::vector<std::size_t>> SampleStream::next(std::uint64_t batch_s
   if (units == 0) return std::nullopt;
   std::vector<std::size_t> samples;
   samples.reserve(setup_.groups.empty() ? units : batch_size);
-  for (std::uint64_t i = 0; i < units; ++i) append(place_.share.unit(drawn_ + i), samples);
+  const Units& all = units_of(place_);
+  for (std::uint64_t i = 0; i < units; ++i) {
+    digests_.push_back(all.visit(place_.share.unit(drawn_ + i), [&](std::uint64_t sample) {
+      samples.push_back(static_cast<std::size_t>(sample));
+    }));
+  }
   drawn_ += units;
   batches_.push_back(drawn_);
   return samples;
@@ -368,25 +378,48 @@ SampleStream::Place SampleStream::read(const std::string& text) const {
   return read;
 }
 
+/// The rest of the epoch is shared out among another number of replicas than those of `place`.
+void SampleStream::deal_anew(Place& place) const {
+  const std::uint64_t consumed = consumed_by_all(place);
+  if (consumed > place.share.base) {
+    place.before.push_back({place.share.base, consumed, place.share.world});
+  }
+  place.share = {.units = units_,
+                 .base = place.ended ? units_ : consumed,
+                 .world = world(),
+                 .rank = rank(),
+                 .tail = setup_.tail};
+  place.count = place.digest = place.others = 0;
+  if (place.share.base == 0) place.lanes = setup_.sharded ? world() : 0;
+}
+
+/// Of another replica's place in the same deal, this one's. All replicas keep the deal, whoever's
+/// state they load, so that those that load their own and those that load another's are in step.
+void SampleStream::take_own_share(Place& place) {
+  const std::uint64_t consumed = consumed_by_all(place);
+  Share& share = place.share;
+  share.rank = rank();
+  place.count = share.size();  // with what fills it up
+  while (consumed < units_ && place.count > 0 && share.position(place.count - 1) >= consumed) {
+    --place.count;
+  }
+  place.others = consumed;
+  place.digest = 0;
+  for (std::uint64_t i = 0; i < place.count; ++i) {
+    place.digest += units_of(place).visit(share.unit(i), [](std::uint64_t) {});
+  }
+}
+
 void SampleStream::parse(const std::string& text) {
   Place read = this->read(text);
-  const bool same_share = read.share.world == world() && read.share.rank == rank();
-  if (!same_share) {
-    // What is left is dealt anew.
-    const std::uint64_t consumed = consumed_by_all(read);
-    if (consumed > read.share.base) {
-      read.before.push_back({read.share.base, consumed, read.share.world});
-    }
-    read.share = {.units = units_,
-                  .base = read.ended ? units_ : consumed,
-                  .world = world(),
-                  .rank = rank(),
-                  .tail = setup_.tail};
-    read.count = read.digest = read.others = 0;
-    if (read.share.base == 0) read.lanes = setup_.sharded ? world() : 0;
+  const bool same_deal = read.share.world == world();
+  if (!same_deal) {
+    deal_anew(read);
+  } else if (read.share.rank != rank()) {
+    take_own_share(read);
   }
   // A resumed loop is stepped forward first, and then told where it is: its loader goes on.
-  const bool goes_on = same_share && iterating_ && read.epoch == place_.epoch &&
+  const bool goes_on = same_deal && iterating_ && read.epoch == place_.epoch &&
                        read.share.base == place_.share.base && read.lanes == place_.lanes &&
                        begun_at_ <= read.count && read.count <= drawn_ &&
                        read.count >= place_.count;
