@@ -1,5 +1,6 @@
 #include "database.h"
 
+#include "new_file.h"
 #include "schema.h"
 
 #include <flor/store/error.h>
@@ -114,20 +115,6 @@ void make_directories(const Paths& paths) {
   }
 }
 
-/// Makes the names durable of the store's directories and of those that lead to it. Which of them
-/// are new is not known: a process that made them may have been killed before it came to this.
-void sync_names(const std::filesystem::path& home, Filesystem& files) {
-  sync_directory(files, home);
-  for (auto directory = home; directory != directory.parent_path();) {
-    directory = directory.parent_path();
-    try {
-      sync_directory(files, directory);
-    } catch (const Error&) {
-      // Nobody but its owner can sync a directory that others may not read.
-    }
-  }
-}
-
 /// Where the directory cannot be written, SQLite can read a catalog only if it may take it for
 /// unchanging; that is so if no write-ahead log is left beside it.
 Connection::Mode connection_mode(const Paths& paths, OpenMode mode) {
@@ -163,7 +150,7 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   if (mode != OpenMode::read_only) connection.execute("PRAGMA synchronous=EXTRA");
   if (is_empty(connection)) {
     if (mode != OpenMode::create) throw_no_store(paths);
-    sync_names(paths.home, files);
+    sync_names(files, paths.home);
     choose_journal(connection, files, paths);
     create_schema(connection);
   }

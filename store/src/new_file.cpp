@@ -93,4 +93,20 @@ void write_file(const std::filesystem::path& file, std::span<const std::byte> co
   out.finish();
 }
 
+void sync_names(Filesystem& filesystem, const std::filesystem::path& directory) {
+  sync_directory(filesystem, directory);
+  for (auto above = std::filesystem::absolute(directory); above != above.parent_path();) {
+    above = above.parent_path();
+    try {
+      sync_directory(filesystem, above);
+    } catch (const Error&) {
+      // Nobody but its owner can sync a directory that others may not read.
+    }
+  }
+}
+
+void sync_names(const std::filesystem::path& directory) {
+  sync_names(Filesystem::system(), directory);
+}
+
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// A file that appears under its name only when it is whole.
+// A file that appears under its name only when it is whole, and names that stay.
 #pragma once
 
 #include "filesystem.h"
@@ -35,5 +35,9 @@ class NewFile {
   std::unique_ptr<File> file_;
   std::uint64_t bytes_ = 0;
 };
+
+/// Makes the names durable of a directory and of those that lead to it. Which of them are new is
+/// not known: a process that made them may have been killed before it came to this.
+void sync_names(Filesystem& filesystem, const std::filesystem::path& directory);
 
 }  // namespace flor::store

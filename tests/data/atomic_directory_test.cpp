@@ -222,6 +222,20 @@ TEST_F(AtomicDirectoryTest, RefusesWrongOptions) {
               ThrowsMessage<Error>(HasSubstr("commit() without prepare()")));
 }
 
+TEST_F(AtomicDirectoryTest, TheNamesOfNewDirectoriesAreDurableOnceItIsOpen) {
+  int syncs = 0;
+  for (int stop = 1;; ++stop) {
+    const testing::TemporaryDirectory directory(testing::fast_parent());
+    const auto open = [&] { AtomicDirectory(directory.path() / "a" / "b", options()); };
+    const auto result = testing::SyscallTracer::run([] {}, open, stop);
+    if (result.refused) GTEST_SKIP() << "the system does not allow tracing";
+    if (result.finished) break;
+    syncs += result.call == SYS_fsync;
+  }
+  constexpr int kStops = 2;  // a call
+  EXPECT_GE(syncs, 3 * kStops) << "b, a, and what was there";
+}
+
 // Several ranks -----------------------------------------------------------------------------------
 
 /// What every rank does: its own file in the common directory.
@@ -297,6 +311,29 @@ TEST_F(AtomicDirectoryTest, AFailureOnOneRankIsAnErrorOnAllAndPublishesNothing) 
   });
   EXPECT_THAT(errors, Each(HasSubstr("No such file or directory")));
   EXPECT_FALSE(latest_checkpoint(out(), "m"));
+}
+
+TEST_F(AtomicDirectoryTest, ARankThatCommitsEarlyDoesNotMindFilesThatOthersStillRename) {
+  constexpr int kFiles = 100;
+  const auto errors = ThreadGroups(2).run([&](Group& group) {
+    AtomicDirectory saver(out(), group, {.name = "m"});
+    const fs::path directory = saver.prepare();
+    const auto file = [&](int i, const char* end) {
+      return directory / fmt::format("rank{}-{}{}", group.rank(), i, end);
+    };
+    for (int i = 0; i < kFiles; ++i) write(file(i, ".tmp"), "x");
+    if (group.rank() == 0) {
+      for (int i = 0; i < kFiles; ++i) fs::rename(file(i, ".tmp"), file(i, ""));
+    }
+    group.barrier();
+    for (int i = 0; group.rank() == 1 && i < kFiles; ++i) {
+      fs::rename(file(i, ".tmp"), file(i, ""));
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    saver.commit();
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_EQ(names_in(out() / "m.latest_checkpoint").size(), 2u * kFiles);
 }
 
 TEST_F(AtomicDirectoryTest, ADirectoryThatCannotBeMadeIsAnErrorOnAllRanks) {

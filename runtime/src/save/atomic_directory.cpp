@@ -3,6 +3,7 @@
 #include <flor/atomic_directory.h>
 #include <flor/sample_order.h>
 #include <flor/store/error.h>
+#include <flor/store/transfer.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -64,14 +65,24 @@ void sync(const fs::path& path, int flags) {
 }
 void sync_directory(const fs::path& path) { sync(path, O_RDONLY | O_DIRECTORY); }
 
-/// Everything in `directory`, then itself.
+void sync_tree(const fs::path& directory);
+
+void sync_entry(const fs::directory_entry& entry) {
+  if (entry.is_symlink()) return;
+  if (entry.is_directory()) {
+    sync_tree(entry.path());
+  } else if (entry.is_regular_file()) {
+    sync(entry.path(), O_RDONLY);
+  }
+}
+
+/// Everything in `directory`, then itself. A file that has gone since is none of the checkpoint.
 void sync_tree(const fs::path& directory) {
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    if (entry.is_symlink()) continue;
-    if (entry.is_directory()) {
-      sync_tree(entry.path());
-    } else if (entry.is_regular_file()) {
-      sync(entry.path(), O_RDONLY);
+    try {
+      sync_entry(entry);
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::no_such_file_or_directory) throw;
     }
   }
   sync_directory(directory);
@@ -131,6 +142,7 @@ class AtomicDirectory::Files {
 
   void open() {
     fs::create_directories(directory_);
+    store::sync_names(directory_);
     lock_.emplace(directory_ / names_.lock(), O_RDWR | O_CREAT, "create");
     if (::flock(lock_->number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) fail("lock", directory_ / names_.lock(), errno);
@@ -364,10 +376,12 @@ fs::path AtomicDirectory::prepare(bool force_save) {
 
 fs::path AtomicDirectory::commit() {
   const std::unique_ptr<Begun> begun = std::move(begun_);
+  // Nobody looks into the directory before all have written: files in it still change their names.
   together(group_, "finish its part of the checkpoint", [&] {
     if (!begun) throw Error("commit() without prepare(): there is no checkpoint to complete");
-    sync_tree(files_->partial(begun->token));
   });
+  together(group_, "make the checkpoint durable",
+           [&] { sync_tree(files_->partial(begun->token)); });
   together(group_, "complete the checkpoint", [&] {
     if (files_->writes()) files_->publish(begun->token, begun->name, options_.keep_last);
   });
