@@ -20,13 +20,16 @@ int open_board(const std::filesystem::path& path, bool create, std::size_t bytes
   if (create) ::unlink(path.c_str());
   const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0);
   const int descriptor = ::open(path.c_str(), flags, 0666);
-  if (descriptor >= 0 && create && ::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
-    const int error = errno;
-    ::close(descriptor);
-    errno = error;
-    return -1;
-  }
-  return descriptor;
+  if (descriptor < 0 || !create) return descriptor;
+  // With room for all of it: storing into a hole would kill every rank if the disk is full.
+  int error = 0;
+  do error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  while (error == EINTR);
+  if (error == 0) return descriptor;
+  ::close(descriptor);
+  ::unlink(path.c_str());
+  errno = error;
+  return -1;
 }
 
 }  // namespace

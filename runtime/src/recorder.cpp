@@ -146,9 +146,9 @@ Recorder::Recorder(Flags flags)
   run.environment = environment();
   run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
-    if (is_first() && ranks_) catalog.close_launch(resumed->start.rank->group);
     lock_ = store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
+    if (is_first() && ranks_) catalog.close_launch(resumed->start.rank->group);
     take_arguments(*resumed);
   }
   const auto build = build_of_program(repository);

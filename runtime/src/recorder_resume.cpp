@@ -301,9 +301,11 @@ void Recorder::end_preempted(const std::string& where) noexcept {
         pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
     const std::string message = fmt::format("preempted by {} at {}", name, where);
     catalog.interrupt_run(run_.id, message);
-    say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}", message,
-                                   run_.start.experiment, run_.key.substr(0, 8),
-                                   store::print_point(plan_resume(*store_, run_.id).point)));
+    // What the other ranks have is known when they have ended, too.
+    say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}{}",
+                                   message, run_.start.experiment, run_.key.substr(0, 8),
+                                   store::print_point(plan_resume(*store_, run_.id).point),
+                                   ranks_ ? ", or earlier if another rank is not that far" : ""));
   } catch (const std::exception& error) {
     say(Level::error, fmt::format("the interruption of run {} could not be recorded: {}", run_.key,
                                   error.what()));

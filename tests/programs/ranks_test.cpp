@@ -4,7 +4,9 @@
 #include "workbench.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 
 #include <csignal>
@@ -247,6 +249,23 @@ TEST_F(Ranks, AGroupWhoseRankWasKilledGoesOnExactly) {
   EXPECT_GT(from_a_checkpoint, 0);
 }
 
+TEST_F(Ranks, AResumeThatComesSecondLeavesTheFirstOneAlone) {
+  const Words recording{"--flor", "test", "--flor_every", "1", "--kwargs", "epochs=2"};
+  run_all(2, recording, 0, {{"RAISE", "9:3"}});
+  const auto first = ranks().at(0);
+  const auto store = bench_.store();
+  store->catalog().open_launch(
+      {.group = first.id, .launch = "the first", .commit = {}, .point = {}});
+  // As it is for a moment: not yet known to be running, and yet not to be had.
+  const auto path = store->rank_board(first.key).replace_extension(".lock");
+  const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  ASSERT_EQ(::flock(lock, LOCK_SH), 0);
+  const auto second = run_all(1, {"--flor", "test", "--flor_resume"}, 0, {{"WORLD_SIZE", "2"}});
+  ::close(lock);
+  EXPECT_EQ(second[0].status, 6) << second[0].err;
+  EXPECT_TRUE(store->catalog().find_launch("the first")) << "its ranks find each other";
+}
+
 TEST_F(Ranks, ASignalToOneRankStopsAllAtTheSameStep) {
   // As a job script has it, which is the same when it is started again.
   const Words script{"--flor",        "test", "--flor_every", "1",
@@ -255,6 +274,7 @@ TEST_F(Ranks, ASignalToOneRankStopsAllAtTheSameStep) {
   const auto whole = records();
   const auto stopped = run_all(2, script, 1, {{"RAISE", "15:6"}});
   for (const auto& result : stopped) EXPECT_EQ(result.status, 75) << result.err;
+  EXPECT_THAT(stopped[0].err, HasSubstr(" of train, or earlier if another rank is not that far"));
   const auto runs = ranks();
   EXPECT_THAT(runs[0].message, HasSubstr("preempted by a signal to another rank at epoch 1, step"));
   EXPECT_THAT(runs[1].message, HasSubstr("preempted by SIGTERM at epoch 1, step"));

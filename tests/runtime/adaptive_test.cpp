@@ -1,12 +1,20 @@
 // The policy that decides which iterations are stored, on simulated programs.
 #include "adaptive.h"
 
+#include "rank_board.h"
+#include "support/temporary_directory.h"
+
+#include <flor/store/error.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -200,6 +208,32 @@ TEST(Adaptive, TellsWhatItMeasured) {
   policy.completed(3);
   policy.completed(8);
   EXPECT_DOUBLE_EQ(policy.computation(), 4);
+}
+
+// What the ranks of a group decide together
+// ---------------------------------------------------------
+
+TEST(RankBoard, HasRoomOnTheDiskBeforeItIsWrittenTo) {
+  const testing::TemporaryDirectory directory;
+  const auto path = directory.path() / "board.ranks";
+  const RankBoard board(path, RankBoard::Mode::create);
+  struct stat status{};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_GE(status.st_blocks * 512, status.st_size) << "a hole would be filled when it is too late";
+}
+
+TEST(RankBoard, WithoutRoomIsAnErrorAndLeavesNothing) {
+  const testing::TemporaryDirectory directory;
+  const auto path = directory.path() / "board.ranks";
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_THROW(RankBoard(path, RankBoard::Mode::create), Error);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 }  // namespace

@@ -4,10 +4,27 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace flor {
+namespace {
+
+/// Waits until `work` is done, and throws if it failed or the deadline is over. On a GPU its own
+/// `wait` only queues: what would wait then, for ever if a rank is dead, is the copy to the host.
+void await(c10d::Work& work, std::chrono::milliseconds deadline) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  if (!work.wait(deadline)) throw Error("it was aborted");
+  while (!work.isCompleted()) {
+    if (std::chrono::steady_clock::now() > end) throw Error("it was not finished");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  if (const auto error = work.exception()) std::rethrow_exception(error);
+}
+
+}  // namespace
 
 ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::ProcessGroup> group,
                            std::chrono::milliseconds deadline, at::Device device)
@@ -27,7 +44,7 @@ std::vector<std::int64_t> ProcessGroup::all_gather(std::span<const std::int64_t>
   std::vector<std::vector<at::Tensor>> output(1);
   for (int i = 0; i < size(); ++i) output[0].push_back(at::empty_like(input[0]));
   try {
-    if (!group_->allgather(output, input)->wait(deadline_)) throw Error("it was aborted");
+    await(*group_->allgather(output, input), deadline_);
   } catch (const std::exception& error) {
     std::string reason = error.what();
     reason.resize(std::min(reason.find('\n'), reason.size()));
