@@ -1,5 +1,6 @@
 // collect: marks what is alive, removes the rows of the rest, then gives the space back.
 #include "chunk_reader.h"
+#include "lock_file.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
 #include "marks.h"
@@ -13,6 +14,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -153,6 +155,7 @@ class Collector {
     }
     remove_dead_packs();
     remove_orphans();
+    if (!dry_run_) remove_rank_boards();
     compact_sparse_packs();
     return std::move(report_);
   }
@@ -366,6 +369,29 @@ class Collector {
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
     report_.freed += size - used;
     pack->size = used;
+  }
+
+  /// What a killed rank 0 left: a few kilobytes, so they are not counted.
+  void remove_rank_boards() {
+    std::error_code error;
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.locks(), error)) {
+      if (entry.path().extension() == ".ranks") paths.push_back(entry.path());
+    }
+    for (const auto& path : paths) remove_rank_board(path);
+  }
+
+  /// The run is locked meanwhile, lest it goes on and makes a new one.
+  void remove_rank_board(const std::filesystem::path& path) {
+    std::optional<File> lock;
+    try {
+      lock.emplace(database_.files, database_.paths.lock(path.stem().string()), O_RDWR | O_CREAT);
+    } catch (const Error&) {
+      return;  // the run of another user
+    }
+    if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
+    unlink(path);
+    unlink(lock->path());
   }
 
   std::optional<std::uint64_t> committed_bytes(const std::string& name) {

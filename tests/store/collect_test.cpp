@@ -275,6 +275,19 @@ TEST_F(CollectTest, FilesOfKilledWritersAreRemovedOnceTheyAreOld) {
   EXPECT_TRUE(std::filesystem::exists(locked));
 }
 
+TEST_F(CollectTest, WhatRanksSharedIsRemovedUnlessTheirRunIsBeingRecorded) {
+  const auto store = open();
+  const Run killed = record(*store, 1, 1), living = record(*store, 2, 1);
+  const auto lock = store->lock_run(living.key);
+  for (const Run& run : {killed, living}) std::ofstream(store->rank_board(run.key)) << "board";
+  collect(*store, true);
+  EXPECT_TRUE(std::filesystem::exists(store->rank_board(killed.key)));
+  collect(*store, false);
+  EXPECT_FALSE(std::filesystem::exists(store->rank_board(killed.key)));
+  EXPECT_TRUE(std::filesystem::exists(store->rank_board(living.key)));
+  EXPECT_TRUE(store->lock_run(killed.key)) << "it is free";
+}
+
 TEST_F(CollectTest, TheTornTailOfAnOldPackIsCutOff) {
   const auto store = open();
   const Run run = record(*store, 1, 2);
