@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "context.h"
 #include "output/text.h"
+#include "watch/evaluator_process.h"
 
 #include <flor/store/error.h>
 
@@ -83,10 +84,10 @@ Application::Application() {
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
   app_.add_flag("--version", version_);
-  constexpr std::array kMakers{make_list,    make_show,   make_log,   make_query,    make_audit,
-                               make_replay,  make_diff,   make_blame, make_checkout, make_build,
-                               make_merge,   make_fsck,   make_keep,  make_gc,       make_du,
-                               make_archive, make_export, make_import};
+  constexpr std::array kMakers{make_list,    make_show,   make_log,    make_query,    make_audit,
+                               make_replay,  make_diff,   make_blame,  make_checkout, make_build,
+                               make_merge,   make_fsck,   make_keep,   make_gc,       make_du,
+                               make_archive, make_export, make_import, make_watch,    make_jobs};
   for (const auto make : kMakers) {
     Entry& entry = entries_.emplace_back();
     entry.command = make();
@@ -216,6 +217,9 @@ int report(std::string_view what, ExitStatus status) {
 int run(int argc, char** argv) {
   // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.
   std::signal(SIGPIPE, SIG_IGN);
+  if (argc > 2 && argv[1] == std::string_view("__evaluator")) {
+    return run_evaluator_process({argv + 2, argv + argc});
+  }
   Output out(1);
   try {
     const int status = Application().run(argc, argv, out);

@@ -113,7 +113,8 @@ std::vector<Evaluator> JobQueue::evaluators() const {
 }
 
 JobQueue::Watch JobQueue::add_watch(std::string_view directory, std::string_view spec,
-                                    std::string_view arguments) {
+                                    std::string_view arguments,
+                                    const std::vector<Sighting>& present) {
   const Lock lock(database_->mutex);
   Connection& connection = database_->connection;
   Transaction transaction(connection);
@@ -133,6 +134,11 @@ JobQueue::Watch JobQueue::add_watch(std::string_view directory, std::string_view
     row->step();
     watch.id = row->integer(0);
   }
+  if (watch.is_new) {
+    std::vector<Sighting> first = present;
+    for (Sighting& sighting : first) sighting.watch = watch.id;
+    put_sightings(connection, first);
+  }
   transaction.commit();
   return watch;
 }
@@ -151,13 +157,6 @@ std::vector<Sighting> JobQueue::sightings(std::int64_t watch) const {
                    .content = row->is_null(5) ? std::nullopt : std::optional(row->digest(5))});
   }
   return all;
-}
-
-void JobQueue::add_sightings(const std::vector<Sighting>& sightings) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  put_sightings(database_->connection, sightings);
-  transaction.commit();
 }
 
 std::vector<Job> JobQueue::jobs(const JobFilter& filter) const {

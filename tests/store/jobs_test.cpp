@@ -289,13 +289,15 @@ TEST_F(JobsTest, FiltersNameTheJobsThatAreMeant) {
 }
 
 TEST_F(JobsTest, AWatchRemembersWhatItHasFound) {
-  const auto watch = queue_.add_watch("/checkpoints", "eval.py:accuracy", "");
+  const Sighting old{0, "/checkpoints/a.pt", {1, 2, 3, 4}, {}};
+  const auto watch = queue_.add_watch("/checkpoints", "eval.py:accuracy", "", {old});
   EXPECT_TRUE(watch.is_new);
-  EXPECT_FALSE(queue_.add_watch("/checkpoints", "eval.py:accuracy", "").is_new);
+  ASSERT_THAT(queue_.sightings(watch.id), SizeIs(1));
+  EXPECT_FALSE(queue_.sightings(watch.id)[0].content);
+  EXPECT_FALSE(queue_.add_watch("/checkpoints", "eval.py:accuracy", "", {old, old}).is_new);
   EXPECT_TRUE(queue_.add_watch("/checkpoints", "eval.py:loss", "").is_new);
-  const Sighting old{watch.id, "/checkpoints/a.pt", {1, 2, 3, 4}, {}};
-  queue_.add_sightings({old});
   Sighting now = old;
+  now.watch = watch.id;
   now.file.modified_ns = 5;
   now.content = content(1);
   queue_.exchange({.owner = "", .retries = {}, .additions = {job(1)}, .sightings = {now}});

@@ -26,11 +26,8 @@ constexpr int kSocket = 3;  // in the worker
 WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& order,
                              const std::map<std::string, std::string>& variables,
                              std::filesystem::path log) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw Error(fmt::format("no socket for a worker: {}", std::strerror(errno)));
-  }
-  socket_ = ends[0];
+  const auto [here, there] = socket_pair();
+  socket_ = LineSocket(here);
   auto changes = launch.environment;
   for (const auto& [name, value] : variables) changes[name] = value;
   changes[detail::kWorkerVariable] = std::to_string(kSocket);
@@ -40,7 +37,7 @@ WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& or
   ::posix_spawn_file_actions_addopen(&plan.actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0666);
   ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
-  ::posix_spawn_file_actions_adddup2(&plan.actions, ends[1], kSocket);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, launch.directory.c_str());
   sigset_t none, all;
   ::sigemptyset(&none);
@@ -52,9 +49,8 @@ WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& or
       &plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   const int error = ::posix_spawn(&pid_, launch.program.c_str(), &plan.actions, &plan.attributes,
                                   pointers(words).data(), pointers(environment).data());
-  ::close(ends[1]);
+  ::close(there);
   if (error != 0) {
-    ::close(socket_);
     throw Error(
         fmt::format("{} cannot be started: {}", printable(launch.program), std::strerror(error)));
   }
@@ -68,41 +64,10 @@ WorkerProcess::~WorkerProcess() {
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  if (socket_ >= 0) ::close(socket_);
   if (pidfd_ >= 0) ::close(pidfd_);
 }
 
-void WorkerProcess::send(const std::string& line) {
-  const std::string text = line + "\n";
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (count >= 0) {
-      sent += static_cast<std::size_t>(count);
-    } else if (errno != EINTR) {
-      return;  // it is dying, which shows elsewhere
-    }
-  }
-}
-
-std::vector<std::string> WorkerProcess::receive() {
-  char buffer[1 << 14];
-  for (;;) {
-    const ssize_t count = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
-    if (count > 0) {
-      pending_.append(buffer, static_cast<std::size_t>(count));
-    } else if (count == 0 || errno != EINTR) {
-      break;
-    }
-  }
-  std::vector<std::string> lines;
-  for (std::size_t end; (end = pending_.find('\n')) != pending_.npos;) {
-    lines.push_back(pending_.substr(0, end));
-    pending_.erase(0, end + 1);
-  }
-  return lines;
-}
-
-void WorkerProcess::call_off() { ::shutdown(socket_, SHUT_WR); }
+void WorkerProcess::call_off() { ::shutdown(socket(), SHUT_WR); }
 
 void WorkerProcess::kill(int signal) const {
   if (pid_ <= 0) return;

@@ -2,6 +2,7 @@
 // what it writes.
 #pragma once
 
+#include "line_socket.h"
 #include "replay/launch.h"
 
 #include <sys/types.h>
@@ -25,13 +26,13 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  int socket() const { return socket_; }
+  int socket() const { return socket_.descriptor(); }
   int pidfd() const { return pidfd_; }
   pid_t pid() const { return pid_; }
 
-  void send(const std::string& line);
+  void send(const std::string& line) { socket_.send(line); }
   /// Whole lines that have arrived; never waits.
-  std::vector<std::string> receive();
+  std::vector<std::string> receive() { return socket_.receive(); }
   /// Asks it to keep what it has completed and to end.
   void call_off();
   void kill(int signal) const;
@@ -40,8 +41,8 @@ class WorkerProcess {
 
  private:
   pid_t pid_ = -1;
-  int socket_ = -1, pidfd_ = -1;
-  std::string pending_;
+  int pidfd_ = -1;
+  LineSocket socket_;
 };
 
 }  // namespace flor::cli

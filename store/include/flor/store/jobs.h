@@ -178,10 +178,12 @@ class JobQueue {
     bool is_new = false;  ///< nobody has watched this for this evaluator
   };
   /// What has been found in a directory for an evaluator is remembered under this number, so that a
-  /// later watch knows what came meanwhile. `spec` without digest: a changed evaluator goes on.
-  Watch add_watch(std::string_view directory, std::string_view spec, std::string_view arguments);
+  /// later watch knows what came meanwhile. `spec` without digest: a changed evaluator goes on. A
+  /// new watch begins, in the same transaction, with what is `present`, whose `watch` does not
+  /// count.
+  Watch add_watch(std::string_view directory, std::string_view spec, std::string_view arguments,
+                  const std::vector<Sighting>& present = {});
   std::vector<Sighting> sightings(std::int64_t watch) const;
-  void add_sightings(const std::vector<Sighting>& sightings);
 
   // For people. The numbers are those of the jobs that changed.
   /// In the order in which they were added.

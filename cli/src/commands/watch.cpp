@@ -1,0 +1,174 @@
+// flor watch: judges each new checkpoint of a directory.
+#include "commands/commands.h"
+#include "context.h"
+#include "output/json.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "watch/coordinator.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+
+#include <cmath>
+#include <cstdlib>
+
+namespace flor::cli {
+namespace {
+
+/// "loss=0.5 n=3", with the members of members as "a.b".
+void append_metrics(const Json& object, const std::string& prefix, std::string& line) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object()) {
+      append_metrics(value, prefix + name + ".", line);
+    } else {
+      const std::string text = value.is_string() ? value.get<std::string>() : compact(value);
+      line += fmt::format(" {}{}={}", prefix, name, text);
+    }
+  }
+}
+
+class Watch final : public Command {
+ public:
+  std::string_view name() const override { return "watch"; }
+  std::string_view summary() const override { return "judge each new checkpoint of a directory"; }
+  std::string_view lesson() const override {
+    return R"(Starts an evaluation for each checkpoint that appears in DIR, as soon as it is complete, also for
+those that came while nobody watched. SPEC is file.py:function, which is called with the path and
+returns a dictionary; lib.so:symbol (flor/evaluator.h); or a program, which gets the path for {} and
+prints JSON. What is there when a directory is watched for the first time is left alone, unless
+--existing is given. Ctrl-C ends the watch and gives back what it was at. flor jobs shows results.
+
+Examples:
+  flor watch runs/ --evaluator judge.py:accuracy
+  flor watch runs/ --evaluator './judge --split test {}' --workers 4 --order newest
+  flor watch runs/ --evaluator libjudge.so:judge --existing --until-idle
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operands("DIR", directories_, "where checkpoints appear");
+    syntax.option("-e,--evaluator", "SPEC", evaluator_, "what judges them");
+    syntax.option("--filter", "REGEX", filter_,
+                  "names that are checkpoints, instead of .pt .pth .ckpt .safetensors .model "
+                  ".state and step_5");
+    syntax.option("--marker", "NAME", marker_, "the file that completes a checkpoint directory");
+    syntax.flag("--existing", existing_, "judge what is there already, too");
+    syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
+    syntax.option("-w,--workers", "N", workers_, "judge so many at once; 1 unless given");
+    syntax.option("--order", "ORDER", order_, "fifo, newest or bisect");
+    syntax.option("--timeout", "SECONDS", timeout_, "of one evaluation; none unless given");
+    syntax.option("--retries", "N", retries_, "after a failure; 3 unless given");
+    syntax.option("--settle", "SECONDS", settle_,
+                  "how long a file of an unknown form must stay the same; 2 unless given");
+    syntax.option("--watch-interval", "SECONDS", interval_,
+                  "how often network file systems are looked at; 5 unless given");
+  }
+  int run(Context& context) override;
+
+ private:
+  WatchPlan plan() const;
+  void print(Context& context, const JobEvent& event) const;
+
+  std::vector<std::string> directories_;
+  std::string evaluator_, filter_ = kDefaultFilter, marker_, order_ = "fifo";
+  std::string timeout_, settle_, interval_;
+  std::optional<std::uint64_t> workers_, retries_;
+  bool existing_ = false, until_idle_ = false;
+};
+
+store::JobOrder parse_order(const std::string& text) {
+  if (text == "fifo") return store::JobOrder::fifo;
+  if (text == "newest") return store::JobOrder::newest;
+  if (text == "bisect") return store::JobOrder::bisect;
+  throw UsageError(fmt::format("--order {}: it is fifo, newest or bisect", printable(text)));
+}
+
+std::chrono::milliseconds parse_seconds(const char* option, const std::string& text) {
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  // Not more than 30 years.
+  if (text.empty() || *end != '\0' || !(seconds > 0) || seconds > 1e9) {
+    throw UsageError(
+        fmt::format("{} {}: give a number of seconds, e.g. 0.5", option, printable(text)));
+  }
+  return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
+}
+
+WatchPlan Watch::plan() const {
+  if (directories_.empty()) throw UsageError("flor watch: name a directory to watch");
+  if (evaluator_.empty()) throw UsageError("flor watch: say what judges (--evaluator SPEC)");
+  WatchPlan plan;
+  for (const std::string& directory : directories_) {
+    std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      throw NotFound(fmt::format("there is no directory {}: create it, or name another",
+                                 printable(path.string())));
+    }
+    plan.directories.push_back(std::move(path));
+  }
+  plan.evaluator = parse_evaluator(evaluator_);
+  plan.finding.filter = compile_filter(filter_);
+  plan.finding.marker = marker_;
+  if (!settle_.empty()) plan.finding.settle = parse_seconds("--settle", settle_);
+  if (!interval_.empty()) plan.finding.poll = parse_seconds("--watch-interval", interval_);
+  if (!timeout_.empty()) plan.timeout = parse_seconds("--timeout", timeout_);
+  if (workers_.value_or(1) < 1 || workers_.value_or(1) > 1000) {
+    throw UsageError("--workers: give a number from 1 to 1000");
+  }
+  plan.workers = static_cast<std::size_t>(workers_.value_or(1));
+  plan.order = parse_order(order_);
+  if (retries_)
+    plan.retries.attempts =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(*retries_, 1'000'000'000)) + 1;
+  plan.existing = existing_;
+  plan.until_idle = until_idle_;
+  return plan;
+}
+
+void Watch::print(Context& context, const JobEvent& event) const {
+  constexpr const char* kWords[] = {"done", "failed", "dead"};
+  const char* const word = kWords[static_cast<int>(event.kind)];
+  if (context.json()) {
+    Json line{{"job", event.job}, {"state", word}, {"path", json_text(event.path)}};
+    line["seconds"] = json_number(event.seconds);
+    if (event.kind == JobEvent::Kind::done) {
+      line["result"] = Json::parse(event.text, nullptr, false);
+    } else {
+      line["message"] = json_text(event.text);
+    }
+    context.out().write(compact(line) + "\n");
+  } else {
+    std::string text = event.kind == JobEvent::Kind::done ? "" : ": " + event.text;
+    if (event.kind == JobEvent::Kind::done) {
+      append_metrics(Json::parse(event.text, nullptr, false), "", text);
+    }
+    context.out().write(fmt::format("{} {} {}{} ({})\n", event.job, word, printable(event.path),
+                                    printable(text), duration(event.seconds)));
+  }
+  context.out().flush();
+}
+
+int Watch::run(Context& context) {
+  WatchPlan wanted = plan();
+  // Of all threads: they come through a descriptor.
+  sigset_t stopping;
+  ::sigemptyset(&stopping);
+  ::sigaddset(&stopping, SIGINT);
+  ::sigaddset(&stopping, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
+  WatchCoordinator coordinator(
+      context.store_to_change(store::OpenMode::create), std::move(wanted),
+      [&](const JobEvent& event) { print(context, event); },
+      [&](const std::string& note) { context.note(note); });
+  return static_cast<int>(coordinator.run());
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_watch() { return std::make_unique<Watch>(); }
+
+}  // namespace flor::cli

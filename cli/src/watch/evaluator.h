@@ -1,0 +1,44 @@
+// What judges checkpoints, as people name it: SPEC of `flor watch --evaluator SPEC`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+struct EvaluatorSpec {
+  enum class Kind {
+    program,  ///< "./program --split test {}"
+    native,   ///< "lib.so:symbol"
+    python,   ///< "file.py:function"
+  };
+  Kind kind = Kind::program;
+  std::filesystem::path file = {};  ///< program, library or script, absolute
+  std::string function = {};        ///< symbol or function
+  std::vector<std::string> words =
+      {};  ///< of a program, itself first; "{}" stands for the checkpoint
+
+  /// With absolute paths: the same for the same evaluator, wherever it is named.
+  std::string text() const;
+  /// Of the content of `file`, and of what it is told.
+  std::string digest() const;
+};
+
+/// Throws UsageError for what has no such form, NotFound if there is no such file.
+EvaluatorSpec parse_evaluator(std::string_view spec);
+
+/// Words as a shell would make them of spaces, quotes and backslashes; nothing is expanded. Throws
+/// UsageError if a quote is not closed.
+std::vector<std::string> split_words(std::string_view text);
+
+/// The JSON object that an evaluator gave, as compact JSON. NaN and infinities, which JSON does not
+/// know but Python writes, become the texts "NaN", "Infinity" and "-Infinity". A single number
+/// becomes {"value": number}. Throws Error for anything else.
+std::string result_json(std::string_view text);
+
+/// Of what a program wrote: all of it, or else its last line, if that is JSON.
+std::string result_of_output(const std::string& output);
+
+}  // namespace flor::cli

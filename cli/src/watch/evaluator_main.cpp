@@ -1,0 +1,157 @@
+// The inside of a worker: runs a program, or calls a function of a library, for each checkpoint.
+#include "line_socket.h"
+#include "watch/evaluator_process.h"
+
+#include <flor/evaluator.h>
+#include <flor/store/error.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+namespace flor::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kSocket = 3;
+
+/// Judges the checkpoint at a path; throws what says why it cannot.
+using Judge = std::function<std::string(const std::string& path)>;
+
+void replace_all(std::string& text, std::string_view what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size()) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+[[noreturn]] void become(std::vector<std::string>& words, int output) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(output, 1);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  std::fprintf(stderr, "%s cannot be started: %s\n", argv[0], std::strerror(errno));
+  ::_exit(127);
+}
+
+/// What the program writes to stdout; it goes to ours, too.
+std::string run_program(std::vector<std::string> words, const std::string& path) {
+  for (std::string& word : words) replace_all(word, "{}", path);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("no pipe: {}", std::strerror(errno)));
+  const pid_t child = ::fork();
+  if (child == 0) become(words, ends[1]);
+  ::close(ends[1]);
+  if (child < 0) {
+    ::close(ends[0]);
+    throw Error(fmt::format("no process: {}", std::strerror(errno)));
+  }
+  std::string output;
+  char part[1 << 14];
+  for (ssize_t count; (count = ::read(ends[0], part, sizeof part)) != 0;) {
+    if (count > 0) {
+      output.append(part, static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      break;
+    }
+  }
+  ::close(ends[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::fwrite(output.data(), 1, output.size(), stdout);
+  if (WIFSIGNALED(status)) {
+    throw Error(fmt::format("the program was ended by signal {} ({})", WTERMSIG(status),
+                            ::strsignal(WTERMSIG(status))));
+  }
+  if (WEXITSTATUS(status) != 0) {
+    throw Error(fmt::format("the program ended with status {}", WEXITSTATUS(status)));
+  }
+  return result_of_output(output);
+}
+
+Judge load_symbol(const std::string& library, const std::string& symbol) {
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw Error(::dlerror());
+  auto* const function = reinterpret_cast<flor_evaluator*>(::dlsym(handle, symbol.c_str()));
+  if (function == nullptr) throw Error(fmt::format("{} has no symbol {}", library, symbol));
+  return [function](const std::string& path) {
+    const char* const answer = function(path.c_str());
+    if (answer == nullptr) throw Error("the evaluator returned a null pointer");
+    return std::string(answer);
+  };
+}
+
+Judge load(const std::vector<std::string>& words) {
+  if (words.at(0) == "native") return load_symbol(words.at(1), words.at(2));
+  return [program = std::vector<std::string>(words.begin() + 1, words.end())](
+             const std::string& path) { return run_program(program, path); };
+}
+
+/// What is written from now on is kept there.
+void redirect(const std::string& log) {
+  const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return;  // the result counts, not what is said beside it
+  ::dup2(file, 1);
+  ::dup2(file, 2);
+  ::close(file);
+}
+
+void say(LineSocket& socket, const json& message) {
+  socket.send(message.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+json judge(const Judge& evaluator, const json& job) {
+  redirect(job.at("log").get<std::string>());
+  json answer;
+  try {
+    answer = {{"result", evaluator(job.at("path").get<std::string>())}};
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    answer = {{"error", error.what()}};
+  } catch (...) {
+    answer = {{"error", "the evaluator threw something that is no std::exception"}};
+  }
+  std::fflush(nullptr);
+  return answer;
+}
+
+}  // namespace
+
+int run_evaluator_process(const std::vector<std::string>& words) {
+  std::signal(SIGPIPE, SIG_DFL);  // as programs expect it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+  LineSocket socket(kSocket);
+  Judge evaluator;
+  try {
+    evaluator = load(words);
+  } catch (const std::exception& error) {
+    say(socket, {{"fatal", error.what()}});
+    return static_cast<int>(ExitStatus::failed);
+  }
+  say(socket, {{"ready", ::getpid()}});
+  while (!socket.is_closed()) {
+    for (const std::string& line : socket.receive()) {
+      say(socket, judge(evaluator, json::parse(line)));
+    }
+    pollfd waiting{socket.descriptor(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+  }
+  return 0;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,210 @@
+#include "watch/evaluator_process.h"
+
+#include "output/text.h"
+#include "replay/spawn.h"
+#include "watch/python_server.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace flor::cli {
+namespace {
+
+constexpr int kSocket = 3;  // in the child
+
+struct Started {
+  Child child;
+  LineSocket socket;
+};
+
+/// In a process group of its own, so that Ctrl-C reaches it only through its parent. What it writes
+/// goes to our stderr.
+Started spawn(std::vector<std::string> words) {
+  const auto [here, there] = socket_pair();
+  LineSocket socket(here);
+  SpawnPlan plan;
+  ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, 2, 1);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&plan.attributes, &none);
+  ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
+  ::posix_spawnattr_setpgroup(&plan.attributes, 0);
+  ::posix_spawnattr_setflags(
+      &plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, words.front().c_str(), &plan.actions, &plan.attributes,
+                                   pointers(words).data(), ::environ);
+  ::close(there);
+  if (error != 0) {
+    throw Error(
+        fmt::format("{} cannot be started: {}", printable(words.front()), std::strerror(error)));
+  }
+  return {Child(pid), std::move(socket)};
+}
+
+/// A byte that carries a descriptor.
+bool send_descriptor(int socket, int descriptor) {
+  char byte = 'w';
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+/// Waits for a line; nothing if the other end is gone.
+std::string wait_for_line(LineSocket& socket) {
+  for (;;) {
+    const auto lines = socket.receive();
+    if (!lines.empty()) return lines.front();
+    if (socket.is_closed()) return {};
+    pollfd waiting{socket.descriptor(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+  }
+}
+
+std::string in_words(int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("its process was ended by signal {} ({})", WTERMSIG(status),
+                       ::strsignal(WTERMSIG(status)));
+  }
+  return fmt::format("its process ended with status {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+Child::~Child() { end(); }
+
+Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+
+Child& Child::operator=(Child&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  return *this;
+}
+
+std::string Child::end() {
+  if (pid_ <= 0) return {};
+  siginfo_t info{};
+  const bool ended =
+      ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid == pid_;
+  // Its number and its group's are its own until it is reaped.
+  if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return ended ? in_words(status) : std::string();
+}
+
+EvaluatorProcess::~EvaluatorProcess() {
+  // A worker that the server of Python has forked: reaped by that, so the number may be another's.
+  if (pidfd_ >= 0) {
+    if (::syscall(SYS_pidfd_send_signal, pidfd_, 0, nullptr, 0) == 0) ::kill(-pid_, SIGKILL);
+    ::close(pidfd_);
+  }
+}
+
+void EvaluatorProcess::judge(const std::filesystem::path& checkpoint,
+                             const std::filesystem::path& log) {
+  const nlohmann::json job{{"path", checkpoint.string()}, {"log", log.string()}};
+  socket_.send(job.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
+  std::vector<Answer> result;
+  for (const std::string& line : socket_.receive()) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto text = [&](const char* name) {
+      return json[name].is_string() ? json[name].get<std::string>() : json[name].dump();
+    };
+    if (!json.is_object()) continue;
+    if (json.contains("ready")) {
+      pid_ = json["ready"].get<pid_t>();
+      pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+      result.push_back({Answer::Kind::ready, {}});
+    } else if (json.contains("result")) {
+      result.push_back({Answer::Kind::result, text("result")});
+    } else if (json.contains("fatal")) {
+      result.push_back({Answer::Kind::fatal, text("fatal")});
+    } else if (json.contains("error")) {
+      result.push_back({Answer::Kind::error, text("error")});
+    }
+  }
+  if (socket_.is_closed() && !died_) {
+    died_ = true;
+    // Its socket is closed by the kernel a moment before it can be waited for.
+    if (pidfd_ >= 0) {
+      pollfd ending{pidfd_, POLLIN, 0};
+      ::poll(&ending, 1, 1000);
+    }
+    const std::string how = child_.end();
+    result.push_back({Answer::Kind::died, how.empty() ? "its process ended" : how});
+  }
+  return result;
+}
+
+void EvaluatorProcesses::start_server() {
+  auto started = spawn({"python3", "-c", kPythonServer, spec_.file.string(), spec_.function});
+  const std::string line = wait_for_line(started.socket);
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("ready")) {
+    const std::string reason = json.is_object() && json.contains("fatal")
+                                   ? json["fatal"].get<std::string>()
+                                   : started.child.end();
+    throw Error(fmt::format("{} cannot be loaded: {}", printable(spec_.text()), printable(reason)));
+  }
+  server_ = std::move(started.child);
+  control_ = std::move(started.socket);
+}
+
+std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start() {
+  if (spec_.kind != EvaluatorSpec::Kind::python) {
+    std::vector<std::string> words{"/proc/self/exe", "__evaluator"};
+    if (spec_.kind == EvaluatorSpec::Kind::native) {
+      words.insert(words.end(), {"native", spec_.file.string(), spec_.function});
+    } else {
+      words.emplace_back("program");
+      words.insert(words.end(), spec_.words.begin(), spec_.words.end());
+    }
+    auto started = spawn(std::move(words));
+    return std::make_unique<EvaluatorProcess>(std::move(started.socket), std::move(started.child));
+  }
+  for (int tries = 0;; ++tries) {
+    if (control_.descriptor() < 0) start_server();
+    const auto [here, there] = socket_pair();
+    LineSocket socket(here);
+    const bool sent = send_descriptor(control_.descriptor(), there);
+    ::close(there);
+    if (sent) return std::make_unique<EvaluatorProcess>(std::move(socket), Child());
+    control_ = LineSocket();  // somebody has killed it
+    server_ = Child();
+    if (tries > 0) throw Error(fmt::format("{} cannot be started", printable(spec_.text())));
+  }
+}
+
+}  // namespace flor::cli

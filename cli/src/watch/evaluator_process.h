@@ -1,0 +1,87 @@
+// The processes in which evaluators run, as their parent sees them. Started before there is work,
+// and kept for many checkpoints.
+#pragma once
+
+#include "line_socket.h"
+#include "watch/evaluator.h"
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+/// A child of this process. Killed and reaped with the object, if it still runs then.
+class Child {
+ public:
+  Child() = default;
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child();
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&& other) noexcept;
+  /// Kills it and its group, waits for it, and says in words how it had ended if it had.
+  std::string end();
+
+ private:
+  pid_t pid_ = -1;
+};
+
+/// One worker, which judges one checkpoint after the other. When the parent dies, however that is,
+/// the kernel kills it.
+class EvaluatorProcess {
+ public:
+  EvaluatorProcess(LineSocket socket, Child child)
+      : socket_(std::move(socket)), child_(std::move(child)) {}
+  ~EvaluatorProcess();
+  EvaluatorProcess(const EvaluatorProcess&) = delete;
+  EvaluatorProcess& operator=(const EvaluatorProcess&) = delete;
+
+  int descriptor() const { return socket_.descriptor(); }
+  /// What it writes to stdout and stderr meanwhile is appended to `log`.
+  void judge(const std::filesystem::path& checkpoint, const std::filesystem::path& log);
+
+  struct Answer {
+    enum class Kind {
+      ready,   ///< is waiting for its first checkpoint
+      result,  ///< `text`: what the evaluator gave, not yet looked at
+      error,   ///< `text` says why it gave nothing
+      fatal,   ///< there will never be anything: the evaluator cannot be loaded
+      died,    ///< the process is gone
+    };
+    Kind kind;
+    std::string text;
+  };
+  /// What has arrived. Never waits.
+  std::vector<Answer> answers();
+
+ private:
+  LineSocket socket_;
+  Child child_;     // empty where the server of Python is its parent
+  pid_t pid_ = -1;  // of the worker, once it is ready
+  int pidfd_ = -1;
+  bool died_ = false;
+};
+
+/// Starts the workers of one evaluator.
+class EvaluatorProcesses {
+ public:
+  explicit EvaluatorProcesses(EvaluatorSpec spec) : spec_(std::move(spec)) {}
+  /// Python: imports the evaluator first, if that has not happened. Throws Error with the reason if
+  /// that fails or no process can be started.
+  std::unique_ptr<EvaluatorProcess> start();
+
+ private:
+  void start_server();
+  EvaluatorSpec spec_;
+  Child server_;
+  LineSocket control_;  // to the server of Python
+};
+
+/// What `flor __evaluator program|native WORDS...` does: judges what its parent sends on descriptor
+/// 3, until that is closed. Returns the exit status.
+int run_evaluator_process(const std::vector<std::string>& words);
+
+}  // namespace flor::cli

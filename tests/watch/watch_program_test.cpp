@@ -1,0 +1,337 @@
+// The real `flor watch` and `flor jobs`: what is judged, when, and how often.
+#include "support/process.h"
+#include "support/temporary_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace flor::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+void write_file(const fs::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Nothing, or dead and waiting for a parent that does not care.
+bool is_gone(pid_t pid) {
+  const std::string facts = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t name_end = facts.rfind(')');
+  return name_end == facts.npos || facts.substr(name_end + 2, 1) == "Z";
+}
+
+/// A .safetensors file, different for each number.
+std::string tensors(int number) {
+  const std::string header = R"({"__metadata__":{"number":")" + std::to_string(number) +
+                             R"("},"w":{"dtype":"U8","shape":[100],"data_offsets":[0,100]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  return length + header + std::string(100, 'x');
+}
+
+class WatchProgramTest : public ::testing::Test {
+ protected:
+  WatchProgramTest() { fs::create_directories(runs()); }
+
+  fs::path runs() const { return directory_ / "runs"; }
+  /// As a careful program writes it: under another name first.
+  void publish(const std::string& name, const std::string& content) {
+    write_file(directory_ / "temporary", content);
+    fs::rename(directory_ / "temporary", runs() / name);
+  }
+  std::string script(const std::string& name, const std::string& content) {
+    write_file(directory_ / name, content);
+    fs::permissions(directory_ / name, fs::perms::owner_all);
+    return (directory_ / name).string();
+  }
+  /// Prints {"n": 1}, and notes in `judged` what it was called with.
+  std::string counting_program() {
+    return script("judge.sh", "#!/bin/sh\necho \"$1\" >> '" + (directory_ / "judged").string() +
+                                  "'\necho '{\"n\": 1}'\n");
+  }
+  std::multiset<std::string> judged() {
+    std::multiset<std::string> names;
+    std::ifstream in(directory_ / "judged");
+    for (std::string line; std::getline(in, line);) names.insert(fs::path(line).filename());
+    return names;
+  }
+
+  std::vector<std::string> command(std::vector<std::string> words) const {
+    words.insert(words.begin(), {FLOR_CLI, "--home", (directory_ / "home").string()});
+    return words;
+  }
+  std::vector<std::string> watch(const std::string& evaluator,
+                                 std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"watch", runs().string(), "--evaluator", evaluator};
+    words.insert(words.end(), more.begin(), more.end());
+    return command(words);
+  }
+  ProcessResult run(std::vector<std::string> words) {
+    return Process(std::move(words), {.directory = directory_.path(), .environment = {}}).wait();
+  }
+  ProcessResult settle(const std::string& evaluator, std::vector<std::string> more = {}) {
+    more.emplace_back("--until-idle");
+    return run(watch(evaluator, more));
+  }
+  json jobs() {
+    const auto result = run(command({"jobs", "--json"}));
+    EXPECT_EQ(result.status, 0) << result.err;
+    return json::parse(result.out)["jobs"];
+  }
+  std::size_t count(const std::string& state) {
+    std::size_t number = 0;
+    for (const auto& job : jobs()) number += job["state"] == state ? 1 : 0;
+    return number;
+  }
+  static bool soon(const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    return false;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(WatchProgramTest, WhatIsThereIsLeftAloneAndWhatComesIsJudgedAlsoIfNobodyWatchedThen) {
+  const std::string judge = counting_program();
+  publish("old.safetensors", tensors(0));
+  EXPECT_EQ(settle(judge).status, 0);
+  EXPECT_THAT(judged(), IsEmpty());
+  publish("new.safetensors", tensors(1));
+  publish("notes.txt", "no checkpoint");
+  publish(".hidden.pt", tensors(2));
+  const auto result = settle(judge);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("new.safetensors n=1 ("));
+  EXPECT_THAT(judged(), ElementsAre("new.safetensors"));
+  settle(judge);
+  EXPECT_THAT(judged(), SizeIs(1)) << "it is known";
+  settle(judge, {"--existing"});
+  EXPECT_THAT(judged(), ElementsAre("new.safetensors", "old.safetensors"));
+  settle(judge, {"--existing"});
+  EXPECT_THAT(judged(), SizeIs(2));
+}
+
+TEST_F(WatchProgramTest, AnotherContentIsJudgedAndAnotherNameOrPlaceInTimeIsNot) {
+  const std::string judge = counting_program();
+  settle(judge);
+  publish("latest.safetensors", tensors(1));
+  settle(judge);
+  publish("latest.safetensors", tensors(2));
+  settle(judge);
+  EXPECT_THAT(judged(), SizeIs(2)) << "it was overwritten";
+  publish("copy.safetensors", tensors(2));
+  fs::rename(runs(), directory_ / "away");
+  fs::rename(directory_ / "away", runs());
+  settle(judge);
+  EXPECT_THAT(judged(), SizeIs(2));
+}
+
+TEST_F(WatchProgramTest, OneWatchSeesWhatIsWrittenSlowlyOverwrittenAndReplaced) {
+  const std::string judge = counting_program();
+  Process watcher(watch(judge, {"--settle", "0.3"}),
+                  {.directory = directory_.path(), .environment = {}});
+  ASSERT_TRUE(soon([&] { return fs::exists(directory_ / "home/jobs.bell"); }));
+  std::this_thread::sleep_for(milliseconds(200));
+  {
+    const std::string content = tensors(1);
+    std::ofstream out(runs() / "slow.safetensors", std::ios::binary);
+    for (const char byte : content) {
+      out << byte << std::flush;
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    EXPECT_THAT(judged(), IsEmpty());
+  }
+  EXPECT_TRUE(soon([&] { return judged().count("slow.safetensors") == 1; }));
+  // In pieces, each of which closes the file, and of no known form.
+  for (int i = 0; i < 6; ++i) {
+    std::ofstream(runs() / "pieces.pt", std::ios::app) << "piece";
+    EXPECT_EQ(judged().count("pieces.pt"), 0u);
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  EXPECT_TRUE(soon([&] { return judged().count("pieces.pt") == 1; }));
+  fs::create_directories(runs() / "step_5/rank0");
+  write_file(runs() / "step_5/rank0/w.safetensors", tensors(5).substr(0, 50));
+  write_file(runs() / "step_5/.complete", "");
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ(judged().count("step_5"), 0u);
+  write_file(runs() / "step_5/rank0/w.safetensors", tensors(5));
+  EXPECT_TRUE(soon([&] { return judged().count("step_5") == 1; }));
+  fs::rename(runs(), directory_ / "away");
+  fs::create_directories(runs());
+  publish("after.safetensors", tensors(9));
+  EXPECT_TRUE(soon([&] { return judged().count("after.safetensors") == 1; }));
+  watcher.kill(SIGTERM);
+  EXPECT_EQ(watcher.wait().status, 130);
+  EXPECT_THAT(judged(), SizeIs(4));
+  EXPECT_EQ(count("done"), 4u);
+}
+
+TEST_F(WatchProgramTest, AFailureIsRetriedThenGivenUpAndCanBeTriedAgainByHand) {
+  const std::string judge = script("judge.sh",
+                                   "#!/bin/sh\necho looking at $1\n"
+                                   "test -e ok && echo '{\"n\": 1}' && exit 0\n"
+                                   "echo no data >&2\nexit 3\n");
+  settle(judge);
+  publish("a.safetensors", tensors(1));
+  const auto result = settle(judge, {"--retries", "1"});
+  EXPECT_EQ(result.status, 5) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("failed"));
+  EXPECT_THAT(result.out, HasSubstr("dead"));
+  EXPECT_THAT(result.out, HasSubstr("ended with status 3"));
+  EXPECT_EQ(count("dead"), 1u);
+  const auto logs = run(command({"jobs", "logs", "1"}));
+  EXPECT_THAT(logs.out, HasSubstr("looking at"));
+  EXPECT_THAT(logs.out, HasSubstr("no data"));
+  write_file(directory_ / "ok", "");
+  EXPECT_EQ(run(command({"jobs", "retry", "1"})).out, "1 job queued again\n");
+  EXPECT_EQ(settle(judge).status, 0);
+  EXPECT_EQ(count("done"), 1u);
+  EXPECT_EQ(run(command({"jobs", "drop", "--all"})).out, "1 job forgotten\n");
+  EXPECT_THAT(jobs(), IsEmpty());
+}
+
+TEST_F(WatchProgramTest, AnEvaluationThatTakesTooLongIsEndedWithAllItStarted) {
+  const std::string judge = script("judge.sh", "#!/bin/sh\nsleep 60 & echo $! > child\nwait\n");
+  settle(judge);
+  publish("a.safetensors", tensors(1));
+  const auto result = settle(judge, {"--timeout", "0.5", "--retries", "0"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_THAT(result.out, HasSubstr("took longer than 0.5 s"));
+  const pid_t child = std::stoi(read_file(directory_ / "child"));
+  EXPECT_TRUE(soon([&] { return is_gone(child); }));
+}
+
+TEST_F(WatchProgramTest, FunctionsOfALibraryRunInAProcessThatMayCrash) {
+  const std::string library = FLOR_JUDGE_LIBRARY;
+  for (const char* symbol : {"size", "crash", "refuse", "nothing"}) settle(library + ":" + symbol);
+  publish("a.safetensors", tensors(1));
+  const auto good = settle(library + ":size", {"--workers", "2"});
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("bytes=" + std::to_string(tensors(1).size())));
+  const std::vector<std::pair<std::string, std::string>> reasons{
+      {"crash", "ended by signal 6"}, {"refuse", "these weights are no good"}, {"nothing", "null"}};
+  for (const auto& [symbol, reason] : reasons) {
+    const auto result = settle(library + ":" + symbol, {"--retries", "0"});
+    EXPECT_EQ(result.status, 5);
+    EXPECT_THAT(result.out, HasSubstr(reason));
+  }
+  const auto missing = settle(library + ":no_such_function");
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.err, HasSubstr("cannot be loaded"));
+}
+
+TEST_F(WatchProgramTest, PythonIsImportedOnceForManyCheckpoints) {
+  const std::string file = script("judge.py", R"(
+import os
+open('imports', 'a').write('x')
+def accuracy(path):
+    print('judging', path)
+    if 'bad' in path:
+        raise ValueError('bad weights')
+    if 'exit' in path:
+        os._exit(3)
+    return {'accuracy': 0.5, 'loss': float('nan'), 'nested': {'bytes': os.path.getsize(path)}}
+)");
+  settle(file + ":accuracy");
+  fs::remove(directory_ / "imports");
+  for (int i = 0; i < 10; ++i) publish("epoch_" + std::to_string(i) + ".safetensors", tensors(i));
+  publish("bad.safetensors", tensors(100));
+  publish("exit.safetensors", tensors(101));
+  const auto result = settle(file + ":accuracy", {"--workers", "2", "--retries", "0"});
+  EXPECT_EQ(result.status, 5) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("accuracy=0.5 loss=NaN nested.bytes="));
+  EXPECT_THAT(result.out, HasSubstr("ValueError: bad weights (judge.py:"));
+  EXPECT_EQ(read_file(directory_ / "imports"), "x");
+  EXPECT_EQ(count("done"), 10u);
+  EXPECT_EQ(count("dead"), 2u);
+  const auto broken = settle(script("broken.py", "import no_such_module\n") + ":f");
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.err, HasSubstr("No module named 'no_such_module'"));
+}
+
+TEST_F(WatchProgramTest, TwoWatchersJudgeEveryCheckpointOnce) {
+  const std::string judge = counting_program();
+  settle(judge);
+  const ProcessOptions options{.directory = directory_.path(), .environment = {}};
+  Process first(watch(judge), options), second(watch(judge), options);
+  std::this_thread::sleep_for(milliseconds(300));
+  for (int i = 0; i < 40; ++i) publish(std::to_string(i) + ".safetensors", tensors(i));
+  EXPECT_TRUE(soon([&] { return count("done") == 40; }));
+  for (Process* watcher : {&first, &second}) {
+    watcher->kill(SIGTERM);
+    EXPECT_EQ(watcher->wait().status, 130);
+  }
+  EXPECT_THAT(judged(), SizeIs(40));
+}
+
+TEST_F(WatchProgramTest, AWatcherThatIsKilledLosesNothingAndLeavesNobodyBehind) {
+  const std::string judge = script("judge.sh",
+                                   "#!/bin/sh\necho $$ >> pids\nsleep 0.05\necho \"$1\" >> judged\n"
+                                   "echo '{\"n\": 1}'\n");
+  settle(judge);
+  for (int i = 0; i < 20; ++i) publish(std::to_string(i) + ".safetensors", tensors(i));
+  for (int round = 0; round < 5; ++round) {
+    Process watcher(watch(judge, {"--workers", "2"}),
+                    {.directory = directory_.path(), .environment = {}});
+    std::this_thread::sleep_for(milliseconds(60 + 40 * round));
+    watcher.kill(SIGKILL);
+    EXPECT_EQ(watcher.wait().signal, SIGKILL);
+  }
+  EXPECT_EQ(settle(judge, {"--workers", "2"}).status, 0);
+  EXPECT_EQ(count("done"), 20u);
+  const auto all = judged();
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), 20u);
+  std::ifstream pids(directory_ / "pids");
+  for (pid_t pid = 0; pids >> pid;) {
+    EXPECT_TRUE(soon([&] { return is_gone(pid); }));
+  }
+}
+
+TEST_F(WatchProgramTest, WrongUsageIsOneLineAndWritesNothing) {
+  const std::string judge = counting_program();
+  const std::vector<std::vector<std::string>> wrong{
+      {"watch"},
+      {"watch", runs().string()},
+      {"watch", runs().string(), "-e", judge, "--order", "random"},
+      {"watch", runs().string(), "-e", judge, "--timeout", "soon"},
+      {"watch", runs().string(), "-e", judge, "--workers", "0"},
+      {"jobs", "explode"},
+      {"jobs", "--state", "asleep"}};
+  for (const auto& words : wrong) {
+    const auto result = run(command(words));
+    EXPECT_TRUE(result.status == 2 || (words[0] == "jobs" && result.status == 3)) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_EQ(run(command({"watch", "/nowhere/at/all", "-e", judge})).status, 3);
+  EXPECT_EQ(run(watch("/nowhere/judge.py:f")).status, 3);
+}
+
+}  // namespace
+}  // namespace flor::testing
