@@ -155,7 +155,7 @@ TEST_F(WatchProgramTest, AnotherContentIsJudgedAndAnotherNameOrPlaceInTimeIsNot)
 
 TEST_F(WatchProgramTest, OneWatchSeesWhatIsWrittenSlowlyOverwrittenAndReplaced) {
   const std::string judge = counting_program();
-  Process watcher(watch(judge, {"--settle", "0.3"}),
+  Process watcher(watch(judge, {"--settle", "1.5"}),
                   {.directory = directory_.path(), .environment = {}});
   ASSERT_TRUE(soon([&] { return fs::exists(directory_ / "home/jobs.bell"); }));
   std::this_thread::sleep_for(milliseconds(200));
@@ -187,10 +187,10 @@ TEST_F(WatchProgramTest, OneWatchSeesWhatIsWrittenSlowlyOverwrittenAndReplaced) 
   fs::create_directories(runs());
   publish("after.safetensors", tensors(9));
   EXPECT_TRUE(soon([&] { return judged().count("after.safetensors") == 1; }));
+  EXPECT_TRUE(soon([&] { return count("done") == 4; }));
   watcher.kill(SIGTERM);
   EXPECT_EQ(watcher.wait().status, 130);
   EXPECT_THAT(judged(), SizeIs(4));
-  EXPECT_EQ(count("done"), 4u);
 }
 
 TEST_F(WatchProgramTest, AFailureIsRetriedThenGivenUpAndCanBeTriedAgainByHand) {

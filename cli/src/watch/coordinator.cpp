@@ -105,6 +105,7 @@ ExitStatus WatchCoordinator::run() {
     take_news();
     hear_workers();
     end_overdue();
+    dispatch();  // a commit takes longer than many an evaluation
     exchange();
     dispatch();
     if (plan_.until_idle && is_idle()) return status();
@@ -328,7 +329,8 @@ bool WatchCoordinator::is_idle() const {
   if (!finder_idle_ || !orders_.additions.empty() || !orders_.reports.empty()) {
     return false;
   }
-  if (holds_leases()) return false;
+  // An evaluator that cannot be loaded is to be told of, though there is nothing to judge.
+  if (holds_leases() || !std::ranges::all_of(slots_, &Slot::is_ready)) return false;
   return std::ranges::none_of(queue_.jobs({.evaluator = evaluator_}), [](const store::Job& job) {
     return job.state == store::JobState::queued || job.state == store::JobState::leased ||
            job.state == store::JobState::failed;
