@@ -1,6 +1,7 @@
 // What posix_spawn is told, in a form that frees itself.
 #pragma once
 
+#include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -24,6 +25,19 @@ struct SpawnPlan {
   }
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  /// In a process group of its own, so that Ctrl-C reaches it only through its parent, and with
+  /// signals as a program begins with them.
+  void stand_alone() {
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
 };
 
 /// The environment of this process with changes; nothing: unset.

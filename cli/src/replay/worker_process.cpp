@@ -39,14 +39,7 @@ WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& or
   ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
   ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, launch.directory.c_str());
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&plan.attributes, &none);
-  ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
-  ::posix_spawnattr_setpgroup(&plan.attributes, 0);
-  ::posix_spawnattr_setflags(
-      &plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  plan.stand_alone();
   const int error = ::posix_spawn(&pid_, launch.program.c_str(), &plan.actions, &plan.attributes,
                                   pointers(words).data(), pointers(environment).data());
   ::close(there);

@@ -39,14 +39,7 @@ Started spawn(std::vector<std::string> words) {
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&plan.actions, 2, 1);
   ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&plan.attributes, &none);
-  ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
-  ::posix_spawnattr_setpgroup(&plan.attributes, 0);
-  ::posix_spawnattr_setflags(
-      &plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  plan.stand_alone();
   pid_t pid = -1;
   const int error = ::posix_spawnp(&pid, words.front().c_str(), &plan.actions, &plan.attributes,
                                    pointers(words).data(), ::environ);
