@@ -1,14 +1,11 @@
-// JobQueue: what coordinators say and are told.
+// The queue in the catalog: what coordinators say and are told.
+#include "catalog_queue.h"
 #include "job_choice.h"
-#include "job_rows.h"
+#include "sighting_rows.h"
 #include "store_impl.h"
 
 #include <flor/store/jobs.h>
 #include <flor/store/store.h>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -251,21 +248,20 @@ std::int64_t backoff_us(const RetryPolicy& policy, const Lease& lease, std::int6
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(wait) * share));
 }
 
-void ring(const Database& database) {
-  const std::string path = database.paths.bell().string();
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-}
-
-JobQueue::JobQueue(const Store& store, Clock clock)
+CatalogQueue::CatalogQueue(const Store& store, Clock clock)
     : database_(store.impl().database), clock_(clock ? std::move(clock) : Clock(now_us)) {}
 
-JobReplies JobQueue::exchange(const JobOrders& orders) {
+std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock clock) {
+  return std::make_unique<CatalogQueue>(store, std::move(clock));
+}
+
+JobReplies CatalogQueue::exchange(const JobOrders& orders) {
   const Lock lock(database_->mutex);
   Exchange exchange(*database_, orders, clock_());
   Transaction transaction(database_->connection);
   JobReplies replies = exchange.run();
   transaction.commit();
-  if (exchange.others_concerned()) ring(*database_);
+  if (exchange.others_concerned()) ring();
   return replies;
 }
 

@@ -1,5 +1,5 @@
-// JobQueue: evaluators, watches, and what people ask for.
-#include "job_rows.h"
+// The queue in the catalog: evaluators, what people ask for, and the bell.
+#include "catalog_queue.h"
 #include "store_impl.h"
 
 #include <flor/store/error.h>
@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,41 +19,10 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-bool matches(const JobFilter& filter, const Job& job) {
-  return (!filter.state || job.state == *filter.state) &&
-         (!filter.evaluator || job.what.evaluator == *filter.evaluator) &&
-         (filter.ids.empty() || std::ranges::find(filter.ids, job.lease.job) != filter.ids.end());
-}
-
-std::vector<Job> read_jobs(Connection& connection, const JobFilter& filter) {
-  const auto row = connection(fmt::format(
-      "SELECT {}, json FROM job LEFT JOIN job_result ON job = id ORDER BY id", kJobColumns));
-  std::vector<Job> jobs;
-  while (row->step()) {
-    Job job = read_job(*row);
-    if (matches(filter, job)) jobs.push_back(std::move(job));
-  }
-  return jobs;
-}
-
-/// Executes `sql`, which changes the job ?1, for each that is accepted.
-template <typename Accept, typename... Values>
-std::int64_t change(Database& database, const JobFilter& filter, const char* sql, Accept accept,
-                    const Values&... values) {
-  const Lock lock(database.mutex);
-  Transaction transaction(database.connection);
-  std::int64_t count = 0;
-  for (const Job& job : read_jobs(database.connection, filter)) {
-    if (!accept(job.state)) continue;
-    database.connection(sql, job.lease.job, values...)->run();
-    ++count;
-  }
-  transaction.commit();
-  if (count > 0) ring(database);
-  return count;
-}
-
-}  // namespace
+/// What `read_job` reads of `job` joined with `job_result`; the result follows.
+constexpr const char* kJobColumns =
+    "id, job.token, content, evaluator, arguments, path, priority, state, attempts, owner, "
+    "added_us, due_us, leased_us, lease_until_us, finished_us, message";
 
 Job read_job(const Query& row) {
   const auto when = [&](int column) {
@@ -75,18 +46,43 @@ Job read_job(const Query& row) {
           .result = row.text(16)};
 }
 
-void put_sightings(Connection& connection, const std::vector<Sighting>& sightings) {
-  for (const Sighting& sighting : sightings) {
-    connection(
-        "INSERT OR REPLACE INTO sighting (watch, path, device, inode, bytes, modified_ns, content) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        sighting.watch, sighting.path, sighting.file.device, sighting.file.inode,
-        sighting.file.bytes, sighting.file.modified_ns, sighting.content)
-        ->run();
-  }
+bool matches(const JobFilter& filter, const Job& job) {
+  return (!filter.state || job.state == *filter.state) &&
+         (!filter.evaluator || job.what.evaluator == *filter.evaluator) &&
+         (filter.ids.empty() || std::ranges::find(filter.ids, job.lease.job) != filter.ids.end());
 }
 
-std::int64_t JobQueue::add_evaluator(std::string_view spec, std::string_view digest) {
+std::vector<Job> read_jobs(Connection& connection, const JobFilter& filter) {
+  const auto row = connection(fmt::format(
+      "SELECT {}, json FROM job LEFT JOIN job_result ON job = id ORDER BY id", kJobColumns));
+  std::vector<Job> jobs;
+  while (row->step()) {
+    Job job = read_job(*row);
+    if (matches(filter, job)) jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+}  // namespace
+
+/// Executes `sql`, which changes the job ?1, for each that is accepted.
+template <typename Accept, typename... Values>
+std::int64_t CatalogQueue::change(const JobFilter& filter, const char* sql, Accept accept,
+                                  const Values&... values) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  std::int64_t count = 0;
+  for (const Job& job : read_jobs(database_->connection, filter)) {
+    if (!accept(job.state)) continue;
+    database_->connection(sql, job.lease.job, values...)->run();
+    ++count;
+  }
+  transaction.commit();
+  if (count > 0) ring();
+  return count;
+}
+
+std::int64_t CatalogQueue::add_evaluator(std::string_view spec, std::string_view digest) {
   const Lock lock(database_->mutex);
   Connection& connection = database_->connection;
   Transaction transaction(connection);
@@ -102,7 +98,7 @@ std::int64_t JobQueue::add_evaluator(std::string_view spec, std::string_view dig
   return id;
 }
 
-std::vector<Evaluator> JobQueue::evaluators() const {
+std::vector<Evaluator> CatalogQueue::evaluators() const {
   const Lock lock(database_->mutex);
   const auto row = database_->connection("SELECT id, spec, digest FROM evaluator ORDER BY id");
   std::vector<Evaluator> all;
@@ -112,61 +108,14 @@ std::vector<Evaluator> JobQueue::evaluators() const {
   return all;
 }
 
-JobQueue::Watch JobQueue::add_watch(std::string_view directory, std::string_view spec,
-                                    std::string_view arguments,
-                                    const std::vector<Sighting>& present) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  Watch watch;
-  {
-    const auto query = connection(
-        "INSERT OR IGNORE INTO watch (directory, spec, arguments, began_us) "
-        "VALUES (?1, ?2, ?3, ?4)",
-        directory, spec, arguments, clock_());
-    query->run();
-    watch.is_new = query->changes() > 0;
-  }
-  {
-    const auto row =
-        connection("SELECT id FROM watch WHERE directory = ?1 AND spec = ?2 AND arguments = ?3",
-                   directory, spec, arguments);
-    row->step();
-    watch.id = row->integer(0);
-  }
-  if (watch.is_new) {
-    std::vector<Sighting> first = present;
-    for (Sighting& sighting : first) sighting.watch = watch.id;
-    put_sightings(connection, first);
-  }
-  transaction.commit();
-  return watch;
-}
-
-std::vector<Sighting> JobQueue::sightings(std::int64_t watch) const {
-  const Lock lock(database_->mutex);
-  const auto row = database_->connection(
-      "SELECT path, device, inode, bytes, modified_ns, content FROM sighting WHERE watch = ?1 "
-      "ORDER BY path",
-      watch);
-  std::vector<Sighting> all;
-  while (row->step()) {
-    all.push_back({.watch = watch,
-                   .path = row->text(0),
-                   .file = {row->integer(1), row->integer(2), row->integer(3), row->integer(4)},
-                   .content = row->is_null(5) ? std::nullopt : std::optional(row->digest(5))});
-  }
-  return all;
-}
-
-std::vector<Job> JobQueue::jobs(const JobFilter& filter) const {
+std::vector<Job> CatalogQueue::jobs(const JobFilter& filter) const {
   const Lock lock(database_->mutex);
   const ReadTransaction transaction(database_->connection);
   return read_jobs(database_->connection, filter);
 }
 
-std::int64_t JobQueue::retry(const JobFilter& filter) {
-  return change(*database_, filter,
+std::int64_t CatalogQueue::retry(const JobFilter& filter) {
+  return change(filter,
                 "UPDATE job SET state = 0, attempts = 0, due_us = 0, finished_us = NULL, "
                 "message = '' WHERE id = ?1",
                 [](JobState state) {
@@ -175,25 +124,45 @@ std::int64_t JobQueue::retry(const JobFilter& filter) {
                 });
 }
 
-std::int64_t JobQueue::cancel(const JobFilter& filter) {
+std::int64_t CatalogQueue::cancel(const JobFilter& filter) {
   return change(
-      *database_, filter,
+      filter,
       "UPDATE job SET state = 5, token = token + 1, owner = '', finished_us = ?2 "
       "WHERE id = ?1",
       [](JobState state) { return state != JobState::done && state != JobState::cancelled; },
       clock_());
 }
 
-std::int64_t JobQueue::drop(const JobFilter& filter) {
-  return change(*database_, filter, "DELETE FROM job WHERE id = ?1", [](JobState) { return true; });
+std::int64_t CatalogQueue::drop(const JobFilter& filter) {
+  return change(filter, "DELETE FROM job WHERE id = ?1", [](JobState) { return true; });
 }
 
-std::filesystem::path JobQueue::bell() const {
+CatalogQueue::~CatalogQueue() {
+  if (bell_ >= 0) ::close(bell_);
+}
+
+void CatalogQueue::ring() const {
+  const std::string path = database_->paths.bell().string();
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+}
+
+int CatalogQueue::bell() {
+  if (bell_ >= 0) return bell_;
   const std::filesystem::path path = database_->paths.bell();
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw_system_error("create", path, errno);
-  ::close(descriptor);
-  return path;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) throw_system_error("create", path, errno);
+  ::close(file);
+  bell_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (bell_ < 0 || ::inotify_add_watch(bell_, path.c_str(), IN_ATTRIB) < 0) {
+    throw_system_error("watch", path, errno);
+  }
+  return bell_;
+}
+
+void CatalogQueue::hush() {
+  char events[4096];
+  while (bell_ >= 0 && ::read(bell_, events, sizeof events) > 0) {
+  }
 }
 
 }  // namespace flor::store

@@ -6,6 +6,7 @@
 
 #include <flor/store/jobs.h>
 
+#include <poll.h>
 #include <rapidcheck.h>
 #include <signal.h>
 
@@ -28,6 +29,11 @@ using ::testing::SizeIs;
 constexpr std::int64_t kSecond = 1'000'000;
 
 void pause_us(std::uint64_t time) { std::this_thread::sleep_for(std::chrono::microseconds(time)); }
+
+bool rings(int bell) {
+  pollfd waiting{bell, POLLIN, 0};
+  return ::poll(&waiting, 1, 200) == 1;
+}
 
 Digest content(int number) { return digest_of(std::as_bytes(std::span(&number, 1))); }
 
@@ -52,7 +58,7 @@ class JobsTest : public StoreTest {
             .priority = priority};
   }
   std::vector<bool> add(std::vector<NewJob> jobs) {
-    return queue_.exchange({.owner = "", .retries = {}, .additions = std::move(jobs)}).added;
+    return queue_->exchange({.owner = "", .retries = {}, .additions = std::move(jobs)}).added;
   }
   void add_numbers(int count) {
     std::vector<NewJob> jobs;
@@ -60,7 +66,7 @@ class JobsTest : public StoreTest {
     add(std::move(jobs));
   }
   JobReplies ask(const Owner& owner, std::size_t count, JobOrder order = JobOrder::fifo) {
-    return queue_.exchange(
+    return queue_->exchange(
         {.owner = owner.key, .retries = {}, .requests = {{evaluator_, count, order}}});
   }
   std::vector<LeasedJob> lease(const Owner& owner, std::size_t count,
@@ -75,15 +81,15 @@ class JobsTest : public StoreTest {
   bool say(const Owner& owner, const Lease& lease, JobReport::Kind kind, std::string text = {},
            RetryPolicy retries = {}) {
     return queue_
-        .exchange({.owner = owner.key, .retries = retries, .reports = {{lease, kind, text}}})
+        ->exchange({.owner = owner.key, .retries = retries, .reports = {{lease, kind, text}}})
         .accepted.at(0);
   }
-  Job only_job() { return queue_.jobs().at(0); }
+  Job only_job() { return queue_->jobs().at(0); }
 
   std::shared_ptr<Store> store_ = open();
   std::int64_t now_ = 1'700'000'000'000'000;
-  JobQueue queue_{*store_, [this] { return now_; }};
-  std::int64_t evaluator_ = queue_.add_evaluator("eval.py:accuracy", "00ff");
+  std::unique_ptr<JobQueue> queue_ = open_catalog_queue(*store_, [this] { return now_; });
+  std::int64_t evaluator_ = queue_->add_evaluator("eval.py:accuracy", "00ff");
 };
 
 using Kind = JobReport::Kind;
@@ -93,15 +99,15 @@ TEST_F(JobsTest, AContentIsJudgedOnceUnderHoweverManyNames) {
   copy.path = "/elsewhere/copy.pt";
   EXPECT_THAT(add({job(1), job(2), copy}), ElementsAre(true, true, false));
   EXPECT_THAT(add({job(1)}), ElementsAre(false));
-  EXPECT_THAT(queue_.jobs(), SizeIs(2));
+  EXPECT_THAT(queue_->jobs(), SizeIs(2));
 }
 
 TEST_F(JobsTest, AnotherEvaluatorAndOtherArgumentsMakeOtherJobs) {
   NewJob changed = job(1), told = job(1);
-  changed.evaluator = queue_.add_evaluator("eval.py:accuracy", "0100");
+  changed.evaluator = queue_->add_evaluator("eval.py:accuracy", "0100");
   told.arguments = "{\"split\":\"test\"}";
   EXPECT_NE(changed.evaluator, evaluator_);
-  EXPECT_EQ(queue_.add_evaluator("eval.py:accuracy", "00ff"), evaluator_);
+  EXPECT_EQ(queue_->add_evaluator("eval.py:accuracy", "00ff"), evaluator_);
   EXPECT_THAT(add({job(1), changed, told}), ElementsAre(true, true, true));
 }
 
@@ -223,7 +229,7 @@ TEST_F(JobsTest, AFailureIsTriedAgainWhenItIsDueAndGivenUpInTheEnd) {
   EXPECT_THAT(lease(me, 1), IsEmpty());
   EXPECT_EQ(ask(me, 1).next_us, std::nullopt);
 
-  EXPECT_EQ(queue_.retry({}), 1);
+  EXPECT_EQ(queue_->retry({}), 1);
   EXPECT_EQ(lease(me, 1).at(0).attempt, 1);
 }
 
@@ -254,19 +260,22 @@ TEST_F(JobsTest, WhoeverCancelsOrDropsAJobIsObeyedByItsWorker) {
   add_numbers(3);
   const Owner me = owner();
   const auto leases = lease(me, 2);
-  const auto bell = queue_.bell();
-  const auto before = std::filesystem::last_write_time(bell);
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(queue_.cancel({.ids = {1}}), 1);
-  EXPECT_NE(std::filesystem::last_write_time(bell), before) << "its coordinator is told";
-  EXPECT_EQ(queue_.drop({.ids = {2}}), 1);
-  EXPECT_EQ(queue_.cancel({.ids = {1}}), 0);
+  const auto other = open_catalog_queue(*store_);
+  const int bell = other->bell();
+  other->hush();
+  EXPECT_FALSE(rings(bell));
+  EXPECT_EQ(queue_->cancel({.ids = {1}}), 1);
+  EXPECT_TRUE(rings(bell)) << "its coordinator is told";
+  other->hush();
+  EXPECT_FALSE(rings(bell));
+  EXPECT_EQ(queue_->drop({.ids = {2}}), 1);
+  EXPECT_EQ(queue_->cancel({.ids = {1}}), 0);
   EXPECT_FALSE(say(me, leases[0].lease, Kind::alive));
   EXPECT_FALSE(say(me, leases[0].lease, Kind::done, "{}"));
   EXPECT_FALSE(say(me, leases[1].lease, Kind::done, "{}"));
   EXPECT_EQ(only_job().state, JobState::cancelled);
   EXPECT_THAT(ids(lease(me, 9)), ElementsAre(3));
-  EXPECT_EQ(queue_.retry({.ids = {1}}), 1);
+  EXPECT_EQ(queue_->retry({.ids = {1}}), 1);
   EXPECT_THAT(ids(lease(me, 9)), ElementsAre(1));
 }
 
@@ -275,12 +284,12 @@ TEST_F(JobsTest, FiltersNameTheJobsThatAreMeant) {
   const Owner me = owner();
   say(me, lease(me, 1).at(0).lease, Kind::done, "{}");
   lease(me, 1);
-  EXPECT_THAT(queue_.jobs({.state = JobState::queued}), SizeIs(2));
-  EXPECT_THAT(queue_.jobs({.state = JobState::done}), SizeIs(1));
-  EXPECT_THAT(queue_.jobs({.ids = {2, 3, 77}}), SizeIs(2));
-  EXPECT_THAT(queue_.jobs({.evaluator = evaluator_ + 1}), IsEmpty());
-  EXPECT_EQ(queue_.cancel({}), 3) << "what is done stays done";
-  EXPECT_EQ(queue_.retry({}), 3);
+  EXPECT_THAT(queue_->jobs({.state = JobState::queued}), SizeIs(2));
+  EXPECT_THAT(queue_->jobs({.state = JobState::done}), SizeIs(1));
+  EXPECT_THAT(queue_->jobs({.ids = {2, 3, 77}}), SizeIs(2));
+  EXPECT_THAT(queue_->jobs({.evaluator = evaluator_ + 1}), IsEmpty());
+  EXPECT_EQ(queue_->cancel({}), 3) << "what is done stays done";
+  EXPECT_EQ(queue_->retry({}), 3);
   for (const JobState state : {JobState::queued, JobState::leased, JobState::failed, JobState::done,
                                JobState::dead, JobState::cancelled}) {
     EXPECT_EQ(job_state_from(to_string(state)), state);
@@ -289,19 +298,22 @@ TEST_F(JobsTest, FiltersNameTheJobsThatAreMeant) {
 }
 
 TEST_F(JobsTest, AWatchRemembersWhatItHasFound) {
+  WatchMemory memory(*store_);
   const Sighting old{0, "/checkpoints/a.pt", {1, 2, 3, 4}, {}};
-  const auto watch = queue_.add_watch("/checkpoints", "eval.py:accuracy", "", {old});
+  const auto watch = memory.add("/checkpoints", "eval.py:accuracy", "", "", {old});
   EXPECT_TRUE(watch.is_new);
-  ASSERT_THAT(queue_.sightings(watch.id), SizeIs(1));
-  EXPECT_FALSE(queue_.sightings(watch.id)[0].content);
-  EXPECT_FALSE(queue_.add_watch("/checkpoints", "eval.py:accuracy", "", {old, old}).is_new);
-  EXPECT_TRUE(queue_.add_watch("/checkpoints", "eval.py:loss", "").is_new);
+  ASSERT_THAT(memory.sightings(watch.id), SizeIs(1));
+  EXPECT_FALSE(memory.sightings(watch.id)[0].content);
+  EXPECT_FALSE(memory.add("/checkpoints", "eval.py:accuracy", "", "", {old, old}).is_new);
+  EXPECT_TRUE(memory.add("/checkpoints", "eval.py:loss", "").is_new);
+  EXPECT_TRUE(memory.add("/checkpoints", "eval.py:accuracy", "", "redis://there:1/0").is_new)
+      << "another queue has not got its jobs";
   Sighting now = old;
   now.watch = watch.id;
   now.file.modified_ns = 5;
   now.content = content(1);
-  queue_.exchange({.owner = "", .retries = {}, .additions = {job(1)}, .sightings = {now}});
-  const auto found = queue_.sightings(watch.id);
+  queue_->exchange({.owner = "", .retries = {}, .additions = {job(1)}, .sightings = {now}});
+  const auto found = memory.sightings(watch.id);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].file, now.file);
   EXPECT_EQ(found[0].content, content(1));
@@ -317,15 +329,15 @@ TEST_F(JobsTest, AStoreFromBeforeTheQueueOpensForReadingAndForWriting) {
         "DROP TABLE watch");
   }
   const auto reader = open(OpenMode::read_only);
-  EXPECT_THAT(JobQueue(*reader).jobs(), IsEmpty());
+  EXPECT_THAT(open_catalog_queue(*reader)->jobs(), IsEmpty());
   store_ = open(OpenMode::existing);
-  JobQueue queue(*store_);
-  const auto evaluator = queue.add_evaluator("a", "b");
+  const auto queue = open_catalog_queue(*store_);
+  const auto evaluator = queue->add_evaluator("a", "b");
   EXPECT_THAT(
       queue
-          .exchange({.owner = "",
-                     .retries = {},
-                     .additions = {{.content = content(1), .evaluator = evaluator, .path = "/a"}}})
+          ->exchange({.owner = "",
+                      .retries = {},
+                      .additions = {{.content = content(1), .evaluator = evaluator, .path = "/a"}}})
           .added,
       ElementsAre(true));
 }
@@ -345,7 +357,7 @@ TEST_F(JobsTest, WhateverIsSaidInWhateverOrderEachJobHasOneHolderAndOneResult) {
   std::array<Owner, 3> owners{owner(), owner(), owner()};
   int added = 0;
   EXPECT_TRUE(rc::check([&] {
-    queue_.drop({});
+    queue_->drop({});
     Model model;
     std::vector<std::pair<std::size_t, Lease>> given;  // all leases that there ever were
     const int steps = *rc::gen::inRange(5, 60);
@@ -354,7 +366,7 @@ TEST_F(JobsTest, WhateverIsSaidInWhateverOrderEachJobHasOneHolderAndOneResult) {
       const int what = *rc::gen::inRange(0, 10);
       if (what < 2) {
         add({job(++added)});
-        model.jobs[queue_.jobs().back().lease.job];
+        model.jobs[queue_->jobs().back().lease.job];
       } else if (what < 5) {
         for (const LeasedJob& leased : lease(owners[who], 2, JobOrder::newest)) {
           auto& entry = model.jobs.at(leased.lease.job);
@@ -385,7 +397,7 @@ TEST_F(JobsTest, WhateverIsSaidInWhateverOrderEachJobHasOneHolderAndOneResult) {
         }
       }
     }
-    for (const Job& found : queue_.jobs()) {
+    for (const Job& found : queue_->jobs()) {
       const auto& entry = model.jobs.at(found.lease.job);
       RC_ASSERT(entry.results == (entry.done ? 1 : 0));
       RC_ASSERT((found.state == JobState::done) == entry.done);
@@ -404,12 +416,12 @@ class JobStormTest : public JobsTest {
     const auto store = Store::open(home(), OpenMode::existing);
     const std::string key = new_run_key();
     const auto lock = store->lock_run(key);
-    JobQueue queue(*store);
+    const auto queue = open_catalog_queue(*store);
     std::minstd_rand random(static_cast<unsigned>(::getpid()));
     JobOrders orders{.owner = key, .retries = {.attempts = 1'000'000, .first_us = 1000}};
     orders.requests = {{evaluator_, 1 + random() % 3, JobOrder::fifo}};
     while (stop.get() == 0) {
-      const JobReplies replies = queue.exchange(orders);
+      const JobReplies replies = queue->exchange(orders);
       orders.reports.clear();
       for (const LeasedJob& leased : replies.leases) {
         pause_us(random() % 2000);
@@ -439,14 +451,14 @@ class JobStormTest : public JobsTest {
       victim = start();
     }
     const auto store = open();
-    JobQueue queue(*store);
+    const auto queue = open_catalog_queue(*store);
     for (int i = 0; i < 6000; ++i) {
-      if (queue.jobs({.state = JobState::done}).size() == static_cast<std::size_t>(jobs)) break;
+      if (queue->jobs({.state = JobState::done}).size() == static_cast<std::size_t>(jobs)) break;
       pause_us(10'000);
     }
     stop.set(1);
     for (const pid_t pid : pids) EXPECT_EQ(wait_for(pid), 0);
-    const auto all = queue.jobs();
+    const auto all = queue->jobs();
     ASSERT_THAT(all, SizeIs(jobs));
     for (const Job& found : all) {
       EXPECT_EQ(found.state, JobState::done) << found.what.path;

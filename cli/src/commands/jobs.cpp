@@ -99,11 +99,11 @@ void Jobs::change(Context& context, const std::string& action) {
   if (which.ids.empty() && !which.state && !all_) {
     throw UsageError(fmt::format("flor jobs {}: name jobs, or give --state or --all", action));
   }
-  store::JobQueue queue(context.store_to_change());
-  require(queue, which);
-  const std::int64_t count = action == "retry"    ? queue.retry(which)
-                             : action == "cancel" ? queue.cancel(which)
-                                                  : queue.drop(which);
+  const auto queue = store::open_catalog_queue(context.store_to_change());
+  require(*queue, which);
+  const std::int64_t count = action == "retry"    ? queue->retry(which)
+                             : action == "cancel" ? queue->cancel(which)
+                                                  : queue->drop(which);
   if (context.json()) {
     Json result = document("jobs");
     result["action"] = action;
@@ -120,8 +120,8 @@ void Jobs::change(Context& context, const std::string& action) {
 void Jobs::print_logs(Context& context) const {
   const store::JobFilter which = filter();
   if (which.ids.empty()) throw UsageError("flor jobs logs: name a job");
-  const store::JobQueue queue(context.store());
-  for (const Job& job : require(queue, which)) {
+  const auto queue = store::open_catalog_queue(context.store());
+  for (const Job& job : require(*queue, which)) {
     for (std::int64_t token = 1; token <= job.lease.token; ++token) {
       std::ifstream in(job_log(context.store(), {job.lease.job, token}), std::ios::binary);
       if (!in) continue;
@@ -133,10 +133,10 @@ void Jobs::print_logs(Context& context) const {
 }
 
 void Jobs::list(Context& context) const {
-  const store::JobQueue queue(context.store());
+  const auto queue = store::open_catalog_queue(context.store());
   std::unordered_map<std::int64_t, std::string> evaluators;
-  for (const auto& evaluator : queue.evaluators()) evaluators[evaluator.id] = evaluator.spec;
-  const std::vector<Job> jobs = queue.jobs(filter());
+  for (const auto& evaluator : queue->evaluators()) evaluators[evaluator.id] = evaluator.spec;
+  const std::vector<Job> jobs = queue->jobs(filter());
   if (context.json()) {
     JsonList list(context.out(), document("jobs"), "jobs");
     for (const Job& job : jobs) {

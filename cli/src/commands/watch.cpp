@@ -160,9 +160,10 @@ int Watch::run(Context& context) {
   ::sigaddset(&stopping, SIGINT);
   ::sigaddset(&stopping, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
+  store::Store& store = context.store_to_change(store::OpenMode::create);
+  const auto queue = store::open_catalog_queue(store);
   WatchCoordinator coordinator(
-      context.store_to_change(store::OpenMode::create), std::move(wanted),
-      [&](const JobEvent& event) { print(context, event); },
+      store, *queue, std::move(wanted), [&](const JobEvent& event) { print(context, event); },
       [&](const std::string& note) { context.note(note); });
   return static_cast<int>(coordinator.run());
 }

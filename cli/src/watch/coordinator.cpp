@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -27,9 +26,8 @@ constexpr milliseconds kLook{60'000};
 /// So much work, in seconds, is leased ahead for each worker.
 constexpr double kAhead = 0.02;
 
-template <std::size_t Bytes>
 void drain(int descriptor) {
-  char buffer[Bytes];
+  char buffer[sizeof(signalfd_siginfo)];
   while (::read(descriptor, buffer, sizeof buffer) > 0) {
   }
 }
@@ -40,9 +38,11 @@ std::filesystem::path job_log(const store::Store& store, const store::Lease& lea
   return store.home() / "logs" / "jobs" / fmt::format("{}.{}.log", lease.job, lease.token);
 }
 
-WatchCoordinator::WatchCoordinator(store::Store& store, WatchPlan plan, Say say, Note note)
+WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, WatchPlan plan,
+                                   Say say, Note note)
     : store_(store),
-      queue_(store),
+      queue_(queue),
+      memory_(store),
       plan_(std::move(plan)),
       say_(std::move(say)),
       note_(std::move(note)),
@@ -56,8 +56,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, WatchPlan plan, Say say,
   evaluator_ = queue_.add_evaluator(plan_.evaluator.text(), plan_.evaluator.digest());
   orders_.owner = owner_;
   orders_.retries = plan_.retries;
-  bell_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  ::inotify_add_watch(bell_, queue_.bell().c_str(), IN_ATTRIB);
+  queue_.bell();  // from now on
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);
@@ -68,7 +67,6 @@ WatchCoordinator::WatchCoordinator(store::Store& store, WatchPlan plan, Say say,
 
 WatchCoordinator::~WatchCoordinator() {
   finder_.reset();
-  if (bell_ >= 0) ::close(bell_);
   if (signals_ >= 0) ::close(signals_);
 }
 
@@ -80,10 +78,10 @@ void WatchCoordinator::open_watches() {
     if (!plan_.existing) {
       for (const auto& [path, file] : watch_.present(i)) present.push_back({0, path, file, {}});
     }
-    const auto opened =
-        queue_.add_watch(plan_.directories[i].string(), plan_.evaluator.text(), "", present);
+    const auto opened = memory_.add(plan_.directories[i].string(), plan_.evaluator.text(), "",
+                                    queue_.name(), present);
     watches_.push_back(opened.id);
-    for (const store::Sighting& sighting : queue_.sightings(opened.id)) {
+    for (const store::Sighting& sighting : memory_.sightings(opened.id)) {
       if (!sighting.content && plan_.existing) continue;
       watch_.know(i, sighting.path, sighting.file);
       if (!plan_.existing || identify(sighting.path) != sighting.file) continue;
@@ -116,7 +114,7 @@ ExitStatus WatchCoordinator::run() {
 
 void WatchCoordinator::wait() {
   std::vector<pollfd> waiting{
-      {finder_->descriptor(), POLLIN, 0}, {bell_, POLLIN, 0}, {signals_, POLLIN, 0}};
+      {finder_->descriptor(), POLLIN, 0}, {queue_.bell(), POLLIN, 0}, {signals_, POLLIN, 0}};
   auto until = next_look_;
   for (const Slot& slot : slots_) {
     waiting.push_back({slot.process->descriptor(), POLLIN, 0});
@@ -133,12 +131,12 @@ void WatchCoordinator::wait() {
   const int timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
   ::poll(waiting.data(), waiting.size(), timeout);
   if (waiting[1].revents != 0) {
-    drain<4096>(bell_);
+    queue_.hush();
     look_ = true;
     next_heartbeat_ = Clock::now();  // somebody may have cancelled what we are at
   }
   if (waiting[2].revents != 0) {
-    drain<sizeof(signalfd_siginfo)>(signals_);
+    drain(signals_);
     stop_ = true;
   }
   look_ = look_ || Clock::now() >= next_look_;

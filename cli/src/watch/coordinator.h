@@ -8,6 +8,7 @@
 
 #include <flor/store/error.h>
 #include <flor/store/jobs.h>
+#include <flor/store/sightings.h>
 #include <flor/store/store.h>
 
 #include <chrono>
@@ -52,8 +53,9 @@ class WatchCoordinator {
   using Say = std::function<void(const JobEvent&)>;
   using Note = std::function<void(const std::string&)>;
 
-  /// Begins to watch. Throws what DirectoryWatch and Store throw.
-  WatchCoordinator(store::Store& store, WatchPlan plan, Say say, Note note);
+  /// Begins to watch. The store and the queue must outlive it. Throws what DirectoryWatch, Store
+  /// and JobQueue throw.
+  WatchCoordinator(store::Store& store, store::JobQueue& queue, WatchPlan plan, Say say, Note note);
   ~WatchCoordinator();
   WatchCoordinator(const WatchCoordinator&) = delete;
   WatchCoordinator& operator=(const WatchCoordinator&) = delete;
@@ -92,7 +94,8 @@ class WatchCoordinator {
   ExitStatus status() const;
 
   store::Store& store_;
-  store::JobQueue queue_;
+  store::JobQueue& queue_;
+  store::WatchMemory memory_;
   WatchPlan plan_;
   Say say_;
   Note note_;
@@ -112,7 +115,7 @@ class WatchCoordinator {
   bool look_ = true, stop_ = false, gave_up_ = false, finder_idle_ = false;
   int deaths_before_ready_ = 0;
   std::vector<std::string> incomplete_;
-  int bell_ = -1, signals_ = -1;
+  int signals_ = -1;
   std::optional<Finder> finder_;
 };
 

@@ -1,12 +1,13 @@
 // The queue of evaluations: which checkpoints are to be judged by which evaluator, who is at it,
-// and what came out. It lies in the catalog, so that a result and the end of its job are one
-// transaction.
+// and what came out. It lies in the catalog, or on a server that several machines share; what a
+// watch has seen of its directories (flor/store/sightings.h) stays in the catalog of its machine.
 #pragma once
 
 #include <flor/store/digest.h>
+#include <flor/store/error.h>
+#include <flor/store/sightings.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -112,21 +113,6 @@ struct LeaseRequest {
   JobOrder order = JobOrder::fifo;
 };
 
-/// A file as it was when it was found, to know it again without reading it.
-struct FileIdentity {
-  std::int64_t device = 0, inode = 0, bytes = 0, modified_ns = 0;
-  bool operator==(const FileIdentity&) const = default;
-};
-
-/// A checkpoint that a watch has found. Without content: it was there when the watch began, and is
-/// not to be judged.
-struct Sighting {
-  std::int64_t watch = 0;
-  std::string path;  ///< absolute
-  FileIdentity file;
-  std::optional<Digest> content;
-};
-
 /// Everything that a coordinator has to say at a moment.
 struct JobOrders {
   std::string owner;                   ///< key of a lock (`Store::lock_run`) that it holds
@@ -134,7 +120,9 @@ struct JobOrders {
   RetryPolicy retries;                 ///< of the jobs that fail
   std::vector<JobReport> reports = {};
   std::vector<NewJob> additions = {};
-  std::vector<Sighting> sightings = {};  ///< replace those of the same watch and path
+  /// Remembered in the catalog as soon as the additions are in the queue, not before: replace those
+  /// of the same watch and path.
+  std::vector<Sighting> sightings = {};
   std::vector<LeaseRequest> requests = {};
 };
 
@@ -154,54 +142,54 @@ struct JobFilter {
   std::vector<std::int64_t> ids = {};  ///< empty: all
 };
 
-/// The queue of a store. Many processes may use it at once. As thread-safe as Catalog, and throws
-/// what it throws; every write is one durable transaction.
+/// The server of a queue does not answer. Nothing is lost: the same orders may be given again, and
+/// whatever had come to pass of them is not done twice.
+class QueueUnreachable : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Many processes may use a queue at once. Thread-safe; throws what Catalog throws, and
+/// QueueUnreachable if it lies on a server.
 class JobQueue {
  public:
   using Clock = std::function<std::int64_t()>;  ///< Unix time in microseconds
 
-  /// The store must outlive the queue.
-  explicit JobQueue(const Store& store, Clock clock = {});
+  virtual ~JobQueue() = default;
 
-  /// Reports, then additions, then leases, in one transaction: after a crash either everything of
-  /// it has happened or nothing. Before leases are given, those are taken away that nobody
-  /// prolonged in time, or whose owner's lock is free, so that it has died. That is no failure of
-  /// the job.
-  JobReplies exchange(const JobOrders& orders);
+  /// Where it is, for people: a URL without user and password; empty for the catalog's.
+  virtual std::string name() const = 0;
+
+  /// Reports, then additions, then leases, in one durable transaction: after a crash either
+  /// everything of it has happened or nothing. Before leases are given, those are taken away that
+  /// nobody prolonged in time, or whose owner's lock is free, so that it has died. That is no
+  /// failure of the job.
+  virtual JobReplies exchange(const JobOrders& orders) = 0;
 
   /// Finds it, or adds it.
-  std::int64_t add_evaluator(std::string_view spec, std::string_view digest);
-  std::vector<Evaluator> evaluators() const;
-
-  struct Watch {
-    std::int64_t id = 0;
-    bool is_new = false;  ///< nobody has watched this for this evaluator
-  };
-  /// What has been found in a directory for an evaluator is remembered under this number, so that a
-  /// later watch knows what came meanwhile. `spec` without digest: a changed evaluator goes on. A
-  /// new watch begins, in the same transaction, with what is `present`, whose `watch` does not
-  /// count.
-  Watch add_watch(std::string_view directory, std::string_view spec, std::string_view arguments,
-                  const std::vector<Sighting>& present = {});
-  std::vector<Sighting> sightings(std::int64_t watch) const;
+  virtual std::int64_t add_evaluator(std::string_view spec, std::string_view digest) = 0;
+  virtual std::vector<Evaluator> evaluators() const = 0;
 
   // For people. The numbers are those of the jobs that changed.
   /// In the order in which they were added.
-  std::vector<Job> jobs(const JobFilter& filter = {}) const;
+  virtual std::vector<Job> jobs(const JobFilter& filter = {}) const = 0;
   /// Failed, dead and cancelled ones are queued again, with all their attempts.
-  std::int64_t retry(const JobFilter& filter);
+  virtual std::int64_t retry(const JobFilter& filter) = 0;
   /// Ends those that are not done. Their workers are told so and are refused.
-  std::int64_t cancel(const JobFilter& filter);
+  virtual std::int64_t cancel(const JobFilter& filter) = 0;
   /// Forgets jobs with their results.
-  std::int64_t drop(const JobFilter& filter);
+  virtual std::int64_t drop(const JobFilter& filter) = 0;
 
-  /// Changes its time (IN_ATTRIB of inotify) when there is more to lease, or a job was cancelled,
-  /// because of somebody who may be another process. Exists once somebody asked for it.
-  std::filesystem::path bell() const;
-
- private:
-  std::shared_ptr<struct Database> database_;
-  Clock clock_;
+  /// A descriptor that becomes readable when there is more to lease, or a job was cancelled,
+  /// because of somebody who may be another process; it may ring for nothing. It stays the queue's,
+  /// and the same. Who has not asked for it is not told of what happened before.
+  virtual int bell() = 0;
+  /// Makes the bell unreadable until it rings again. Never waits.
+  virtual void hush() = 0;
 };
+
+/// The queue in the catalog of a store, which must outlive it: a result and the end of its job are
+/// one transaction of SQLite.
+std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock clock = {});
 
 }  // namespace flor::store
