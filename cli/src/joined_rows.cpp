@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace flor::cli {
 namespace {
 
@@ -21,16 +23,24 @@ Json inner_json(const std::string& inner) {
 }  // namespace
 
 std::string_view origin_of(const Value& value) {
+  if (value.job != 0) return "evaluated";
   return value.replay == 0 ? "recorded" : "hindsight";
 }
 
-std::string_view origin_of(std::span<const Value* const> cells) {
-  bool recorded = false, hindsight = false;
-  for (const Value* value : cells) {
-    if (value) (value->replay == 0 ? recorded : hindsight) = true;
+Tone origin_tone(const Value& value) {
+  return value.replay != 0 || value.job != 0 ? Tone::hindsight : Tone::plain;
+}
+
+std::string origin_of(std::span<const Value* const> cells) {
+  std::string text;
+  for (const std::string_view origin : {"recorded", "hindsight", "evaluated"}) {
+    const bool any = std::ranges::any_of(
+        cells, [&](const Value* value) { return value && origin_of(*value) == origin; });
+    if (!any) continue;
+    if (!text.empty()) text += '+';
+    text += origin;
   }
-  if (recorded && hindsight) return "recorded+hindsight";
-  return hindsight ? "hindsight" : "recorded";
+  return text.empty() ? "recorded" : text;
 }
 
 Json row_json(const store::Run& run, std::span<const std::string> names, const Join& join,
@@ -52,7 +62,7 @@ Json row_json(const store::Run& run, std::span<const std::string> names, const J
           {"ordinal", row.ordinal},
           {"values", std::move(values)},
           {"origins", std::move(origins)},
-          {"origin", std::string(origin_of(cells))}};
+          {"origin", origin_of(cells)}};
 }
 
 }  // namespace flor::cli

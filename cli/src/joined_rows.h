@@ -2,6 +2,7 @@
 #pragma once
 
 #include "join.h"
+#include "output/color.h"
 #include "output/json.h"
 
 #include <flor/store/catalog.h>
@@ -12,9 +13,11 @@
 
 namespace flor::cli {
 
-/// "recorded", "hindsight", or for several values also "recorded+hindsight".
+/// "recorded", "hindsight" or "evaluated"; for several values also "recorded+hindsight".
 std::string_view origin_of(const store::Value& value);
-std::string_view origin_of(std::span<const store::Value* const> cells);
+std::string origin_of(std::span<const store::Value* const> cells);
+/// How a table shows that the run itself did not log it.
+Tone origin_tone(const store::Value& value);
 
 /// A row of `flor query --json`. `names`: those that were joined.
 Json row_json(const store::Run& run, std::span<const std::string> names, const Join& join,

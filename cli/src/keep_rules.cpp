@@ -77,6 +77,8 @@ std::string print(const Reason& reason, const KeepRules& rules) {
       return "needed to resume";
     case newest:
       return "newest";
+    case awaited:
+      return "to be judged";
   }
   return "unknown";
 }

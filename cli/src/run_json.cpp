@@ -73,7 +73,8 @@ Json metrics_json(std::span<const store::MetricSummary> metrics) {
                                {"last", to_json(metric.type, metric.last)},
                                {"min", bound_json(metric.minimum)},
                                {"max", bound_json(metric.maximum)},
-                               {"hindsight", metric.hindsight}};
+                               {"hindsight", metric.hindsight},
+                               {"evaluated", metric.evaluated}};
   }
   return result;
 }

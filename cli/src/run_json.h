@@ -14,7 +14,7 @@ namespace flor::cli {
 Json run_json(const store::Run& run);
 /// {"name": typed value, ...}
 Json arguments_json(std::span<const store::Argument> arguments);
-/// {"name": {"type", "count", "last", "min", "max", "hindsight"}, ...}
+/// {"name": {"type", "count", "last", "min", "max", "hindsight", "evaluated"}, ...}
 Json metrics_json(std::span<const store::MetricSummary> metrics);
 
 }  // namespace flor::cli

@@ -353,6 +353,7 @@ void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed
                    finished_us, failed, message)
       ->run();
   transaction.commit();
+  ring_checkpoint(*database_);
 }
 
 void Catalog::reopen_run(std::int64_t run) {

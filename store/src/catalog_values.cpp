@@ -1,5 +1,6 @@
 // Catalog: logged values, and the summary of each name that is kept beside them.
 #include "database.h"
+#include "evaluated.h"
 #include "resume.h"
 #include "scalar.h"
 
@@ -426,6 +427,14 @@ std::vector<Value> Catalog::values(const ValueQuery& query) const {
         id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
     while (rows->step()) values.push_back(read_value(*rows));
   }
+  if (query.evaluated) {
+    for (EvaluatedValue& found : load_evaluated(database_->connection, query.run)) {
+      const std::int64_t epoch = found.value.place.epoch;
+      const bool asked = wanted.empty() || wanted.contains(found.value.name);
+      if (!asked || epoch < query.first_epoch || epoch > query.last_epoch) continue;
+      values.push_back(std::move(found.value));
+    }
+  }
   std::stable_sort(values.begin(), values.end(), comes_before);
   return values;
 }
@@ -436,6 +445,8 @@ std::vector<MetricSummary> Catalog::metrics(std::int64_t run) const {
   const auto rows =
       database_->connection(FLOR_METRIC_COLUMNS "WHERE run = ?1 AND count > 0 ORDER BY id", run);
   while (rows->step()) metrics.push_back(read_metric(*rows));
+  std::ranges::move(summarize(load_evaluated(database_->connection, run)),
+                    std::back_inserter(metrics));
   return metrics;
 }
 
@@ -444,6 +455,10 @@ std::unordered_map<std::int64_t, std::vector<MetricSummary>> Catalog::metrics() 
   std::unordered_map<std::int64_t, std::vector<MetricSummary>> metrics;
   const auto rows = database_->connection(FLOR_METRIC_COLUMNS "WHERE count > 0 ORDER BY id");
   while (rows->step()) metrics[rows->integer(7)].push_back(read_metric(*rows));
+  for (const std::int64_t run : evaluated_runs(database_->connection)) {
+    std::ranges::move(summarize(load_evaluated(database_->connection, run)),
+                      std::back_inserter(metrics[run]));
+  }
   return metrics;
 }
 

@@ -298,6 +298,7 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
     now.emplace(snapshot.items[i].item.name, plan.items()[i]);
   }
   last = std::move(now);
+  ring_checkpoint(*database);
   return info;
 }
 

@@ -42,6 +42,9 @@ bool is_locked(const Database& database, std::string_view key);
 /// True while a process holds a RunUse of the run.
 bool is_used(const Database& database, std::string_view key);
 
+/// Tells those who wait for checkpoints (`checkpoint_bell`). Never fails.
+void ring_checkpoint(const Database& database);
+
 /// Whether the catalog has the table. On a connection of `open_for_reading` those may be missing
 /// that came later.
 bool has_table(Connection& connection, const char* name);

@@ -19,6 +19,10 @@ struct Paths {
   std::filesystem::path maintenance_lock() const { return home / "maintenance.lock"; }
   /// Touched when the queue of evaluations has changed.
   std::filesystem::path bell() const { return home / "jobs.bell"; }
+  /// Touched when a checkpoint was committed, or a run has ended.
+  std::filesystem::path checkpoint_bell() const { return home / "checkpoints.bell"; }
+  /// Touched when those who watch for checkpoints are asked something.
+  std::filesystem::path watcher_bell() const { return home / "watchers.bell"; }
   std::filesystem::path quarantine() const { return home / "quarantine"; }
   std::filesystem::path locks() const { return home / "locks"; }
   std::filesystem::path lock(std::string_view key) const {

@@ -48,6 +48,7 @@ class Decider {
   void decide(const std::vector<std::size_t>& group) {
     for (const std::size_t i : group) {
       if (candidates_[i].needed) keep(i, {.rule = Reason::Rule::resume});
+      if (candidates_[i].awaited) keep(i, {.rule = Reason::Rule::awaited});
     }
     for (std::size_t i = 0; i < rules_.best.size(); ++i) rank(group, i);
     if (rules_.last) keep_last(group, *rules_.last);
@@ -93,11 +94,11 @@ class Decider {
     }
   }
 
-  /// What no weight moves: what is needed, and the best.
+  /// What no weight moves: what is needed or awaited, and the best.
   bool must_stay(std::size_t candidate) const {
     return std::ranges::any_of(decisions_[candidate].reasons, [](const Reason& reason) {
       using enum Reason::Rule;
-      return reason.rule == resume || reason.rule == newest ||
+      return reason.rule == resume || reason.rule == newest || reason.rule == awaited ||
              (reason.rule == best && reason.rank == 1);
     });
   }

@@ -1,4 +1,5 @@
 // retain: decides over a run's checkpoints and moves the rows of those that go to `discarded`.
+#include "awaited.h"
 #include "checkpoint_rows.h"
 #include "chunk_sizes.h"
 #include "maintenance_lock.h"
@@ -94,8 +95,10 @@ class Weight final : public Weigher {
 /// What is to be done, from one state of the catalog.
 class Plan {
  public:
-  Plan(Connection& connection, std::int64_t run, const KeepRules& rules, bool weighed)
+  Plan(const Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
+       bool weighed)
       : together_(runs_together(connection, run)), units_(load_units(connection, run)) {
+    mark_awaited(database, connection, together_.runs, units_);
     run = together_.runs.front();  // whose values are the scores of all
     report_.rules = rules;
     std::vector<Candidate> candidates;
@@ -247,7 +250,7 @@ RetentionReport plan_retention(const Store& store, std::int64_t run, const KeepR
   const Lock lock(database.mutex);
   const ReadTransaction transaction(database.connection);
   check_metrics(database.connection, run, rules);
-  return Plan(database.connection, run, all, true).report();
+  return Plan(database, database.connection, run, all, true).report();
 }
 
 RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, Sizes sizes) {
@@ -258,7 +261,7 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
   // Decided and done in one transaction: somebody else may be deleting by other rules.
   Transaction transaction(database.connection);
   if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
-  Plan plan(database.connection, run, all, sizes == Sizes::weighed || rules.under);
+  Plan plan(database, database.connection, run, all, sizes == Sizes::weighed || rules.under);
   plan.discard(database.connection);
   transaction.commit();
   return std::move(plan).report();

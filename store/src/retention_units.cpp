@@ -2,6 +2,7 @@
 
 #include "checkpoint_rows.h"
 #include "edit_distance.h"
+#include "evaluated.h"
 #include "scalar.h"
 
 #include <flor/store/error.h>
@@ -294,6 +295,37 @@ std::map<std::int64_t, SavedScore> saved_scores(Connection& connection, std::int
   return by_number;
 }
 
+/// What evaluators found under one name.
+class EvaluatedScores {
+ public:
+  EvaluatedScores(Connection& connection, std::int64_t run, std::string_view metric) {
+    for (const EvaluatedValue& found : load_evaluated(connection, run)) {
+      const Value& value = found.value;
+      const bool number = value.type == ValueType::boolean || value.type == ValueType::integer ||
+                          value.type == ValueType::real;
+      if (value.name != metric || !number) continue;
+      const double score = number_of(value.type, value.value);
+      (found.saved.empty() ? by_epoch_[value.place.epoch] : by_name_[found.saved]) = score;
+    }
+  }
+
+  Score of(const RetainedUnit& unit) const {
+    return unit.candidate.group == Group::epoch ? find(by_epoch_, unit.candidate.number)
+                                                : find(by_name_, unit.name);
+  }
+  Score of_epoch(std::int64_t epoch) const { return find(by_epoch_, epoch); }
+
+ private:
+  template <typename Key>
+  static Score find(const std::map<Key, double>& scores, const Key& key) {
+    const auto found = scores.find(key);
+    return found == scores.end() ? std::nullopt : Score(found->second);
+  }
+
+  std::map<std::int64_t, double> by_epoch_;
+  std::map<std::string, double> by_name_;
+};
+
 }  // namespace
 
 RunsTogether runs_together(Connection& connection, std::int64_t run) {
@@ -325,17 +357,21 @@ std::vector<Score> load_scores(Connection& connection, std::int64_t run, std::st
                                std::span<const LoadedUnit> units) {
   Scores logged(connection, run, metric);
   const auto saved = saved_scores(connection, run, metric);
+  const EvaluatedScores evaluated(connection, run, metric);
   std::vector<Score> scores;
   scores.reserve(units.size());
   for (const LoadedUnit& unit : units) {
     const Candidate& candidate = unit.unit.candidate;
     if (candidate.group == Group::epoch) {
-      scores.push_back(logged.of_epoch(candidate.number));
+      const Score score = logged.of_epoch(candidate.number);
+      scores.push_back(score ? score : evaluated.of(unit.unit));
       continue;
     }
     const SavedScore& own = saved.at(candidate.number);
     Score score = own.given ? Score(own.value) : logged.at_place(own.place);
+    if (!score) score = evaluated.of(unit.unit);
     if (!score) score = logged.of_epoch(own.place.epoch);
+    if (!score) score = evaluated.of_epoch(own.place.epoch);
     scores.push_back(score);
   }
   return scores;
@@ -355,6 +391,15 @@ void check_metric(Connection& connection, std::int64_t run, const std::string& m
     } else {
       return;
     }
+  }
+  for (const MetricSummary& evaluated : summarize(load_evaluated(connection, run))) {
+    const bool number = evaluated.type == ValueType::boolean ||
+                        evaluated.type == ValueType::integer || evaluated.type == ValueType::real;
+    if (evaluated.name == metric && number) return;
+    if (evaluated.name == metric) {
+      throw UsageError(fmt::format("'{}' is no number, so that nothing can rank by it", metric));
+    }
+    if (number) names.push_back(evaluated.name);
   }
   std::string list;
   for (const std::string& name : nearest(metric, names)) {

@@ -428,6 +428,22 @@ CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
   PRIMARY KEY (watch, path)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    {"watcher", R"sql(
+  key TEXT PRIMARY KEY,
+  pid INTEGER NOT NULL,
+  host TEXT NOT NULL,
+  workers INTEGER NOT NULL,
+  began_us INTEGER NOT NULL,
+  stop INTEGER NOT NULL
+)sql",
+     "STRICT, WITHOUT ROWID"},
+    {"watcher_place", R"sql(
+  watcher TEXT NOT NULL REFERENCES watcher ON DELETE CASCADE,
+  place TEXT NOT NULL,
+  spec TEXT NOT NULL,
+  PRIMARY KEY (watcher, place, spec)
+)sql",
+     "STRICT, WITHOUT ROWID"},
 };
 
 }  // namespace

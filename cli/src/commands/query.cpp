@@ -47,9 +47,10 @@ class Query final : public Command {
   std::string_view lesson() const override {
     return R"(Without --run and --experiment: the latest run of the name last recorded in this repository, else
 of the newest experiment. What was logged once per epoch is repeated beside what was logged per
-step. The column `origin` says whether the recorded run logged a value or a replay found it in
-hindsight. The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms
-are in --json in full, and in 'flor show RUN@EPOCH'.
+step. The column `origin` says whether the recorded run logged a value, a replay found it in
+hindsight, or an evaluator in the checkpoint (flor watch): its metrics are judge.accuracy and so on.
+The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms are in --json
+in full, and in 'flor show RUN@EPOCH'.
 
 Examples:
   flor query loss accuracy                     the latest run here
@@ -66,6 +67,7 @@ Examples:
     syntax.option("--epochs", "A..B", epochs_, "only these epochs, both included, 0-based");
     syntax.flag("--recorded", recorded_, "only what the recorded runs logged");
     syntax.flag("--hindsight", hindsight_, "only what replays found");
+    syntax.flag("--evaluated", evaluated_, "only what evaluators found in checkpoints");
     syntax.flag("--csv", csv_, "comma-separated values, every digit");
     syntax.flag("--jsonl", jsonl_, "one JSON object a row");
   }
@@ -84,16 +86,17 @@ Examples:
 
   std::vector<std::string> metrics_, runs_;
   std::string experiment_, epochs_;
-  bool recorded_ = false, hindsight_ = false, csv_ = false, jsonl_ = false;
+  bool recorded_ = false, hindsight_ = false, evaluated_ = false, csv_ = false, jsonl_ = false;
 };
 
 void Query::check_options(const Context& context) const {
   if (!runs_.empty() && !experiment_.empty()) {
     throw UsageError("--run and --experiment exclude each other: give one of them");
   }
-  if (recorded_ && hindsight_) {
+  if ((recorded_ ? 1 : 0) + (hindsight_ ? 1 : 0) + (evaluated_ ? 1 : 0) > 1) {
     throw UsageError(
-        "--recorded and --hindsight exclude each other: leave out both for all values");
+        "--recorded, --hindsight and --evaluated exclude each other: leave them out for all "
+        "values");
   }
   if ((csv_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (context.json() ? 1 : 0) > 1) {
     throw UsageError("--csv, --json and --jsonl exclude each other: give one of them");
@@ -147,8 +150,9 @@ Answer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const 
   store::ValueQuery query;
   query.run = choice.run.id;
   query.names = metrics_;
-  query.recorded = !hindsight_;
-  query.hindsight = !recorded_;
+  query.recorded = !hindsight_ && !evaluated_;
+  query.hindsight = !recorded_ && !evaluated_;
+  query.evaluated = !recorded_ && !hindsight_;
   Answer answer{choice.run, {}, {}};
   const bool some_epochs = !epochs_.empty() || choice.epoch;
   if (some_epochs) {
@@ -219,7 +223,7 @@ void Query::print_table(Context& context, const std::vector<Answer>& answers) co
       const auto cells = answer.rows().cells(i);
       for (const Value* value : cells) {
         table.add(value ? readable(value->type, value->value) : "-",
-                  value && value->replay ? Tone::hindsight : Tone::plain);
+                  value ? origin_tone(*value) : Tone::plain);
       }
       table.add(origin_of(cells));
     }

@@ -6,6 +6,7 @@
 #include "commands/show_retention.h"
 #include "context.h"
 #include "facts.h"
+#include "joined_rows.h"
 #include "output/table.h"
 #include "output/text.h"
 #include "output/time.h"
@@ -204,8 +205,10 @@ void print_metrics(Context& context, const std::vector<store::MetricSummary>& me
     table.add(bound(metric.maximum));
     table.add(fmt::format("{}", metric.count));
     table.add(store::to_string(metric.type));
-    table.add(metric.hindsight ? "hindsight" : "recorded",
-              metric.hindsight ? Tone::hindsight : Tone::plain);
+    table.add(metric.evaluated   ? "evaluated"
+              : metric.hindsight ? "hindsight"
+                                 : "recorded",
+              metric.hindsight || metric.evaluated ? Tone::hindsight : Tone::plain);
   }
   table.print(context.out(), context.style(), 2);
 }
@@ -439,8 +442,7 @@ void print_values(Context& context, const std::vector<store::Value>& values) {
     table.add(value.place.step < 0 ? "-" : fmt::format("{}", value.place.step));
     table.add(value.place.inner.empty() ? "-" : value.place.inner);
     table.add(readable(value.type, value.value));
-    table.add(value.replay ? "hindsight" : "recorded",
-              value.replay ? Tone::hindsight : Tone::plain);
+    table.add(origin_of(value), origin_tone(value));
   }
   table.print(context.out(), context.style(), 2);
   for (const store::Value& value : values) print_matrix(context, value);

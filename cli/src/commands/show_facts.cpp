@@ -74,6 +74,7 @@ ShownEpoch ShownEpoch::read(const store::Catalog& catalog, const ShownRun& shown
   store::ValueQuery query;
   query.run = shown.run.id;
   query.first_epoch = query.last_epoch = epoch;
+  query.evaluated = true;
   result.values = catalog.values(query);
   const auto here = [&](const auto& row) {
     return row.main_loop == result.main_loop && row.iteration == result.iteration;

@@ -3,6 +3,7 @@
 
 #include "commands/show_recording.h"
 #include "commands/show_retention.h"
+#include "joined_rows.h"
 #include "run_json.h"
 #include "values.h"
 
@@ -124,7 +125,7 @@ Json value_json(const store::Value& value) {
           {"inner", json_text(value.place.inner)},
           {"ordinal", value.ordinal},
           {"value", to_json(value.type, value.value)},
-          {"origin", value.replay == 0 ? "recorded" : "hindsight"}};
+          {"origin", std::string(origin_of(value))}};
 }
 
 }  // namespace

@@ -119,6 +119,8 @@ struct Value {
   ValueType type = ValueType::real;
   Scalar value;               ///< boolean, integer: int64; real: double; others: string
   std::int64_t replay = 0;    ///< 0: logged by the recorded run; else the replay that found it
+  /// The job whose evaluator found it in the checkpoint of this place; 0: it was logged.
+  std::int64_t job = 0;
 };
 
 struct Argument {
@@ -310,6 +312,7 @@ struct ValueQuery {
   std::vector<std::string> names = {};  ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
   bool recorded = true, hindsight = true;
+  bool evaluated = false;  ///< also what evaluators found in checkpoints, see `evaluations.h`
 };
 
 /// What `flor list` shows without touching the values.
@@ -320,6 +323,7 @@ struct MetricSummary {
   Scalar last;
   double minimum = 0, maximum = 0;  ///< of numbers that are not NaN; NaN if there is none
   bool hindsight = false;           ///< true if no recorded run logged it
+  bool evaluated = false;           ///< true if nobody logged it, and evaluators found it
 };
 
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
@@ -438,7 +442,7 @@ class Catalog {
   std::vector<ReplayedPart> replayed_by(std::int64_t replay) const;
   /// Ordered by epoch, step, inner, name, ordinal.
   std::vector<Value> values(const ValueQuery& query) const;
-  /// In the order in which the names were first logged.
+  /// In the order in which the names were first logged; then what evaluators found, by name.
   std::vector<MetricSummary> metrics(std::int64_t run) const;
   /// The same of every run at once, by the run's id: what a long listing needs.
   std::unordered_map<std::int64_t, std::vector<MetricSummary>> metrics() const;

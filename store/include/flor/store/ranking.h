@@ -68,6 +68,7 @@ struct Candidate {
   Group group = Group::epoch;
   std::int64_t number = 0;  ///< epoch, counted from 0; or the number of the saved one, from 1
   bool needed = false;      ///< a run that may go on could not do without it
+  bool awaited = false;     ///< an evaluator has yet to judge it
   std::vector<Score> scores = {};  ///< one for each of KeepRules::best
 };
 
@@ -80,6 +81,7 @@ struct Reason {
     unscored,  ///< has no score yet
     resume,    ///< the run may be resumed there
     newest,    ///< no rule says what is good: the newest one counts as the best
+    awaited,   ///< it has yet to be judged
   };
   Rule rule = Rule::last;
   std::size_t best = 0;   ///< Rule::best, Rule::unscored: index into KeepRules::best
@@ -109,7 +111,7 @@ struct Decisions {
 
 /// Decides over the candidates of one run, which are given in the order of their time, oldest
 /// first. Numbers rank before missing scores, and these before NaN; ties as `rules.tie` says. What
-/// is needed stays; so does the best by each rule of `best`, and without such rules the newest,
+/// is needed or awaited stays; so does the best by each rule of `best`, and without such rules the newest,
 /// whatever `under` says. `weigher` may be null if `under` is absent; afterwards it has dropped
 /// what is not kept. O(n log n).
 Decisions decide(std::span<const Candidate> candidates, const KeepRules& rules, Weigher* weigher);

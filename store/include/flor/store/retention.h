@@ -45,8 +45,9 @@ enum class Sizes : std::uint8_t {
 
 /// Decides over the checkpoints of a run, and deletes what is not kept, all of it in one
 /// transaction: other processes see all of them or none, whatever happens to this one. What is
-/// never deleted: the state before each main loop, a checkpoint inside an epoch, and what the run
-/// needs to be resumed, unless it has finished. With `rules` that name no metric the score of the
+/// never deleted: the state before each main loop, a checkpoint inside an epoch, what the run
+/// needs to be resumed, unless it has finished, and what has yet to be judged: it has an evaluation
+/// in the queue, or a watch that lives has not looked at it. With `rules` that name no metric the score of the
 /// run's own strategy, if it has one, says which is the best. A deleted checkpoint takes its space
 /// until `collect`, and can be brought back until then. Safe while others record, replay and read,
 /// and while others do the same. Throws UsageError for rules that make no sense; with sizes also

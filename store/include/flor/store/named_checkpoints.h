@@ -1,0 +1,51 @@
+// The checkpoints that have a name: KEY@EPOCH, the state after an epoch, and KEY@NAME, one that the
+// program saved. KEY is the run's. What evaluators are told, and `flor` understands.
+#pragma once
+
+#include <flor/store/checkpoint.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+struct NamedCheckpoint {
+  CheckpointInfo info;    ///< its id is greater than those of all that were committed before
+  std::string reference;  ///< "09dd37e5f4c08386@12"
+  std::string run;        ///< key
+  std::string experiment;
+  std::string commit;                 ///< of the run; empty without git
+  std::optional<std::int64_t> epoch;  ///< 0-based, over all main loops; absent of a saved one
+  std::string saved = {};             ///< its name; empty after an epoch
+};
+
+/// Of a run, or of an experiment: there of rank 0 alone where a program runs as several processes.
+struct CheckpointScope {
+  std::string experiment;  ///< empty: of `run`
+  std::string run = {};    ///< key
+};
+
+/// Those that were committed after the checkpoint with the id `after`, in that order. Thread-safe,
+/// like the functions below.
+std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const CheckpointScope& scope,
+                                               std::int64_t after = 0);
+
+/// By its reference; also one that was deleted, as long as its content was not collected. Throws
+/// NotFound with the reason if there is none.
+NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference);
+
+/// How many runs of the scope are being recorded.
+std::int64_t running(const Store& store, const CheckpointScope& scope);
+
+/// Changes its time (IN_ATTRIB of inotify) after each commit of a checkpoint and when a run ends,
+/// whichever process does it. Exists once somebody asked for it. Losing it, as when the process is
+/// killed between the two, loses nothing that `named_checkpoints` would not find.
+std::filesystem::path checkpoint_bell(const Store& store);
+
+}  // namespace flor::store

@@ -1,0 +1,63 @@
+// The processes that watch for checkpoints and judge them, as the store knows them: who they are,
+// and what they are asked to do. They are asked through the catalog, never by a signal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+/// The values are on disk: append only.
+enum class StopRequest : std::uint8_t {
+  none = 0,
+  drain = 1,  ///< finish what is being judged, begin nothing
+  now = 2,    ///< end it, and give it back
+};
+
+/// Something that is watched for an evaluator.
+struct WatchedPlace {
+  std::string place;  ///< an absolute directory, "experiment NAME" or "run KEY"
+  std::string spec;   ///< of the evaluator
+  bool operator==(const WatchedPlace&) const = default;
+};
+
+struct Watcher {
+  std::string key;  ///< of the lock (`Store::lock_run`) that it holds as long as it lives
+  std::int64_t pid = 0;
+  std::string host;
+  std::int64_t workers = 0;
+  std::vector<WatchedPlace> places = {};
+  std::int64_t began_us = 0;  ///< Unix time, microseconds
+  StopRequest stop = StopRequest::none;
+};
+
+/// The entry of a process that watches. Not thread-safe.
+class WatcherEntry {
+ public:
+  /// `watcher`: holds its lock; `began_us` and `stop` do not count. Forgets those that have died.
+  WatcherEntry(Store& store, const Watcher& watcher);
+  ~WatcherEntry();
+  WatcherEntry(const WatcherEntry&) = delete;
+  WatcherEntry& operator=(const WatcherEntry&) = delete;
+
+  /// Becomes readable when somebody asks a watcher of the store.
+  int descriptor() const { return bell_; }
+  /// What this one was asked to do; the descriptor is not readable then until it rings again.
+  StopRequest asked() const;
+
+ private:
+  Store& store_;
+  std::string key_;
+  int bell_ = -1;  // inotify
+};
+
+/// Those that live, the oldest first.
+std::vector<Watcher> watchers(const Store& store);
+/// Asks those that live, and returns them.
+std::vector<Watcher> ask_to_stop(Store& store, StopRequest request);
+
+}  // namespace flor::store

@@ -1,0 +1,81 @@
+#include "awaited.h"
+
+#include <flor/store/named_checkpoints.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace flor::store {
+namespace {
+
+using Group = Candidate::Group;
+
+/// A watch of a run, whose process lives.
+struct LiveWatch {
+  std::int64_t watch = 0;
+  std::string run;  ///< key
+};
+
+std::vector<LiveWatch> live_watches(const Database& database, Connection& connection,
+                                    const std::vector<std::int64_t>& runs) {
+  std::vector<LiveWatch> watches;
+  for (const std::int64_t run : runs) {
+    // An experiment is watched for rank 0 of its groups.
+    const auto rows = connection(
+        "SELECT watcher, watch.id, run.key FROM run JOIN experiment ON experiment.id = experiment "
+        "JOIN watcher_place ON place = 'run ' || key OR (?2 AND place = 'experiment ' || name) "
+        "JOIN watch ON watch.directory = place AND watch.spec = watcher_place.spec "
+        "WHERE run.id = ?1",
+        run, run == runs.front());
+    while (rows->step()) {
+      if (is_locked(database, rows->text_view(0))) {
+        watches.push_back({rows->integer(1), rows->text(2)});
+      }
+    }
+  }
+  return watches;
+}
+
+bool has_open_job(Connection& connection, const RetainedUnit& unit) {
+  return std::ranges::any_of(unit.checkpoints, [&](std::int64_t id) {
+    return connection(
+               "SELECT 1 FROM checkpoint JOIN job ON content = digest WHERE checkpoint.id = ?1 "
+               "AND state IN (0, 1, 2)",
+               id)
+        ->step();
+  });
+}
+
+bool was_seen(Connection& connection, const LiveWatch& watch, const RetainedUnit& unit) {
+  const bool saved = unit.candidate.group == Group::saved;
+  const std::string reference =
+      saved ? watch.run + "@" + unit.name : fmt::format("{}@{}", watch.run, unit.candidate.number);
+  const auto row = connection("SELECT inode FROM sighting WHERE watch = ?1 AND path = ?2",
+                              watch.watch, reference);
+  // One that was taken anew has another number.
+  return row->step() && std::ranges::count(unit.checkpoints, row->integer(0)) > 0;
+}
+
+}  // namespace
+
+void mark_awaited(const Database& database, Connection& connection,
+                  const std::vector<std::int64_t>& runs, std::span<LoadedUnit> units) {
+  const std::vector<LiveWatch> watches = live_watches(database, connection, runs);
+  const bool has_jobs =
+      connection(
+          "SELECT 1 FROM job WHERE state IN (0, 2) UNION ALL SELECT 1 FROM job WHERE state = 1")
+          ->step();
+  for (LoadedUnit& loaded : units) {
+    RetainedUnit& unit = loaded.unit;
+    if (!loaded.state) continue;
+    unit.candidate.awaited = (has_jobs && has_open_job(connection, unit)) ||
+                             std::ranges::any_of(watches, [&](const LiveWatch& watch) {
+                               return !was_seen(connection, watch, unit);
+                             });
+  }
+}
+
+}  // namespace flor::store
