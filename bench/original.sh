@@ -41,6 +41,8 @@ for example in linear charlm; do
 done
 
 # The original records on a branch of this name only, and commits as the user does.
+unset XDG_CONFIG_HOME
+export GIT_CONFIG_GLOBAL="$HOME/.gitconfig"
 git config --global user.name bench
 git config --global user.email bench@localhost
 cp "$here"/original/{training,mlp,charlm}.py "$scratch/python"

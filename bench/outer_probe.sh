@@ -23,7 +23,8 @@ measure() {
     "$program" --replay_flor > /dev/null 2> "$scratch/err"
     grep -q 'exact: ' "$scratch/err" || { cat "$scratch/err" >&2; exit 1; }
     local load
-    load=$(sqlite3 "$FLOR_HOME/catalog.db" \
+    load=$(python3 -c 'import sqlite3, sys
+print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())' "$FLOR_HOME/catalog.db" \
       'SELECT seconds FROM restoring ORDER BY replay DESC LIMIT 1')
     awk -v t="$(seconds_of loop)" -v e="$(seconds_of evaluation)" -v l="$load" \
       'BEGIN { printf "%.4f %.2f %.2f %.2f\n", t / (e + l), t, e, l }' >> "$scratch/ratios"

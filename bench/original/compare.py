@@ -170,7 +170,9 @@ class Flor:
             "SELECT values_compared, values_different, states_compared, states_different "
             "FROM replay ORDER BY id DESC LIMIT 1")
         result.values = f"{values - other_values}/{values}"
-        result.weights = f"{states - other_states}/{states}" if states else "all loaded"
+        executed = len(self.recorded.epochs) - self.stored_epochs()
+        loaded = "all loaded" if executed == 0 else f"{executed} executed, the others loaded"
+        result.weights = f"{states - other_states}/{states}" if states else loaded
         same = [self.recorded.epochs[epoch] == text for epoch, text in result.epochs.items()]
         result.lines = f"{sum(same)}/{len(same)}"
         return result
