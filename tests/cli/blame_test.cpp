@@ -108,6 +108,22 @@ TEST_F(VersionCommands, MergeShowsCommandsThatAreSafeToPasteAnywhere) {
   EXPECT_FALSE(std::filesystem::exists(work_ / "inner" / "pwned"));
 }
 
+TEST_F(VersionCommands, MergeShowsCommandsThatGitTakesForNamesWithMagicInFront) {
+  // Each comes before the others in the alphabet: the first is what is shown.
+  for (const char* name : {"__init__.py", "-x.cpp", "!z"}) {
+    write(name, "one\n");
+    const store::Run run = version("one\n", 1.0);
+    write(name, "two\n");
+    const Json json = flor({"merge", run.key, "--json"}).json();
+    for (const std::string command : json["commands"]) {
+      if (command.find("restore") == command.npos) continue;
+      EXPECT_EQ(std::system(("cd '" + work_.string() + "' && " + command).c_str()), 0) << command;
+    }
+    std::ifstream file(work_ / name);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\n");
+  }
+}
+
 TEST_F(VersionCommands, MergeOfARunWithoutAVersionSaysSo) {
   record({});
   const Outcome outcome = flor({"merge", "linear"});

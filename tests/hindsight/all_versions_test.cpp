@@ -234,6 +234,25 @@ TEST_F(AllVersions, RunsThatWereBuiltDifferentlyAreBuiltSo) {
   EXPECT_EQ(values_of(store->catalog(), fast, true).at("twice epoch/2/-1.0"), "215");
 }
 
+TEST_F(AllVersions, ARecipeThatDoesNotBuildAnyMoreLeavesTheRunsWithAnotherAlone) {
+  project_.repository().append("CMakeLists.txt", "if(MORE)\n  include(${MORE})\nendif()\n");
+  project_.configure();
+  const store::Run sound = record(short_training(3, ""), "fit");
+  const auto more = project_.root().parent_path() / "more.cmake";
+  std::ofstream(more) << "# nothing\n";
+  project_.configure({"-DMORE=" + more.string()});
+  const store::Run broken = record(short_training(3, ""), "fit");
+  ASSERT_EQ(sound.start.commit, broken.start.commit);
+  std::filesystem::remove(more);
+  project_.repository().write("train.cpp", short_training(3, kTwice));
+  const ProcessResult result = ask({});
+  EXPECT_EQ(result.status, 5) << result.out << result.err;
+  const auto store = project_.open();
+  EXPECT_EQ(values_of(store->catalog(), sound, true).size(), 3u);
+  EXPECT_EQ(values_of(store->catalog(), broken, true).size(), 0u);
+  EXPECT_THAT(result.out, HasSubstr(broken.key.substr(0, 8) + ": "));
+}
+
 TEST(AllVersionsWithoutRecipe, ADryRunSaysThatNobodyKnowsTheBuildAndACommandIsRemembered) {
   const Project project("target_link_libraries(train flor::core)\n");
   const store::Run run = project.next_version(short_training(3, ""));

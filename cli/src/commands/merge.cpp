@@ -68,7 +68,9 @@ std::string branch_name(const store::Run& run) {
 /// The file from wherever in the work tree one stands: no pattern, and no more than one word to a
 /// shell.
 std::string path_word(const std::string& path) {
-  const bool plain = std::ranges::all_of(path, [](char c) { return is_plain(c) || c == '/'; });
+  // Behind ":/" git takes some characters for magic.
+  const bool plain = !path.empty() && path.front() != '_' && path.front() != '-' &&
+                     std::ranges::all_of(path, [](char c) { return is_plain(c) || c == '/'; });
   if (plain) return ":/" + path;
   std::string word = "':(top,literal)";
   for (const char c : path) {

@@ -122,25 +122,47 @@ class Asking {
     }
     if (!asked.patched.changes()) return;  // it logs all of it already
     if (wish_.dry_run) return estimate(asked);
-    // Runs of one program that is built in one way share the build.
-    std::optional<VersionWithTree> version;
-    std::string built;
+    const std::vector<OneBuild> builds = plan_builds(asked);
+    for (const OneBuild& one : builds) {
+      try {
+        const VersionWithTree version = build(asked, one.runs.front()->run, one.plan);
+        for (AskedRun* run : one.runs) {
+          replay(asked, *run, version);
+          if (interrupted_) return;
+        }
+      } catch (const std::exception& error) {
+        if (builds.size() == 1) throw;
+        for (AskedRun* run : one.runs) run->problem = error.what();
+      }
+    }
+  }
+
+  /// Runs of one program that is built in one way share the build.
+  struct OneBuild {
+    std::string key;
+    BuildPlan plan;
+    std::vector<AskedRun*> runs;
+  };
+  /// A run that cannot be built says so itself: the others of its version may be.
+  std::vector<OneBuild> plan_builds(AskedVersion& asked) {
+    std::vector<OneBuild> builds;
     for (AskedRun& run : asked.runs) {
       if (run.run.state == store::RunState::running) {
         run.problem = "it is still being recorded";
         continue;
       }
-      const BuildPlan plan = build_plan(catalog_, run.run, wish_.build);
-      const std::string wanted =
-          run.run.start.program + '\n' + (plan.recipe ? plan.recipe->encode() : plan.command);
-      if (!version || built != wanted) {
-        version.reset();
-        version.emplace(build(asked, run.run, plan));
-        built = wanted;
+      try {
+        BuildPlan plan = build_plan(catalog_, run.run, wish_.build);
+        const std::string key =
+            run.run.start.program + '\n' + (plan.recipe ? plan.recipe->encode() : plan.command);
+        auto same = std::ranges::find(builds, key, &OneBuild::key);
+        if (same == builds.end()) same = builds.insert(same, {key, std::move(plan), {}});
+        same->runs.push_back(&run);
+      } catch (const std::exception& error) {
+        run.problem = error.what();
       }
-      replay(asked, run, *version);
-      if (interrupted_) return;
     }
+    return builds;
   }
 
   /// Hunks that do not compile are left out and named; the others go on.
