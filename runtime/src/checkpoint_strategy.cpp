@@ -40,14 +40,13 @@ void check_name(std::string_view name) {
 Checkpoint save(std::string_view name, std::initializer_list<MetricScore> scores) {
   Runtime* session = detail::runtime();
   if (!session) return {};
-  const detail::Inside inside;
   if (!session->own_thread()) {
     throw UsageError(
         "save_checkpoint was called in another thread than flor::init: call it where the loops "
         "are");
   }
   Checkpoint saved;
-  saved.name = session->save_checkpoint(name, map_of(scores));
+  saved.name = detail::run_inside([&] { return session->save_checkpoint(name, map_of(scores)); });
   if (!saved.name.empty()) saved.run = session->run().key;
   return saved;
 }
@@ -55,12 +54,11 @@ Checkpoint save(std::string_view name, std::initializer_list<MetricScore> scores
 std::optional<Checkpoint> find(bool best) {
   Runtime* session = detail::runtime();
   if (!session) return std::nullopt;
-  const detail::Inside inside;
   if (!session->own_thread()) {
     throw UsageError(
         "best_checkpoint and latest_checkpoint belong to the thread that called flor::init");
   }
-  const auto found = session->find_checkpoint(best);
+  const auto found = detail::run_inside([&] { return session->find_checkpoint(best); });
   if (!found) return std::nullopt;
   Checkpoint checkpoint{.run = session->run().key, .name = found->name, .score = found->score};
   if (found->name.empty()) checkpoint.epoch = found->number;

@@ -42,25 +42,29 @@ LoopScope::~LoopScope() {
 }
 
 LoopScope::Start LoopScope::begin(bool random_access, const LoopPlace& place) {
-  const Inside inside;
   frame_->place = place;
-  Runtime* session = runtime();
-  return session ? session->begin_loop(*frame_, random_access) : Start{};
+  return run_inside([&] {
+    Runtime* session = runtime();
+    return session ? session->begin_loop(*frame_, random_access) : Start{};
+  });
 }
 void LoopScope::count(std::uint64_t elements) { frame_->count = elements; }
 void LoopScope::arrive(bool gone) {
-  const Inside inside;
-  if (Runtime* session = runtime()) session->arrive(*frame_, gone);
+  run_inside([&] {
+    if (Runtime* session = runtime()) session->arrive(*frame_, gone);
+  });
 }
 bool LoopScope::enter() {
-  const Inside inside;
-  Runtime* session = runtime();
-  return !session || !frame_->opened || session->enter_iteration(*frame_);
+  return run_inside([&] {
+    Runtime* session = runtime();
+    return !session || !frame_->opened || session->enter_iteration(*frame_);
+  });
 }
 LoopScope::Move LoopScope::leave() {
-  const Inside inside;
-  Runtime* session = runtime();
-  return session && frame_->opened ? session->leave_iteration(*frame_) : Move{};
+  return run_inside([&] {
+    Runtime* session = runtime();
+    return session && frame_->opened ? session->leave_iteration(*frame_) : Move{};
+  });
 }
 void LoopScope::exhaust() { frame_->exhausted = true; }
 

@@ -41,6 +41,19 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
+/// Runs a part of Flor. An exception leaves it with everything unwound, also if nobody will catch
+/// it: then the end of the run is entered from where the process terminates, and neither that nor
+/// the background may find a lock of the catalog held.
+template <typename Body>
+decltype(auto) run_inside(Body&& body) {
+  const Inside inside;
+  try {
+    return body();
+  } catch (...) {
+    throw;
+  }
+}
+
 /// A loop that is being executed.
 struct LoopScope::Frame {
   Frame(std::string own_name, LoopSettings own_settings)

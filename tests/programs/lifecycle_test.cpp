@@ -106,6 +106,28 @@ TEST_F(Lifecycle, AnUncaughtExceptionFailsTheRunAndEndsTheProgramAsEver) {
   EXPECT_EQ(bench_.values("value").size(), 9u);
 }
 
+// The background writes what the replay has logged so far, with the lock that the catalog held when
+// it threw.
+TEST_F(Lifecycle, AnExceptionOfTheCatalogThatNobodyCatchesEndsAReplayAndKeepsItsValues) {
+  const Words slow{"--kwargs", "epochs=100", "evaluate=20000", "mib=1"};
+  ASSERT_EQ(bench_.run("paced", Words{"--flor", "test", "--flor_every", "1"} + slow).status, 0);
+  const auto replay = bench_.start("paced", {"--replay_flor"});
+  ASSERT_TRUE(eventually([&] { return !bench_.replays().empty(); }));
+  ASSERT_EQ(run_process({"python3", "-c",
+                         "import sqlite3, sys\n"
+                         "catalog = sqlite3.connect(sys.argv[1], timeout=60)\n"
+                         "catalog.execute('DELETE FROM checkpoint')\n"
+                         "catalog.commit()\n",
+                         (bench_.home() / "catalog.db").string()},
+                        {})
+                .status,
+            0);
+  const ProcessResult result = replay->wait();
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.status, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("there is no checkpoint"));
+}
+
 TEST_F(Lifecycle, AnExceptionOfAnyTypeFailsTheRun) {
   const auto result = record("throw_int");
   EXPECT_EQ(result.signal, SIGABRT);
