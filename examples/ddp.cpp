@@ -9,12 +9,11 @@
 //
 // Run as it is, without RANK and WORLD_SIZE, it trains in one process.
 #include "data.h"
+#include "meeting.h"
 
 #include <flor/flor.h>
 #include <flor/torch.h>
 
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
 
 #include <cstdio>
@@ -51,18 +50,14 @@ class Ranks {
   }
 
  private:
+  /// A rank that died is noticed after a minute at the latest; the group can then be resumed.
   void meet() {
-    c10d::TCPStoreOptions where;
-    where.port = static_cast<std::uint16_t>(std::stoi(variable("MASTER_PORT", "29500")));
-    where.isServer = rank == 0;
-    where.numWorkers = static_cast<std::size_t>(world);
-    const auto store =
-        c10::make_intrusive<c10d::TCPStore>(variable("MASTER_ADDR", "127.0.0.1"), where);
-    // A rank that died is noticed after this time at the latest; the group can then be resumed.
-    const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
-    options->devices.push_back(
-        c10d::ProcessGroupGloo::createDeviceForHostname(variable("GLOO_HOST", "127.0.0.1")));
-    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, world, options);
+    group_ = examples::meet({.rank = rank,
+                             .world = world,
+                             .port = std::stoi(variable("MASTER_PORT", "29500")),
+                             .host = variable("MASTER_ADDR", "127.0.0.1"),
+                             .own = variable("GLOO_HOST", "127.0.0.1"),
+                             .patience = std::chrono::seconds(60)});
   }
 
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;

@@ -7,6 +7,7 @@
 // Kill them, and start again with two, one or four: every picture is still used once an epoch. The
 // checkpoint in `out` belongs to all ranks; what each of them logs is a run of its own.
 #include "data.h"
+#include "meeting.h"
 
 #include <flor/atomic_directory.h>
 #include <flor/atomic_save.h>
@@ -16,8 +17,6 @@
 #include <flor/samplers.h>
 #include <flor/torch.h>
 
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
 
 #include <cstdio>
@@ -31,19 +30,8 @@ int number(const char* variable, int otherwise) {
   return value ? std::stoi(value) : otherwise;
 }
 
-/// All ranks, on this machine.
-c10::intrusive_ptr<c10d::ProcessGroup> meet(int rank, int world) {
-  c10d::TCPStoreOptions where;
-  where.port = static_cast<std::uint16_t>(number("MASTER_PORT", 29501));
-  where.isServer = rank == 0;
-  where.numWorkers = static_cast<std::size_t>(world);
-  const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", where);
-  const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
-  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, world, options);
-}
-
-void average_gradients(c10d::ProcessGroup& ranks, const std::vector<torch::Tensor>& parameters) {
+void average_gradients(c10d::ProcessGroupGloo& ranks,
+                       const std::vector<torch::Tensor>& parameters) {
   for (const torch::Tensor& parameter : parameters) {
     std::vector<torch::Tensor> gradient{parameter.grad()};
     ranks.allreduce(gradient)->wait();
@@ -57,7 +45,8 @@ int main(int argc, char** argv) {
   const auto session = flor::init(argc, argv);
   const std::string out = argc == 3 && std::string(argv[1]) == "--out" ? argv[2] : "out";
   const int rank = number("RANK", 0), world = number("WORLD_SIZE", 1);
-  const auto ranks = meet(rank, world);
+  const auto ranks =
+      examples::meet({.rank = rank, .world = world, .port = number("MASTER_PORT", 29501)});
   flor::ProcessGroup group(ranks, std::chrono::seconds(60));
 
   const auto pictures = flor::arg("pictures", 2'400), epochs = flor::arg("epochs", 3);

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 namespace flor::cli {
 namespace {
 
@@ -27,7 +29,9 @@ void Syntax::operand(std::string name, std::string& target, std::string help, bo
 }
 
 void Syntax::operands(std::string name, std::vector<std::string>& target, std::string help) {
-  app_.add_option(name, target);
+  std::string one_word = name;  // as newer CLI11 wants it
+  std::ranges::replace(one_word, ' ', '_');
+  app_.add_option(one_word, target);
   operands_ += " " + name + "...";
   entries_.push_back({std::move(name), std::move(help), true});
 }

@@ -14,11 +14,9 @@ namespace {
 std::string likely_cause(const store::Run& run, const Flags& flags) {
   const auto now = environment();
   const auto& then = run.start.environment;
-  for (const char* key : {"libtorch", "blas", "cuda_devices", "flor"}) {
-    const auto a = then.find(key), b = now.find(key);
-    if (a != then.end() && b != now.end() && a->second != b->second) {
-      return fmt::format("likely cause: {} was {} then and is {} now", key, a->second, b->second);
-    }
+  if (const auto changes = changed_facts(then, now); !changes.empty()) {
+    const auto& [name, before, after] = changes.front();
+    return fmt::format("likely cause: {} was {} then and is {} now", name, before, after);
   }
   if (flags.threads) return "likely cause: --flor_threads, results depend on the number of threads";
   const std::string unregistered =

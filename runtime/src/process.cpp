@@ -91,6 +91,23 @@ std::map<std::string, std::string> environment() {
   return facts;
 }
 
+std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>& then,
+                                       const std::map<std::string, std::string>& now) {
+  std::vector<ChangedFact> changed;
+  const auto compare = [&](const std::string& name) {
+    const auto a = then.find(name), b = now.find(name);
+    if (a != then.end() && b != now.end() && a->second != b->second) {
+      changed.push_back({name, a->second, b->second});
+    }
+  };
+  for (const char* name : {"libtorch", "blas", "cpu capability"}) compare(name);
+  for (const auto& [name, value] : then) {
+    if (name.starts_with("cuda") || name.starts_with("cudnn")) compare(name);
+  }
+  for (const char* name : {"tf32", "deterministic algorithms", "flor"}) compare(name);
+  return changed;
+}
+
 std::string print_bytes(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

@@ -19,6 +19,13 @@ std::string program_digest();
 void run_on_cores(const std::vector<int>& cores);
 /// Host, thread settings, library versions: what an exact replay depends on.
 std::map<std::string, std::string> environment();
+struct ChangedFact {
+  std::string name, before, after;
+};
+/// Of two environments, what both know and results depend on: libraries, CPU, GPUs. The likeliest
+/// cause of a difference first.
+std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>& then,
+                                       const std::map<std::string, std::string>& now);
 /// "3.2 MiB"
 std::string print_bytes(std::uint64_t bytes);
 /// "410 ms", "3.2 s", "5 min 10 s"

@@ -158,13 +158,10 @@ void Recorder::warn_of_changes(const store::Run& run, const std::string& commit)
   }
   const auto now = environment();
   const auto& then = run.start.environment;
-  for (const char* fact : {"libtorch", "blas", "cuda_devices", "flor"}) {
-    const auto a = then.find(fact), b = now.find(fact);
-    if (a != then.end() && b != now.end() && a->second != b->second) {
-      say(Level::warn, fmt::format("{} was {} when run {} began and is {} now: the results may not "
-                                   "be those of an uninterrupted run",
-                                   fact, a->second, key, b->second));
-    }
+  for (const ChangedFact& fact : changed_facts(then, now)) {
+    say(Level::warn, fmt::format("{} was {} when run {} began and is {} now: the results may not "
+                                 "be those of an uninterrupted run",
+                                 fact.name, fact.before, key, fact.after));
   }
 }
 

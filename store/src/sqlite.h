@@ -47,8 +47,8 @@ class Query {
     value ? bind(index, *value) : bind(index, nullptr);
   }
   template <typename... Values>
-  void bind_all(const Values&... values) {
-    int index = 0;
+  void bind_all([[maybe_unused]] const Values&... values) {
+    [[maybe_unused]] int index = 0;
     (bind(++index, values), ...);
   }
 

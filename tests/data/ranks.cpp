@@ -3,14 +3,14 @@
 //   hang    the last rank stays away from the second save
 //   die     the last rank kills itself while it writes the second checkpoint
 //   differ  the last rank has another strategy
+#include "meeting.h"
+
 #include <flor/atomic_directory.h>
 #include <flor/metrics.h>
 #include <flor/process_group.h>
 #include <flor/store/error.h>
 
 #include <signal.h>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,14 +25,10 @@ int main(int, char** argv) {
   const std::string what = argv[7] ? argv[7] : "";
   const bool odd = rank == world - 1;
 
-  c10d::TCPStoreOptions where;
-  where.port = static_cast<std::uint16_t>(std::stoi(argv[3]));
-  where.isServer = rank == 0;
-  where.numWorkers = static_cast<std::size_t>(world);
-  const auto store = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", where);
-  const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(20));
-  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-  const auto ranks = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, world, options);
+  const auto ranks = examples::meet({.rank = rank,
+                                     .world = world,
+                                     .port = std::stoi(argv[3]),
+                                     .patience = std::chrono::seconds(20)});
   flor::ProcessGroup patient(ranks, std::chrono::seconds(20));
   flor::ProcessGroup hasty(ranks, std::chrono::seconds(1));
 

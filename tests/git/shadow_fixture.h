@@ -80,8 +80,9 @@ class ShadowTest : public ::testing::Test {
   }
 
   void check_repository() {
-    const auto fsck = testing::run_command(
-        {"git", "fsck", "--strict", "--no-dangling", "--no-progress"}, repo.root());
+    const auto fsck = testing::run_command({"git", "-c", "advice.sparseIndexExpanded=false", "fsck",
+                                            "--strict", "--no-dangling", "--no-progress"},
+                                           repo.root());
     EXPECT_EQ(fsck.status, 0) << fsck.out;
     EXPECT_THAT(fsck.out, ::testing::AnyOf("", ::testing::StartsWith("notice: ")));
   }

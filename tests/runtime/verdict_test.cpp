@@ -1,11 +1,15 @@
 // When a replayed value counts as the recorded one, and in which words a difference is told.
 #include "verdict.h"
 
+#include "process.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 namespace flor::detail {
 namespace {
@@ -80,6 +84,26 @@ TEST(Comparison, TellsTheFirstFewOnly) {
   for (int i = 0; i < 100; ++i) comparison.value(0, real(i), real(i + 1));
   EXPECT_EQ(comparison.lines().size(), 5u);
   EXPECT_EQ(comparison.result().values_different, 100);
+}
+
+TEST(Environment, WhatResultsDependOnAndBothKnowIsComparedTheLikeliestCauseFirst) {
+  const std::map<std::string, std::string> then{{"libtorch", "1.13.1"}, {"cpu capability", "AVX2"},
+                                                {"cuda0", "A card"},    {"cuda1", "A card"},
+                                                {"host", "here"},       {"cudnn.benchmark", "off"},
+                                                {"tf32", "off/on"},     {"OMP_NUM_THREADS", "4"}};
+  const std::map<std::string, std::string> now{
+      {"libtorch", "1.13.1"},    {"cpu capability", "AVX512"},
+      {"cuda0", "Another card"}, {"blas", "some"},
+      {"host", "there"},         {"cudnn.benchmark", "on"},
+      {"tf32", "off/off"},       {"OMP_NUM_THREADS", "2"}};
+  std::string names;
+  for (const ChangedFact& fact : changed_facts(then, now)) {
+    names += fact.name + ": " + fact.before + " -> " + fact.after + "; ";
+  }
+  EXPECT_EQ(names,
+            "cpu capability: AVX2 -> AVX512; cuda0: A card -> Another card; "
+            "cudnn.benchmark: off -> on; tf32: off/on -> off/off; ");
+  EXPECT_TRUE(changed_facts(then, then).empty());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
 #include <span>

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,18 @@ struct HalvingParamState : optim::OptimizerCloneableParamState<HalvingParamState
     _TORCH_OPTIM_SERIALIZE_TORCH_ARG(distance);
   }
 };
+/// Of libtorch 2 the address, before it as a text.
+template <typename Key>
+Key state_key(const at::Tensor& parameter) {
+  if constexpr (std::is_same_v<Key, std::string>) {
+    std::ostringstream text;
+    text << parameter.unsafeGetTensorImpl();
+    return text.str();
+  } else {
+    return parameter.unsafeGetTensorImpl();
+  }
+}
+
 class Halving : public optim::Optimizer {
  public:
   explicit Halving(std::vector<at::Tensor> tensors)
@@ -149,7 +162,8 @@ class Halving : public optim::Optimizer {
     const at::NoGradGuard no_grad;
     for (auto& group : param_groups()) {
       for (at::Tensor& parameter : group.params()) {
-        auto& entry = state()[c10::guts::to_string(parameter.unsafeGetTensorImpl())];
+        using Key = std::remove_cvref_t<decltype(state())>::key_type;
+        auto& entry = state()[state_key<Key>(parameter)];
         if (!entry) {
           auto fresh = std::make_unique<HalvingParamState>();
           fresh->distance(at::full_like(parameter, group.options().get_lr()));

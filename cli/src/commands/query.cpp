@@ -12,6 +12,7 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -17,6 +17,7 @@
 #include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

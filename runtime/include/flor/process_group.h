@@ -4,9 +4,11 @@
 #include <flor/group.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,17 +19,32 @@ namespace flor {
 class ProcessGroup final : public Group {
  public:
   using Group::all_gather;
-  /// A rank that does not come within `deadline` is an error. `device`: where the tensors of the
-  /// backend have to be, e.g. a GPU for NCCL.
-  explicit ProcessGroup(c10::intrusive_ptr<c10d::ProcessGroup> group,
+  /// `group`: a c10d::ProcessGroup, or one of its backends, such as a c10d::ProcessGroupNCCL, which
+  /// are no longer process groups themselves since libtorch 2. A rank that does not come within
+  /// `deadline` is an error. `device`: where the tensors of the backend have to be, e.g. a GPU for
+  /// NCCL.
+  template <typename Ranks>
+  explicit ProcessGroup(c10::intrusive_ptr<Ranks> group,
                         std::chrono::milliseconds deadline = std::chrono::minutes(5),
-                        at::Device device = at::kCPU);
-  int rank() const override;
-  int size() const override;
+                        at::Device device = at::kCPU)
+      : ProcessGroup(
+            group ? group->getRank() : -1, group ? group->getSize() : 0,
+            [group](Gathered& all, std::vector<at::Tensor>& mine) {
+              return group->allgather(all, mine);
+            },
+            deadline, device) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
   std::vector<std::int64_t> all_gather(std::span<const std::int64_t> mine) override;
 
  private:
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  using Gathered = std::vector<std::vector<at::Tensor>>;
+  using Gather = std::function<c10::intrusive_ptr<c10d::Work>(Gathered&, std::vector<at::Tensor>&)>;
+  ProcessGroup(int rank, int size, Gather gather, std::chrono::milliseconds deadline,
+               at::Device device);
+
+  int rank_, size_;
+  Gather gather_;
   std::chrono::milliseconds deadline_;
   at::Device device_;
 };

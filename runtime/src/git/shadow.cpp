@@ -6,6 +6,10 @@
 
 #include <fmt/format.h>
 
+#if __has_include(<git2/sys/errors.h>)
+#include <git2/sys/errors.h>  // since libgit2 1.7
+#endif
+
 #include <deque>
 #include <mutex>
 #include <set>

@@ -124,6 +124,8 @@ class LeafWatch {
 };
 
 using torch::autograd::variable_list;
+/// A shared pointer, in newer libtorch an intrusive one.
+using NodePointer = decltype(torch::autograd::impl::grad_accumulator(at::Tensor()));
 
 struct WatchHook final : torch::autograd::FunctionPreHook {
   explicit WatchHook(std::shared_ptr<LeafWatch> leaf_watch) : watch(std::move(leaf_watch)) {}
@@ -167,7 +169,7 @@ class Watches {
   static constexpr int kRounds = 8;
   struct Entry {
     std::shared_ptr<LeafWatch> watch;
-    std::shared_ptr<torch::autograd::Node> node;  ///< the leaf itself does not keep it alive
+    NodePointer node;  ///< the leaf itself does not keep it alive
   };
 
   void take_off() {

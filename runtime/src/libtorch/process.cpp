@@ -147,6 +147,18 @@ std::string cuda_device_name(int index) {
   return known ? name.data() : "unknown";
 }
 
+/// Of products of matrices and of convolutions. Newer libtorch throws where the older of its two
+/// kinds of settings contradicts the newer.
+std::string tf32() {
+  const auto flag = [](bool value) { return value ? "on" : "off"; };
+  const at::Context& context = at::globalContext();
+  try {
+    return std::string(flag(context.allowTF32CuBLAS())) + "/" + flag(context.allowTF32CuDNN());
+  } catch (const c10::Error&) {
+    return "mixed";
+  }
+}
+
 void add_cuda(std::map<std::string, std::string>& facts) {
   const int devices = cuda_devices();
   if (devices == 0) return;
@@ -159,8 +171,7 @@ void add_cuda(std::map<std::string, std::string>& facts) {
   const auto flag = [](bool value) { return value ? "on" : "off"; };
   facts["cudnn.benchmark"] = flag(context.benchmarkCuDNN());
   facts["cudnn.deterministic"] = flag(context.deterministicCuDNN());
-  facts["tf32"] =
-      std::string(flag(context.allowTF32CuBLAS())) + "/" + flag(context.allowTF32CuDNN());
+  facts["tf32"] = tf32();
 }
 
 std::map<std::string, std::string> environment() {

@@ -26,14 +26,11 @@ void await(c10d::Work& work, std::chrono::milliseconds deadline) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(c10::intrusive_ptr<c10d::ProcessGroup> group,
-                           std::chrono::milliseconds deadline, at::Device device)
-    : group_(std::move(group)), deadline_(deadline), device_(device) {
-  if (!group_) throw Error("flor::ProcessGroup needs a process group, but the pointer is null");
+ProcessGroup::ProcessGroup(int rank, int size, Gather gather, std::chrono::milliseconds deadline,
+                           at::Device device)
+    : rank_(rank), size_(size), gather_(std::move(gather)), deadline_(deadline), device_(device) {
+  if (rank_ < 0) throw Error("flor::ProcessGroup needs a process group, but the pointer is null");
 }
-
-int ProcessGroup::rank() const { return group_->getRank(); }
-int ProcessGroup::size() const { return group_->getSize(); }
 
 std::vector<std::int64_t> ProcessGroup::all_gather(std::span<const std::int64_t> mine) {
   // Backends do not take tensors without elements.
@@ -44,7 +41,7 @@ std::vector<std::int64_t> ProcessGroup::all_gather(std::span<const std::int64_t>
   std::vector<std::vector<at::Tensor>> output(1);
   for (int i = 0; i < size(); ++i) output[0].push_back(at::empty_like(input[0]));
   try {
-    await(*group_->allgather(output, input), deadline_);
+    await(*gather_(output, input), deadline_);
   } catch (const std::exception& error) {
     std::string reason = error.what();
     reason.resize(std::min(reason.find('\n'), reason.size()));

@@ -217,7 +217,7 @@ class AtomicDirectory::Files {
   /// A directory loses its name, for good, before it loses any of its files.
   void delete_old(int keep_last) {
     std::vector<SavedDirectory> all = checkpoints();
-    std::erase_if(all, &SavedDirectory::forced);
+    std::erase_if(all, [](const SavedDirectory& saved) { return saved.forced; });
     std::vector<fs::path> renamed;
     for (std::size_t i = 0; i + static_cast<std::size_t>(keep_last) < all.size(); ++i) {
       fs::path trash = directory_ / names_.removed(new_token());
