@@ -1,0 +1,99 @@
+// flor fetch: brings runs back from an object store.
+#include "commands/commands.h"
+#include "context.h"
+#include "output/json.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "remote/choice.h"
+#include "remote/transfer_bar.h"
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+#include <flor/store/remote.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace flor::cli {
+namespace {
+
+class Fetch final : public Command {
+ public:
+  std::string_view name() const override { return "fetch"; }
+  std::string_view summary() const override { return "bring runs back from an object store"; }
+  std::string_view lesson() const override {
+    return R"(Copies all runs of NAME, or one run, from an object store to the store here, which is made if there is
+none. With --epochs only the checkpoints that a replay of these epochs reads, and what these are
+differences to; the others count as deleted and can be fetched later. What is here is not read again.
+
+Examples:
+  flor fetch linear file:///mnt/archive                 all runs of linear
+  flor fetch 3f2a file:///mnt/archive --epochs 12       what a replay of epoch 12 needs
+  flor fetch 3f2a file:///mnt/archive --epochs 10..19
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("NAME|RUN", run_, "an experiment for all of its runs, or NAME~N or an id", true);
+    syntax.operand("URL", url_, "where from", true);
+    syntax.option("--epochs", "A..B", epochs_, "only the checkpoints of these epochs");
+    syntax.option("--threads", "N", threads_, "transfers at once (8)");
+  }
+  int run(Context& context) override {
+    remote::FetchOptions options;
+    options.threads = parse_threads(threads_);
+    if (!epochs_.empty()) {
+      const EpochRange range = parse_epochs(epochs_);
+      options.first_epoch = range.first;
+      options.last_epoch = range.last;
+    }
+    const auto objects = remote::open_objects(url_);
+    const auto runs =
+        choose_remote(remote::list_runs(*objects, options.threads), run_, objects->url());
+    store::Store& opened = context.store_to_change(store::OpenMode::create);
+    Json results = Json::array();
+    for (const remote::RemoteRun& run : runs) {
+      TransferBar bar("fetching " + title(run));
+      options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
+      const remote::FetchReport report = remote::fetch(opened, *objects, run, options);
+      bar.clear();
+      if (context.json()) {
+        results.push_back(json_of(report));
+      } else {
+        print_text(context, report);
+      }
+    }
+    if (context.json()) {
+      Json result = document("fetch");
+      result["url"] = objects->url();
+      result["runs"] = std::move(results);
+      print(context.out(), result);
+    }
+    return static_cast<int>(ExitStatus::done);
+  }
+
+ private:
+  static Json json_of(const remote::FetchReport& report) {
+    Json entry;
+    entry["run"] = report.run.key;
+    entry["added"] = report.added;
+    entry["checkpoints"] = report.checkpoints;
+    entry["chunks_received"] = report.chunks_received;
+    entry["bytes_received"] = report.bytes_received;
+    return entry;
+  }
+  static void print_text(Context& context, const remote::FetchReport& report) {
+    context.out().write(fmt::format("run {}: {}{} of {} checkpoints came, {} chunks in {}\n",
+                                    title(report.run), report.added ? "new here; " : "",
+                                    report.checkpoints, report.run.checkpoints,
+                                    report.chunks_received, bytes(report.bytes_received)));
+  }
+
+  std::string run_, url_, epochs_;
+  std::optional<std::uint64_t> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_fetch() { return std::make_unique<Fetch>(); }
+
+}  // namespace flor::cli

@@ -1,0 +1,175 @@
+// flor spool: brings runs to an object store.
+#include "commands/commands.h"
+#include "context.h"
+#include "output/json.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "remote/choice.h"
+#include "remote/transfer_bar.h"
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+#include <flor/store/remote.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace flor::cli {
+namespace {
+
+class Spool final : public Command {
+ public:
+  std::string_view name() const override { return "spool"; }
+  std::string_view summary() const override { return "bring runs to an object store"; }
+  std::string_view lesson() const override {
+    return R"(Copies all runs of NAME, or one run, to an object store: what they recorded, checkpoints included. Only
+what is not there is sent; an attempt that was interrupted goes on where it was. Others see a run when
+it is complete. May run while the runs are recorded, and in several processes at once.
+
+URL is file:///directory. docs/remote.md says more.
+
+Examples:
+  flor spool linear file:///mnt/archive          all runs of linear
+  flor spool 3f2a file:///mnt/archive            one run
+  flor spool linear file:///mnt/archive --watch  again and again until they have ended
+  flor spool linear file:///mnt/archive --delete-local
+                                                 then read it back, and free the space here
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("NAME|RUN", run_, "an experiment for all of its runs, or NAME~N or an id", true);
+    syntax.operand("URL", url_, "where to", true);
+    syntax.flag("--delete-local", delete_local_,
+                "when all of it was read back, delete the checkpoints here");
+    syntax.flag("-w,--watch", watch_, "go on until the runs have ended");
+    syntax.option("--threads", "N", threads_, "transfers at once (8)");
+  }
+  int run(Context& context) override;
+
+ private:
+  std::vector<store::Run> choose(const store::Catalog& catalog) const;
+  void spool_all(Context& context, store::Store& opened);
+  void delete_local(Context& context, store::Store& opened);
+  void print_text(Context& context, const store::Run& run, const remote::SpoolReport& report) const;
+
+  std::string run_, url_;
+  bool delete_local_ = false, watch_ = false;
+  std::optional<std::uint64_t> threads_;
+  std::unique_ptr<remote::ObjectStore> objects_;
+  std::vector<store::Run> runs_;
+  Json results_ = Json::array();
+};
+
+/// Leaders of groups first.
+std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
+  std::vector<store::Run> runs = catalog.runs(run_);
+  if (runs.empty()) runs = ranks_with(catalog, parse_whole_run(catalog, run_));
+  std::ranges::stable_sort(
+      runs, {}, [](const store::Run& run) { return run.start.rank ? run.start.rank->rank : 0; });
+  return runs;
+}
+
+int Spool::run(Context& context) {
+  constexpr std::chrono::seconds kPause{5};
+  objects_ = remote::open_objects(url_);
+  parse_threads(threads_);
+  store::Store& opened = context.store_to_change();
+  for (;;) {
+    runs_ = choose(opened.catalog());
+    spool_all(context, opened);
+    const bool running = std::ranges::any_of(
+        runs_, [](const store::Run& run) { return run.state == store::RunState::running; });
+    if (!watch_ || !running) break;
+    context.out().flush();
+    std::this_thread::sleep_for(kPause);
+  }
+  if (delete_local_) delete_local(context, opened);
+  if (context.json()) {
+    Json result = document("spool");
+    result["url"] = objects_->url();
+    result["runs"] = std::move(results_);
+    print(context.out(), result);
+  }
+  return static_cast<int>(ExitStatus::done);
+}
+
+void Spool::spool_all(Context& context, store::Store& opened) {
+  for (const store::Run& run : runs_) {
+    TransferBar bar("spooling " + title(run));
+    remote::TransferOptions options;
+    options.threads = parse_threads(threads_);
+    options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
+    const remote::SpoolReport report = remote::spool(opened, run, *objects_, options);
+    bar.clear();
+    if (!context.json()) {
+      print_text(context, run, report);
+      continue;
+    }
+    Json entry;
+    entry["run"] = run.key;
+    entry["changed"] = report.changed;
+    entry["checkpoints"] = report.run.checkpoints;
+    entry["chunks"] = report.chunks;
+    entry["chunks_sent"] = report.chunks_sent;
+    entry["parcels_sent"] = report.parcels_sent;
+    entry["parcels_found"] = report.parcels_found;
+    entry["bytes_sent"] = report.bytes_sent;
+    entry["facts_bytes_sent"] = report.facts_sent;
+    results_.push_back(std::move(entry));
+  }
+}
+
+void Spool::print_text(Context& context, const store::Run& run,
+                       const remote::SpoolReport& report) const {
+  const std::string there = fmt::format("{} checkpoint{}", report.run.checkpoints,
+                                        report.run.checkpoints == 1 ? "" : "s");
+  if (!report.changed) {
+    if (!watch_) {
+      context.out().write(
+          fmt::format("run {}: {} there, nothing to send\n", title(run),
+                      report.run.checkpoints == 1 ? "1 checkpoint is" : there + " are"));
+    }
+    return;
+  }
+  context.out().write(fmt::format(
+      "run {}: {}; sent {} of {} chunks, {} in {} parcel{}, and {} of facts\n", title(run), there,
+      report.chunks_sent, report.chunks, bytes(report.bytes_sent), report.parcels_sent,
+      report.parcels_sent == 1 ? "" : "s", bytes(report.facts_sent)));
+}
+
+void Spool::delete_local(Context& context, store::Store& opened) {
+  for (const store::Run& run : runs_) {
+    const auto there = remote::choose_run(*objects_, run.key);
+    TransferBar bar("reading back " + title(run));
+    remote::TransferOptions options;
+    options.threads = parse_threads(threads_);
+    options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
+    const remote::VerifyReport verified = remote::verify(*objects_, {there}, true, options);
+    bar.clear();
+    if (!verified.findings.empty()) {
+      throw Damaged(fmt::format("{}: nothing was deleted here", verified.findings.front()));
+    }
+    const remote::DropReport report = remote::drop_local(opened, run, there, *objects_);
+    if (context.json()) {
+      results_.push_back(Json{{"run", run.key},
+                              {"read_back_bytes", verified.bytes_read},
+                              {"checkpoints_deleted", report.checkpoints},
+                              {"freed_bytes", report.freed}});
+      continue;
+    }
+    context.out().write(
+        fmt::format("run {}: read back {}, deleted {} checkpoint{} here, freed {}\n", title(run),
+                    bytes(verified.bytes_read), report.checkpoints,
+                    report.checkpoints == 1 ? "" : "s", bytes(report.freed)));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_spool() { return std::make_unique<Spool>(); }
+
+}  // namespace flor::cli

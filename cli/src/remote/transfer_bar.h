@@ -1,0 +1,35 @@
+// How far a transfer is: a bar with rate and time to go on a terminal, a line now and then
+// elsewhere. On standard error.
+#pragma once
+
+#include <flor/store/remote.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace flor::cli {
+
+class TransferBar {
+ public:
+  /// `what` is what is done: "spooling 3f2a91c4 (linear)".
+  explicit TransferBar(std::string what);
+  ~TransferBar() { clear(); }
+  TransferBar(const TransferBar&) = delete;
+  TransferBar& operator=(const TransferBar&) = delete;
+
+  void show(const remote::TransferProgress& progress);
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  bool terminal_;
+  bool drawn_ = false;
+  Clock::time_point began_ = Clock::now(), told_ = Clock::now();
+};
+
+/// "12.3 MiB of 40 MiB, 110 MiB/s, 250 ms to go"; without a rate before there is one.
+std::string print_transfer(const remote::TransferProgress& progress, double seconds);
+
+}  // namespace flor::cli

@@ -1,0 +1,61 @@
+// Where runs are spooled to: named objects that appear whole and never change, as S3 has them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::remote {
+
+struct ObjectInfo {
+  std::string key;
+  std::uint64_t bytes = 0;
+  std::int64_t modified_us = 0;  ///< by the clock of the server, Unix time in microseconds
+};
+
+/// Objects below one prefix, by keys like "runs/0123456789abcdef/00000001.json": letters, digits,
+/// '/', '.' and '-'. All functions may be called from several threads at once. They throw NotFound
+/// where the key or the whole place does not exist, Damaged where what arrives is not what was
+/// stored, and Error for everything else, after having tried again where that may help.
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+
+  /// "s3://bucket/prefix", for messages.
+  virtual const std::string& url() const = 0;
+
+  /// Makes an object, unless one of that key exists: then it returns false and changes nothing. Of
+  /// several that do so at once one wins. When it returns the object is durable, whole, and was
+  /// compared with a checksum by the server; if it throws, or the process dies, it is there whole
+  /// or not at all.
+  virtual bool put_if_absent(const std::string& key, std::span<const std::byte> content) = 0;
+  /// The same, but replaces an object of that key.
+  virtual void put(const std::string& key, std::span<const std::byte> content) = 0;
+  virtual std::vector<std::byte> get(const std::string& key) = 0;
+  /// Exactly `size` bytes; Damaged if the object is shorter.
+  virtual std::vector<std::byte> get_range(const std::string& key, std::uint64_t offset,
+                                           std::uint64_t size) = 0;
+  virtual std::optional<ObjectInfo> head(const std::string& key) = 0;
+  /// All objects whose keys begin with `prefix`, which is empty or ends with '/', ordered by key.
+  virtual std::vector<ObjectInfo> list(const std::string& prefix) = 0;
+  /// Removes an object; one that is not there is none to worry about.
+  virtual void remove(const std::string& key) = 0;
+  /// Removes what killed writers left of objects that they did not complete, if it is older.
+  /// Returns how many there were; `dry_run` only counts them.
+  virtual std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) = 0;
+};
+
+/// "file:///directory", or "s3://bucket/prefix" where this flor was built with S3. Nothing is
+/// looked up or made yet. Throws UsageError for anything else.
+std::unique_ptr<ObjectStore> open_objects(std::string_view url);
+
+/// A directory as an object store: each object is a file, written beside its place, synced, and
+/// then linked into it. `directory` is made when the first object is.
+std::unique_ptr<ObjectStore> open_directory(const std::string& directory);
+
+}  // namespace flor::remote

@@ -1,0 +1,145 @@
+// Runs in an object store: spooled there, looked at, fetched back, thinned out. docs/remote.md
+// describes the objects.
+#pragma once
+
+#include <flor/store/catalog.h>
+#include <flor/store/object_store.h>
+#include <flor/store/ranking.h>
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::remote {
+
+/// What the manifest of a run says.
+struct RemoteRun {
+  std::string key;         ///< of the run: 16 hex digits
+  std::string experiment;  ///< its NAME
+  std::string state;       ///< when it was spooled: finished, failed, running or interrupted
+  std::int64_t started_us = 0;
+  std::int64_t spooled_us = 0;
+  std::int64_t epochs = 0;
+  std::int64_t checkpoints = 0;
+  std::uint64_t raw_bytes = 0;     ///< of these checkpoints
+  std::uint64_t stored_bytes = 0;  ///< records that they need
+  std::string leader;              ///< of one rank of a group: key of rank 0's run; else empty
+  std::int64_t rank = 0, world = 1;
+  std::int64_t sequence = 0;  ///< counts the manifests of the run
+  std::string catalog;        ///< SHA-256 of the catalog object, in hex
+  std::uint64_t catalog_bytes = 0;
+};
+
+/// How far a transfer is; called from several threads, one at a time.
+struct TransferProgress {
+  std::uint64_t done = 0, all = 0;  ///< bytes of content
+};
+using OnProgress = std::function<void(const TransferProgress&)>;
+
+struct TransferOptions {
+  unsigned threads = 8;  ///< requests at once
+  OnProgress progress = {};
+};
+
+struct SpoolReport {
+  RemoteRun run;
+  bool changed = false;            ///< a new manifest was written
+  std::int64_t chunks = 0;         ///< that the run needs
+  std::int64_t chunks_sent = 0;    ///< thereof not found there
+  std::int64_t parcels_sent = 0;   ///< objects with these
+  std::int64_t parcels_found = 0;  ///< that an earlier attempt had left there
+  std::uint64_t bytes_sent = 0;    ///< in parcels
+  std::uint64_t facts_sent = 0;    ///< bytes of the catalog and the manifest
+};
+
+/// Brings all of a run to the object store: its facts, its checkpoints and the tensors it logged.
+/// What is there is not sent again, whichever run brought it. The manifest is written last, so
+/// that a reader sees the run as it was before or as it is now. What dies in between leaves
+/// parcels that the next attempt finds, or `prune` removes. A checkpoint that was deleted here
+/// stays there, and one that was deleted there is not sent again. May be called while the run is
+/// recorded, and by any number of processes. Throws Error if the run there is ahead of the one here
+/// (fetch it first), Damaged where the store is.
+SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objects,
+                  const TransferOptions& options);
+
+struct FetchOptions : TransferOptions {
+  /// Epochs that are wanted, both included: the state before the first, the ends of their nested
+  /// loops, and the state after each. Absent: all checkpoints. What the run logged always comes.
+  std::optional<std::int64_t> first_epoch, last_epoch;
+};
+
+struct FetchReport {
+  RemoteRun run;
+  bool added = false;                ///< the run was not known here
+  std::int64_t checkpoints = 0;      ///< that came
+  std::int64_t chunks_received = 0;  ///< that were not here
+  std::uint64_t bytes_received = 0;  ///< in parcels, or parts of them
+};
+
+/// Brings a run back: its facts, and its checkpoints as far as they are wanted; all others count
+/// as deleted and can be fetched later. Content that is here is not received again. The run and
+/// its checkpoints appear in one transaction, when their content is durable; what dies before
+/// that leaves content that the next attempt finds, or `flor gc` collects. Throws Damaged where
+/// what arrives does not have its checksums, Busy while the run is recorded here, Error if the run
+/// here is ahead of the one there.
+FetchReport fetch(store::Store& store, ObjectStore& objects, const RemoteRun& run,
+                  const FetchOptions& options);
+
+/// One run by its key. Throws NotFound if it is not there.
+RemoteRun choose_run(ObjectStore& objects, std::string_view key);
+
+/// The runs that are there, the newest first. Throws NotFound if nothing was ever spooled there.
+std::vector<RemoteRun> list_runs(ObjectStore& objects, unsigned threads = 8);
+
+struct VerifyReport {
+  std::vector<std::string> findings;  ///< damage, a line each; empty if all is well
+  std::int64_t runs = 0, parcels = 0, chunks = 0;
+  std::uint64_t bytes = 0;       ///< of the parcels
+  std::uint64_t bytes_read = 0;  ///< thereof read
+};
+
+/// Looks whether the runs are complete: catalogs as their digests say, and each parcel there in its
+/// length. With `read_data` every parcel is read: its SHA-256 and the checksums of its records.
+VerifyReport verify(ObjectStore& objects, const std::vector<RemoteRun>& runs, bool read_data,
+                    const TransferOptions& options);
+
+struct DropReport {
+  std::int64_t checkpoints = 0;  ///< that are only in the object store now
+  std::uint64_t freed = 0;
+};
+
+/// Deletes the checkpoints of a run here that are in the object store as `there` says, which the
+/// caller has verified, and collects garbage. Throws Busy while the run is recorded, Error unless
+/// it has ended.
+DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRun& there,
+                      ObjectStore& objects);
+
+struct PruneOptions {
+  /// Checkpoints that are kept; absent: what the program's own strategy keeps, or all.
+  std::optional<store::KeepRules> rules;
+  bool whole_runs = false;  ///< removes the runs altogether
+  /// What nothing refers to stays as long: somebody may be about to refer to it.
+  std::int64_t grace_us = 0;
+  bool dry_run = false;
+  unsigned threads = 8;
+};
+
+struct PruneReport {
+  std::int64_t runs_removed = 0;
+  std::int64_t checkpoints = 0;      ///< deleted
+  std::int64_t objects_removed = 0;  ///< parcels, catalogs, manifests
+  std::uint64_t freed = 0;
+  std::int64_t waiting = 0;  ///< objects that go when the grace is over
+  std::uint64_t waiting_bytes = 0;
+  std::int64_t unfinished = 0;  ///< remains of objects that were not completed
+};
+
+/// Deletes checkpoints of `runs` by the rules of `flor keep`, then all that nothing refers to.
+PruneReport prune(ObjectStore& objects, const std::vector<RemoteRun>& runs,
+                  const PruneOptions& options);
+
+}  // namespace flor::remote

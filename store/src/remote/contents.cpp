@@ -1,0 +1,244 @@
+#include "contents.h"
+
+#include "manifest.h"
+#include "row_copy.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+
+namespace flor::remote {
+namespace {
+
+using store::Connection;
+using store::Query;
+
+constexpr const char* kContentColumns =
+    "{0}.id, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, {0}.digest, "
+    "layout.digest, layout.items, chunks";
+
+Content read_content(const Query& row) {
+  Content content;
+  content.id = row.integer(0);
+  content.key = {static_cast<store::CheckpointKind>(row.integer(1)), row.integer(2), row.integer(3),
+                 row.text(4)};
+  content.created_us = row.integer(5);
+  content.raw_bytes = row.integer(6);
+  content.stored_bytes = row.integer(7);
+  content.digest = row.digest(8);
+  return content;
+}
+
+void read_layout(const Query& row, int digest, int items, Content& content) {
+  if (row.is_null(digest)) return;
+  content.layout = row.digest(digest);
+  const store::Bytes blob = row.blob(items);
+  content.items.assign(blob.begin(), blob.end());
+}
+
+/// The ids of these chunks in `to`.
+std::vector<std::byte> ids_in(Connection& to, const std::vector<Digest>& chunks) {
+  std::vector<std::uint32_t> ids;
+  ids.reserve(chunks.size());
+  for (const Digest& digest : chunks) {
+    const auto row = to("SELECT id FROM chunk WHERE digest = ?1", digest);
+    if (!row->step()) {
+      throw Damaged(fmt::format("the chunk {} has no row in the catalog", digest.hex()));
+    }
+    ids.push_back(static_cast<std::uint32_t>(row->integer(0)));
+  }
+  return store::encode_ids(ids);
+}
+
+}  // namespace
+
+bool Record::is_described_by(const store::RecordHeader& header) const {
+  return header.digest == digest && header.raw_bytes == raw_bytes &&
+         header.stored_bytes == stored_bytes && header.codec == codec && header.type == type &&
+         header.depth == depth && header.uses_base == has_base() &&
+         (!has_base() || header.base == base);
+}
+
+bool Record::is_same_record(const Record& other) const {
+  return digest == other.digest && base == other.base && raw_bytes == other.raw_bytes &&
+         stored_bytes == other.stored_bytes && codec == other.codec && type == other.type &&
+         depth == other.depth;
+}
+
+void Records::add(const Record& record) {
+  if (places_.emplace(record.digest, list_.size()).second) list_.push_back(record);
+}
+
+ContentReader::ContentReader(Connection& connection, std::int64_t run)
+    : connection_(connection), run_(run) {}
+
+const Digest& ContentReader::load(std::uint32_t id) const {
+  const auto known = digests_.find(id);
+  if (known != digests_.end()) return known->second;
+  Record record;
+  std::uint32_t base = 0;
+  {
+    const auto row = connection_(
+        "SELECT digest, pack.name, offset, raw_bytes, stored_bytes, codec, type, depth, base FROM "
+        "chunk JOIN pack ON pack.id = chunk.pack WHERE chunk.id = ?1",
+        std::int64_t{id});
+    if (!row->step()) {
+      throw Damaged(fmt::format("chunk {} is missing in the catalog: run `flor fsck`", id));
+    }
+    record.digest = row->digest(0);
+    record.parcel = row->text(1);
+    record.offset = static_cast<std::uint64_t>(row->integer(2));
+    record.raw_bytes = static_cast<std::uint32_t>(row->integer(3));
+    record.stored_bytes = static_cast<std::uint32_t>(row->integer(4));
+    record.codec = static_cast<std::uint8_t>(row->integer(5));
+    record.type = static_cast<store::ElementType>(row->integer(6));
+    record.depth = static_cast<std::uint8_t>(row->integer(7));
+    base = static_cast<std::uint32_t>(row->integer(8));
+  }
+  if (record.raw_bytes > store::kChunkBytes || record.stored_bytes > store::kPayloadBytesMax ||
+      record.has_base() != (base != 0)) {
+    throw Damaged("the catalog describes a chunk that cannot be: run `flor fsck`");
+  }
+  if (base != 0) {
+    record.base = load(base);
+    if (records_.at(record.base).depth + 1 != record.depth) {
+      throw Damaged("a chunk has a base of the wrong depth in the catalog: run `flor fsck`");
+    }
+  }
+  const Digest digest = record.digest;
+  records_.emplace(digest, std::move(record));
+  return digests_.emplace(id, digest).first->second;
+}
+
+std::vector<Digest> ContentReader::digests_of(store::Bytes ids) const {
+  std::vector<Digest> digests;
+  for (const std::uint32_t id : store::decode_ids(ids)) digests.push_back(load(id));
+  return digests;
+}
+
+std::vector<Content> ContentReader::checkpoints() const {
+  std::vector<Content> list;
+  const auto rows =
+      connection_("SELECT " + fmt::format(fmt::runtime(kContentColumns), "checkpoint") +
+                      " FROM checkpoint JOIN layout ON layout.id = checkpoint.layout "
+                      "WHERE run = ?1 ORDER BY checkpoint.id",
+                  run_);
+  while (rows->step()) {
+    Content& content = list.emplace_back(read_content(*rows));
+    read_layout(*rows, 9, 10, content);
+    content.chunks = digests_of(rows->blob(11));
+  }
+  return list;
+}
+
+std::vector<Content> ContentReader::discarded() const {
+  std::vector<Content> list;
+  const auto rows =
+      connection_("SELECT " + fmt::format(fmt::runtime(kContentColumns), "discarded") +
+                      ", discarded_us, collected_us FROM discarded LEFT JOIN layout "
+                      "ON layout.id = discarded.layout WHERE run = ?1 ORDER BY discarded.id",
+                  run_);
+  while (rows->step()) {
+    Content& content = list.emplace_back(read_content(*rows));
+    content.discarded_us = rows->integer(12);
+    content.collected_us = rows->integer(13);
+  }
+  return list;
+}
+
+std::vector<Content> ContentReader::objects() const {
+  std::set<Digest> wanted;
+  const auto values = connection_(
+      "SELECT DISTINCT value FROM value JOIN series ON series.id = value.series WHERE run = ?1 AND "
+      "value.type IN (5, 7)",
+      run_);
+  while (values->step()) {
+    if (const auto digest = Digest::from_hex(values->text_view(0))) wanted.insert(*digest);
+  }
+  std::vector<Content> list;
+  for (const Digest& digest : wanted) {
+    const auto row = connection_(
+        "SELECT object.raw_bytes, layout.digest, layout.items, chunks FROM object JOIN layout ON "
+        "layout.id = object.layout WHERE object.digest = ?1",
+        digest);
+    if (!row->step()) continue;  // a value whose tensor could not be stored
+    Content& content = list.emplace_back();
+    content.digest = digest;
+    content.raw_bytes = row->integer(0);
+    read_layout(*row, 1, 2, content);
+    content.chunks = digests_of(row->blob(3));
+  }
+  return list;
+}
+
+void ContentReader::add_records(const std::vector<Digest>& chunks, Records& records) const {
+  for (const Digest& digest : chunks) add_record(digest, records);
+}
+
+void ContentReader::add_record(const Digest& digest, Records& records) const {
+  if (records.contains(digest)) return;
+  const Record& record = records_.at(digest);
+  if (record.has_base()) add_record(record.base, records);
+  records.add(record);
+}
+
+void put_records(Connection& to, const Records& records,
+                 const std::map<std::string, std::uint64_t>& parcel_bytes) {
+  std::map<std::string, std::int64_t> packs;
+  for (const Record& record : records.list()) {
+    std::int64_t& pack = packs[record.parcel];
+    if (pack == 0) {
+      to("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, 0)", record.parcel,
+         static_cast<std::int64_t>(parcel_bytes.at(record.parcel)))
+          ->run();
+      pack = to.last_id();
+    }
+    const auto insert = to(
+        "INSERT INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, depth, "
+        "base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id FROM chunk "
+        "WHERE digest = ?9) END)",
+        record.digest, pack, static_cast<std::int64_t>(record.offset),
+        std::int64_t{record.raw_bytes}, std::int64_t{record.stored_bytes},
+        std::int64_t{record.codec}, static_cast<std::int64_t>(record.type),
+        std::int64_t{record.depth}, record.base);
+    insert->run();
+  }
+}
+
+void put_checkpoint(Connection& to, std::int64_t run, const Content& content) {
+  const std::vector<std::byte> ids = ids_in(to, content.chunks);
+  to("INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+     "stored_bytes, digest, layout, chunks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+     run, static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
+     content.key.loop, content.created_us, content.raw_bytes, content.stored_bytes, content.digest,
+     put_layout(to, content.layout, content.items), store::Bytes(ids))
+      ->run();
+}
+
+void put_discarded(Connection& to, std::int64_t run, const Content& content) {
+  // Its number must be one that no checkpoint has or will get.
+  to("INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+     "stored_bytes, digest, layout, chunks, discarded_us, collected_us) VALUES ((SELECT 1 + "
+     "max(coalesce((SELECT max(id) FROM discarded), 0), coalesce((SELECT seq FROM sqlite_sequence "
+     "WHERE name = 'checkpoint'), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, x'', ?10, ?11)",
+     run, static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
+     content.key.loop, content.created_us, content.raw_bytes, content.stored_bytes, content.digest,
+     content.discarded_us, content.collected_us)
+      ->run();
+  to("INSERT INTO sqlite_sequence (name, seq) SELECT 'checkpoint', 0 WHERE NOT EXISTS (SELECT 1 "
+     "FROM sqlite_sequence WHERE name = 'checkpoint')")
+      ->run();
+  to("UPDATE sqlite_sequence SET seq = max(seq, (SELECT max(id) FROM discarded)) WHERE name = "
+     "'checkpoint'")
+      ->run();
+}
+
+void put_object(Connection& to, const Content& content) {
+  const std::vector<std::byte> ids = ids_in(to, content.chunks);
+  to("INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
+     content.digest, content.raw_bytes, put_layout(to, content.layout, content.items),
+     store::Bytes(ids))
+      ->run();
+}
+
+}  // namespace flor::remote

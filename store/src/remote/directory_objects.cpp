@@ -1,0 +1,220 @@
+// An object store in a directory, on whatever is mounted there.
+#include "filesystem.h"
+#include "lock_file.h"
+
+#include <flor/store/error.h>
+#include <flor/store/object_store.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+namespace flor::remote {
+namespace {
+
+namespace fs = std::filesystem;
+using store::File;
+using store::Filesystem;
+using store::sync_directory;
+using store::throw_system_error;
+
+/// Files are written here, and linked to their names when they are durable.
+constexpr const char* kUnfinished = ".unfinished";
+
+std::int64_t modified_us(const struct stat& status) {
+  return status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1'000;
+}
+
+/// A file in `kUnfinished`, locked while its writer lives and removed with the object.
+class Unfinished {
+ public:
+  explicit Unfinished(const fs::path& directory) {
+    static std::atomic<std::uint64_t> count{0};
+    // Before it is locked, the file may be taken for one that a killed writer left.
+    do {
+      path_ = directory / fmt::format("{}-{}", ::getpid(), count++);
+      file_ = std::make_unique<File>(Filesystem::system(), path_, O_RDWR | O_CREAT | O_EXCL);
+      store::lock_file(file_->descriptor(), LOCK_EX);
+    } while (!store::is_linked(file_->descriptor()));
+  }
+  ~Unfinished() { ::unlink(path_.c_str()); }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  const fs::path& path() const { return path_; }
+  void write(std::span<const std::byte> content) {
+    file_->write_at(content, 0);
+    file_->sync_data();
+  }
+
+ private:
+  fs::path path_;
+  std::unique_ptr<File> file_;
+};
+
+class DirectoryObjects final : public ObjectStore {
+ public:
+  explicit DirectoryObjects(fs::path directory)
+      : directory_(std::move(directory)), url_("file://" + directory_.string()) {}
+
+  const std::string& url() const override { return url_; }
+
+  bool put_if_absent(const std::string& key, std::span<const std::byte> content) override {
+    const fs::path target = path_of(key);
+    if (fs::exists(target)) return false;
+    prepare(target);
+    Unfinished file(directory_ / kUnfinished);
+    file.write(content);
+    if (::link(file.path().c_str(), target.c_str()) != 0) {
+      if (errno == EEXIST) return false;
+      throw_system_error("create", target, errno);
+    }
+    sync_directory(Filesystem::system(), target.parent_path());
+    return true;
+  }
+
+  void put(const std::string& key, std::span<const std::byte> content) override {
+    const fs::path target = path_of(key);
+    prepare(target);
+    Unfinished file(directory_ / kUnfinished);
+    file.write(content);
+    if (::rename(file.path().c_str(), target.c_str()) != 0) {
+      throw_system_error("create", target, errno);
+    }
+    sync_directory(Filesystem::system(), target.parent_path());
+  }
+
+  std::vector<std::byte> get(const std::string& key) override {
+    const auto file = open(key);
+    return read(*file, 0, file->size());
+  }
+
+  std::vector<std::byte> get_range(const std::string& key, std::uint64_t offset,
+                                   std::uint64_t size) override {
+    return read(*open(key), offset, size);
+  }
+
+  std::optional<ObjectInfo> head(const std::string& key) override {
+    struct stat status{};
+    const fs::path path = path_of(key);
+    if (::stat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+      throw_system_error("look at", path, errno);
+    }
+    return ObjectInfo{key, static_cast<std::uint64_t>(status.st_size), modified_us(status)};
+  }
+
+  std::vector<ObjectInfo> list(const std::string& prefix) override {
+    std::vector<ObjectInfo> objects;
+    std::error_code error;
+    fs::recursive_directory_iterator entries(directory_ / prefix, error);
+    if (error == std::errc::no_such_file_or_directory) return objects;
+    for (const fs::recursive_directory_iterator end; !error && entries != end;
+         entries.increment(error)) {
+      if (entries->path().filename() == kUnfinished) {
+        entries.disable_recursion_pending();
+      } else if (!entries->is_directory()) {
+        // One that was removed meanwhile is none.
+        const std::string key = entries->path().lexically_relative(directory_).string();
+        if (auto info = head(key)) objects.push_back(std::move(*info));
+      }
+    }
+    if (error) throw_system_error("list", directory_ / prefix, error.value());
+    std::ranges::sort(objects, {}, &ObjectInfo::key);
+    return objects;
+  }
+
+  void remove(const std::string& key) override {
+    const fs::path path = path_of(key);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_system_error("remove", path, errno);
+  }
+
+  std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
+    std::int64_t count = 0;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(directory_ / kUnfinished, error)) {
+      const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+      if (descriptor < 0) continue;
+      struct stat status{};
+      if (::fstat(descriptor, &status) == 0 && modified_us(status) <= before_us &&
+          store::lock_file(descriptor, LOCK_EX | LOCK_NB)) {
+        if (!dry_run) ::unlink(entry.path().c_str());
+        ++count;
+      }
+      ::close(descriptor);
+    }
+    return count;
+  }
+
+ private:
+  fs::path path_of(const std::string& key) const { return directory_ / key; }
+
+  /// Makes the directories that are missing, and their names durable, once each.
+  void prepare(const fs::path& target) {
+    const std::lock_guard lock(mutex_);
+    for (const fs::path& directory : {directory_ / kUnfinished, target.parent_path()}) {
+      if (prepared_.contains(directory)) continue;
+      std::error_code error;
+      fs::create_directories(directory, error);
+      if (error) throw_system_error("create", directory, error.value());
+      for (fs::path above = directory; above != directory_; above = above.parent_path()) {
+        sync_directory(Filesystem::system(), above.parent_path());
+      }
+      prepared_.insert(directory);
+    }
+  }
+
+  std::unique_ptr<File> open(const std::string& key) const {
+    const fs::path path = path_of(key);
+    try {
+      return std::make_unique<File>(Filesystem::system(), path, O_RDONLY);
+    } catch (const Error&) {
+      std::error_code error;
+      if (fs::exists(path, error) || error) throw;
+      throw NotFound(fmt::format("there is no {}/{}", url_, key));
+    }
+  }
+
+  std::vector<std::byte> read(const File& file, std::uint64_t offset, std::uint64_t size) const {
+    std::vector<std::byte> content(size);
+    if (file.read_at(content, offset) != size) {
+      throw Damaged(fmt::format("{} is cut off: spool the run again from where it was recorded",
+                                file.path().string()));
+    }
+    return content;
+  }
+
+  fs::path directory_;
+  std::string url_;
+  std::mutex mutex_;
+  std::set<fs::path> prepared_;
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectStore> open_directory(const std::string& directory) {
+  return std::make_unique<DirectoryObjects>(fs::absolute(directory).lexically_normal());
+}
+
+std::unique_ptr<ObjectStore> open_objects(std::string_view url) {
+  constexpr std::string_view kFile = "file://";
+  if (url.starts_with(kFile) && url.size() > kFile.size() && url[kFile.size()] == '/') {
+    std::string directory(url.substr(kFile.size()));
+    while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+    return open_directory(directory);
+  }
+  throw UsageError(
+      fmt::format("'{}' is no place to spool to: give file:///directory", std::string(url)));
+}
+
+}  // namespace flor::remote

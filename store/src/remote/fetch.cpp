@@ -1,0 +1,384 @@
+// fetch: what a run needs and the store lacks is read from parcels, then the run appears.
+#include "checkpoint_rows.h"
+#include "contents.h"
+#include "database.h"
+#include "layout.h"
+#include "pack_rows.h"
+#include "pack_writer.h"
+#include "parcels.h"
+#include "row_copy.h"
+#include "run_catalog.h"
+#include "run_progress.h"
+#include "sha256.h"
+#include "store_impl.h"
+#include "worker_pool.h"
+
+#include <flor/store/error.h>
+#include <flor/store/remote.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+
+namespace flor::remote {
+namespace {
+
+using store::Connection;
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+constexpr int kTries = 5;
+
+/// Records that are fetched before they are made durable: what a killed fetch loses.
+constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
+
+/// Records that lie closer together are read with one request.
+constexpr std::uint64_t kGapBytes = std::uint64_t{64} << 10;
+
+/// A part of a parcel, and the records in it: indices into a list, by offset.
+struct Request {
+  std::string parcel;
+  std::uint64_t begin = 0, end = 0;
+  bool whole = false;
+  std::vector<std::size_t> records;
+};
+
+/// What one batch of records takes in requests.
+std::vector<Request> plan_requests(const std::vector<Record>& records,
+                                   std::span<const std::size_t> batch,
+                                   const std::map<std::string, std::uint64_t>& parcel_bytes) {
+  std::map<std::string, std::vector<std::size_t>> by_parcel;
+  for (const std::size_t i : batch) by_parcel[records[i].parcel].push_back(i);
+  std::vector<Request> requests;
+  for (auto& [parcel, list] : by_parcel) {
+    std::ranges::sort(list, {}, [&](std::size_t i) { return records[i].offset; });
+    std::uint64_t wanted = 0;
+    for (const std::size_t i : list) wanted += records[i].bytes();
+    const std::uint64_t all = parcel_bytes.at(parcel);
+    if (wanted == all) {
+      requests.push_back({parcel, 0, all, true, std::move(list)});
+      continue;
+    }
+    for (const std::size_t i : list) {
+      const std::uint64_t begin = records[i].offset, end = begin + records[i].bytes();
+      Request* last = requests.empty() ? nullptr : &requests.back();
+      const bool joins = last && last->parcel == parcel && begin <= last->end + kGapBytes &&
+                         end - last->begin <= kParcelBytes;
+      if (!joins) {
+        requests.push_back({parcel, begin, end, false, {i}});
+      } else {
+        last->end = std::max(last->end, end);
+        last->records.push_back(i);
+      }
+    }
+  }
+  return requests;
+}
+
+class Fetching {
+ public:
+  Fetching(store::Store& store, ObjectStore& objects, const RemoteRun& run,
+           const FetchOptions& options)
+      : store_(store),
+        database_(*store.impl().database),
+        objects_(objects),
+        options_(options),
+        catalog_(objects, run, catalog_cache(store.home())),
+        reader_(catalog_.connection(), catalog_.run()),
+        packs_(database_.paths, database_.files) {
+    report_.run = run;
+  }
+
+  FetchReport operator()() {
+    // Nobody records it meanwhile; and nobody collects what comes back of it.
+    auto lock = store_.lock_run(report_.run.key);
+    if (!lock) throw Busy(fmt::format("run {} is being recorded or fetched here", report_.run.key));
+    const auto use = store_.use_run(report_.run.key);
+    choose();
+    for (int tries = 1;; ++tries) {
+      receive();
+      if (commit()) return std::move(report_);
+      if (tries == kTries) {
+        throw Busy("flor gc keeps removing what is being fetched: try again");
+      }
+    }
+  }
+
+ private:
+  void choose() {
+    checkpoints_ = reader_.checkpoints();
+    std::erase_if(checkpoints_, [&](Content& content) {
+      if (is_wanted(content)) return false;
+      unwanted_.push_back(std::move(content));
+      return true;
+    });
+    objects_wanted_ = reader_.objects();
+    for (const Content& content : checkpoints_) reader_.add_records(content.chunks, records_);
+    for (const Content& content : objects_wanted_) reader_.add_records(content.chunks, records_);
+    const auto packs = catalog_.connection()("SELECT name, bytes FROM pack");
+    while (packs->step()) {
+      parcel_bytes_[packs->text(0)] = static_cast<std::uint64_t>(packs->integer(1));
+    }
+  }
+
+  bool is_wanted(const Content& content) {
+    if (!options_.first_epoch && !options_.last_epoch) return true;
+    const std::int64_t first = options_.first_epoch.value_or(0);
+    const std::int64_t last = options_.last_epoch.value_or(INT64_MAX - 1);
+    const auto loop =
+        catalog_.connection()("SELECT first_epoch FROM main_loop WHERE run = ?1 AND ordinal = ?2",
+                              catalog_.run(), content.key.main_loop);
+    const std::int64_t epoch = (loop->step() ? loop->integer(0) : 0) + content.key.iteration;
+    // A boundary is the state before its epoch.
+    const bool at_edge =
+        content.key.kind == store::CheckpointKind::boundary || content.key.loop.ends_with("@begin");
+    return epoch >= first && epoch <= (at_edge ? last + 1 : last);
+  }
+
+  std::optional<std::int64_t> local_run() {
+    const auto row = database_.connection("SELECT id FROM run WHERE key = ?1", report_.run.key);
+    if (!row->step()) return std::nullopt;
+    return row->integer(0);
+  }
+
+  /// The depth that a record has here: its base may be stored in another form than there.
+  std::uint8_t depth_here(const Record& record) const { return depths_.at(record.digest); }
+
+  /// Which records are missing, and the depths that they will have.
+  std::vector<std::size_t> missing() {
+    std::vector<std::size_t> list;
+    const Lock lock(database_.mutex);
+    depths_.clear();
+    for (std::size_t i = 0; i < records_.list().size(); ++i) {
+      const Record& record = records_.list()[i];
+      const auto row =
+          database_.connection("SELECT depth FROM chunk WHERE digest = ?1", record.digest);
+      if (row->step()) {
+        depths_[record.digest] = static_cast<std::uint8_t>(row->integer(0));
+        continue;
+      }
+      const int depth = record.has_base() ? depths_.at(record.base) + 1 : 0;
+      if (depth > kDepthMax) {
+        throw Error(
+            fmt::format("run {} builds upon content that is archived here in chains that "
+                        "are too long: fetch it to another store (--home)",
+                        report_.run.key));
+      }
+      depths_[record.digest] = static_cast<std::uint8_t>(depth);
+      list.push_back(i);
+    }
+    return list;
+  }
+
+  void receive() {
+    const std::vector<std::size_t> list = missing();
+    for (const std::size_t i : list) progress_.all += records_.list()[i].bytes();
+    for (std::size_t begin = 0; begin < list.size();) {
+      std::size_t end = begin;
+      for (std::uint64_t bytes = 0; end < list.size() && bytes < kBatchBytes; ++end) {
+        bytes += records_.list()[list[end]].bytes();
+      }
+      receive(std::span(list).subspan(begin, end - begin));
+      begin = end;
+    }
+  }
+
+  /// A batch: its records come after their bases, which are here or in it.
+  void receive(std::span<const std::size_t> batch) {
+    const std::vector<Request> requests = plan_requests(records_.list(), batch, parcel_bytes_);
+    std::map<std::size_t, store::RecordPlace> places;
+    std::mutex mutex;
+    bool committing = false;
+    try {
+      store::WorkerPool(options_.threads, nullptr).for_each(requests.size(), [&](std::size_t i) {
+        const Request& request = requests[i];
+        const std::vector<std::byte> bytes = read(request);
+        const std::lock_guard lock(mutex);
+        for (const std::size_t record : request.records) {
+          const std::uint64_t at = records_.list()[record].offset - request.begin;
+          places[record] = append(records_.list()[record], std::span(bytes).subspan(at));
+          ++report_.chunks_received;
+        }
+        report_.bytes_received += bytes.size();
+        progress_.done = std::min(progress_.all, progress_.done + bytes.size());
+        if (options_.progress) options_.progress(progress_);
+      });
+      packs_.sync();
+      const Lock lock(database_.mutex);
+      store::Transaction transaction(database_.connection);
+      const std::vector<std::int64_t> rows = put_pack_rows(database_.connection, packs_);
+      for (const std::size_t i : batch) put_chunk(records_.list()[i], places.at(i), rows);
+      committing = true;
+      transaction.commit();
+      packs_.committed(rows);
+    } catch (...) {
+      packs_.roll_back(committing);
+      throw;
+    }
+  }
+
+  std::vector<std::byte> read(const Request& request) {
+    const std::string key = parcel_key(request.parcel);
+    const std::string where = fmt::format("{}/{}", objects_.url(), key);
+    std::vector<std::byte> bytes =
+        request.whole ? objects_.get(key)
+                      : objects_.get_range(key, request.begin, request.end - request.begin);
+    if (request.whole && sha256_hex(bytes) != request.parcel) {
+      throw Damaged(fmt::format("{} is damaged: its content does not have its SHA-256", where));
+    }
+    for (const std::size_t i : request.records) {
+      const Record& record = records_.list()[i];
+      check_record(record, std::span<const std::byte>(bytes).subspan(record.offset - request.begin),
+                   where);
+    }
+    return bytes;
+  }
+
+  store::RecordPlace append(const Record& record, std::span<const std::byte> bytes) {
+    store::RecordHeader header =
+        store::decode_record_header(bytes.first<store::kRecordHeaderBytes>()).value();
+    header.depth = depth_here(record);
+    return packs_.append(header, bytes.subspan(store::kRecordHeaderBytes, record.stored_bytes));
+  }
+
+  void put_chunk(const Record& record, const store::RecordPlace& place,
+                 const std::vector<std::int64_t>& packs) {
+    // Another process may have stored the same content since: then that is used, and this is
+    // garbage.
+    database_
+        .connection(
+            "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, "
+            "type, depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN "
+            "(SELECT id FROM chunk WHERE digest = ?9 AND depth = ?8 - 1) END)",
+            record.digest, packs.at(packs_.number_of(place)),
+            static_cast<std::int64_t>(place.offset), std::int64_t{record.raw_bytes},
+            std::int64_t{record.stored_bytes}, std::int64_t{record.codec},
+            static_cast<std::int64_t>(record.type), std::int64_t{depth_here(record)}, record.base)
+        ->run();
+    const auto row = database_.connection(
+        "SELECT depth > 0 AND base IS NULL FROM chunk WHERE digest = ?1", record.digest);
+    if (!row->step() || row->integer(0) != 0) {
+      throw Busy("flor archive or flor gc changes what is being fetched: try again");
+    }
+  }
+
+  /// False if content was collected meanwhile.
+  bool commit() {
+    const Lock lock(database_.mutex);
+    Connection& to = database_.connection;
+    store::Transaction transaction(to);
+    for (const Record& record : records_.list()) {
+      if (!to("SELECT 1 FROM chunk WHERE digest = ?1", record.digest)->step()) return false;
+    }
+    std::optional<std::int64_t> run = local_run();
+    report_.added = !run;
+    const bool replaces = report_.added || is_behind(*run);
+    if (replaces) {
+      if (run) forget_checkpoints(*run);
+      run = copy_facts(catalog_.connection(), catalog_.run(), to, leader());
+    }
+    for (const Content& content : objects_wanted_) put_object(to, content);
+    for (const Content& content : checkpoints_) restore(*run, content, replaces);
+    if (replaces) {
+      for (Content& content : unwanted_) {
+        content.discarded_us = content.collected_us = store::now_us();
+        put_discarded(to, *run, content);
+      }
+      for (const Content& content : reader_.discarded()) put_discarded(to, *run, content);
+    }
+    store::recount_checkpoints(to, *run);
+    transaction.commit();
+    return true;
+  }
+
+  /// Whether the run is an older state of what is there. Error if both have what the other has not.
+  bool is_behind(std::int64_t run) {
+    const RunProgress here(database_.connection, run);
+    const RunProgress there(catalog_.connection(), catalog_.run());
+    if (!there.is_ahead_of(here)) return false;
+    if (!here.is_ahead_of(there)) return true;
+    throw Error(fmt::format(
+        "run {} has gone on, or was replayed, both here and in {}: fetch it to another store "
+        "(--home), or spool it to another place",
+        report_.run.key, objects_.url()));
+  }
+
+  /// Before the facts of the run are replaced. What is here and there stays wanted.
+  void forget_checkpoints(std::int64_t run) {
+    Connection& to = database_.connection;
+    std::set<Content::Name> here;
+    for (const Content& content : ContentReader(to, run).checkpoints()) here.insert(content.name());
+    std::erase_if(unwanted_, [&](Content& content) {
+      if (!here.contains(content.name())) return false;
+      checkpoints_.push_back(std::move(content));
+      return true;
+    });
+    to("DELETE FROM checkpoint WHERE run = ?1", run)->run();
+    to("DELETE FROM discarded WHERE run = ?1", run)->run();
+  }
+
+  /// Of a rank of a group: id of the run that leads it.
+  std::int64_t leader() {
+    if (report_.run.leader.empty()) return 0;
+    const auto row = database_.connection("SELECT id FROM run WHERE key = ?1", report_.run.leader);
+    if (row->step()) return row->integer(0);
+    throw NotFound(fmt::format("run {} is a rank of the group of run {}: fetch that first",
+                               report_.run.key, report_.run.leader));
+  }
+
+  void restore(std::int64_t run, const Content& content, bool replaced) {
+    Connection& to = database_.connection;
+    const auto kind = static_cast<std::int64_t>(content.key.kind);
+    const auto there =
+        to("SELECT digest FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND "
+           "iteration = ?4 AND loop = ?5",
+           run, kind, content.key.main_loop, content.key.iteration, content.key.loop);
+    if (there->step()) return;  // of the same state, or taken since: it stays
+    if (!replaced && !is_known(run, content)) return;
+    put_checkpoint(to, run, content);
+    ++report_.checkpoints;
+    to("DELETE FROM discarded WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 "
+       "AND loop = ?5 AND digest = ?6",
+       run, kind, content.key.main_loop, content.key.iteration, content.key.loop, content.digest)
+        ->run();
+  }
+
+  /// Whether a run that is here has had this checkpoint; else it went another way.
+  bool is_known(std::int64_t run, const Content& content) {
+    return database_
+        .connection(
+            "SELECT 1 FROM discarded WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration "
+            "= ?4 AND loop = ?5 AND digest = ?6",
+            run, static_cast<std::int64_t>(content.key.kind), content.key.main_loop,
+            content.key.iteration, content.key.loop, content.digest)
+        ->step();
+  }
+
+  /// Chains of differences are read one in the other.
+  static constexpr int kDepthMax = 64;
+
+  store::Store& store_;
+  store::Database& database_;
+  ObjectStore& objects_;
+  const FetchOptions& options_;
+  RunCatalog catalog_;
+  ContentReader reader_;
+  store::PackWriter packs_;
+  std::vector<Content> checkpoints_, unwanted_, objects_wanted_;
+  Records records_;
+  std::map<std::string, std::uint64_t> parcel_bytes_;
+  std::unordered_map<Digest, std::uint8_t> depths_;
+  TransferProgress progress_;
+  FetchReport report_;
+};
+
+}  // namespace
+
+FetchReport fetch(store::Store& store, ObjectStore& objects, const RemoteRun& run,
+                  const FetchOptions& options) {
+  return Fetching(store, objects, run, options)();
+}
+
+}  // namespace flor::remote

@@ -1,0 +1,237 @@
+#include "row_copy.h"
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include <set>
+#include <vector>
+
+namespace flor::remote {
+namespace {
+
+using store::Connection;
+using store::Query;
+
+using Ids = std::unordered_map<std::int64_t, std::int64_t>;
+
+/// Makes the number that a column has in the copy from the one it has in the original.
+using Renumber = std::function<std::int64_t(std::int64_t)>;
+
+std::vector<std::string> columns_of(Connection& connection, std::string_view table) {
+  std::vector<std::string> columns;
+  const auto rows = connection(fmt::format("PRAGMA table_info({})", table));
+  while (rows->step()) columns.push_back(rows->text(1));
+  return columns;
+}
+
+void bind(Query& query, int index, const Query& row, int column) {
+  switch (row.type(column)) {
+    case SQLITE_INTEGER:
+      return query.bind(index, row.integer(column));
+    case SQLITE_FLOAT:
+      return query.bind(index, row.real(column));
+    case SQLITE_TEXT:
+      return query.bind(index, row.text_view(column));
+    case SQLITE_BLOB:
+      return query.bind(index, row.blob(column));
+    default:
+      return query.bind(index, nullptr);
+  }
+}
+
+/// One table: the columns that both sides have.
+class TableCopy {
+ public:
+  TableCopy(Connection& from, Connection& to, std::string table)
+      : from_(from), to_(to), table_(std::move(table)) {}
+
+  TableCopy& without(std::string column) {
+    left_out_.insert(std::move(column));
+    return *this;
+  }
+  TableCopy& renumber(std::string column, Renumber change) {
+    changes_[std::move(column)] = std::move(change);
+    return *this;
+  }
+  TableCopy& set(std::string column, std::int64_t value) {
+    return renumber(std::move(column), [value](std::int64_t) { return value; });
+  }
+  /// Called after each row with its old and its new id.
+  TableCopy& then(std::function<void(std::int64_t, std::int64_t)> seen) {
+    seen_ = std::move(seen);
+    return *this;
+  }
+
+  /// Rows where `column` is `value`, in their order.
+  void copy(std::string_view column, std::int64_t value, std::string_view order) {
+    const std::vector<std::string> there = columns_of(to_, table_);
+    std::vector<std::string> columns;
+    for (std::string& name : columns_of(from_, table_)) {
+      const bool known = std::find(there.begin(), there.end(), name) != there.end();
+      if (known && !left_out_.contains(name)) columns.push_back(std::move(name));
+    }
+    if (columns.empty()) return;  // a table that came later
+    std::string names, places;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      names += (i ? ", " : "") + columns[i];
+      places += fmt::format("{}?{}", i ? ", " : "", i + 1);
+    }
+    const std::string id = seen_ ? ", id" : "";
+    const auto rows = from_(fmt::format("SELECT {}{} FROM {} WHERE {} = ?1 ORDER BY {}", names, id,
+                                        table_, column, order),
+                            value);
+    const std::string sql = fmt::format("INSERT INTO {} ({}) VALUES ({})", table_, names, places);
+    while (rows->step()) {
+      const auto insert = to_(sql);
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const int at = static_cast<int>(i);
+        const auto change = changes_.find(columns[i]);
+        if (change == changes_.end() || rows->is_null(at)) {
+          bind(*insert, at + 1, *rows, at);
+        } else {
+          insert->bind(at + 1, change->second(rows->integer(at)));
+        }
+      }
+      insert->run();
+      if (seen_) seen_(rows->integer(static_cast<int>(columns.size())), to_.last_id());
+    }
+  }
+
+ private:
+  Connection& from_;
+  Connection& to_;
+  std::string table_;
+  std::set<std::string> left_out_;
+  std::map<std::string, Renumber> changes_;
+  std::function<void(std::int64_t, std::int64_t)> seen_;
+};
+
+/// The row of `table` in `to` whose text is that of the row `id` in `from`.
+std::int64_t intern(Connection& from, Connection& to, std::string_view table,
+                    std::string_view column, std::int64_t id) {
+  const auto row = from(fmt::format("SELECT {} FROM {} WHERE id = ?1", column, table), id);
+  if (!row->step()) return 0;
+  const std::string text = row->text(0);
+  to(fmt::format("INSERT OR IGNORE INTO {} ({}) VALUES (?1)", table, column), text)->run();
+  const auto found = to(fmt::format("SELECT id FROM {} WHERE {} = ?1", table, column), text);
+  found->step();
+  return found->integer(0);
+}
+
+/// What is about the run alone: replaced as a whole.
+constexpr const char* kFacts[] = {"argument",  "main_loop",  "iteration", "execution", "decision",
+                                  "recording", "resumption", "strategy",  "saved",     "score",
+                                  "build",     "series",     "metric",    "replay",    "rank_run"};
+
+std::int64_t put_run(Connection& from, std::int64_t run, Connection& to) {
+  const auto key_row = from("SELECT key FROM run WHERE id = ?1", run);
+  key_row->step();
+  const std::string key = key_row->text(0);
+  std::int64_t there = 0;
+  if (const auto row = to("SELECT id FROM run WHERE key = ?1", key); row->step()) {
+    there = row->integer(0);
+  }
+  TableCopy copy(from, to, "run");
+  copy.without("id")
+      .renumber("experiment",
+                [&](std::int64_t id) { return intern(from, to, "experiment", "name", id); })
+      .renumber("environment",
+                [&](std::int64_t id) { return intern(from, to, "environment", "json", id); });
+  if (there == 0) {
+    copy.copy("id", run, "id");
+    return to.last_id();
+  }
+  for (const char* table : kFacts) {
+    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), there)->run();
+  }
+  // Under a key of its own, until the old row has taken over what it says.
+  to("UPDATE run SET key = key || '.old' WHERE id = ?1", there)->run();
+  copy.copy("id", run, "id");
+  const std::int64_t fresh = to.last_id();
+  for (const std::string& column : columns_of(to, "run")) {
+    if (column == "id" || column == "key") continue;
+    to(fmt::format("UPDATE run SET {0} = (SELECT {0} FROM run WHERE id = ?2) WHERE id = ?1",
+                   column),
+       there, fresh)
+        ->run();
+  }
+  to("DELETE FROM run WHERE id = ?1", fresh)->run();
+  to("UPDATE run SET key = ?2 WHERE id = ?1", there, key)->run();
+  return there;
+}
+
+void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
+                 const Ids& replays) {
+  Ids series;
+  TableCopy(from, to, "series")
+      .without("id")
+      .set("run", target)
+      .then([&](std::int64_t old, std::int64_t id) { series[old] = id; })
+      .copy("run", run, "id");
+  TableCopy values(from, to, "value");
+  values.renumber("series", [&](std::int64_t old) { return series.at(old); })
+      .renumber("replay", [&](std::int64_t old) {
+        const auto found = replays.find(old);
+        return found == replays.end() ? std::int64_t{0} : found->second;
+      });
+  const auto rows = from("SELECT id FROM series WHERE run = ?1 ORDER BY id", run);
+  while (rows->step()) {
+    values.copy("series", rows->integer(0), "epoch, step, inner, ordinal");
+  }
+}
+
+Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  Ids replays;
+  TableCopy(from, to, "replay")
+      .without("id")
+      .set("run", target)
+      .then([&](std::int64_t old, std::int64_t id) { replays[old] = id; })
+      .copy("run", run, "id");
+  const std::pair<const char*, const char*> kinds[] = {
+      {"restoring", "replay"}, {"replay_question", "replay"}, {"replayed", "part"}};
+  for (const auto& [table, order] : kinds) {
+    for (const auto& [old, id] : std::map(replays.begin(), replays.end())) {
+      TableCopy(from, to, table).set("replay", id).copy("replay", old, order);
+    }
+  }
+  return replays;
+}
+
+}  // namespace
+
+std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t leader) {
+  const std::int64_t target = put_run(from, run, to);
+  const auto plain = [&](const char* table, const char* order) {
+    TableCopy(from, to, table).set("run", target).copy("run", run, order);
+  };
+  plain("argument", "ordinal");
+  plain("main_loop", "ordinal");
+  plain("iteration", "main_loop, iteration");
+  plain("execution", "main_loop, iteration, loop");
+  plain("decision", "main_loop, first");
+  plain("recording", "run");
+  plain("resumption", "ordinal");
+  plain("strategy", "run");
+  plain("saved", "number");
+  plain("score", "number, name");
+  TableCopy(from, to, "metric").without("id").set("run", target).copy("run", run, "id");
+  TableCopy(from, to, "build")
+      .set("run", target)
+      .renumber("recipe", [&](std::int64_t id) { return intern(from, to, "recipe", "json", id); })
+      .copy("run", run, "run");
+  TableCopy(from, to, "rank_run")
+      .set("run", target)
+      .renumber("leader", [&](std::int64_t old) { return old == run ? target : leader; })
+      .copy("run", run, "rank");
+  copy_values(from, run, to, target, copy_replays(from, run, to, target));
+  return target;
+}
+
+std::int64_t put_layout(Connection& to, const store::Digest& digest, store::Bytes items) {
+  to("INSERT OR IGNORE INTO layout (digest, items) VALUES (?1, ?2)", digest, items)->run();
+  const auto row = to("SELECT id FROM layout WHERE digest = ?1", digest);
+  row->step();
+  return row->integer(0);
+}
+
+}  // namespace flor::remote

@@ -1,0 +1,25 @@
+// Copies the facts of a run from one catalog to another, where everything has other numbers.
+#pragma once
+
+#include "sqlite.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace flor::remote {
+
+/// All rows about the run but those of its checkpoints and of content: a new run if `to` has none
+/// of its key, else the one there is, whose facts are replaced. `leader` is the id of the run that
+/// leads its group in `to`; the run itself if it is rank 0, 0 where it is not known. Returns the
+/// id of the run in `to`. Within a transaction of the caller, on both sides.
+std::int64_t copy_facts(store::Connection& from, std::int64_t run, store::Connection& to,
+                        std::int64_t leader);
+
+/// Layouts, by their digests; the id in `to`. Within a transaction of the caller.
+std::int64_t put_layout(store::Connection& to, const store::Digest& digest, store::Bytes items);
+
+}  // namespace flor::remote

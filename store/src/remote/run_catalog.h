@@ -1,0 +1,74 @@
+// Catalogs of one run, as they lie in an object store: databases like a store's own, whose packs
+// are parcels.
+#pragma once
+
+#include "sqlite.h"
+
+#include <flor/store/remote.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::remote {
+
+/// A directory for files that nobody needs when the object is gone. What killed processes left is
+/// removed when the next one is made.
+class WorkDirectory {
+ public:
+  WorkDirectory();
+  ~WorkDirectory();
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+/// A catalog that was read from an object store. Not thread-safe.
+class RunCatalog {
+ public:
+  /// `cache`: where catalogs are kept so that they need not be read again; empty: nowhere.
+  /// Damaged if it is not what the manifest says.
+  RunCatalog(ObjectStore& objects, const RemoteRun& run, const std::filesystem::path& cache);
+
+  store::Connection& connection() { return *connection_; }
+  /// Id of the run in this catalog.
+  std::int64_t run() const { return run_; }
+
+ private:
+  std::optional<WorkDirectory> work_;  ///< without a cache
+  std::unique_ptr<store::Connection> connection_;
+  std::int64_t run_ = 0;
+};
+
+/// The catalog as a database file. Damaged if the object is not what the manifest says.
+std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run);
+
+/// An empty catalog in a directory of its own, to be filled and sealed.
+class NewCatalog {
+ public:
+  NewCatalog();
+  store::Connection& connection() { return *connection_; }
+  /// Closes it. The object: the file, compressed. The same rows, added in the same order, give the
+  /// same bytes.
+  std::vector<std::byte> seal();
+
+ private:
+  WorkDirectory work_;
+  std::unique_ptr<store::Connection> connection_;
+};
+
+/// Compresses the file of a catalog to what is its object.
+std::vector<std::byte> seal_catalog(const std::filesystem::path& file);
+
+/// Where a store keeps catalogs of object stores.
+std::filesystem::path catalog_cache(const std::filesystem::path& home);
+
+}  // namespace flor::remote

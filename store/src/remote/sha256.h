@@ -1,0 +1,22 @@
+// SHA-256, by which objects are named and servers check what they receive.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flor::remote {
+
+using Sha256 = std::array<std::byte, 32>;
+
+Sha256 sha256(std::span<const std::byte> bytes);
+/// 64 lower-case hexadecimal digits.
+std::string sha256_hex(std::span<const std::byte> bytes);
+std::string sha256_hex(std::string_view text);
+Sha256 hmac_sha256(std::span<const std::byte> key, std::string_view text);
+std::string hex(std::span<const std::byte> bytes);
+std::string base64(std::span<const std::byte> bytes);
+
+}  // namespace flor::remote

@@ -1,0 +1,137 @@
+// verify: what the manifests promise against what is there.
+#include "contents.h"
+#include "layout.h"
+#include "parcels.h"
+#include "run_catalog.h"
+#include "sha256.h"
+#include "worker_pool.h"
+
+#include <flor/store/error.h>
+#include <flor/store/remote.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace flor::remote {
+namespace {
+
+/// What the catalogs say of a parcel.
+struct Expected {
+  std::uint64_t bytes = 0;
+  std::vector<Record> records;
+  std::vector<std::string> runs;
+};
+
+class Verification {
+ public:
+  Verification(ObjectStore& objects, const TransferOptions& options)
+      : objects_(objects), options_(options) {}
+
+  void add(const RemoteRun& run) {
+    try {
+      RunCatalog catalog(objects_, run, {});
+      add(run, catalog);
+      ++report_.runs;
+    } catch (const NotFound& error) {
+      find(fmt::format("run {} is lost: {}", run.key, error.what()));
+    } catch (const Damaged& error) {
+      find(fmt::format("run {} is lost: {}", run.key, error.what()));
+    }
+  }
+
+  VerifyReport finish(bool read_data) {
+    const Listing listing = list_parcels(objects_);
+    std::vector<std::string> names;
+    TransferProgress progress;
+    for (const auto& [name, parcel] : expected_) {
+      ++report_.parcels;
+      report_.bytes += parcel.bytes;
+      const auto there = listing.find(name);
+      if (there == listing.end()) {
+        lose(name, "is missing");
+      } else if (there->second.bytes != parcel.bytes) {
+        lose(name, fmt::format("has {} bytes instead of {}", there->second.bytes, parcel.bytes));
+      } else {
+        names.push_back(name);
+        progress.all += parcel.bytes;
+      }
+    }
+    if (!read_data) return std::move(report_);
+    std::mutex mutex;
+    store::WorkerPool(options_.threads, nullptr).for_each(names.size(), [&](std::size_t i) {
+      const std::string flaw = read(names[i], expected_.at(names[i]));
+      const std::lock_guard lock(mutex);
+      if (!flaw.empty()) lose(names[i], flaw);
+      report_.bytes_read += expected_.at(names[i]).bytes;
+      progress.done += expected_.at(names[i]).bytes;
+      if (options_.progress) options_.progress(progress);
+    });
+    std::ranges::sort(report_.findings);
+    return std::move(report_);
+  }
+
+ private:
+  void add(const RemoteRun& run, RunCatalog& catalog) {
+    const ContentReader reader(catalog.connection(), catalog.run());
+    Records records;
+    for (const Content& content : reader.checkpoints()) reader.add_records(content.chunks, records);
+    for (const Content& content : reader.objects()) {
+      reader.add_records(content.chunks, records);
+    }
+    const auto packs = catalog.connection()("SELECT name, bytes FROM pack");
+    while (packs->step()) {
+      Expected& parcel = expected_[packs->text(0)];
+      parcel.bytes = static_cast<std::uint64_t>(packs->integer(1));
+      parcel.runs.push_back(run.key);
+    }
+    for (const Record& record : records.list()) {
+      expected_[record.parcel].records.push_back(record);
+      ++report_.chunks;
+    }
+  }
+
+  /// What is wrong with it; empty if nothing is.
+  std::string read(const std::string& name, const Expected& parcel) const {
+    try {
+      const std::string key = parcel_key(name);
+      const std::vector<std::byte> bytes = objects_.get(key);
+      if (sha256_hex(bytes) != name) return "is damaged: its content does not have its SHA-256";
+      for (const Record& record : parcel.records) {
+        if (record.offset + record.bytes() > bytes.size()) return "is shorter than its records";
+        check_record(record, std::span<const std::byte>(bytes).subspan(record.offset), key);
+      }
+    } catch (const NotFound&) {
+      return "is missing";
+    } catch (const Damaged& error) {
+      return fmt::format("is damaged: {}", error.what());
+    }
+    return {};
+  }
+
+  void lose(const std::string& name, const std::string& flaw) {
+    std::string runs;
+    for (const std::string& run : expected_.at(name).runs) {
+      runs += (runs.empty() ? "" : ", ") + run;
+    }
+    find(fmt::format("{}/{} {}; needed by run {}", objects_.url(), parcel_key(name), flaw, runs));
+  }
+  void find(std::string finding) { report_.findings.push_back(std::move(finding)); }
+
+  ObjectStore& objects_;
+  const TransferOptions& options_;
+  std::map<std::string, Expected> expected_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+VerifyReport verify(ObjectStore& objects, const std::vector<RemoteRun>& runs, bool read_data,
+                    const TransferOptions& options) {
+  Verification verification(objects, options);
+  for (const RemoteRun& run : runs) verification.add(run);
+  return verification.finish(read_data);
+}
+
+}  // namespace flor::remote

@@ -1,0 +1,105 @@
+// flor spool, flor fetch and flor remote through the real command line.
+#include "fixture.h"
+
+#include <gmock/gmock.h>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RemoteCommandTest : public CliTest {
+ protected:
+  std::string url() const { return "file://" + (directory_ / "archive").string(); }
+  /// `flor` with another store, which may not exist yet.
+  Outcome far(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--home", (directory_ / "far").string()});
+    return bare(std::move(arguments));
+  }
+};
+
+TEST_F(RemoteCommandTest, AnExperimentGoesThereAndComesBackElsewhere) {
+  RunPlan plan;
+  const store::Run first = record(plan);
+  plan.started_us += 1'000'000;
+  record(plan);
+  close();
+  const Outcome sent = flor({"spool", "linear", url()});
+  EXPECT_EQ(sent.status, 0) << sent.err;
+  EXPECT_EQ(sent.lines().size(), 2U);
+  const Outcome again = flor({"spool", "linear", url()});
+  EXPECT_THAT(again.out, HasSubstr("nothing to send"));
+  const Json listed = far({"remote", "ls", url(), "--json"}).json();
+  EXPECT_EQ(listed["runs"].size(), 2U);
+  const Outcome fetched = far({"fetch", "linear", url()});
+  EXPECT_EQ(fetched.status, 0) << fetched.err;
+  EXPECT_EQ(far({"query", "loss", "--json"}).out, flor({"query", "loss", "--json"}).out);
+  EXPECT_EQ(far({"fsck"}).status, 0);
+  EXPECT_EQ(far({"show", first.key.substr(0, 6)}).status, 0);
+}
+
+TEST_F(RemoteCommandTest, SpaceHereIsFreedAfterReadingBack) {
+  const store::Run run = record({});
+  const auto before = catalog().checkpoints(run.id).size();
+  close();
+  const Outcome sent = flor({"spool", run.key, url(), "--delete-local"});
+  EXPECT_EQ(sent.status, 0) << sent.err;
+  EXPECT_THAT(sent.out, HasSubstr("read back"));
+  EXPECT_EQ(catalog().checkpoints(run.id).size(), 0U);
+  close();
+  EXPECT_EQ(flor({"fetch", run.key, url()}).status, 0);
+  EXPECT_EQ(catalog().checkpoints(run.id).size(), before);
+}
+
+TEST_F(RemoteCommandTest, DamageThereIsSaidAndKeepsWhatIsHere) {
+  const store::Run run = record({});
+  const auto before = catalog().checkpoints(run.id).size();
+  close();
+  flor({"spool", "linear", url()});
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory_ / "archive" / "parcels")) {
+    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), 100);
+  }
+  const Outcome verified = flor({"remote", "verify", url()});
+  EXPECT_EQ(verified.status, 4);
+  EXPECT_THAT(verified.out, HasSubstr(run.key));
+  EXPECT_EQ(far({"fetch", "linear", url()}).status, 4);
+  EXPECT_EQ(catalog().checkpoints(run.id).size(), before);
+}
+
+TEST_F(RemoteCommandTest, CheckpointsArePrunedThere) {
+  record({});
+  close();
+  flor({"spool", "linear", url()});
+  const Json plan =
+      flor({"remote", "prune", url(), "linear", "--last", "1", "--dry-run", "--json"}).json();
+  EXPECT_GT(plan["checkpoints"], 0);
+  const Outcome pruned = flor({"remote", "prune", url(), "linear", "--last", "1", "--grace", "0"});
+  EXPECT_EQ(pruned.status, 0) << pruned.err;
+  EXPECT_EQ(flor({"remote", "verify", url(), "--read-data"}).status, 0);
+  EXPECT_EQ(flor({"remote", "prune", url(), "linear", "--whole-runs", "--grace", "0"}).status, 0);
+  EXPECT_EQ(flor({"remote", "ls", url()}).status, 3);
+}
+
+TEST_F(RemoteCommandTest, WrongUseIsSaidInOneLine) {
+  record({});
+  close();
+  const std::vector<std::pair<std::vector<std::string>, int>> wrong = {
+      {{"spool", "linear", "/plain/path"}, 2},
+      {{"spool", "lineer", url()}, 3},
+      {{"fetch", "linear", url()}, 3},
+      {{"remote", "list", url()}, 2},
+      {{"remote", "ls", url(), "--last", "1"}, 2},
+      {{"remote", "prune", url(), "--whole-runs"}, 2},
+      {{"remote", "prune", url(), "linear", "--grace", "soon"}, 2},
+      {{"spool", "linear", url(), "--threads", "0"}, 2},
+  };
+  for (const auto& [arguments, status] : wrong) {
+    const Outcome outcome = flor(arguments);
+    EXPECT_EQ(outcome.status, status) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace flor::testing
