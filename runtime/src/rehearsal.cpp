@@ -102,10 +102,9 @@ Rehearsal find_rehearsal(const store::Store& store, std::int64_t run,
 }
 
 ResumePlan plan_resume(const store::Store& store, std::int64_t run) {
-  constexpr int kTries = 4;
   std::optional<ResumePlan> latest;
   std::int64_t limit = INT64_MAX;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < store::kResumeTries; ++i) {
     ResumePlan plan{.point = store::find_resume_point(store.catalog(), run, limit),
                     .rehearsal = {}};
     plan.rehearsal = find_rehearsal(store, run, plan.point);
@@ -129,7 +128,6 @@ ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
 }
 
 store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group) {
-  constexpr std::size_t kTries = 4;
   const std::vector<store::Run> ranks = store.catalog().ranks(group);
   const bool all =
       !ranks.empty() && static_cast<std::int64_t>(ranks.size()) == ranks.front().start.rank->world;
@@ -137,7 +135,7 @@ store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t gro
   std::vector<std::int64_t> runs;
   for (const store::Run& run : ranks) runs.push_back(run.id);
   const auto points = store::common_resume_points(store.catalog(), runs);
-  for (std::size_t i = 0; i < std::min(kTries, points.size()); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(store::kResumeTries, points.size()); ++i) {
     const bool exact = std::ranges::all_of(runs, [&](std::int64_t run) {
       return find_rehearsal(store, run, points[i]).unknown.empty();
     });

@@ -99,11 +99,10 @@ class Plan {
        bool weighed)
       : together_(runs_together(connection, run)), units_(load_units(connection, run)) {
     mark_awaited(database, connection, together_.runs, units_);
-    run = together_.runs.front();  // whose values are the scores of all
     report_.rules = rules;
     std::vector<Candidate> candidates;
     for (const BestRule& rule : rules.best) {
-      const std::vector<Score> scores = load_scores(connection, run, rule.metric, units_);
+      const std::vector<Score> scores = load_scores(connection, rule.metric, units_);
       for (std::size_t i = 0; i < units_.size(); ++i) {
         units_[i].unit.candidate.scores.push_back(scores[i]);
       }
@@ -225,7 +224,7 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   const Lock lock(database.mutex);
   Connection& connection = database.connection;
   const ReadTransaction transaction(connection);
-  std::vector<LoadedUnit> units = load_units(connection, run);
+  std::vector<LoadedUnit> units = load_own_units(connection, run);
   const bool has_saved = std::ranges::any_of(
       units, [](const LoadedUnit& unit) { return unit.unit.candidate.group == Group::saved; });
   std::erase_if(units, [&](const LoadedUnit& unit) {
@@ -234,8 +233,7 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   if (units.empty()) return std::nullopt;
   std::vector<Score> scores;
   if (!strategy.score_attribute.empty()) {
-    const std::int64_t first = runs_together(connection, run).runs.front();
-    scores = load_scores(connection, first, strategy.score_attribute, units);
+    scores = load_scores(connection, strategy.score_attribute, units);
   }
   if (!best || scores.empty()) return found(units, units.size() - 1, scores);
   return found(units, ranking(scores, strategy.score_order, strategy.tie).front(), scores);

@@ -3,6 +3,7 @@
 #include "checkpoint_rows.h"
 #include "edit_distance.h"
 #include "evaluated.h"
+#include "retention_resume.h"
 #include "scalar.h"
 
 #include <flor/store/error.h>
@@ -40,41 +41,53 @@ void sort_by_age(std::vector<LoadedUnit>& units) {
   std::ranges::stable_sort(units, {}, [&](const LoadedUnit& unit) { return age.at(first(unit)); });
 }
 
-/// Gathers the rows of a run, or of all runs of its group. What the epochs are is said by rank 0.
+/// Gathers the rows of some runs. What the epochs are is said by the first of them.
 class Loader {
  public:
-  Loader(Connection& connection, std::int64_t run)
-      : connection_(connection), run_(run), together_(runs_together(connection, run)) {
-    goes_on_ = !together_.complete || std::ranges::any_of(together_.runs, [&](std::int64_t member) {
-      return may_go_on(connection, member);
-    });
-    const std::int64_t first = together_.runs.front();
-    const auto rows =
-        connection("SELECT ordinal, first_epoch, iterations FROM main_loop WHERE run = ?1", first);
+  /// `run`: whose states stand for the units. `leader`: whose values are the scores, where it has
+  /// what is scored.
+  Loader(Connection& connection, std::int64_t run, std::int64_t leader,
+         std::vector<std::int64_t> runs, bool goes_on)
+      : connection_(connection),
+        run_(run),
+        leader_(leader),
+        runs_(std::move(runs)),
+        goes_on_(goes_on) {
+    const auto rows = connection(
+        "SELECT ordinal, first_epoch, iterations FROM main_loop WHERE run = ?1", runs_.front());
     while (rows->step()) loops_[rows->integer(0)] = {rows->integer(1), rows->integer(2)};
-    const auto saved = connection("SELECT name, number FROM saved WHERE run = ?1", first);
-    while (saved->step()) numbers_[saved->text(0)] = saved->integer(1);
+    add_names(leader);
+    for (const std::int64_t member : runs_) add_names(member);
   }
 
   std::vector<LoadedUnit> load() {
-    for (const std::int64_t member : together_.runs) load(member);
+    for (const std::int64_t member : runs_) load(member);
     if (goes_on_) keep_what_resuming_needs();
     std::vector<LoadedUnit> units;
     for (auto& [place, unit] : epochs_) {
       if (!in_progress(place, unit)) units.push_back(std::move(unit));
     }
-    for (auto& [number, unit] : saved_) units.push_back(std::move(unit));
+    for (auto& [name, unit] : saved_) units.push_back(std::move(unit));
     for (LoadedUnit& unit : units) std::ranges::sort(unit.unit.checkpoints);
     sort_by_age(units);
     return units;
   }
 
  private:
-  using Place = std::pair<std::int64_t, std::int64_t>;  ///< main loop, iteration
+  /// Of a saved checkpoint: the first of the runs that has one of this name, and its number there.
+  struct Origin {
+    std::int64_t run = 0, number = 0;
+  };
+
+  void add_names(std::int64_t run) {
+    const auto rows = connection_("SELECT name, number FROM saved WHERE run = ?1", run);
+    while (rows->step()) names_.try_emplace(rows->text(0), Origin{run, rows->integer(1)});
+  }
 
   void load(std::int64_t member) {
     member_ = member;
     begun_.clear();
+    stored_.emplace_back(connection_, member);
     const auto rows = connection_(
         "SELECT " FLOR_CHECKPOINT_COLUMNS " FROM checkpoint WHERE run = ?1 ORDER BY id", member);
     while (rows->step()) add(read_checkpoint(*rows));
@@ -82,6 +95,7 @@ class Loader {
 
   void add(const CheckpointInfo& info) {
     const CheckpointKey& key = info.key;
+    stored_.back().add(key);
     switch (key.kind) {
       case CheckpointKind::step:
         return;
@@ -106,20 +120,23 @@ class Loader {
     if (!unit.state || member_ == run_) unit.state = info.id;
   }
 
-  LoadedUnit& add(const CheckpointInfo& info, const Place& place) {
+  LoadedUnit& add(const CheckpointInfo& info, const LoopPlace& place) {
     LoadedUnit& unit = epochs_[place];
+    unit.scored = leader_;
     unit.unit.candidate.number = loops_[place.first].first_epoch + place.second;
     append(unit, info);
     return unit;
   }
 
   void add_saved(const CheckpointInfo& info) {
-    const auto number = numbers_.find(info.key.loop);
-    if (number == numbers_.end()) return;  // its writer is about to enter it
-    LoadedUnit& unit = saved_[number->second];
+    const auto name = names_.find(info.key.loop);
+    if (name == names_.end()) return;  // its writer is about to enter it
+    const auto& [run, number] = name->second;
+    LoadedUnit& unit = saved_[name->first];
+    unit.scored = run;
     unit.unit.candidate.group = Group::saved;
-    unit.unit.candidate.number = number->second;
-    unit.unit.name = info.key.loop;
+    unit.unit.candidate.number = number;
+    unit.unit.name = name->first;
     represent(unit, info);
     append(unit, info);
   }
@@ -131,79 +148,42 @@ class Loader {
   }
 
   /// Of an iteration that is not known to be complete. It may be known soon, or be forgotten.
-  bool in_progress(const Place& place, const LoadedUnit& unit) const {
+  bool in_progress(const LoopPlace& place, const LoadedUnit& unit) const {
     if (!goes_on_) return false;
     return !unit.state || place.second >= loops_.at(place.first).iterations;
   }
 
   void keep_what_resuming_needs() {
-    keep_last_boundaries();
-    keep_last_executions();
-    if (together_.runs.size() > 1) keep_what_all_have();
-    if (!saved_.empty()) saved_.rbegin()->second.unit.candidate.needed = true;
-  }
-
-  /// The last boundary of each main loop up to which its iterations are known to be complete: one
-  /// that a resumed run goes on at, and those that lead it there.
-  void keep_last_boundaries() {
-    for (const auto& [ordinal, loop] : loops_) {
-      for (auto at = epochs_.lower_bound({ordinal + 1, 0}); at != epochs_.begin();) {
-        --at;
-        if (at->first.first != ordinal) break;
-        if (in_progress(at->first, at->second)) continue;
-        at->second.unit.candidate.needed = true;
-        break;
+    for (const LoopPlace& place : needed_to_resume(connection_, stored_)) {
+      if (const auto unit = epochs_.find(place); unit != epochs_.end()) {
+        unit->second.unit.candidate.needed = true;
       }
     }
+    keep_last_saved(1);
+    keep_last_saved(runs_.size());
   }
 
-  /// A nested loop is not in every epoch: its attached locals are those of its last execution.
-  void keep_last_executions() {
-    const auto rows = connection_(
-        "SELECT main_loop, loop, max(iteration) FROM execution JOIN main_loop ON "
-        "main_loop.run = execution.run AND main_loop.ordinal = execution.main_loop "
-        "WHERE execution.run = ?1 AND iteration < main_loop.iterations GROUP BY 1, 2",
-        together_.runs.front());
-    while (rows->step()) need({rows->integer(0), rows->integer(2)});
-  }
-
-  /// Ranks go on at a boundary that all of them have, and writers are not equally quick.
-  void keep_what_all_have() {
-    const auto rows = connection_(
-        "SELECT main_loop, iteration FROM checkpoint "
-        "JOIN rank_run ON rank_run.run = checkpoint.run "
-        "JOIN main_loop ON main_loop.run = checkpoint.run AND ordinal = checkpoint.main_loop "
-        "AND iteration <= main_loop.iterations "
-        "WHERE leader = ?1 AND kind = ?2 AND iteration > 0 GROUP BY 1, 2 HAVING count(*) = ?3",
-        together_.runs.front(), static_cast<std::int64_t>(CheckpointKind::boundary),
-        static_cast<std::int64_t>(together_.runs.size()));
-    std::map<std::int64_t, std::int64_t> last;
-    while (rows->step()) {
-      auto& iteration = last[rows->integer(0)];
-      iteration = std::max(iteration, rows->integer(1));
+  /// The last saved one of each run that names any, among those that so many have.
+  void keep_last_saved(std::size_t ranks) {
+    std::map<std::int64_t, LoadedUnit*> last;  // by run
+    for (auto& [name, unit] : saved_) {
+      if (unit.unit.checkpoints.size() < ranks) continue;
+      LoadedUnit*& known = last[unit.scored];
+      if (!known || known->unit.candidate.number < unit.unit.candidate.number) known = &unit;
     }
-    for (const auto& [main_loop, iteration] : last) need({main_loop, iteration - 1});
-    for (auto& [number, unit] : std::views::reverse(saved_)) {
-      if (unit.unit.checkpoints.size() < together_.runs.size()) continue;
-      unit.unit.candidate.needed = true;
-      break;
-    }
-  }
-
-  void need(const Place& place) {
-    if (const auto unit = epochs_.find(place); unit != epochs_.end()) {
-      unit->second.unit.candidate.needed = true;
-    }
+    for (const auto& [run, unit] : last) unit->unit.candidate.needed = true;
   }
 
   Connection& connection_;
-  std::int64_t run_, member_ = 0;  ///< asked for; being loaded
-  RunsTogether together_;
+  std::int64_t run_, leader_;
+  std::int64_t member_ = 0;  ///< being loaded
+  std::vector<std::int64_t> runs_;
   bool goes_on_ = false;
   std::map<std::int64_t, Loop> loops_;
-  std::map<std::string, std::int64_t> numbers_;
-  std::map<Place, LoadedUnit> epochs_;
-  std::map<std::int64_t, LoadedUnit> saved_;              ///< by number
+  std::map<std::string, Origin> names_;
+  std::vector<StoredRun> stored_;
+  std::map<LoopPlace, LoadedUnit> epochs_;
+  std::map<std::string, LoadedUnit> saved_;               ///< by name
   std::set<std::pair<std::int64_t, std::string>> begun_;  ///< loops of `member_`
 };
 
@@ -326,6 +306,32 @@ class EvaluatedScores {
   std::map<std::string, double> by_name_;
 };
 
+/// Of what a run logged and saved, and of what was found in it.
+class ScoresOfRun {
+ public:
+  ScoresOfRun(Connection& connection, std::int64_t run, std::string_view metric)
+      : logged_(connection, run, metric),
+        saved_(saved_scores(connection, run, metric)),
+        evaluated_(connection, run, metric) {}
+
+  Score of(const RetainedUnit& unit) {
+    if (unit.candidate.group == Group::epoch) {
+      const Score score = logged_.of_epoch(unit.candidate.number);
+      return score ? score : evaluated_.of(unit);
+    }
+    const SavedScore& own = saved_.at(unit.candidate.number);
+    Score score = own.given ? Score(own.value) : logged_.at_place(own.place);
+    if (!score) score = evaluated_.of(unit);
+    if (!score) score = logged_.of_epoch(own.place.epoch);
+    return score ? score : evaluated_.of_epoch(own.place.epoch);
+  }
+
+ private:
+  Scores logged_;
+  std::map<std::int64_t, SavedScore> saved_;
+  EvaluatedScores evaluated_;
+};
+
 }  // namespace
 
 RunsTogether runs_together(Connection& connection, std::int64_t run) {
@@ -350,29 +356,28 @@ bool may_go_on(Connection& connection, std::int64_t run) {
 }
 
 std::vector<LoadedUnit> load_units(Connection& connection, std::int64_t run) {
-  return Loader(connection, run).load();
+  RunsTogether together = runs_together(connection, run);
+  const bool goes_on =
+      !together.complete || std::ranges::any_of(together.runs, [&](std::int64_t member) {
+        return may_go_on(connection, member);
+      });
+  const std::int64_t leader = together.runs.front();
+  return Loader(connection, run, leader, std::move(together.runs), goes_on).load();
 }
 
-std::vector<Score> load_scores(Connection& connection, std::int64_t run, std::string_view metric,
+std::vector<LoadedUnit> load_own_units(Connection& connection, std::int64_t run) {
+  const std::int64_t leader = runs_together(connection, run).runs.front();
+  return Loader(connection, run, leader, {run}, may_go_on(connection, run)).load();
+}
+
+std::vector<Score> load_scores(Connection& connection, std::string_view metric,
                                std::span<const LoadedUnit> units) {
-  Scores logged(connection, run, metric);
-  const auto saved = saved_scores(connection, run, metric);
-  const EvaluatedScores evaluated(connection, run, metric);
+  std::map<std::int64_t, ScoresOfRun> runs;
   std::vector<Score> scores;
   scores.reserve(units.size());
   for (const LoadedUnit& unit : units) {
-    const Candidate& candidate = unit.unit.candidate;
-    if (candidate.group == Group::epoch) {
-      const Score score = logged.of_epoch(candidate.number);
-      scores.push_back(score ? score : evaluated.of(unit.unit));
-      continue;
-    }
-    const SavedScore& own = saved.at(candidate.number);
-    Score score = own.given ? Score(own.value) : logged.at_place(own.place);
-    if (!score) score = evaluated.of(unit.unit);
-    if (!score) score = logged.of_epoch(own.place.epoch);
-    if (!score) score = evaluated.of_epoch(own.place.epoch);
-    scores.push_back(score);
+    const auto run = runs.try_emplace(unit.scored, connection, unit.scored, metric).first;
+    scores.push_back(run->second.of(unit.unit));
   }
   return scores;
 }

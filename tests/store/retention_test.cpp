@@ -1,7 +1,7 @@
 // Deleting checkpoints by rules, and bringing them back.
 #include "record.h"
+#include "retention_fixture.h"
 #include "sqlite.h"
-#include "store_fixture.h"
 
 #include <flor/store/collect.h>
 #include <flor/store/resume_point.h>
@@ -21,95 +21,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const WriterOptions kOneThread{.threads = 1, .priority = {}};
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-CheckpointKey loop_end(std::int64_t iteration, const std::string& loop = "train") {
-  return {CheckpointKind::loop_end, 0, iteration, loop};
-}
-
-Value logged(const std::string& name, std::int64_t epoch, ValueType type, Scalar scalar,
-             std::int64_t step = -1) {
-  Value value;
-  value.name = name;
-  value.place = {step < 0 ? "epoch" : "epoch/train", epoch, step, ""};
-  value.type = type;
-  value.value = std::move(scalar);
-  return value;
-}
-
-KeepRules best(std::int64_t count, ScoreOrder order = ScoreOrder::min,
-               const std::string& metric = "loss") {
-  return {.best = {{.count = count, .metric = metric, .order = order}}};
-}
-
-class RetentionTest : public StoreTest {
- protected:
-  /// A run whose epochs logged these losses, NaN included; nothing where there is none.
-  Run record(Store& store, const std::vector<Score>& losses, std::size_t weights = 300,
-             NewRun start = new_run("linear")) {
-    const Run run = store.catalog().add_run(std::move(start));
-    CheckpointWriter writer(store, run.id, kOneThread);
-    writer.write(boundary(0), state(0, weights));
-    writer.write(loop_end(0, "train@begin"), make_snapshot(9, 0, 8));
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-      const auto epoch = static_cast<std::int64_t>(i);
-      if (losses[i]) add(store, run, logged("loss", epoch, ValueType::real, *losses[i]));
-      writer.write(loop_end(epoch), state(epoch + 1, weights));
-      writer.write(boundary(epoch + 1), state(epoch + 1, weights));
-      writer.write(loop_end(epoch + 1, "train@begin"), make_snapshot(9, static_cast<int>(i), 8));
-      store.catalog().add_execution(run.id, {0, epoch, "train", 4, false, 0.5});
-      store.catalog().add_iteration(run.id, {0, epoch, 0.75, 0.0015});
-      store.catalog().put_main_loop(run.id, {0, "epoch", 0, epoch + 1, false, false});
-    }
-    return run;
-  }
-  /// A rank of two; `leader`: the run of rank 0. All losses are the same.
-  Run record_rank(Store& store, std::int64_t leader, std::int64_t rank, std::size_t epochs) {
-    NewRun start = new_run("linear");
-    start.rank = RankPlace{leader, rank, 2};
-    return record(store, std::vector<Score>(epochs, 1.0), 300, std::move(start));
-  }
-  static Snapshot state(std::int64_t epoch, std::size_t weights) {
-    return make_snapshot(1, static_cast<int>(epoch), weights);
-  }
-  static void add(Store& store, const Run& run, const Value& value) {
-    store.catalog().add_values(run.id, std::span(&value, 1));
-  }
-  static std::int64_t add_replay(Store& store, const Run& run) {
-    NewReplay replay;
-    replay.run = run.id;
-    replay.last_epoch = 2;
-    return store.catalog().add_replay(replay);
-  }
-  static void finish(Store& store, const Run& run) {
-    store.catalog().finish_run(run.id, 1, false, "");
-  }
-
-  /// Epochs of which the boundary is stored, counted from 1; 0 is the state before the loop.
-  static std::vector<std::int64_t> epochs(const Store& store, const Run& run) {
-    std::vector<std::int64_t> list;
-    for (const CheckpointInfo& info : store.catalog().checkpoints(run.id)) {
-      if (info.key.kind == CheckpointKind::boundary) list.push_back(info.key.iteration);
-    }
-    return list;
-  }
-  static std::set<std::string> keys(const Store& store, const Run& run) {
-    std::set<std::string> set;
-    for (const CheckpointInfo& info : store.catalog().checkpoints(run.id)) {
-      set.insert(info.key.loop + std::to_string(info.key.iteration));
-    }
-    return set;
-  }
-  static void expect_intact(const Store& store, const Run& run, std::size_t weights = 300) {
-    for (const CheckpointInfo& info : store.catalog().checkpoints(run.id)) {
-      if (info.key.kind != CheckpointKind::boundary) continue;
-      expect_holds(store, info.id, state(info.key.iteration, weights));
-    }
-    EXPECT_EQ(damage(store), "");
-  }
-};
 
 TEST_F(RetentionTest, KeepsTheTwoSmallestLossesOnceTheRunHasFinished) {
   const auto store = open();
@@ -253,35 +164,6 @@ TEST_F(RetentionTest, DeletingOneAloneFreesWhatItIsSaidToFree) {
   EXPECT_EQ(usage(*store).unreferenced, plan.units[3].frees);
   EXPECT_GT(plan.units[3].frees, 0u);
   EXPECT_LT(plan.units[0].frees, plan.units[3].frees) << "the others are differences to it";
-}
-
-TEST_F(RetentionTest, RanksKeepTheLastStateThatAllOfThemHave) {
-  const auto store = open();
-  const Run first = record_rank(*store, 0, 0, 6);
-  const Run second = record_rank(*store, first.id, 1, 5);  // its writer is behind
-  retain(*store, first.id, {.last = 1}, Sizes::skipped);
-  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 5, 6));
-  EXPECT_THAT(epochs(*store, second), ElementsAre(0, 5));
-  finish(*store, first);
-  retain(*store, first.id, {.last = 1}, Sizes::skipped);
-  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 5, 6)) << "rank 1 has not finished";
-  finish(*store, second);
-  retain(*store, second.id, best(1), Sizes::skipped);
-  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 5)) << "of equal ones the older";
-  EXPECT_THAT(epochs(*store, second), ElementsAre(0, 5));
-  EXPECT_EQ(restore_discarded(*store, second.id).restored, (4 + 1) * 3 + 4 * 3);
-  EXPECT_THAT(epochs(*store, first), ElementsAre(0, 1, 2, 3, 4, 5, 6));
-}
-
-TEST_F(RetentionTest, TheLastExecutionOfALoopThatIsNotInEveryEpochStays) {
-  const auto store = open();
-  const Run run = record(*store, {5.0, 4.0, 3.0, 2.0, 1.0});
-  store->catalog().add_execution(run.id, {0, 1, "validate", 4, false, 0.5});
-  CheckpointWriter(*store, run.id, kOneThread).write(loop_end(1, "validate"), state(9, 8));
-  retain(*store, run.id, {.last = 1}, Sizes::skipped);
-  EXPECT_THAT(epochs(*store, run), ElementsAre(0, 2, 5));
-  EXPECT_TRUE(keys(*store, run).contains("validate1"));
-  EXPECT_TRUE(keys(*store, run).contains("train@begin0")) << "it says that something is attached";
 }
 
 TEST_F(RetentionTest, WhatDoesNotFitIsSaidAndTheBestStays) {

@@ -82,7 +82,7 @@ void score_checkpoint(const Checkpoint& saved, std::initializer_list<MetricScore
 /// The stored checkpoint of this run with the best score by its strategy, of the saved ones if
 /// there are any, else of the epochs; without a `score_attribute` the newest. Waits until what was
 /// taken is durable. Nothing if none is stored, or no session is open. In a replay: of the whole
-/// recorded run.
+/// recorded run. A rank finds what it has stored itself, by what rank 0 has logged so far.
 std::optional<Checkpoint> best_checkpoint();
 /// The newest one, likewise.
 std::optional<Checkpoint> latest_checkpoint();

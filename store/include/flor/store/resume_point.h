@@ -28,6 +28,9 @@ std::optional<StepName> parse_step_name(std::string_view name);
 ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run,
                               std::int64_t latest = INT64_MAX);
 
+/// Of so many of the latest points the first one is taken at which everything can be given back.
+constexpr int kResumeTries = 4;
+
 /// Every point at which a run can go on, the latest first. The last one is the beginning.
 std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run);
 

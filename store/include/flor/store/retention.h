@@ -76,8 +76,9 @@ struct FoundCheckpoint {
   std::int64_t id = 0;  ///< of the boundary, or of the saved checkpoint
 };
 
-/// The best one that is stored, by the score: of the saved ones if there are any, else of the
-/// epochs. Without a metric the newest. Nothing if none is stored.
+/// The best one that the run itself has stored, by the score: of the saved ones if there are any,
+/// else of the epochs. Without a metric the newest. Nothing if none is stored. In a group of ranks
+/// the scores are those of rank 0, where it has any.
 std::optional<FoundCheckpoint> best_checkpoint(const Store& store, std::int64_t run,
                                                const CheckpointStrategy& strategy);
 /// The newest one, likewise.
