@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the packages of scripts/packages.txt that are missing. As root, or through sudo.
+# Installs the packages of scripts/packages.txt, and of further lists beside it that are named, as
+# far as they are missing. As root, or through sudo.
 set -eu
 cd "$(dirname "$0")"
 
 missing=
-for package in $(sed 's/#.*//' packages.txt); do
+for package in $(sed 's/#.*//' packages.txt "$@"); do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done

@@ -110,6 +110,7 @@ TEST_F(SpoolTest, SomeEpochsComeAloneAndTheRestLater) {
   const FetchReport rest = fetch(*there, watched, run.key);
   EXPECT_FALSE(rest.added);
   EXPECT_EQ(rest.checkpoints, 10);
+  EXPECT_FALSE(spool(*there, there->catalog().resolve(run.key), watched).changed);
   expect_boundaries(*there, run.key, 1, 0, 12);
   EXPECT_EQ(store::damage(*there), "");
 }

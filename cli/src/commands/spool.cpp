@@ -30,10 +30,10 @@ class Spool final : public Command {
 what is not there is sent; an attempt that was interrupted goes on where it was. Others see a run when
 it is complete. May run while the runs are recorded, and in several processes at once.
 
-URL is file:///directory. docs/remote.md says more.
+URL is s3://bucket/prefix or file:///directory. docs/remote.md says more.
 
 Examples:
-  flor spool linear file:///mnt/archive          all runs of linear
+  flor spool linear s3://bucket/prefix           all runs of linear
   flor spool 3f2a file:///mnt/archive            one run
   flor spool linear file:///mnt/archive --watch  again and again until they have ended
   flor spool linear file:///mnt/archive --delete-local

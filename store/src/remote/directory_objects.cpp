@@ -1,6 +1,8 @@
 // An object store in a directory, on whatever is mounted there.
 #include "filesystem.h"
 #include "lock_file.h"
+#include "s3/s3_objects.h"
+#include "s3/settings.h"
 
 #include <flor/store/error.h>
 #include <flor/store/object_store.h>
@@ -207,6 +209,10 @@ std::unique_ptr<ObjectStore> open_directory(const std::string& directory) {
 }
 
 std::unique_ptr<ObjectStore> open_objects(std::string_view url) {
+  if (url.starts_with("s3://")) {
+    const S3Place place = parse_s3_url(url);
+    return open_s3(place, find_settings(process_environment(), place.bucket));
+  }
   constexpr std::string_view kFile = "file://";
   if (url.starts_with(kFile) && url.size() > kFile.size() && url[kFile.size()] == '/') {
     std::string directory(url.substr(kFile.size()));
@@ -214,7 +220,8 @@ std::unique_ptr<ObjectStore> open_objects(std::string_view url) {
     return open_directory(directory);
   }
   throw UsageError(
-      fmt::format("'{}' is no place to spool to: give file:///directory", std::string(url)));
+      fmt::format("'{}' is no place to spool to: give s3://bucket/prefix or file:///directory",
+                  std::string(url)));
 }
 
 }  // namespace flor::remote

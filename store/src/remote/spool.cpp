@@ -131,6 +131,8 @@ class Spooling {
     std::vector<Content> here = reader.checkpoints();
     std::erase_if(here,
                   [&](const Content& content) { return deleted_there.contains(content.name()); });
+    // Whatever their numbers are here, so that the same run gives the same catalog everywhere.
+    std::ranges::stable_sort(here, {}, &Content::created_us);
     std::set<Content::Name> chosen;
     for (const Content& content : here) chosen.insert(content.name());
     std::erase_if(there, [&](const Content& content) {

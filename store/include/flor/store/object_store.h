@@ -50,8 +50,9 @@ class ObjectStore {
   virtual std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) = 0;
 };
 
-/// "file:///directory", or "s3://bucket/prefix" where this flor was built with S3. Nothing is
-/// looked up or made yet. Throws UsageError for anything else.
+/// "file:///directory" or "s3://bucket/prefix"; the latter as whom and with which server the usual
+/// variables and files say (docs/remote.md). Nothing is looked up there or made yet. Throws
+/// UsageError for anything else, Error where there are no credentials.
 std::unique_ptr<ObjectStore> open_objects(std::string_view url);
 
 /// A directory as an object store: each object is a file, written beside its place, synced, and

@@ -1,0 +1,179 @@
+#include "s3/http.h"
+
+#include <flor/store/error.h>
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+namespace flor::remote {
+namespace {
+
+constexpr long kConnectSeconds = 15;
+/// A transfer that moves nothing for so long is given up.
+constexpr long kSilentSeconds = 60;
+
+struct HeaderList {
+  ~HeaderList() { curl_slist_free_all(list); }
+  void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
+  curl_slist* list = nullptr;
+};
+
+struct Upload {
+  std::span<const std::byte> left;
+  std::span<const std::byte> all;
+};
+
+std::size_t read_body(char* to, std::size_t size, std::size_t count, void* data) {
+  auto& upload = *static_cast<Upload*>(data);
+  const std::size_t bytes = std::min(size * count, upload.left.size());
+  std::memcpy(to, upload.left.data(), bytes);
+  upload.left = upload.left.subspan(bytes);
+  return bytes;
+}
+
+/// libcurl sends a request anew where a kept connection turned out to be closed.
+int seek_body(void* data, curl_off_t offset, int origin) {
+  auto& upload = *static_cast<Upload*>(data);
+  if (origin != SEEK_SET || offset < 0 || static_cast<std::size_t>(offset) > upload.all.size()) {
+    return CURL_SEEKFUNC_FAIL;
+  }
+  upload.left = upload.all.subspan(static_cast<std::size_t>(offset));
+  return CURL_SEEKFUNC_OK;
+}
+
+std::size_t write_body(char* from, std::size_t size, std::size_t count, void* data) {
+  auto& body = static_cast<Response*>(data)->body;
+  const auto bytes = std::as_bytes(std::span(from, size * count));
+  body.insert(body.end(), bytes.begin(), bytes.end());
+  return bytes.size();
+}
+
+std::size_t write_header(char* from, std::size_t size, std::size_t count, void* data) {
+  auto& response = *static_cast<Response*>(data);
+  std::string_view line(from, size * count);
+  if (line.starts_with("HTTP/")) response.headers.clear();
+  if (const std::size_t colon = line.find(':'); colon != line.npos) {
+    std::string name(line.substr(0, colon));
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::string_view value = line.substr(colon + 1);
+    while (!value.empty() && std::strchr(" \r\n", value.front())) value.remove_prefix(1);
+    while (!value.empty() && std::strchr(" \r\n", value.back())) value.remove_suffix(1);
+    response.headers[name] = value;
+    if (name == "content-length") {
+      constexpr std::size_t kMost = std::size_t{1} << 30;
+      response.body.reserve(std::min<std::size_t>(std::strtoull(value.data(), nullptr, 10), kMost));
+    }
+  }
+  return size * count;
+}
+
+}  // namespace
+
+struct HttpClient::Handle {
+  Handle() : curl(curl_easy_init()) {
+    if (!curl) throw Error("libcurl cannot be started");
+  }
+  ~Handle() { curl_easy_cleanup(curl); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  CURL* curl;
+};
+
+struct HttpClient::Impl {
+  std::string ca_bundle;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Handle>> idle;
+};
+
+HttpClient::HttpClient(std::string ca_bundle) : impl_(std::make_unique<Impl>()) {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (started != CURLE_OK) throw Error("libcurl cannot be started");
+  impl_->ca_bundle = std::move(ca_bundle);
+}
+
+HttpClient::~HttpClient() = default;
+
+std::unique_ptr<HttpClient::Handle> HttpClient::take() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->idle.empty()) return std::make_unique<Handle>();
+  auto handle = std::move(impl_->idle.back());
+  impl_->idle.pop_back();
+  return handle;
+}
+
+void HttpClient::give_back(std::unique_ptr<Handle> handle) {
+  curl_easy_reset(handle->curl);  // its connection stays
+  const std::lock_guard lock(impl_->mutex);
+  impl_->idle.push_back(std::move(handle));
+}
+
+Response HttpClient::send(const std::string& origin, const Request& request,
+                          std::span<const std::byte> body) {
+  auto handle = take();
+  CURL* curl = handle->curl;
+  Response response;
+  HeaderList headers;
+  for (const auto& [name, value] : request.headers) headers.add(name + ": " + value);
+  // Waiting for "100 Continue" costs a round trip for each object.
+  headers.add("Expect:");
+  std::string url = origin + encode(request.path, true);
+  if (!request.parameters.empty()) {
+    url += '?';
+    url += encode(request.parameters);
+  }
+  Upload upload{body, body};
+  std::array<char, CURL_ERROR_SIZE> reason{};
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  // The path is signed as it is.
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason.data());
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  constexpr long kBuffer = 512L << 10;
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kBuffer);
+  curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, kBuffer);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.list);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_body);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, write_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
+  if (!impl_->ca_bundle.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, impl_->ca_bundle.c_str());
+  if (request.method == "HEAD") {
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  } else if (request.method == "PUT" || request.method == "POST") {
+    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_body);
+    curl_easy_setopt(curl, CURLOPT_READDATA, &upload);
+    curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek_body);
+    curl_easy_setopt(curl, CURLOPT_SEEKDATA, &upload);
+  }
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  const CURLcode code = curl_easy_perform(curl);
+  if (code == CURLE_OK) {
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    response.status = static_cast<int>(status);
+    give_back(std::move(handle));
+  } else {
+    // A connection that failed is not used again.
+    response.failure = reason.front() ? reason.data() : curl_easy_strerror(code);
+    response.is_final = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_URL_MALFORMAT ||
+                        code == CURLE_SSL_CACERT_BADFILE || code == CURLE_UNSUPPORTED_PROTOCOL ||
+                        code == CURLE_COULDNT_RESOLVE_HOST;
+  }
+  return response;
+}
+
+}  // namespace flor::remote

@@ -1,0 +1,339 @@
+#include "s3/s3_objects.h"
+
+#include "s3/http.h"
+#include "s3/xml.h"
+#include "sha256.h"
+#include "worker_pool.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
+#include <random>
+#include <thread>
+
+namespace flor::remote {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Parts of one object that are on their way at once.
+constexpr unsigned kPartsAtOnce = 4;
+
+std::int64_t now_us() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+bool may_pass(const Response& response, const std::string& code) {
+  if (response.status == 0) return !response.is_final;
+  if (response.status == 500 || (response.status >= 502 && response.status <= 504)) return true;
+  if (response.status == 408 || response.status == 409 || response.status == 429) return true;
+  // Damaged on its way: what is sent again may arrive.
+  return code == "RequestTimeout" || code == "BadDigest" || code == "XAmzContentSHA256Mismatch";
+}
+
+class S3Objects final : public ObjectStore {
+ public:
+  S3Objects(S3Place place, S3Settings settings, const S3Limits& limits)
+      : place_(std::move(place)),
+        settings_(std::move(settings)),
+        limits_(limits),
+        http_(settings_.ca_bundle),
+        url_(fmt::format(
+            "s3://{}{}{}", place_.bucket, place_.prefix.empty() ? "" : "/",
+            place_.prefix.substr(0, place_.prefix.empty() ? 0 : place_.prefix.size() - 1))) {
+    const std::size_t scheme = settings_.endpoint.find("://") + 3;
+    const std::size_t slash =
+        std::min(settings_.endpoint.find('/', scheme), settings_.endpoint.size());
+    host_ = settings_.endpoint.substr(scheme, slash - scheme);
+    base_path_ = settings_.endpoint.substr(slash);
+    if (settings_.path_style) {
+      base_path_ += "/" + place_.bucket;
+    } else {
+      host_ = place_.bucket + "." + host_;
+    }
+    origin_ = settings_.endpoint.substr(0, scheme) + host_;
+  }
+
+  const std::string& url() const override { return url_; }
+
+  bool put_if_absent(const std::string& key, std::span<const std::byte> content) override {
+    if (content.size() > limits_.multipart_bytes) {
+      if (head(key)) return false;
+      put_in_parts(key, content);
+      return true;
+    }
+    if (conditional_) {
+      const Response response = send(request("PUT", key, {}, {{"if-none-match", "*"}}), content);
+      if (is_good(response)) return true;
+      if (response.status == 412) return false;
+      const std::string code = code_of(response);
+      if (response.status != 501 && code != "NotImplemented" && code != "InvalidArgument") {
+        fail("write", key, response);
+      }
+      conditional_ = false;  // a server that does not know it
+    }
+    if (head(key)) return false;
+    put(key, content);
+    return true;
+  }
+
+  void put(const std::string& key, std::span<const std::byte> content) override {
+    if (content.size() > limits_.multipart_bytes) return put_in_parts(key, content);
+    const Response response = send(request("PUT", key), content);
+    if (!is_good(response)) fail("write", key, response);
+  }
+
+  std::vector<std::byte> get(const std::string& key) override {
+    Response response = send(request("GET", key), {});
+    if (!is_good(response)) fail("read", key, response);
+    return std::move(response.body);
+  }
+
+  std::vector<std::byte> get_range(const std::string& key, std::uint64_t offset,
+                                   std::uint64_t size) override {
+    if (size == 0) return {};
+    const std::string range = fmt::format("bytes={}-{}", offset, offset + size - 1);
+    Response response = send(request("GET", key, {}, {{"range", range}}), {});
+    const bool cut_off =
+        response.status == 416 || (response.status == 206 && response.body.size() != size);
+    if (cut_off) {
+      throw Damaged(fmt::format("{}/{} is cut off: spool the run again from where it was recorded",
+                                url_, key));
+    }
+    if (response.status == 200 && response.body.size() >= offset + size) {
+      // A server that knows no ranges.
+      return {response.body.begin() + static_cast<std::ptrdiff_t>(offset),
+              response.body.begin() + static_cast<std::ptrdiff_t>(offset + size)};
+    }
+    if (response.status != 206) fail("read", key, response);
+    return std::move(response.body);
+  }
+
+  std::optional<ObjectInfo> head(const std::string& key) override {
+    const Response response = send(request("HEAD", key), {});
+    if (response.status == 404) return std::nullopt;
+    if (!is_good(response)) fail("look at", key, response);
+    ObjectInfo info{key, 0, 0};
+    if (const auto size = response.headers.find("content-length"); size != response.headers.end()) {
+      info.bytes = std::strtoull(size->second.c_str(), nullptr, 10);
+    }
+    if (const auto time = response.headers.find("last-modified"); time != response.headers.end()) {
+      std::tm parts{};
+      if (::strptime(time->second.c_str(), "%a, %d %b %Y %H:%M:%S", &parts)) {
+        info.modified_us = static_cast<std::int64_t>(::timegm(&parts)) * 1'000'000;
+      }
+    }
+    return info;
+  }
+
+  std::vector<ObjectInfo> list(const std::string& prefix) override {
+    std::vector<ObjectInfo> objects;
+    Parameters parameters{{"list-type", "2"}, {"prefix", place_.prefix + prefix}};
+    for (;;) {
+      const Response response = send(bucket_request("GET", parameters), {});
+      if (!is_good(response)) fail("list", prefix, response);
+      ObjectPage page = parse_objects(response.body);
+      for (ObjectInfo& object : page.objects) {
+        object.key.erase(0, place_.prefix.size());
+        objects.push_back(std::move(object));
+      }
+      if (page.next.empty()) break;
+      parameters["continuation-token"] = page.next;
+    }
+    std::ranges::sort(objects, {}, &ObjectInfo::key);
+    return objects;
+  }
+
+  void remove(const std::string& key) override {
+    const Response response = send(request("DELETE", key), {});
+    if (!is_good(response) && response.status != 404) fail("remove", key, response);
+  }
+
+  std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
+    std::int64_t count = 0;
+    Parameters parameters{{"uploads", ""}, {"prefix", place_.prefix}};
+    for (;;) {
+      const Response response = send(bucket_request("GET", parameters), {});
+      if (!is_good(response)) fail("list uploads in", "", response);
+      const UploadPage page = parse_uploads(response.body);
+      for (const UnfinishedUpload& upload : page.uploads) {
+        if (upload.initiated_us > before_us) continue;
+        ++count;
+        if (!dry_run) abandon(upload.key.substr(place_.prefix.size()), upload.id);
+      }
+      if (page.next_key.empty()) return count;
+      parameters["key-marker"] = page.next_key;
+      parameters["upload-id-marker"] = page.next_id;
+    }
+  }
+
+ private:
+  Request request(const char* method, const std::string& key, Parameters parameters = {},
+                  Headers headers = {}) const {
+    headers["host"] = host_;
+    return {method, fmt::format("{}/{}{}", base_path_, place_.prefix, key), std::move(parameters),
+            std::move(headers)};
+  }
+  Request bucket_request(const char* method, Parameters parameters) const {
+    return {method, base_path_ + "/", std::move(parameters), {{"host", host_}}};
+  }
+
+  static bool is_good(const Response& response) {
+    return response.status >= 200 && response.status < 300;
+  }
+  static std::string code_of(const Response& response) {
+    const auto error = parse_error(response.body);
+    return error ? error->code : "";
+  }
+
+  /// Signs and sends; again and again, with growing pauses, while that may help.
+  Response send(Request request, std::span<const std::byte> content) {
+    const std::string hash = sha256_hex(content);
+    for (int attempt = 1;; ++attempt) {
+      sign(request, settings_.credentials, settings_.region, hash,
+           now_us() + limits_.clock_offset_us);
+      Response response = http_.send(origin_, request, content);
+      if (is_good(response) || attempt == limits_.attempts ||
+          !may_pass(response, code_of(response))) {
+        return response;
+      }
+      std::this_thread::sleep_for(pause(attempt));
+    }
+  }
+
+  /// Any time up to twice the one before, so that many clients do not come back at once.
+  milliseconds pause(int attempt) const {
+    thread_local std::minstd_rand random{std::random_device{}()};
+    const auto most = std::min(limits_.longest_pause, limits_.first_pause * (1 << attempt));
+    return milliseconds(
+        std::uniform_int_distribution<std::int64_t>(most.count() / 4, most.count())(random));
+  }
+
+  void put_in_parts(const std::string& key, std::span<const std::byte> content) {
+    const Response begun = send(request("POST", key, {{"uploads", ""}}), {});
+    if (!is_good(begun)) fail("write", key, begun);
+    const std::string id = parse_upload_id(begun.body);
+    try {
+      std::vector<std::string> etags((content.size() + limits_.part_bytes - 1) /
+                                     limits_.part_bytes);
+      store::WorkerPool(kPartsAtOnce, nullptr).for_each(etags.size(), [&](std::size_t i) {
+        const std::size_t begin = i * limits_.part_bytes;
+        const auto part = content.subspan(
+            begin, std::min<std::size_t>(limits_.part_bytes, content.size() - begin));
+        const Response sent = send(
+            request("PUT", key, {{"partNumber", std::to_string(i + 1)}, {"uploadId", id}}), part);
+        if (!is_good(sent) || !sent.headers.contains("etag")) fail("write", key, sent);
+        etags[i] = sent.headers.at("etag");
+      });
+      complete(key, id, etags, content.size());
+    } catch (...) {
+      try {
+        abandon(key, id);
+      } catch (const Error&) {
+        // `flor remote prune` does it later.
+      }
+      throw;
+    }
+  }
+
+  void complete(const std::string& key, const std::string& id,
+                const std::vector<std::string>& etags, std::uint64_t bytes) {
+    const std::string parts = print_parts(etags);
+    const Response done = send(request("POST", key, {{"uploadId", id}}), bytes_of(parts));
+    // A failure may come behind a status of success, and a success twice looks like a failure.
+    if (is_good(done) && !parse_error(done.body)) return;
+    if (done.status == 404) {
+      if (const auto info = head(key); info && info->bytes == bytes) return;
+    }
+    fail("write", key, done);
+  }
+
+  void abandon(const std::string& key, const std::string& id) {
+    const Response response = send(request("DELETE", key, {{"uploadId", id}}), {});
+    if (!is_good(response) && response.status != 404) fail("give up", key, response);
+  }
+
+  [[noreturn]] void fail(const char* what, const std::string& key, const Response& response) const {
+    const std::string where = fmt::format("{}{}{}", url_, key.empty() ? "" : "/", key);
+    const auto error = parse_error(response.body);
+    const std::string code = error ? error->code : "";
+    if (response.status == 0) {
+      throw Error(fmt::format("cannot {} {}: {} does not answer: {}", what, where, origin_,
+                              response.failure));
+    }
+    if (code == "NoSuchBucket") {
+      throw NotFound(fmt::format("there is no bucket {} at {}", place_.bucket, settings_.endpoint));
+    }
+    if (response.status == 404) throw NotFound(fmt::format("there is no {}", where));
+    throw Error(fmt::format("cannot {} {}: the server says {}{}{}", what, where, response.status,
+                            code.empty() ? "" : " " + code, remedy(response, code)));
+  }
+
+  std::string remedy(const Response& response, const std::string& code) const {
+    if (code == "RequestTimeTooSkewed" || code == "RequestExpired") {
+      return ": the clock here is wrong, or the server's is: set it";
+    }
+    if (code == "SignatureDoesNotMatch" || code == "InvalidAccessKeyId") {
+      return ": the access key, its secret or the region is wrong (AWS_ACCESS_KEY_ID, "
+             "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_REGION)";
+    }
+    if (code == "ExpiredToken" || code == "InvalidToken") {
+      return ": the session has ended: get new credentials (AWS_SESSION_TOKEN)";
+    }
+    if (response.status == 403) return ": these credentials may not do so, or are wrong";
+    if (response.status == 301 || code == "AuthorizationHeaderMalformed") {
+      const auto region = response.headers.find("x-amz-bucket-region");
+      if (region != response.headers.end()) {
+        return fmt::format(": the bucket is in {} (AWS_REGION)", region->second);
+      }
+    }
+    return "";
+  }
+
+  S3Place place_;
+  S3Settings settings_;
+  S3Limits limits_;
+  HttpClient http_;
+  std::string url_, host_, base_path_, origin_;
+  std::atomic<bool> conditional_{true};
+};
+
+}  // namespace
+
+S3Place parse_s3_url(std::string_view url) {
+  constexpr std::string_view kScheme = "s3://";
+  const auto wrong = [&](const char* what) {
+    return UsageError(fmt::format("'{}' {}: give s3://bucket/prefix", std::string(url), what));
+  };
+  if (!url.starts_with(kScheme)) throw wrong("is no place in S3");
+  std::string_view rest = url.substr(kScheme.size());
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  S3Place place{std::string(rest.substr(0, slash)), ""};
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+  if (place.bucket.size() < 3 || place.bucket.find_first_not_of(kAllowed) != std::string::npos) {
+    throw wrong("names no bucket");
+  }
+  rest.remove_prefix(slash);
+  while (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
+  while (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
+  if (!rest.empty()) place.prefix = std::string(rest) + "/";
+  return place;
+}
+
+std::unique_ptr<ObjectStore> open_s3(const S3Place& place, const S3Settings& settings,
+                                     const S3Limits& limits) {
+  return std::make_unique<S3Objects>(place, settings, limits);
+}
+
+}  // namespace flor::remote

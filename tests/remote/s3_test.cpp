@@ -1,0 +1,162 @@
+// The parts of S3 that need no server: signatures, settings, XML, places.
+#include "s3/s3_objects.h"
+#include "s3/settings.h"
+#include "s3/signature.h"
+#include "s3/xml.h"
+#include "sha256.h"
+#include "support/temporary_directory.h"
+
+#include <flor/store/error.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace flor::remote {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The account, bucket and moment of the examples in the algorithm's description.
+const Credentials kExample{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""};
+constexpr std::int64_t kExampleTime = std::int64_t{1369353600} * 1'000'000;  // 2013-05-24, midnight
+
+std::string signature_of(Request request, std::string_view body = "") {
+  request.headers["host"] = "examplebucket.s3.amazonaws.com";
+  sign(request, kExample, "us-east-1", sha256_hex(body), kExampleTime);
+  const std::string& value = request.headers.at("authorization");
+  return value.substr(value.find("Signature=") + 10);
+}
+
+TEST(S3SignatureTest, TheExamplesOfTheAlgorithmComeOut) {
+  EXPECT_EQ(signature_of({"GET", "/test.txt", {}, {{"range", "bytes=0-9"}}}),
+            "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+  EXPECT_EQ(signature_of({"PUT",
+                          "/test$file.text",
+                          {},
+                          {{"date", "Fri, 24 May 2013 00:00:00 GMT"},
+                           {"x-amz-storage-class", "REDUCED_REDUNDANCY"}}},
+                         "Welcome to Amazon S3."),
+            "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
+  EXPECT_EQ(signature_of({"GET", "/", {{"lifecycle", ""}}, {}}),
+            "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
+  EXPECT_EQ(signature_of({"GET", "/", {{"max-keys", "2"}, {"prefix", "J"}}, {}}),
+            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
+}
+
+TEST(S3SignatureTest, ASessionIsSignedWithItsToken) {
+  Request request{"GET", "/", {}, {{"host", "h"}}};
+  Credentials session = kExample;
+  session.token = "token";
+  sign(request, session, "us-east-1", sha256_hex(""), kExampleTime);
+  EXPECT_EQ(request.headers.at("x-amz-security-token"), "token");
+  EXPECT_THAT(request.headers.at("authorization"), HasSubstr("x-amz-security-token"));
+}
+
+TEST(S3SignatureTest, PathsAndParametersAreEncoded) {
+  EXPECT_EQ(encode("a/b c~+ä", true), "a/b%20c~%2B%C3%A4");
+  EXPECT_EQ(encode("a/b", false), "a%2Fb");
+  EXPECT_EQ(encode(Parameters{{"uploads", ""}, {"prefix", "a b/"}}), "prefix=a%20b%2F&uploads=");
+}
+
+class S3SettingsTest : public ::testing::Test {
+ protected:
+  S3Settings find(std::string_view bucket = "bucket") {
+    variables_.try_emplace("HOME", directory_.path().string());
+    return find_settings(
+        [this](const std::string& name) -> std::optional<std::string> {
+          const auto found = variables_.find(name);
+          if (found == variables_.end()) return std::nullopt;
+          return found->second;
+        },
+        bucket);
+  }
+  void write(const char* name, const char* text) {
+    std::filesystem::create_directories(directory_ / ".aws");
+    std::ofstream(directory_ / ".aws" / name) << text;
+  }
+  testing::TemporaryDirectory directory_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(S3SettingsTest, VariablesSayWhoAndWhere) {
+  variables_ = {{"AWS_ACCESS_KEY_ID", "key"},
+                {"AWS_SECRET_ACCESS_KEY", "secret"},
+                {"AWS_SESSION_TOKEN", "token"},
+                {"AWS_DEFAULT_REGION", "eu-west-1"}};
+  const S3Settings settings = find();
+  EXPECT_EQ(settings.credentials.key, "key");
+  EXPECT_EQ(settings.credentials.secret, "secret");
+  EXPECT_EQ(settings.credentials.token, "token");
+  EXPECT_EQ(settings.endpoint, "https://s3.eu-west-1.amazonaws.com");
+  EXPECT_FALSE(settings.path_style);
+  EXPECT_TRUE(find("with.dots").path_style);
+  variables_["AWS_ENDPOINT_URL"] = "http://127.0.0.1:7480/";
+  EXPECT_EQ(find().endpoint, "http://127.0.0.1:7480");
+  EXPECT_TRUE(find().path_style);
+}
+
+TEST_F(S3SettingsTest, FilesSayWhatVariablesDoNot) {
+  write("credentials",
+        "# mine\n[default]\naws_access_key_id = k1\naws_secret_access_key=s1\n[lab]\n"
+        "aws_access_key_id=k2\naws_secret_access_key=s2\naws_session_token=t2\n");
+  write("config",
+        "[default]\nregion = us-west-2\n[profile lab]\nregion=eu-central-1\nca_bundle = /ca.pem\n"
+        "endpoint_url = https://s3.lab:9000\ns3 =\n  addressing_style = virtual\n");
+  EXPECT_EQ(find().credentials.key, "k1");
+  EXPECT_EQ(find().region, "us-west-2");
+  variables_["AWS_PROFILE"] = "lab";
+  const S3Settings lab = find();
+  EXPECT_EQ(lab.credentials.secret, "s2");
+  EXPECT_EQ(lab.credentials.token, "t2");
+  EXPECT_EQ(lab.ca_bundle, "/ca.pem");
+  EXPECT_EQ(lab.endpoint, "https://s3.lab:9000");
+  EXPECT_FALSE(lab.path_style);
+  // Never the key of the one with the secret of the other.
+  variables_["AWS_ACCESS_KEY_ID"] = "alone";
+  EXPECT_EQ(find().credentials.key, "k2");
+}
+
+TEST_F(S3SettingsTest, MissingCredentialsAreSaid) {
+  EXPECT_THROW(find(), Error);
+  write("credentials", "[default]\naws_access_key_id=k\naws_secret_access_key=s\n");
+  variables_["AWS_PROFILE"] = "nobody";
+  EXPECT_THROW(find(), Error);
+}
+
+TEST(S3PlaceTest, PlacesAreParsed) {
+  EXPECT_EQ(parse_s3_url("s3://bucket").prefix, "");
+  EXPECT_EQ(parse_s3_url("s3://bucket/a/b/").prefix, "a/b/");
+  EXPECT_EQ(parse_s3_url("s3://my.bucket-1//x").bucket, "my.bucket-1");
+  EXPECT_EQ(
+      open_s3(parse_s3_url("s3://bucket/a/"), {{"k", "s", ""}, "r", "http://h", "", true})->url(),
+      "s3://bucket/a");
+  for (const char* url : {"s3://", "s3:///key", "s3://Bucket/x", "s3://b", "https://bucket/x"}) {
+    EXPECT_THROW(parse_s3_url(url), UsageError) << url;
+  }
+}
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+TEST(S3XmlTest, ListsAndErrorsAreRead) {
+  const ObjectPage page = parse_objects(bytes(
+      "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+      "<IsTruncated>true</IsTruncated><NextContinuationToken>to&amp;ken</NextContinuationToken>"
+      "<Contents><Key>a/1</Key><LastModified>2024-05-01T12:00:00.000Z</LastModified>"
+      "<Size>5368709120</Size></Contents></ListBucketResult>"));
+  ASSERT_EQ(page.objects.size(), 1U);
+  EXPECT_EQ(page.objects[0].key, "a/1");
+  EXPECT_EQ(page.objects[0].bytes, 5368709120U);
+  EXPECT_EQ(page.objects[0].modified_us, std::int64_t{1714564800} * 1'000'000);
+  EXPECT_EQ(page.next, "to&ken");
+  EXPECT_THROW(parse_objects(bytes("<html>")), Damaged);
+  EXPECT_EQ(parse_error(bytes("<Error><Code>SlowDown</Code></Error>"))->code, "SlowDown");
+  EXPECT_FALSE(parse_error(bytes("")));
+  EXPECT_EQ(print_parts({"\"a\""}),
+            "<?xml version=\"1.0\"?><CompleteMultipartUpload><Part><PartNumber>1</PartNumber>"
+            "<ETag>\"a\"</ETag></Part></CompleteMultipartUpload>");
+}
+
+}  // namespace
+}  // namespace flor::remote
