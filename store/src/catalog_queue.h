@@ -28,7 +28,7 @@ class CatalogQueue final : public JobQueue {
   std::int64_t cancel(const JobFilter& filter) override;
   std::int64_t drop(const JobFilter& filter) override;
   int bell() override;
-  void hush() override;
+  bool hush() override;
 
  private:
   /// Tells the coordinators of all processes that the queue has changed. Losing it would cost them

@@ -1,4 +1,4 @@
-#include "job_choice.h"
+#include <flor/store/job_choice.h>
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // The queue in the catalog: what coordinators say and are told.
 #include "catalog_queue.h"
-#include "job_choice.h"
 #include "sighting_rows.h"
 #include "store_impl.h"
 
+#include <flor/store/job_choice.h>
 #include <flor/store/jobs.h>
 #include <flor/store/store.h>
 

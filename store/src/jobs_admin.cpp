@@ -46,24 +46,23 @@ Job read_job(const Query& row) {
           .result = row.text(16)};
 }
 
-bool matches(const JobFilter& filter, const Job& job) {
-  return (!filter.state || job.state == *filter.state) &&
-         (!filter.evaluator || job.what.evaluator == *filter.evaluator) &&
-         (filter.ids.empty() || std::ranges::find(filter.ids, job.lease.job) != filter.ids.end());
-}
-
 std::vector<Job> read_jobs(Connection& connection, const JobFilter& filter) {
   const auto row = connection(fmt::format(
       "SELECT {}, json FROM job LEFT JOIN job_result ON job = id ORDER BY id", kJobColumns));
   std::vector<Job> jobs;
   while (row->step()) {
     Job job = read_job(*row);
-    if (matches(filter, job)) jobs.push_back(std::move(job));
+    if (filter.accepts(job)) jobs.push_back(std::move(job));
   }
   return jobs;
 }
 
 }  // namespace
+
+bool JobFilter::accepts(const Job& job) const {
+  return (!state || job.state == *state) && (!evaluator || job.what.evaluator == *evaluator) &&
+         (ids.empty() || std::ranges::find(ids, job.lease.job) != ids.end());
+}
 
 /// Executes `sql`, which changes the job ?1, for each that is accepted.
 template <typename Accept, typename... Values>
@@ -159,10 +158,11 @@ int CatalogQueue::bell() {
   return bell_;
 }
 
-void CatalogQueue::hush() {
+bool CatalogQueue::hush() {
   char events[4096];
-  while (bell_ >= 0 && ::read(bell_, events, sizeof events) > 0) {
-  }
+  bool rang = false;
+  while (bell_ >= 0 && ::read(bell_, events, sizeof events) > 0) rang = true;
+  return rang;
 }
 
 }  // namespace flor::store

@@ -444,6 +444,22 @@ CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
   PRIMARY KEY (watcher, place, spec)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    {"queue", R"sql(
+  name TEXT PRIMARY KEY,
+  life TEXT NOT NULL
+)sql",
+     "STRICT, WITHOUT ROWID"},
+    {"queue_job", R"sql(
+  queue TEXT NOT NULL,
+  content BLOB NOT NULL,
+  evaluator INTEGER NOT NULL REFERENCES evaluator,
+  arguments TEXT NOT NULL,
+  path TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  PRIMARY KEY (queue, content, evaluator, arguments)
+)sql",
+     "STRICT, WITHOUT ROWID"},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "output/table.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "queue/open_queue.h"
 #include "watch/coordinator.h"
 
 #include <flor/store/error.h>
@@ -15,6 +16,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <unordered_map>
@@ -47,17 +50,25 @@ Examples:
     syntax.option("--state", "STATE", state_,
                   "only those: queued, leased, failed, done, dead or cancelled");
     syntax.flag("--all", all_, "with ACTION: all jobs");
+    syntax.option("--queue", "URL", queue_, "the queue that flor watch --queue was given");
   }
   int run(Context& context) override;
 
  private:
   store::JobFilter filter() const;
+  /// A queue on a server is there though this machine has no store yet.
+  store::OpenMode mode() const {
+    return queue_.empty() ? store::OpenMode::existing : store::OpenMode::create;
+  }
+  std::unique_ptr<store::JobQueue> open_to_read(Context& context) const {
+    return open_queue(queue_.empty() ? context.store() : context.store_to_change(mode()), queue_);
+  }
   void change(Context& context, const std::string& action);
   void print_logs(Context& context) const;
   void list(Context& context) const;
 
   std::vector<std::string> words_;
-  std::string state_;
+  std::string state_, queue_;
   bool all_ = false;
 };
 
@@ -99,7 +110,7 @@ void Jobs::change(Context& context, const std::string& action) {
   if (which.ids.empty() && !which.state && !all_) {
     throw UsageError(fmt::format("flor jobs {}: name jobs, or give --state or --all", action));
   }
-  const auto queue = store::open_catalog_queue(context.store_to_change());
+  const auto queue = open_queue(context.store_to_change(mode()), queue_);
   require(*queue, which);
   const std::int64_t count = action == "retry"    ? queue->retry(which)
                              : action == "cancel" ? queue->cancel(which)
@@ -117,23 +128,45 @@ void Jobs::change(Context& context, const std::string& action) {
   context.out().write(fmt::format("{} job{} {}\n", count, count == 1 ? "" : "s", word));
 }
 
+/// Leases of a queue on a server have tokens that are never used again, though its jobs may be
+/// numbered otherwise in the catalog; those of the catalog are small.
+bool is_of_server(const store::Lease& lease) { return lease.token > 1'000'000'000'000; }
+
+/// The attempts at a job that wrote something on this machine, in order.
+std::vector<store::Lease> logged(const store::Store& store, const Job& job) {
+  std::vector<store::Lease> found;
+  const auto directory = job_log(store, job.lease).parent_path();
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    store::Lease lease;
+    char end[5] = "";
+    if (std::sscanf(name.c_str(), "%ld.%ld.%4s", &lease.job, &lease.token, end) != 3) continue;
+    const bool is_same = lease.token == job.lease.token && is_of_server(lease);
+    const bool is_earlier = lease.job == job.lease.job && lease.token <= job.lease.token &&
+                            is_of_server(lease) == is_of_server(job.lease);
+    if (is_same || is_earlier) found.push_back(lease);
+  }
+  std::ranges::sort(found, {}, &store::Lease::token);
+  return found;
+}
+
 void Jobs::print_logs(Context& context) const {
   const store::JobFilter which = filter();
   if (which.ids.empty()) throw UsageError("flor jobs logs: name a job");
-  const auto queue = store::open_catalog_queue(context.store());
+  const auto queue = open_to_read(context);
   for (const Job& job : require(*queue, which)) {
-    for (std::int64_t token = 1; token <= job.lease.token; ++token) {
-      std::ifstream in(job_log(context.store(), {job.lease.job, token}), std::ios::binary);
-      if (!in) continue;
+    for (const store::Lease& lease : logged(context.store(), job)) {
+      std::ifstream in(job_log(context.store(), lease), std::ios::binary);
       const std::string text{std::istreambuf_iterator<char>(in), {}};
-      context.out().write(fmt::format("==> job {}, lease {} <==\n{}{}", job.lease.job, token, text,
-                                      text.ends_with('\n') || text.empty() ? "" : "\n"));
+      context.out().write(fmt::format("==> job {}, lease {} <==\n{}{}", job.lease.job, lease.token,
+                                      text, text.ends_with('\n') || text.empty() ? "" : "\n"));
     }
   }
 }
 
 void Jobs::list(Context& context) const {
-  const auto queue = store::open_catalog_queue(context.store());
+  const auto queue = open_to_read(context);
   std::unordered_map<std::int64_t, std::string> evaluators;
   for (const auto& evaluator : queue->evaluators()) evaluators[evaluator.id] = evaluator.spec;
   const std::vector<Job> jobs = queue->jobs(filter());

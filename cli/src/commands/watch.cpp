@@ -4,6 +4,7 @@
 #include "output/json.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "queue/open_queue.h"
 #include "watch/coordinator.h"
 
 #include <flor/store/error.h>
@@ -57,6 +58,8 @@ Examples:
     syntax.flag("--existing", existing_, "judge what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
     syntax.option("-w,--workers", "N", workers_, "judge so many at once; 1 unless given");
+    syntax.option("--queue", "URL", queue_,
+                  "where other machines find jobs, too: redis://[[user]:password@]host:port[/db]");
     syntax.option("--order", "ORDER", order_, "fifo, newest or bisect");
     syntax.option("--timeout", "SECONDS", timeout_, "of one evaluation; none unless given");
     syntax.option("--retries", "N", retries_, "after a failure; 3 unless given");
@@ -73,7 +76,7 @@ Examples:
 
   std::vector<std::string> directories_;
   std::string evaluator_, filter_ = kDefaultFilter, marker_, order_ = "fifo";
-  std::string timeout_, settle_, interval_;
+  std::string queue_, timeout_, settle_, interval_;
   std::optional<std::uint64_t> workers_, retries_;
   bool existing_ = false, until_idle_ = false;
 };
@@ -161,7 +164,7 @@ int Watch::run(Context& context) {
   ::sigaddset(&stopping, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
   store::Store& store = context.store_to_change(store::OpenMode::create);
-  const auto queue = store::open_catalog_queue(store);
+  const auto queue = open_queue(store, queue_);
   WatchCoordinator coordinator(
       store, *queue, std::move(wanted), [&](const JobEvent& event) { print(context, event); },
       [&](const std::string& note) { context.note(note); });

@@ -265,6 +265,7 @@ void WatchCoordinator::exchange() {
   orders_.sightings.clear();
   backlog_.insert(backlog_.end(), replies.leases.begin(), replies.leases.end());
   next_us_ = replies.next_us;
+  for (const std::string& remark : replies.remarks) note_(remark);
   for (std::size_t i = 0; i < reports.size(); ++i) obey(reports[i], replies.accepted[i]);
 }
 

@@ -131,6 +131,8 @@ struct JobReplies {
       accepted;             ///< for each report; false: the lease is somebody else's, or nobody's
   std::vector<bool> added;  ///< for each addition; false: such a job was there
   std::vector<LeasedJob> leases;
+  /// What people should know: one line each.
+  std::vector<std::string> remarks = {};
   /// When there may be more to lease for these requests, Unix time in microseconds, without
   /// anything being added; absent if never.
   std::optional<std::int64_t> next_us;
@@ -140,6 +142,7 @@ struct JobFilter {
   std::optional<JobState> state = {};
   std::optional<std::int64_t> evaluator = {};
   std::vector<std::int64_t> ids = {};  ///< empty: all
+  bool accepts(const Job& job) const;
 };
 
 /// The server of a queue does not answer. Nothing is lost: the same orders may be given again, and
@@ -184,8 +187,8 @@ class JobQueue {
   /// because of somebody who may be another process; it may ring for nothing. It stays the queue's,
   /// and the same. Who has not asked for it is not told of what happened before.
   virtual int bell() = 0;
-  /// Makes the bell unreadable until it rings again. Never waits.
-  virtual void hush() = 0;
+  /// Makes the bell unreadable until it rings again, and says whether it had rung. Never waits.
+  virtual bool hush() = 0;
 };
 
 /// The queue in the catalog of a store, which must outlive it: a result and the end of its job are

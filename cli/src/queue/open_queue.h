@@ -1,0 +1,17 @@
+// The queue of evaluations that was asked for.
+#pragma once
+
+#include <flor/store/jobs.h>
+#include <flor/store/store.h>
+
+#include <memory>
+#include <string>
+
+namespace flor::cli {
+
+/// `url` as `--queue` takes it; empty: the queue in the store's catalog. The store must outlive the
+/// queue. Throws UsageError, and what the queue's constructor throws.
+std::unique_ptr<store::JobQueue> open_queue(const store::Store& store, const std::string& url,
+                                            store::JobQueue::Clock clock = {});
+
+}  // namespace flor::cli

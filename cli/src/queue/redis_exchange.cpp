@@ -1,0 +1,311 @@
+// RedisQueue: what coordinators say and are told.
+#include "queue/redis_queue.h"
+#include "queue/redis_server.h"
+
+#include <flor/store/error.h>
+#include <flor/store/job_choice.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace flor::cli {
+namespace {
+
+using store::JobOrder;
+using store::JobReport;
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+constexpr std::array<const char*, 4> kKinds{"alive", "done", "failed", "back"};
+/// What is at which place of the script's answer.
+enum Part : std::size_t { kAccepted, kAdded, kLeases, kNext, kNow, kStrangers, kHolders, kPlaces };
+/// Others may take what was chosen: so often another choice is made.
+constexpr int kSteps = 4;
+
+void add_list(const std::vector<std::string>& list, std::vector<std::string>& words) {
+  words.push_back(std::to_string(list.size()));
+  words.insert(words.end(), list.begin(), list.end());
+}
+
+/// For each number of failures the pause that follows; the last stands for all greater ones.
+std::vector<std::string> pauses(const store::RetryPolicy& policy, const store::Lease& lease) {
+  std::vector<std::string> all;
+  std::int64_t pause = policy.first_us;
+  for (std::int64_t failed = 1;; ++failed, pause *= 2) {
+    all.push_back(std::to_string(backoff_us(policy, lease, failed)));
+    if (pause >= policy.longest_us || pause <= 0 || failed >= policy.attempts) return all;
+  }
+}
+
+std::vector<std::int64_t> choose(const RedisReply& reply, std::size_t count) {
+  std::vector<store::JobPlace> places;
+  for (std::size_t i = 0; i + 2 < reply.items.size(); i += 3) {
+    places.push_back({.id = reply.items[i].number(),
+                      .priority = reply.items[i + 1].number(),
+                      .open = reply.items[i + 2].text == "1"});
+  }
+  return store::bisect(places, count);
+}
+
+}  // namespace
+
+/// Requests become other ones from step to step: with `bisect` the script says what there is, then
+/// it is told which ones are wanted.
+struct RedisQueue::Step {
+  struct Request {
+    std::int64_t evaluator = 0;
+    std::size_t count = 0;
+    std::string order;  ///< fifo, newest, bisect or these
+    std::vector<std::int64_t> these = {};
+  };
+  bool is_first = true;
+  std::vector<Request> requests;
+
+  explicit Step(const store::JobOrders& orders) {
+    constexpr std::array<const char*, 3> kOrders{"fifo", "newest", "bisect"};
+    for (const store::LeaseRequest& wanted : orders.requests) {
+      requests.push_back({.evaluator = wanted.evaluator,
+                          .count = wanted.count,
+                          .order = kOrders.at(static_cast<std::size_t>(wanted.order))});
+    }
+  }
+  /// What is still to be asked for after the answer; false if that is nothing.
+  bool go_on(const store::JobOrders& orders, const RedisReply& reply) {
+    is_first = false;
+    if (!reply.items.at(kStrangers).items.empty()) return true;
+    std::map<std::int64_t, std::size_t> given;
+    for (const RedisReply& lease : reply.items.at(kLeases).items) {
+      ++given[lease.items.at(4).number()];
+    }
+    bool more = false;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      Request& request = requests[i];
+      if (request.order == "bisect" && request.count > 0) {
+        request.these = choose(reply.items.at(kPlaces).items.at(i), request.count);
+        request.order = "these";
+        more = more || !request.these.empty();
+      } else if (request.order == "these") {
+        request.count -= std::min(request.count, given[request.evaluator]);
+        const bool lost_some = given[request.evaluator] < request.these.size();
+        request.order = lost_some ? "bisect" : "these";
+        request.these.clear();
+        more = more || (lost_some && request.count > 0);
+      } else {
+        request.count = 0;
+      }
+    }
+    return more && !orders.requests.empty();
+  }
+};
+
+store::JobReplies RedisQueue::exchange(const store::JobOrders& orders) {
+  const Lock lock(mutex_);
+  owner_ = orders.owner.empty() ? "" : place_ + "/" + orders.owner;
+  lease_us_ = orders.lease_us;
+  bell_.set_owner(owner_);
+  store::JobReplies replies;
+  const std::map<store::Lease, bool> heard = ask_again(replies);
+  store::JobOrders rest = orders;
+  std::erase_if(rest.reports,
+                [&](const JobReport& report) { return heard.contains(report.lease); });
+  Step step(rest);
+  RedisReply reply = say(rest, words_of(rest, step));
+  take(rest, reply, replies);
+  const std::vector<bool> accepted = std::exchange(replies.accepted, {});
+  std::size_t at = 0;
+  for (const JobReport& report : orders.reports) {
+    const auto before = heard.find(report.lease);
+    replies.accepted.push_back(before == heard.end() ? accepted.at(at++) : before->second);
+  }
+  reply = lease_more(rest, step, std::move(reply), replies);
+  if (const std::string& next = reply.items.at(kNext).text; !next.empty()) {
+    replies.next_us =
+        reply.items.at(kNext).number() + (local_now() - reply.items.at(kNow).number());
+  }
+  replies.remarks = std::exchange(remarks_, {});
+  return replies;
+}
+
+/// If the answer to the last exchange did not come: what it was. The script gives it again, or does
+/// what it has not done. Tells which reports were heard, and whether they were accepted.
+std::map<store::Lease, bool> RedisQueue::ask_again(store::JobReplies& replies) {
+  std::map<store::Lease, bool> heard;
+  if (!unanswered_) return heard;
+  const auto before = *unanswered_;
+  take(before.orders, say(before.orders, before.words), replies);
+  for (std::size_t i = 0; i < before.orders.reports.size(); ++i) {
+    const JobReport& report = before.orders.reports[i];
+    if (report.kind != JobReport::Kind::alive) heard[report.lease] = replies.accepted.at(i);
+  }
+  replies.accepted.clear();
+  replies.added.clear();
+  return heard;
+}
+
+/// What the script has said to reports and additions, and the leases.
+void RedisQueue::take(const store::JobOrders& orders, const RedisReply& reply,
+                      store::JobReplies& replies) {
+  for (const RedisReply& item : reply.items.at(kAccepted).items) {
+    replies.accepted.push_back(item.number() != 0);
+  }
+  for (const RedisReply& item : reply.items.at(kAdded).items) {
+    replies.added.push_back(item.items.at(0).number() != 0);
+  }
+  keep(orders, reply, replies);
+  forget_leases(orders, replies.accepted);
+  for (auto& lease : leases_of(reply)) replies.leases.push_back(std::move(lease));
+}
+
+RedisReply RedisQueue::lease_more(const store::JobOrders& orders, Step& step, RedisReply reply,
+                                  store::JobReplies& replies) {
+  try {
+    for (int i = 0; i < kSteps && step.go_on(orders, reply); ++i) {
+      reply = say(orders, words_of(orders, step));
+      for (auto& lease : leases_of(reply)) replies.leases.push_back(std::move(lease));
+    }
+    // In the order of the requests, though some were answered later.
+    std::ranges::stable_sort(replies.leases, {}, [&](const store::LeasedJob& job) {
+      return std::ranges::find(orders.requests, job.what.evaluator,
+                               &store::LeaseRequest::evaluator) -
+             orders.requests.begin();
+    });
+  } catch (const store::QueueUnreachable&) {
+    // What was said before has been heard; the next exchange asks for these leases.
+    unanswered_->orders.reports.clear();
+    unanswered_->orders.additions.clear();
+    unanswered_->orders.sightings.clear();
+    reply.items.at(kNext).text = reply.items.at(kNow).text;
+  }
+  return reply;
+}
+
+RedisQueue::Words RedisQueue::words_of(const store::JobOrders& orders, const Step& step) {
+  Words words{owner_, self_ + std::to_string(++exchanges_), std::to_string(orders.lease_us),
+              std::to_string(orders.retries.attempts)};
+  add_holders(words);
+  if (step.is_first) {
+    add_reports(orders, words);
+    words.push_back(std::to_string(orders.additions.size()));
+    for (const store::NewJob& what : orders.additions) add_what(what, words);
+  } else {
+    words.insert(words.end(), {"0", "0"});
+  }
+  words.push_back(std::to_string(step.requests.size()));
+  for (const Step::Request& request : step.requests) {
+    words.insert(words.end(), {std::to_string(request.evaluator), std::to_string(request.count),
+                               request.order, std::to_string(request.these.size())});
+    for (const std::int64_t id : request.these) words.push_back(std::to_string(id));
+  }
+  return words;
+}
+
+RedisReply RedisQueue::say(const store::JobOrders& orders, const Words& words) {
+  try {
+    for (;;) {
+      if (rings_) bell_.listen(address_);
+      remind();
+      RedisReply reply = run_in_this_life("exchange", words);
+      if (reply.text == kForgotten) continue;
+      unanswered_.reset();
+      holders_.clear();
+      for (const RedisReply& holder : reply.items.at(kHolders).items) holders_.insert(holder.text);
+      return reply;
+    }
+  } catch (const store::QueueUnreachable&) {
+    unanswered_ = {orders, words};
+    throw;
+  }
+}
+
+/// Of holders elsewhere only their leases tell whether they live.
+void RedisQueue::add_holders(Words& words) const {
+  std::vector<std::string> alive, dead;
+  const std::string here = place_ + "/";
+  for (const std::string& holder : holders_) {
+    if (holder == owner_) continue;
+    const bool lives = !holder.starts_with(here) || ledger_.is_held(holder.substr(here.size()));
+    (lives ? alive : dead).push_back(holder);
+  }
+  add_list(alive, words);
+  add_list(dead, words);
+}
+
+void RedisQueue::add_reports(const store::JobOrders& orders, Words& words) const {
+  words.push_back(std::to_string(orders.reports.size()));
+  for (const JobReport& report : orders.reports) {
+    const auto known = held_.find(report.lease.token);
+    const std::int64_t job = known == held_.end() ? report.lease.job : known->second.lease.job;
+    words.insert(words.end(), {std::to_string(job), std::to_string(report.lease.token),
+                               kKinds.at(static_cast<std::size_t>(report.kind)), report.text});
+    const bool failed = report.kind == JobReport::Kind::failed;
+    add_list(failed ? pauses(orders.retries, report.lease) : Words{}, words);
+  }
+}
+
+void RedisQueue::add_what(const store::NewJob& what, Words& words) const {
+  words.insert(words.end(), {what.content.hex(), std::to_string(what.evaluator), what.arguments,
+                             what.path, std::to_string(what.priority)});
+}
+
+std::vector<store::LeasedJob> RedisQueue::leases_of(const RedisReply& reply) {
+  std::vector<store::LeasedJob> leases;
+  for (const RedisReply& row : reply.items.at(kLeases).items) {
+    const auto& item = row.items;
+    const auto content = store::Digest::from_hex(item.at(3).text);
+    leases.push_back({.lease = {item.at(0).number(), item.at(1).number()},
+                      .what = {.content = content.value_or(store::Digest{}),
+                               .evaluator = item.at(4).number(),
+                               .arguments = item.at(5).text,
+                               .path = item.at(6).text,
+                               .priority = item.at(7).number()},
+                      .attempt = item.at(2).number() + 1});
+    held_[leases.back().lease.token] = leases.back();
+  }
+  return leases;
+}
+
+/// What was added and judged here is written to the catalog.
+void RedisQueue::keep(const store::JobOrders& orders, const RedisReply& reply,
+                      const store::JobReplies& replies) {
+  store::JobLedger::Changes changes{.sightings = orders.sightings};
+  for (std::size_t i = 0; i < orders.additions.size(); ++i) {
+    const std::int64_t id = reply.items.at(kAdded).items.at(i).items.at(1).number();
+    changes.known.push_back(entry(id, orders.additions[i]));
+  }
+  for (std::size_t i = 0; i < orders.reports.size(); ++i) {
+    const JobReport& report = orders.reports[i];
+    if (report.kind != JobReport::Kind::done || !replies.accepted.at(i)) continue;
+    const store::LeasedJob leased = held(report.lease);
+    Entry one = entry(leased.lease.job, leased.what);
+    one.result = {.token = report.lease.token,
+                  .attempts = leased.attempt - 1,
+                  .finished_us = reply.items.at(kNow).number(),
+                  .json = report.text};
+    changes.known.push_back(std::move(one));
+  }
+  if (!changes.known.empty() || !changes.sightings.empty()) ledger_.write(changes);
+}
+
+void RedisQueue::forget_leases(const store::JobOrders& orders, const std::vector<bool>& accepted) {
+  for (std::size_t i = 0; i < orders.reports.size(); ++i) {
+    const bool goes_on = orders.reports[i].kind == JobReport::Kind::alive && accepted.at(i);
+    if (!goes_on) held_.erase(orders.reports[i].lease.token);
+  }
+}
+
+store::LeasedJob RedisQueue::held(const store::Lease& lease) const {
+  if (const auto found = held_.find(lease.token); found != held_.end()) return found->second;
+  const std::vector<store::Job> found = jobs({.ids = {lease.job}});
+  if (found.empty()) throw Error(fmt::format("the queue {} has no job {}", name(), lease.job));
+  return {.lease = lease, .what = found[0].what, .attempt = found[0].attempts + 1};
+}
+
+RedisQueue::Entry RedisQueue::entry(std::int64_t job, const store::NewJob& what) const {
+  const store::Evaluator known = evaluator(what.evaluator);
+  return {.job = job, .what = what, .spec = known.spec, .digest = known.digest};
+}
+
+}  // namespace flor::cli
