@@ -23,7 +23,7 @@ struct Meeting {
 /// built with it.
 template <typename Options>
 void leave_libuv_out(Options& options) {
-  if constexpr (requires { options.useLibuv; }) options.useLibuv = false;
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
 }
 
 /// Waits for all ranks. Throws what c10d throws if they do not come in time.
