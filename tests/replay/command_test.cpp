@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -135,6 +137,22 @@ TEST_F(ReplayCommand, FindsWhatOneProcessFindsEachValueOnce) {
     EXPECT_EQ(found(), alone) << workers << " workers";
     EXPECT_TRUE(bench_.damage().empty());
   }
+}
+
+// There need not be such GPUs: which of them a process sees is decided before libtorch looks.
+TEST_F(ReplayCommand, EachGpuHasAProcessThatSeesNoOther) {
+  ASSERT_EQ(bench_.record("trainer").status, 0);
+  const auto seen = bench_.home().parent_path() / "seen", script = seen.parent_path() / "see.sh";
+  std::ofstream(script) << "#!/bin/sh\necho $CUDA_VISIBLE_DEVICES >> " << seen.string() << "\nexec "
+                        << other("trainer_hindsight") << " \"$@\"\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const ProcessResult result = replay({"test", "--gpus", "3,7", "--", script.string()});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  std::ifstream in(seen);
+  std::multiset<std::string> devices;
+  for (std::string line; std::getline(in, line);) devices.insert(line);
+  EXPECT_EQ(devices, (std::multiset<std::string>{"3", "7"}));
 }
 
 TEST_F(ReplayCommand, ComputesOnlyWhatIsMissing) {
