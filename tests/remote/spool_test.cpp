@@ -128,6 +128,21 @@ TEST_F(SpoolTest, OneEpochNeedsItsStatesAndTheirBasesOnly) {
   EXPECT_LT(part.bytes_received, sent.bytes_sent / 5);
 }
 
+TEST_F(SpoolTest, AnEpochWithoutAStateBeforeItComesWithTheNearestOne) {
+  const auto here = open();
+  const Run run = finished_run(*here, 1, 9);
+  store::KeepRules rules;
+  rules.every = 4;  // epochs 3 and 7: the states before epochs 4 and 8; and the newest
+  retain(*here, run.id, rules, store::Sizes::skipped);
+  const auto remote = objects();
+  spool(*here, run, *remote);
+  const auto there = open("other");
+  EXPECT_EQ(fetch(*there, *remote, run.key, 6, 6).checkpoints, 1);
+  const auto checkpoints = there->catalog().checkpoints(there->catalog().resolve(run.key).id);
+  ASSERT_EQ(checkpoints.size(), 1U);
+  EXPECT_EQ(checkpoints[0].key.iteration, 4);
+}
+
 TEST_F(SpoolTest, WhatWasDeletedHereStaysThereAndComesBack) {
   const auto here = open();
   const Run run = finished_run(*here, 1, 4);
@@ -368,7 +383,7 @@ TEST_F(SpoolTest, KilledAtAnyStepAFetchShowsNothingHalfAndGoesOn) {
 
 /// A run is recorded, spooled, thinned out and fetched in random order, on two machines.
 TEST_F(SpoolTest, WhateverIsDoneInWhateverOrderEveryStateIsRight) {
-  for (unsigned seed = 1; seed <= 6; ++seed) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
     std::mt19937 random(seed);
     const std::string a = fmt::format("a{}", seed), b = fmt::format("b{}", seed);
     const auto here = open(a), there = open(b);

@@ -173,6 +173,29 @@ TEST_F(ReplayCommand, ComputesOnlyWhatIsMissing) {
   EXPECT_EQ(found().size(), 6u + 2u);
 }
 
+TEST_F(ReplayCommand, ARunInAnObjectStoreIsReplayedWithNothingOfItHere) {
+  bench_.record("trainer", {"--flor_every", "1"});
+  const TemporaryDirectory elsewhere;
+  const std::string url = "file://" + (elsewhere / "archive").string();
+  const std::string far = (elsewhere / "home").string();
+  const auto sent = run_process({FLOR_CLI, "spool", "test", url}, bench_.options());
+  ASSERT_EQ(sent.status, 0) << sent.err;
+  const auto result = replay(
+      {"test@4", "--from", url, "--home", far, "--probe", "train", "--", other("trainer_inner")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("exact: "), HasSubstr("executed train 1 time")));
+  EXPECT_THAT(result.err, HasSubstr("checkpoints came from"));
+  const auto store = store::Store::open(far, store::OpenMode::read_only);
+  const auto run = store->catalog().resolve("test");
+  // The states before and after the epoch, and what belongs to its nested loop.
+  const auto checkpoints = store->catalog().checkpoints(run.id);
+  EXPECT_GE(checkpoints.size(), 3u);
+  for (const auto& checkpoint : checkpoints) {
+    EXPECT_GE(checkpoint.key.iteration, 4);
+    EXPECT_LE(checkpoint.key.iteration, 5);
+  }
+}
+
 TEST_F(ReplayCommand, WhatTheProgramItselfHasReplayedIsNotComputedAgain) {
   bench_.record("trainer");
   EXPECT_EQ(bench_.replay("trainer_hindsight", {"--flor_epochs", "0..3"}).status, 0);

@@ -4,6 +4,7 @@
 #include "context.h"
 #include "hindsight/all_versions.h"
 #include "output/text.h"
+#include "remote/fetch_epochs.h"
 #include "replay/one_run.h"
 #include "run_spec.h"
 
@@ -33,6 +34,8 @@ Examples:
   flor replay linear --all-versions --apply --where 'lr<0.01 and accuracy>0.9'
                                               ask old versions what the work tree now logs
   flor replay 3f2a -- ./build/linear          another program than the recorded one
+  flor replay linear@12 --from s3://bucket/prefix
+                                              a run that is elsewhere: what it needs is fetched
   flor replay ddp --rank 0                    one rank alone, where nothing needs the others
 )";
   }
@@ -60,6 +63,8 @@ Examples:
     syntax.option("--where", "CONDITION", where_, "only runs for which this holds: 'lr<0.01'");
     syntax.option("--versions", "LIST", versions_, "only these commits, as A..B or A,B");
     syntax.option("--hunks", "LIST", hunks_, "only these log statements, as 1,3");
+    syntax.option("--from", "URL", from_,
+                  "fetch what these epochs need from an object store first");
     syntax.flag("-n,--dry-run", dry_run_, "run nothing, say what would be done");
     syntax.flag("-v,--verbose", wish_.verbose, "show what the processes write");
   }
@@ -69,7 +74,7 @@ Examples:
   int replay(Context& context) const;
   void choose(Context& context, ReplayRequest& request, std::optional<int> threads) const;
 
-  std::string run_, build_, versions_, hunks_;
+  std::string run_, build_, versions_, hunks_, from_;
   std::vector<std::string> program_, where_;
   ReplayWish wish_;
   bool own_ = false, current_ = false, dry_run_ = false, all_versions_ = false, apply_ = false;
@@ -115,6 +120,13 @@ int Replay::run(Context& context) {
 }
 
 int Replay::replay(Context& context) const {
+  if (!from_.empty()) {
+    if (all_versions_ || dry_run_ || run_.empty()) {
+      throw UsageError(
+          "--from fetches one run, which is named: leave out --all-versions and --dry-run");
+    }
+    fetch_for_replay(context, run_, wish_.epochs, from_);
+  }
   if (all_versions_) {
     if (!program_.empty() || own_ || current_) {
       throw UsageError(

@@ -109,6 +109,7 @@ class Fetching {
  private:
   void choose() {
     checkpoints_ = reader_.checkpoints();
+    first_ = nearest_state(options_.first_epoch.value_or(0));
     std::erase_if(checkpoints_, [&](Content& content) {
       if (is_wanted(content)) return false;
       unwanted_.push_back(std::move(content));
@@ -125,16 +126,31 @@ class Fetching {
 
   bool is_wanted(const Content& content) {
     if (!options_.first_epoch && !options_.last_epoch) return true;
-    const std::int64_t first = options_.first_epoch.value_or(0);
     const std::int64_t last = options_.last_epoch.value_or(INT64_MAX - 1);
-    const auto loop =
-        catalog_.connection()("SELECT first_epoch FROM main_loop WHERE run = ?1 AND ordinal = ?2",
-                              catalog_.run(), content.key.main_loop);
-    const std::int64_t epoch = (loop->step() ? loop->integer(0) : 0) + content.key.iteration;
     // A boundary is the state before its epoch.
     const bool at_edge =
         content.key.kind == store::CheckpointKind::boundary || content.key.loop.ends_with("@begin");
-    return epoch >= first && epoch <= (at_edge ? last + 1 : last);
+    const std::int64_t epoch = epoch_of(content);
+    return epoch >= first_ && epoch <= (at_edge ? last + 1 : last);
+  }
+
+  /// Counted over all main loops.
+  std::int64_t epoch_of(const Content& content) {
+    const auto loop =
+        catalog_.connection()("SELECT first_epoch FROM main_loop WHERE run = ?1 AND ordinal = ?2",
+                              catalog_.run(), content.key.main_loop);
+    return (loop->step() ? loop->integer(0) : 0) + content.key.iteration;
+  }
+
+  /// A replay begins at the last state that is stored and not behind its first epoch.
+  std::int64_t nearest_state(std::int64_t first) {
+    std::int64_t nearest = 0;
+    for (const Content& content : checkpoints_) {
+      if (content.key.kind != store::CheckpointKind::boundary) continue;
+      const std::int64_t epoch = epoch_of(content);
+      if (epoch <= first) nearest = std::max(nearest, epoch);
+    }
+    return nearest;
   }
 
   std::optional<std::int64_t> local_run() {
@@ -368,6 +384,7 @@ class Fetching {
   store::PackWriter packs_;
   std::vector<Content> checkpoints_, unwanted_, objects_wanted_;
   Records records_;
+  std::int64_t first_ = 0;  ///< epoch from which checkpoints are wanted
   std::map<std::string, std::uint64_t> parcel_bytes_;
   std::unordered_map<Digest, std::uint8_t> depths_;
   TransferProgress progress_;

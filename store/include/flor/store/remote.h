@@ -67,8 +67,9 @@ SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objec
                   const TransferOptions& options);
 
 struct FetchOptions : TransferOptions {
-  /// Epochs that are wanted, both included: the state before the first, the ends of their nested
-  /// loops, and the state after each. Absent: all checkpoints. What the run logged always comes.
+  /// Epochs that are wanted, both included: the state before the first, or the nearest one before
+  /// that if it was not stored, the ends of nested loops from there on, and the state after each.
+  /// Absent: all checkpoints. What the run logged always comes.
   std::optional<std::int64_t> first_epoch, last_epoch;
 };
 

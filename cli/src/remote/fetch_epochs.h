@@ -1,0 +1,16 @@
+// A run that lies in an object store, fetched as far as a replay reads it.
+#pragma once
+
+#include <string_view>
+
+namespace flor::cli {
+
+class Context;
+
+/// Brings `run` here from the object store at `url`: RUN or RUN@EPOCH, where NAME means the latest
+/// that is there. `epochs` is a list as "A..B" or "0,4..6"; empty: all, or EPOCH alone. Says on
+/// standard error what came.
+void fetch_for_replay(Context& context, std::string_view run, std::string_view epochs,
+                      std::string_view url);
+
+}  // namespace flor::cli
