@@ -209,7 +209,7 @@ int Application::run(int argc, char** argv, Output& out) {
 }
 
 int report(std::string_view what, ExitStatus status) {
-  fmt::print(stderr, "flor: {}\n", printable(what));
+  print_remark(what);
   return static_cast<int>(status);
 }
 

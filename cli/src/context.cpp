@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 
 namespace flor::cli {
 
@@ -39,7 +38,7 @@ store::Store& Context::store_to_change(store::OpenMode mode) {
 void Context::note(std::string_view text) {
   // Results that were printed before belong in front of the remark.
   out_.flush();
-  fmt::print(stderr, "flor: {}\n", printable(text));
+  print_remark(text);
 }
 
 }  // namespace flor::cli

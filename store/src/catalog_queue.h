@@ -21,6 +21,7 @@ class CatalogQueue final : public JobQueue {
 
   std::string name() const override { return {}; }
   JobReplies exchange(const JobOrders& orders) override;
+  void sync() override;
   std::int64_t add_evaluator(std::string_view spec, std::string_view digest) override;
   std::vector<Evaluator> evaluators() const override;
   std::vector<Job> jobs(const JobFilter& filter) const override;
@@ -40,6 +41,7 @@ class CatalogQueue final : public JobQueue {
 
   std::shared_ptr<Database> database_;
   Clock clock_;
+  bool has_log_;   // a write-ahead log, which can be synced by itself
   int bell_ = -1;  // inotify, of the file `Paths::bell`
 };
 

@@ -3,9 +3,12 @@
 #include "sighting_rows.h"
 #include "store_impl.h"
 
+#include <flor/store/error.h>
 #include <flor/store/job_choice.h>
 #include <flor/store/jobs.h>
 #include <flor/store/store.h>
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
@@ -229,6 +232,36 @@ void Exchange::note_next() {
   }
 }
 
+/// Commits do not wait for the disk while it lives. Only with a write-ahead log: that stays whole
+/// then, whatever happens, and is durable as soon as it is synced.
+class Relaxed {
+ public:
+  Relaxed(Connection& connection, bool has_log) : connection_(has_log ? &connection : nullptr) {
+    if (connection_) connection_->execute("PRAGMA synchronous=NORMAL");
+  }
+  ~Relaxed() {
+    try {
+      if (connection_) connection_->execute("PRAGMA synchronous=EXTRA");
+    } catch (const Error&) {  // the catalog cannot be used at all: the next call says so
+    }
+  }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  Connection* connection_;
+};
+
+std::filesystem::path log_of(const Database& database) {
+  return database.paths.catalog().string() + "-wal";
+}
+
+bool has_log(Database& database) {
+  const Lock lock(database.mutex);
+  const auto row = database.connection("PRAGMA journal_mode");
+  return row->step() && row->text(0) == "wal";
+}
+
 }  // namespace
 
 std::string_view to_string(JobState state) { return kStates.at(static_cast<std::size_t>(state)); }
@@ -249,7 +282,9 @@ std::int64_t backoff_us(const RetryPolicy& policy, const Lease& lease, std::int6
 }
 
 CatalogQueue::CatalogQueue(const Store& store, Clock clock)
-    : database_(store.impl().database), clock_(clock ? std::move(clock) : Clock(now_us)) {}
+    : database_(store.impl().database),
+      clock_(clock ? std::move(clock) : Clock(now_us)),
+      has_log_(has_log(*database_)) {}
 
 std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock clock) {
   return std::make_unique<CatalogQueue>(store, std::move(clock));
@@ -258,11 +293,18 @@ std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock
 JobReplies CatalogQueue::exchange(const JobOrders& orders) {
   const Lock lock(database_->mutex);
   Exchange exchange(*database_, orders, clock_());
+  const Relaxed relaxed(database_->connection, has_log_);
   Transaction transaction(database_->connection);
   JobReplies replies = exchange.run();
   transaction.commit();
   if (exchange.others_concerned()) ring();
   return replies;
+}
+
+void CatalogQueue::sync() {
+  std::error_code error;
+  if (!has_log_ || !std::filesystem::exists(log_of(*database_), error)) return;
+  File(database_->files, log_of(*database_), O_RDONLY).sync_data();
 }
 
 }  // namespace flor::store

@@ -116,6 +116,37 @@ TEST_F(CompleteTest, AFileOfSafetensorsIsWholeWhenItHasTheLengthThatItSays) {
   EXPECT_EQ(examine(path("b.safetensors")), Wholeness::partial) << "no such header";
 }
 
+TEST_F(CompleteTest, NumbersThatLieAreNeverTakenForAWholeFile) {
+  const auto file = [&](const std::string& end) {
+    const std::string header = R"({"w":{"dtype":"U8","shape":[4],"data_offsets":[0,)" + end + "]}}";
+    return little(std::uint64_t{header.size()}) + header + "abcd";
+  };
+  write_file(path("e.safetensors"), file("4"));
+  ASSERT_EQ(examine(path("e.safetensors")), Wholeness::whole);
+  // 2^64 - 8 - header: added up, the length of the file would be 0.
+  for (const char* end : {"18446744073709551615", "18446744073709551556", "18446744073709551620",
+                          "-1", "4.0", "1e300", "\"4\"", "null", "[]"}) {
+    write_file(path("e.safetensors"), file(end));
+    EXPECT_EQ(examine(path("e.safetensors")), Wholeness::partial) << end;
+  }
+  for (const std::uint64_t length :
+       {~std::uint64_t{0}, ~std::uint64_t{0} - 7, std::uint64_t{1} << 63}) {
+    write_file(path("e.safetensors"), little(length) + "{}abcd");
+    EXPECT_EQ(examine(path("e.safetensors")), Wholeness::partial) << length;
+  }
+  const std::string zip = with_zip64(torch_archive());
+  const std::size_t record = zip.find("PK\x06\x06"), locator = zip.find("PK\x06\x07");
+  for (const std::size_t at : {record + 40, record + 48, locator + 8}) {
+    for (const std::uint64_t lie :
+         {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 40}) {
+      std::string damaged = zip;
+      damaged.replace(at, 8, little(lie));
+      write_file(path("e.pt"), damaged);
+      EXPECT_EQ(examine(path("e.pt")), Wholeness::partial) << at << " " << lie;
+    }
+  }
+}
+
 TEST_F(CompleteTest, WhatHasNoFormIsUnknownUnlessItIsEmptyOrGone) {
   EXPECT_EQ(examine(path("gone.pt")), Wholeness::partial);
   write_file(path("c.pt"), "");

@@ -1,122 +1,17 @@
-// The real `flor watch` and `flor jobs`: what is judged, when, and how often.
-#include "support/process.h"
-#include "support/temporary_directory.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-#include <signal.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
+// What is judged, when, and how often.
+#include "watch_fixture.h"
 
 namespace flor::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-void write_file(const fs::path& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Nothing, or dead and waiting for a parent that does not care.
-bool is_gone(pid_t pid) {
-  const std::string facts = read_file("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name_end = facts.rfind(')');
-  return name_end == facts.npos || facts.substr(name_end + 2, 1) == "Z";
-}
-
-/// A .safetensors file, different for each number.
-std::string tensors(int number) {
-  const std::string header = R"({"__metadata__":{"number":")" + std::to_string(number) +
-                             R"("},"w":{"dtype":"U8","shape":[100],"data_offsets":[0,100]}})";
-  std::string length(8, '\0');
-  length[0] = static_cast<char>(header.size());
-  return length + header + std::string(100, 'x');
-}
-
-class WatchProgramTest : public ::testing::Test {
- protected:
-  WatchProgramTest() { fs::create_directories(runs()); }
-
-  fs::path runs() const { return directory_ / "runs"; }
-  /// As a careful program writes it: under another name first.
-  void publish(const std::string& name, const std::string& content) {
-    write_file(directory_ / "temporary", content);
-    fs::rename(directory_ / "temporary", runs() / name);
-  }
-  std::string script(const std::string& name, const std::string& content) {
-    write_file(directory_ / name, content);
-    fs::permissions(directory_ / name, fs::perms::owner_all);
-    return (directory_ / name).string();
-  }
-  /// Prints {"n": 1}, and notes in `judged` what it was called with.
-  std::string counting_program() {
-    return script("judge.sh", "#!/bin/sh\necho \"$1\" >> '" + (directory_ / "judged").string() +
-                                  "'\necho '{\"n\": 1}'\n");
-  }
-  std::multiset<std::string> judged() {
-    std::multiset<std::string> names;
-    std::ifstream in(directory_ / "judged");
-    for (std::string line; std::getline(in, line);) names.insert(fs::path(line).filename());
-    return names;
-  }
-
-  std::vector<std::string> command(std::vector<std::string> words) const {
-    words.insert(words.begin(), {FLOR_CLI, "--home", (directory_ / "home").string()});
-    return words;
-  }
-  std::vector<std::string> watch(const std::string& evaluator,
-                                 std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"watch", runs().string(), "--evaluator", evaluator};
-    words.insert(words.end(), more.begin(), more.end());
-    return command(words);
-  }
-  ProcessResult run(std::vector<std::string> words) {
-    return Process(std::move(words), {.directory = directory_.path(), .environment = {}}).wait();
-  }
-  ProcessResult settle(const std::string& evaluator, std::vector<std::string> more = {}) {
-    more.emplace_back("--until-idle");
-    return run(watch(evaluator, more));
-  }
-  json jobs() {
-    const auto result = run(command({"jobs", "--json"}));
-    EXPECT_EQ(result.status, 0) << result.err;
-    return json::parse(result.out)["jobs"];
-  }
-  std::size_t count(const std::string& state) {
-    std::size_t number = 0;
-    for (const auto& job : jobs()) number += job["state"] == state ? 1 : 0;
-    return number;
-  }
-  static bool soon(const std::function<bool()>& condition) {
-    for (int i = 0; i < 1000; ++i) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(milliseconds(20));
-    }
-    return false;
-  }
-
-  TemporaryDirectory directory_;
-};
+using WatchProgramTest = WatchTest;
 
 TEST_F(WatchProgramTest, WhatIsThereIsLeftAloneAndWhatComesIsJudgedAlsoIfNobodyWatchedThen) {
   const std::string judge = counting_program();

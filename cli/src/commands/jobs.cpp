@@ -6,7 +6,7 @@
 #include "output/text.h"
 #include "output/time.h"
 #include "queue/open_queue.h"
-#include "watch/coordinator.h"
+#include "watch/worker_group.h"
 
 #include <flor/store/error.h>
 #include <flor/store/jobs.h>

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -37,27 +38,37 @@ class Watch final : public Command {
   std::string_view summary() const override { return "judge each new checkpoint of a directory"; }
   std::string_view lesson() const override {
     return R"(Starts an evaluation for each checkpoint that appears in DIR, as soon as it is complete, also for
-those that came while nobody watched. SPEC is file.py:function, which is called with the path and
-returns a dictionary; lib.so:symbol (flor/evaluator.h); or a program, which gets the path for {} and
-prints JSON. What is there when a directory is watched for the first time is left alone, unless
---existing is given. Ctrl-C ends the watch and gives back what it was at. flor jobs shows results.
+those that came while nobody watched. SPEC is file.py:function or package.module.function, which is
+called with the path and returns a dictionary; lib.so:symbol (flor/evaluator.h); or a program, which
+gets the path for {} and prints JSON. DIR=SPEC judges one of the directories only. Without DIR it
+helps others: it judges what they find. What is there when a directory is watched for the first time
+is left alone, unless --existing is given. Ctrl-C ends the watch and gives back what it was at. flor
+jobs shows results.
 
 Examples:
   flor watch runs/ --evaluator judge.py:accuracy
   flor watch runs/ --evaluator './judge --split test {}' --workers 4 --order newest
   flor watch runs/ --evaluator libjudge.so:judge --existing --until-idle
+  flor watch a/ b/ -e a=quick.py:loss -e b=slow.py:accuracy --gpus 0,1
+  flor watch -e judge.py:accuracy
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("DIR", directories_, "where checkpoints appear");
-    syntax.option("-e,--evaluator", "SPEC", evaluator_, "what judges them");
+    syntax.option("-e,--evaluator", "[DIR=]SPEC", evaluators_,
+                  "what judges them; may be given several times");
+    syntax.option("--arguments", "JSON", arguments_,
+                  "an object; what the evaluator is told besides");
     syntax.option("--filter", "REGEX", filter_,
                   "names that are checkpoints, instead of .pt .pth .ckpt .safetensors .model "
                   ".state and step_5");
     syntax.option("--marker", "NAME", marker_, "the file that completes a checkpoint directory");
     syntax.flag("--existing", existing_, "judge what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
-    syntax.option("-w,--workers", "N", workers_, "judge so many at once; 1 unless given");
+    syntax.option("-w,--workers", "N", workers_,
+                  "judge so many at once with each evaluator; 1 unless given");
+    syntax.option("--gpus", "LIST", gpus_,
+                  "0,1: deal these to the workers, of which there is one for each unless given");
     syntax.option("--queue", "URL", queue_,
                   "where other machines find jobs, too: redis://[[user]:password@]host:port[/db]");
     syntax.option("--order", "ORDER", order_, "fifo, newest or bisect");
@@ -67,18 +78,25 @@ Examples:
                   "how long a file of an unknown form must stay the same; 2 unless given");
     syntax.option("--watch-interval", "SECONDS", interval_,
                   "how often network file systems are looked at; 5 unless given");
+    syntax.flag("--poll", poll_, "look at intervals, as if no file system told of changes");
+    syntax.option("--lease", "SECONDS", lease_,
+                  "for how long a job stays with a watch that is silent; 30 unless given");
   }
   int run(Context& context) override;
 
  private:
   WatchPlan plan() const;
+  std::vector<std::filesystem::path> directories() const;
+  WatchPlan::Judge judge(std::string_view text,
+                         const std::vector<std::filesystem::path>& directories) const;
+  GroupPlan group() const;
   void print(Context& context, const JobEvent& event) const;
 
-  std::vector<std::string> directories_;
-  std::string evaluator_, filter_ = kDefaultFilter, marker_, order_ = "fifo";
-  std::string queue_, timeout_, settle_, interval_;
+  std::vector<std::string> directories_, evaluators_;
+  std::string filter_ = kDefaultFilter, marker_, order_ = "fifo", arguments_, gpus_, queue_;
+  std::string timeout_, settle_, interval_, lease_;
   std::optional<std::uint64_t> workers_, retries_;
-  bool existing_ = false, until_idle_ = false;
+  bool existing_ = false, until_idle_ = false, poll_ = false;
 };
 
 store::JobOrder parse_order(const std::string& text) {
@@ -99,34 +117,108 @@ std::chrono::milliseconds parse_seconds(const char* option, const std::string& t
   return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
 }
 
-WatchPlan Watch::plan() const {
-  if (directories_.empty()) throw UsageError("flor watch: name a directory to watch");
-  if (evaluator_.empty()) throw UsageError("flor watch: say what judges (--evaluator SPEC)");
-  WatchPlan plan;
+std::filesystem::path absolute_directory(const std::string& directory) {
+  std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+std::vector<std::string> parse_gpus(const std::string& list) {
+  std::vector<std::string> gpus;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    gpus.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const bool whole = !list.ends_with(',') && std::ranges::none_of(gpus, &std::string::empty);
+  if (!list.empty() && !whole) {
+    throw UsageError(fmt::format("--gpus {}: give their numbers, e.g. 0,1", printable(list)));
+  }
+  return gpus;
+}
+
+/// Compact, since it is part of what a job is known by.
+std::string parse_arguments(const std::string& text) {
+  if (text.empty()) return {};
+  const Json value = Json::parse(text, nullptr, false);
+  if (!value.is_object()) {
+    throw UsageError(fmt::format(
+        "--arguments {}: give a JSON object, e.g. '{{\"split\": \"test\"}}'", printable(text)));
+  }
+  return compact(value);
+}
+
+std::vector<std::filesystem::path> Watch::directories() const {
+  std::vector<std::filesystem::path> paths;
   for (const std::string& directory : directories_) {
-    std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
-    if (!path.has_filename()) path = path.parent_path();
+    std::filesystem::path path = absolute_directory(directory);
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
       throw NotFound(fmt::format("there is no directory {}: create it, or name another",
                                  printable(path.string())));
     }
-    plan.directories.push_back(std::move(path));
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));
   }
-  plan.evaluator = parse_evaluator(evaluator_);
-  plan.finding.filter = compile_filter(filter_);
-  plan.finding.marker = marker_;
-  if (!settle_.empty()) plan.finding.settle = parse_seconds("--settle", settle_);
-  if (!interval_.empty()) plan.finding.poll = parse_seconds("--watch-interval", interval_);
-  if (!timeout_.empty()) plan.timeout = parse_seconds("--timeout", timeout_);
-  if (workers_.value_or(1) < 1 || workers_.value_or(1) > 1000) {
+  return paths;
+}
+
+GroupPlan Watch::group() const {
+  GroupPlan group;
+  group.gpus = parse_gpus(gpus_);
+  if (!timeout_.empty()) group.timeout = parse_seconds("--timeout", timeout_);
+  const std::uint64_t workers = workers_.value_or(std::max<std::size_t>(1, group.gpus.size()));
+  if (workers < 1 || workers > 1000) {
     throw UsageError("--workers: give a number from 1 to 1000");
   }
-  plan.workers = static_cast<std::size_t>(workers_.value_or(1));
+  group.workers = static_cast<std::size_t>(workers);
+  return group;
+}
+
+/// "SPEC", or "DIR=SPEC" where DIR is one of those that are watched.
+WatchPlan::Judge Watch::judge(std::string_view text,
+                              const std::vector<std::filesystem::path>& directories) const {
+  WatchPlan::Judge judge{.group = group()};
+  if (const std::size_t equals = text.find('='); equals != text.npos && equals > 0) {
+    const auto directory = absolute_directory(std::string(text.substr(0, equals)));
+    if (std::ranges::find(directories, directory) != directories.end()) {
+      judge.directory = directory;
+      text.remove_prefix(equals + 1);
+    }
+  }
+  judge.group.evaluator = parse_evaluator(text);
+  return judge;
+}
+
+WatchPlan Watch::plan() const {
+  if (evaluators_.empty()) {
+    throw UsageError("flor watch: name a directory, and say what judges (--evaluator SPEC)");
+  }
+  WatchPlan plan;
+  plan.directories = directories();
+  for (const std::string& text : evaluators_) {
+    WatchPlan::Judge judge = this->judge(text, plan.directories);
+    const auto same = [&](const WatchPlan::Judge& other) {
+      return other.group.evaluator.text() == judge.group.evaluator.text();
+    };
+    if (std::ranges::any_of(plan.judges, same)) {
+      throw UsageError(
+          fmt::format("--evaluator {} is given twice: for two directories use two "
+                      "watches",
+                      printable(text)));
+    }
+    plan.judges.push_back(std::move(judge));
+  }
+  plan.arguments = parse_arguments(arguments_);
+  plan.finding.filter = compile_filter(filter_);
+  plan.finding.marker = marker_;
+  plan.finding.only_poll = poll_;
+  if (!settle_.empty()) plan.finding.settle = parse_seconds("--settle", settle_);
+  if (!interval_.empty()) plan.finding.poll = parse_seconds("--watch-interval", interval_);
+  if (!lease_.empty()) plan.lease = parse_seconds("--lease", lease_);
   plan.order = parse_order(order_);
-  if (retries_)
+  if (retries_) {
     plan.retries.attempts =
         static_cast<std::int64_t>(std::min<std::uint64_t>(*retries_, 1'000'000'000)) + 1;
+  }
   plan.existing = existing_;
   plan.until_idle = until_idle_;
   return plan;
@@ -156,13 +248,13 @@ void Watch::print(Context& context, const JobEvent& event) const {
 }
 
 int Watch::run(Context& context) {
-  WatchPlan wanted = plan();
   // Of all threads: they come through a descriptor.
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);
   ::sigaddset(&stopping, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
+  WatchPlan wanted = plan();
   store::Store& store = context.store_to_change(store::OpenMode::create);
   const auto queue = open_queue(store, queue_);
   WatchCoordinator coordinator(

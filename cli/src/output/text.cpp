@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <clocale>
+#include <cstdio>
 #include <cwchar>
 #include <vector>
 
@@ -121,6 +122,11 @@ std::string shortened(std::string_view text, std::size_t width) {
     bytes += std::max<std::size_t>(point.length, 1);
   }
   return std::string(text.substr(0, bytes)) + "…";
+}
+
+void print_remark(std::string_view text) {
+  const std::string line = fmt::format("flor: {}\n", printable(text));
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {

@@ -14,6 +14,10 @@ namespace flor::cli {
 /// and tabs become \n and \t.
 std::string printable(std::string_view text);
 
+/// "flor: text" on standard error. Lost if that cannot be written: whoever remarks something goes
+/// on.
+void print_remark(std::string_view text);
+
 /// Number of terminal columns that printable text takes. Wide characters count 2, combining 0.
 std::size_t display_width(std::string_view text);
 

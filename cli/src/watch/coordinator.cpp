@@ -10,21 +10,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace flor::cli {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using store::JobReport;
-using Answer = EvaluatorProcess::Answer;
 
-/// Leases are prolonged three times before they end.
-constexpr milliseconds kHeartbeat{10'000};
 /// What other processes do is learnt of by the bell; this is the net.
 constexpr milliseconds kLook{60'000};
-/// So much work, in seconds, is leased ahead for each worker.
-constexpr double kAhead = 0.02;
+/// Between tries to write what cannot be written.
+constexpr milliseconds kFirstPause{200}, kLongestPause{10'000};
+/// See `next_lease`.
+constexpr milliseconds kHidden{1000};
+/// Somebody waits for the end of a watch that ends when it is idle.
+constexpr seconds kPatience{60};
 
 void drain(int descriptor) {
   char buffer[sizeof(signalfd_siginfo)];
@@ -32,11 +35,18 @@ void drain(int descriptor) {
   }
 }
 
-}  // namespace
-
-std::filesystem::path job_log(const store::Store& store, const store::Lease& lease) {
-  return store.home() / "logs" / "jobs" / fmt::format("{}.{}.log", lease.job, lease.token);
+template <typename T>
+void put_before(std::vector<T> first, std::vector<T>& rest) {
+  first.insert(first.end(), std::make_move_iterator(rest.begin()),
+               std::make_move_iterator(rest.end()));
+  rest = std::move(first);
 }
+
+bool is_verdict(const JobReport& report) {
+  return report.kind == JobReport::Kind::done || report.kind == JobReport::Kind::failed;
+}
+
+}  // namespace
 
 WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, WatchPlan plan,
                                    Say say, Note note)
@@ -48,21 +58,27 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       note_(std::move(note)),
       owner_(store::new_run_key()),
       lock_(store.lock_run(owner_)),
-      watch_(plan_.directories, plan_.finding),
-      processes_(plan_.evaluator) {
+      watch_(plan_.directories, plan_.finding) {
   ::signal(SIGIO, SIG_IGN);  // of leases on files that somebody wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
   std::filesystem::create_directories(store.home() / "logs" / "jobs");
-  evaluator_ = queue_.add_evaluator(plan_.evaluator.text(), plan_.evaluator.digest());
   orders_.owner = owner_;
   orders_.retries = plan_.retries;
+  orders_.lease_us = std::chrono::microseconds(plan_.lease).count();
+  for (const WatchPlan::Judge& judge : plan_.judges) {
+    const EvaluatorSpec& spec = judge.group.evaluator;
+    const std::int64_t evaluator = queue_.add_evaluator(spec.text(), spec.digest());
+    groups_.push_back(std::make_unique<WorkerGroup>(judge.group, evaluator, store, note_));
+  }
+  more_.assign(groups_.size(), true);
   queue_.bell();  // from now on
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);
   ::sigaddset(&stopping, SIGTERM);
   signals_ = ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
-  open_watches();
+  pairs_.resize(plan_.directories.size());
+  for (std::size_t i = 0; i < plan_.directories.size(); ++i) open_pairs(i);
 }
 
 WatchCoordinator::~WatchCoordinator() {
@@ -70,42 +86,70 @@ WatchCoordinator::~WatchCoordinator() {
   if (signals_ >= 0) ::close(signals_);
 }
 
+void WatchCoordinator::open_pairs(std::size_t directory) {
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const WatchPlan::Judge& judge = plan_.judges[i];
+    if (judge.directory && *judge.directory != plan_.directories[directory]) continue;
+    Pair& pair = pairs_[directory].emplace_back();
+    pair.group = groups_[i].get();
+    open_pair(directory, pair, judge.group.evaluator.text());
+  }
+  forget_what_all_know(directory);
+}
+
 /// What was there when a directory was watched for the first time is not judged, unless that is
 /// asked for; what came since is.
-void WatchCoordinator::open_watches() {
-  for (std::size_t i = 0; i < plan_.directories.size(); ++i) {
-    std::vector<store::Sighting> present;
-    if (!plan_.existing) {
-      for (const auto& [path, file] : watch_.present(i)) present.push_back({0, path, file, {}});
+void WatchCoordinator::open_pair(std::size_t directory, Pair& pair, const std::string& spec) {
+  std::vector<store::Sighting> present;
+  if (!plan_.existing) {
+    for (const auto& [path, file] : watch_.present(directory)) {
+      present.push_back({0, path, file, {}});
     }
-    const auto opened = memory_.add(plan_.directories[i].string(), plan_.evaluator.text(), "",
-                                    queue_.name(), present);
-    watches_.push_back(opened.id);
-    for (const store::Sighting& sighting : memory_.sightings(opened.id)) {
-      if (!sighting.content && plan_.existing) continue;
-      watch_.know(i, sighting.path, sighting.file);
-      if (!plan_.existing || identify(sighting.path) != sighting.file) continue;
-      orders_.additions.push_back(
-          {.content = *sighting.content, .evaluator = evaluator_, .path = sighting.path});
-    }
+  }
+  const auto opened = memory_.add(plan_.directories[directory].string(), spec, plan_.arguments,
+                                  queue_.name(), present);
+  pair.watch = opened.id;
+  for (const store::Sighting& sighting : memory_.sightings(opened.id)) {
+    if (!sighting.content && plan_.existing) continue;
+    pair.known[sighting.path] = sighting.file;
+    if (!plan_.existing || identify(sighting.path) != sighting.file) continue;
+    orders_.additions.push_back({.content = *sighting.content,
+                                 .evaluator = pair.group->evaluator(),
+                                 .arguments = plan_.arguments,
+                                 .path = sighting.path});
+  }
+}
+
+/// Such files are never read, and need not be remembered twice.
+void WatchCoordinator::forget_what_all_know(std::size_t directory) {
+  std::vector<Pair>& pairs = pairs_[directory];
+  if (pairs.empty()) return;
+  const auto known = pairs.front().known;
+  for (const auto& [path, file] : known) {
+    const bool all = std::ranges::all_of(pairs, [&](const Pair& pair) {
+      const auto found = pair.known.find(path);
+      return found != pair.known.end() && found->second == file;
+    });
+    if (!all) continue;
+    watch_.know(directory, path, file);
+    for (Pair& pair : pairs) pair.known.erase(path);
   }
 }
 
 ExitStatus WatchCoordinator::run() {
-  slots_.resize(std::max<std::size_t>(1, plan_.workers));
-  for (Slot& slot : slots_) slot.process = processes_.start();
+  for (const auto& group : groups_) group->start();
   finder_.emplace(watch_);
-  next_heartbeat_ = Clock::now() + kHeartbeat;
+  next_heartbeat_ = Clock::now() + plan_.lease / 3;
   next_look_ = Clock::now() + kLook;
   for (;;) {
     wait();
     if (stop_) break;
     take_news();
-    hear_workers();
-    end_overdue();
-    dispatch();  // a commit takes longer than many an evaluation
-    exchange();
-    dispatch();
+    take_verdicts();
+    take_replies();
+    for (const auto& group : groups_) group->dispatch();
+    begin_exchange();
+    publish();
     if (plan_.until_idle && is_idle()) return status();
   }
   give_back();
@@ -113,33 +157,49 @@ ExitStatus WatchCoordinator::run() {
 }
 
 void WatchCoordinator::wait() {
-  std::vector<pollfd> waiting{
-      {finder_->descriptor(), POLLIN, 0}, {queue_.bell(), POLLIN, 0}, {signals_, POLLIN, 0}};
-  auto until = next_look_;
-  for (const Slot& slot : slots_) {
-    waiting.push_back({slot.process->descriptor(), POLLIN, 0});
-    if (!slot.job) continue;
-    until = std::min(until, next_heartbeat_);
-    if (plan_.timeout) until = std::min(until, slot.began + *plan_.timeout);
-  }
-  auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
-  if (next_us_ && wanted() > 0) {
-    // Whole milliseconds, and not a moment too early.
-    left = std::min(left, milliseconds((*next_us_ - now_us()) / 1000 + 1));
-  }
-  if (look_) left = milliseconds(0);
-  const int timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
-  ::poll(waiting.data(), waiting.size(), timeout);
-  if (waiting[1].revents != 0) {
+  std::vector<pollfd> waiting{{queue_.bell(), POLLIN, 0},
+                              {signals_, POLLIN, 0},
+                              {finder_->descriptor(), POLLIN, 0},
+                              {exchange_.descriptor(), POLLIN, 0},
+                              {sync_.descriptor(), POLLIN, 0}};
+  for (const auto& group : groups_) group->add_descriptors(waiting);
+  const auto left = std::chrono::ceil<milliseconds>(due() - Clock::now());
+  ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
+  if (waiting[0].revents != 0) {
     queue_.hush();
     look_ = true;
     next_heartbeat_ = Clock::now();  // somebody may have cancelled what we are at
   }
-  if (waiting[2].revents != 0) {
+  if (waiting[1].revents != 0) {
     drain(signals_);
     stop_ = true;
   }
   look_ = look_ || Clock::now() >= next_look_;
+}
+
+WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
+  auto due = next_look_;
+  for (const auto& group : groups_) due = std::min(due, group->due());
+  if (exchange_.is_busy()) return due;
+  if (failing_since_) return std::min(due, next_try_);
+  if (look_ || has_orders()) return Clock::now();
+  if (holds_leases()) due = std::min(due, next_heartbeat_);
+  return std::min(due, next_lease());
+}
+
+/// When there may be a job for a worker that is free.
+WatchCoordinator::Clock::time_point WatchCoordinator::next_lease() const {
+  bool wants = false;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i]->wanted() == 0) continue;
+    if (more_[i]) return Clock::now();
+    wants = true;
+  }
+  if (!wants || !next_us_) return Clock::time_point::max();
+  // Not a moment too early. If it is over, that was a job for somebody who is busy, and may hide
+  // when there is one for the others.
+  const std::int64_t left = *next_us_ - now_us();
+  return left < 0 ? asked_ + kHidden : Clock::now() + std::chrono::microseconds(left + 1000);
 }
 
 void WatchCoordinator::take_news() {
@@ -147,193 +207,212 @@ void WatchCoordinator::take_news() {
   if (!news.failure.empty()) throw Error(news.failure);
   for (const std::string& remark : news.remarks) note_(remark);
   for (const Found& found : news.found) {
-    orders_.additions.push_back(
-        {.content = found.content, .evaluator = evaluator_, .path = found.path});
-    orders_.sightings.push_back({watches_[found.directory], found.path, found.file, found.content});
+    for (Pair& pair : pairs_[found.directory]) {
+      const auto known = pair.known.find(found.path);
+      const bool is_known = known != pair.known.end() && known->second == found.file;
+      if (known != pair.known.end()) pair.known.erase(known);
+      if (is_known) continue;
+      orders_.additions.push_back({.content = found.content,
+                                   .evaluator = pair.group->evaluator(),
+                                   .arguments = plan_.arguments,
+                                   .path = found.path});
+      orders_.sightings.push_back({pair.watch, found.path, found.file, found.content});
+    }
   }
   finder_idle_ = news.is_idle;
   incomplete_ = std::move(news.incomplete);
 }
 
-void WatchCoordinator::hear_workers() {
-  for (Slot& slot : slots_) {
-    for (const Answer& answer : slot.process->answers()) {
-      hear(slot, answer);
-      if (answer.kind == Answer::Kind::died) break;  // its slot has another process now
+void WatchCoordinator::take_verdicts() {
+  for (const auto& group : groups_) {
+    for (Verdict& verdict : group->hear()) {
+      const bool last = verdict.job.attempt >= plan_.retries.attempts;
+      const auto kind = verdict.good ? JobEvent::Kind::done
+                        : last       ? JobEvent::Kind::dead
+                                     : JobEvent::Kind::failed;
+      events_[verdict.job.lease] = {.kind = kind,
+                                    .job = verdict.job.lease.job,
+                                    .path = verdict.job.what.path,
+                                    .text = verdict.text,
+                                    .seconds = verdict.seconds};
+      orders_.reports.push_back({verdict.job.lease,
+                                 verdict.good ? JobReport::Kind::done : JobReport::Kind::failed,
+                                 std::move(verdict.text)});
     }
   }
 }
 
-void WatchCoordinator::hear(Slot& slot, const Answer& answer) {
-  switch (answer.kind) {
-    case Answer::Kind::ready:
-      slot.is_ready = true;
-      deaths_before_ready_ = 0;
-      break;
-    case Answer::Kind::fatal:
-      throw Error(fmt::format("{} cannot be loaded: {}", printable(plan_.evaluator.text()),
-                              printable(answer.text)));
-    case Answer::Kind::result:
-      try {
-        report(slot, JobReport::Kind::done, result_json(answer.text));
-      } catch (const Error& error) {
-        report(slot, JobReport::Kind::failed, error.what());
-      }
-      break;
-    case Answer::Kind::error:
-      report(slot, JobReport::Kind::failed, answer.text);
-      break;
-    case Answer::Kind::died:
-      if (slot.job) {
-        report(slot, JobReport::Kind::failed, answer.text);
-      } else if (!slot.is_ready && ++deaths_before_ready_ >= 10) {
-        throw Error(
-            fmt::format("{} does not start: {}", printable(plan_.evaluator.text()), answer.text));
-      }
-      restart(slot);
-      break;
+bool WatchCoordinator::has_orders() const {
+  return !orders_.reports.empty() || !orders_.additions.empty() || !orders_.sightings.empty();
+}
+
+void WatchCoordinator::begin_exchange() {
+  if (exchange_.is_busy() || (failing_since_ && Clock::now() < next_try_)) return;
+  const bool beats = holds_leases() && Clock::now() >= next_heartbeat_;
+  if (!look_ && !has_orders() && !beats && Clock::now() < next_lease()) return;
+  add_heartbeats();
+  look_ = false;
+  asked_ = Clock::now();
+  next_look_ = asked_ + kLook;
+  orders_.requests.clear();
+  for (const auto& group : groups_) {
+    const std::size_t count = group->wanted();
+    if (count > 0) orders_.requests.push_back({group->evaluator(), count, plan_.order});
   }
-}
-
-void WatchCoordinator::restart(Slot& slot) {
-  slot.process = processes_.start();
-  slot.is_ready = false;
-}
-
-void WatchCoordinator::report(Slot& slot, JobReport::Kind kind, std::string text) {
-  if (!slot.job) return;
-  const double seconds = std::chrono::duration<double>(Clock::now() - slot.began).count();
-  mean_seconds_ += 0.2 * (seconds - mean_seconds_);
-  const bool last = slot.job->attempt >= plan_.retries.attempts;
-  events_.push_back({.kind = kind == JobReport::Kind::done ? JobEvent::Kind::done
-                             : last                        ? JobEvent::Kind::dead
-                                                           : JobEvent::Kind::failed,
-                     .job = slot.job->lease.job,
-                     .path = slot.job->what.path,
-                     .text = text,
-                     .seconds = seconds});
-  orders_.reports.push_back({slot.job->lease, kind, std::move(text)});
-  const auto log = job_log(store_, slot.job->lease);
-  std::error_code error;
-  if (std::filesystem::file_size(log, error) == 0 && !error) std::filesystem::remove(log, error);
-  slot.job.reset();
-}
-
-void WatchCoordinator::end_overdue() {
-  if (!plan_.timeout) return;
-  for (Slot& slot : slots_) {
-    if (!slot.job || Clock::now() < slot.began + *plan_.timeout) continue;
-    report(slot, JobReport::Kind::failed,
-           fmt::format("it took longer than {} s (--timeout)",
-                       static_cast<double>(plan_.timeout->count()) / 1000));
-    restart(slot);
-  }
-}
-
-std::size_t WatchCoordinator::wanted() const {
-  std::size_t free = 0;
-  for (const Slot& slot : slots_) free += slot.is_ready && !slot.job ? 1 : 0;
-  const double ahead = std::floor(kAhead / std::max(mean_seconds_, kAhead / 64));
-  const std::size_t most = free + slots_.size() * static_cast<std::size_t>(ahead);
-  return most > backlog_.size() ? most - backlog_.size() : 0;
+  said_ = orders_;
+  orders_.reports.clear();
+  orders_.additions.clear();
+  orders_.sightings.clear();
+  exchange_.begin([this] { return queue_.exchange(said_); });
 }
 
 void WatchCoordinator::add_heartbeats() {
   if (Clock::now() < next_heartbeat_) return;
-  next_heartbeat_ = Clock::now() + kHeartbeat;
-  for (const Slot& slot : slots_) {
-    if (slot.job) orders_.reports.push_back({slot.job->lease, JobReport::Kind::alive});
-  }
-  for (const store::LeasedJob& job : backlog_) {
-    orders_.reports.push_back({job.lease, JobReport::Kind::alive});
+  next_heartbeat_ = Clock::now() + plan_.lease / 3;
+  for (const auto& group : groups_) {
+    for (const store::Lease& lease : group->leases()) {
+      orders_.reports.push_back({lease, JobReport::Kind::alive});
+    }
   }
 }
 
-void WatchCoordinator::exchange() {
-  const std::size_t count = wanted();
-  const bool has_news =
-      look_ || !orders_.reports.empty() || !orders_.additions.empty() || !orders_.sightings.empty();
-  const bool is_due = count > 0 && next_us_ && *next_us_ <= now_us();
-  if (!has_news && !is_due && !(holds_leases() && Clock::now() >= next_heartbeat_)) return;
-  add_heartbeats();
-  look_ = false;
-  next_look_ = Clock::now() + kLook;
-  orders_.requests = {{evaluator_, count, plan_.order}};
-  const store::JobReplies replies = queue_.exchange(orders_);
-  const auto reports = std::exchange(orders_.reports, {});
-  orders_.additions.clear();
-  orders_.sightings.clear();
-  backlog_.insert(backlog_.end(), replies.leases.begin(), replies.leases.end());
+void WatchCoordinator::take_replies() {
+  try {
+    if (const auto replies = exchange_.take()) note_replies(*replies);
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    keep_orders(error.what());
+  }
+}
+
+void WatchCoordinator::note_replies(const store::JobReplies& replies) {
+  if (failing_since_) note_("the queue can be written again");
+  failing_since_.reset();
+  std::map<std::int64_t, std::size_t> given;
+  for (const store::LeasedJob& job : replies.leases) {
+    groups_[index_of(job.what.evaluator)]->give(job);
+    ++given[job.what.evaluator];
+  }
+  more_.assign(groups_.size(), true);
+  for (const store::LeaseRequest& request : said_.requests) {
+    more_[index_of(request.evaluator)] = given[request.evaluator] == request.count;
+  }
   next_us_ = replies.next_us;
   for (const std::string& remark : replies.remarks) note_(remark);
-  for (std::size_t i = 0; i < reports.size(); ++i) obey(reports[i], replies.accepted[i]);
+  found_nothing_open_ = !next_us_ && said_.reports.empty() && said_.additions.empty();
+  for (std::size_t i = 0; i < said_.reports.size(); ++i) {
+    obey(said_.reports[i], replies.accepted[i]);
+  }
+}
+
+/// Results may have taken hours.
+void WatchCoordinator::keep_orders(const std::string& reason) {
+  const auto now = Clock::now();
+  std::erase_if(said_.reports, [](const JobReport& report) { return !is_verdict(report); });
+  put_before(std::move(said_.reports), orders_.reports);
+  put_before(std::move(said_.additions), orders_.additions);
+  put_before(std::move(said_.sightings), orders_.sightings);
+  look_ = true;
+  pause_ = failing_since_ ? std::min(pause_ * 2, kLongestPause) : kFirstPause;
+  next_try_ = now + pause_;
+  if (!failing_since_) {
+    failing_since_ = now;
+    note_(fmt::format("{}; results are kept until it works", reason));
+  } else if (plan_.until_idle && now - *failing_since_ > kPatience) {
+    throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
+                            reason, events_.size()));
+  }
 }
 
 void WatchCoordinator::obey(const JobReport& report, bool accepted) {
   if (report.kind == JobReport::Kind::alive) {
-    if (!accepted) drop_lease(report.lease);
+    if (accepted) return;
+    for (const auto& group : groups_) group->call_off(report.lease);
     return;
   }
-  const auto event = std::ranges::find(events_, report.lease.job, &JobEvent::job);
+  const auto event = events_.find(report.lease);
   if (event == events_.end()) return;
   if (accepted) {
-    gave_up_ = gave_up_ || event->kind == JobEvent::Kind::dead;
-    say_(*event);
+    accepted_.push_back(std::move(event->second));
   } else {
-    note_(fmt::format("{}: its result is not wanted any more", printable(event->path)));
+    note_(fmt::format("{}: its result is not wanted any more", printable(event->second.path)));
   }
   events_.erase(event);
 }
 
-/// Somebody has cancelled or dropped the job, or taken it over.
-void WatchCoordinator::drop_lease(const store::Lease& lease) {
-  std::erase_if(backlog_, [&](const store::LeasedJob& job) { return job.lease == lease; });
-  for (Slot& slot : slots_) {
-    if (!slot.job || slot.job->lease != lease) continue;
-    note_(fmt::format("{}: its evaluation was called off", printable(slot.job->what.path)));
-    slot.job.reset();
-    restart(slot);
+/// Tells of what has become durable, and begins to make durable what was accepted meanwhile.
+void WatchCoordinator::publish() {
+  if (sync_.take()) {
+    for (const JobEvent& event : std::exchange(syncing_, {})) {
+      gave_up_ = gave_up_ || event.kind == JobEvent::Kind::dead;
+      say_(event);
+    }
   }
-}
-
-void WatchCoordinator::dispatch() {
-  for (Slot& slot : slots_) {
-    if (backlog_.empty()) return;
-    if (!slot.is_ready || slot.job) continue;
-    slot.job = backlog_.front();
-    backlog_.pop_front();
-    slot.began = Clock::now();
-    slot.process->judge(slot.job->what.path, job_log(store_, slot.job->lease));
-  }
+  if (sync_.is_busy() || accepted_.empty()) return;
+  syncing_ = std::exchange(accepted_, {});
+  sync_.begin([this] {
+    queue_.sync();
+    return true;
+  });
 }
 
 void WatchCoordinator::give_back() {
-  for (Slot& slot : slots_) {
-    if (slot.job) orders_.reports.push_back({slot.job->lease, JobReport::Kind::back});
-    slot.process.reset();
+  for (const auto& group : groups_) {
+    for (const store::Lease& lease : group->leases()) {
+      orders_.reports.push_back({lease, JobReport::Kind::back});
+    }
+    group->stop();
   }
-  for (const store::LeasedJob& job : backlog_) {
-    orders_.reports.push_back({job.lease, JobReport::Kind::back});
+  while (exchange_.is_busy()) {
+    pollfd waiting{exchange_.descriptor(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+    take_replies();
+  }
+  // What has just been leased is given back, too.
+  for (const auto& group : groups_) {
+    for (const store::Lease& lease : group->leases()) {
+      const JobReport back{lease, JobReport::Kind::back};
+      const auto same = [&](const JobReport& report) { return report.lease == lease; };
+      if (std::ranges::none_of(orders_.reports, same)) orders_.reports.push_back(back);
+    }
   }
   orders_.requests.clear();
-  queue_.exchange(orders_);
+  try {
+    said_ = std::exchange(orders_, {});
+    note_replies(queue_.exchange(said_));
+    queue_.sync();
+  } catch (const Error& error) {
+    if (events_.empty()) throw;
+    throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
+                            error.what(), events_.size()));
+  }
+  for (const JobEvent& event : std::exchange(syncing_, {})) say_(event);
+  for (const JobEvent& event : std::exchange(accepted_, {})) say_(event);
+}
+
+std::size_t WatchCoordinator::index_of(std::int64_t evaluator) const {
+  const auto found =
+      std::ranges::find(groups_, evaluator, [](const auto& group) { return group->evaluator(); });
+  return static_cast<std::size_t>(found - groups_.begin());
 }
 
 bool WatchCoordinator::holds_leases() const {
-  return !backlog_.empty() ||
-         std::ranges::any_of(slots_, [](const Slot& slot) { return slot.job.has_value(); });
+  return std::ranges::any_of(groups_, [](const auto& group) { return !group->leases().empty(); });
 }
 
-bool WatchCoordinator::is_idle() const {
-  if (!finder_idle_ || !orders_.additions.empty() || !orders_.reports.empty()) {
+bool WatchCoordinator::is_idle() {
+  // An evaluator that cannot be loaded is to be told of, though there is nothing to judge.
+  const bool rests =
+      finder_idle_ && !has_orders() && !exchange_.is_busy() && !sync_.is_busy() &&
+      accepted_.empty() && !holds_leases() &&
+      std::ranges::all_of(groups_, [](const auto& group) { return group->is_ready(); });
+  if (!rests) {
+    found_nothing_open_ = false;
     return false;
   }
-  // An evaluator that cannot be loaded is to be told of, though there is nothing to judge.
-  if (holds_leases() || !std::ranges::all_of(slots_, &Slot::is_ready)) return false;
-  return std::ranges::none_of(queue_.jobs({.evaluator = evaluator_}), [](const store::Job& job) {
-    return job.state == store::JobState::queued || job.state == store::JobState::leased ||
-           job.state == store::JobState::failed;
-  });
+  if (!found_nothing_open_ && !next_us_) look_ = true;  // the queue has the last word
+  return found_nothing_open_;
 }
 
 ExitStatus WatchCoordinator::status() const {

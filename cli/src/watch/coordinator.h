@@ -1,10 +1,10 @@
 // `flor watch`: what is found becomes jobs, jobs go to workers, what they say becomes results.
 #pragma once
 
+#include "watch/background.h"
 #include "watch/directory_watch.h"
-#include "watch/evaluator.h"
-#include "watch/evaluator_process.h"
 #include "watch/finder.h"
+#include "watch/worker_group.h"
 
 #include <flor/store/error.h>
 #include <flor/store/jobs.h>
@@ -13,26 +13,33 @@
 
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace flor::cli {
 
 struct WatchPlan {
-  std::vector<std::filesystem::path> directories;  ///< absolute
-  EvaluatorSpec evaluator;
+  /// Absolute. None: what others have found is judged.
+  std::vector<std::filesystem::path> directories;
+  /// What judges, and in which of the directories; nothing: in all.
+  struct Judge {
+    GroupPlan group;
+    std::optional<std::filesystem::path> directory = {};
+  };
+  std::vector<Judge> judges;  ///< at least one
+  std::string arguments;      ///< what they are told besides the path: a JSON object, or nothing
   DirectoryWatchOptions finding;
-  std::size_t workers = 1;
   store::JobOrder order = store::JobOrder::fifo;
-  std::optional<std::chrono::milliseconds> timeout;  ///< of one evaluation
   store::RetryPolicy retries;
-  bool existing = false;    ///< what is there at the beginning is judged, too
-  bool until_idle = false;  ///< ends when there is nothing to do
+  std::chrono::milliseconds lease{30'000};  ///< prolonged three times before it ends
+  bool existing = false;                    ///< what is there at the beginning is judged, too
+  bool until_idle = false;                  ///< ends when there is nothing to do
 };
 
 /// An evaluation has ended.
@@ -45,9 +52,9 @@ struct JobEvent {
   double seconds = 0;  ///< that it took
 };
 
-/// Where what an attempt wrote is kept.
-std::filesystem::path job_log(const store::Store& store, const store::Lease& lease);
-
+/// Everything happens in the thread that calls `run`, except what takes long: finding, and the
+/// queue, which a thread asks while more is collected for it. Workers get their next jobs as soon
+/// as the queue knows of it; what came out is told as soon as it is durable.
 class WatchCoordinator {
  public:
   using Say = std::function<void(const JobEvent&)>;
@@ -62,35 +69,40 @@ class WatchCoordinator {
 
   /// Until it is idle, if that was asked for, or SIGINT or SIGTERM comes, which the caller has
   /// blocked. Leases that it still has are given back then. Returns `done`, `partly_done` if a
-  /// checkpoint has been given up or was never complete, or `interrupted`.
+  /// checkpoint has been given up or was never complete, or `interrupted`. While the queue cannot
+  /// be written it keeps what it has to say, and tries again; Error if that is lost in the end.
   ExitStatus run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Slot {
-    std::unique_ptr<EvaluatorProcess> process;
-    bool is_ready = false;
-    std::optional<store::LeasedJob> job;
-    Clock::time_point began;
+  /// A directory with an evaluator for it.
+  struct Pair {
+    std::int64_t watch = 0;  // of WatchMemory
+    WorkerGroup* group = nullptr;
+    /// What this evaluator need not judge, though another of the directory has to.
+    std::unordered_map<std::string, store::FileIdentity> known;
   };
 
-  void open_watches();
+  void open_pairs(std::size_t directory);
+  void open_pair(std::size_t directory, Pair& pair, const std::string& spec);
+  void forget_what_all_know(std::size_t directory);
   void wait();
+  Clock::time_point due() const;
+  Clock::time_point next_lease() const;
   void take_news();
-  void hear_workers();
-  void hear(Slot& slot, const EvaluatorProcess::Answer& answer);
-  void restart(Slot& slot);
-  void end_overdue();
-  void exchange();
+  void take_verdicts();
+  void take_replies();
+  void begin_exchange();
+  bool has_orders() const;
   void add_heartbeats();
+  void note_replies(const store::JobReplies& replies);
   void obey(const store::JobReport& report, bool accepted);
-  void drop_lease(const store::Lease& lease);
-  void dispatch();
-  void report(Slot& slot, store::JobReport::Kind kind, std::string text);
+  void keep_orders(const std::string& reason);
+  void publish();
   void give_back();
-  std::size_t wanted() const;
+  std::size_t index_of(std::int64_t evaluator) const;
   bool holds_leases() const;
-  bool is_idle() const;
+  bool is_idle();
   ExitStatus status() const;
 
   store::Store& store_;
@@ -101,22 +113,28 @@ class WatchCoordinator {
   Note note_;
   std::string owner_;
   std::optional<store::RunLock> lock_;
-  std::int64_t evaluator_ = 0;
-  std::vector<std::int64_t> watches_;  // by directory
   DirectoryWatch watch_;
-  EvaluatorProcesses processes_;
-  std::vector<Slot> slots_;
-  std::deque<store::LeasedJob> backlog_;  // leased ahead, since commits take longer than quick jobs
-  store::JobOrders orders_;               // of the next exchange
-  std::vector<JobEvent> events_;          // one for each report that ends a job, in that order
-  double mean_seconds_ = 1;               // of the latest evaluations
-  std::optional<std::int64_t> next_us_;   // when there may be more to lease
-  Clock::time_point next_heartbeat_, next_look_;
+  std::vector<std::unique_ptr<WorkerGroup>> groups_;  // as plan_.judges
+  std::vector<std::vector<Pair>> pairs_;              // by directory
+  store::JobOrders orders_;                           // of the next exchange
+  store::JobOrders said_;                             // of the one that runs
+  std::map<store::Lease, JobEvent> events_;           // reported; not told of yet
+  std::vector<JobEvent> accepted_;                    // by the queue; not durable yet
+  std::vector<JobEvent> syncing_;                     // as the sync that runs makes them
+  std::optional<std::int64_t> next_us_;               // when there may be more to lease
+  std::vector<bool> more_;  // by group: the latest exchange did not say that there is none
+  Clock::time_point next_heartbeat_, next_look_, asked_;
   bool look_ = true, stop_ = false, gave_up_ = false, finder_idle_ = false;
-  int deaths_before_ready_ = 0;
+  bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
+  // While the queue cannot be written:
+  std::optional<Clock::time_point> failing_since_;
+  Clock::time_point next_try_;
+  std::chrono::milliseconds pause_{0};
   std::vector<std::string> incomplete_;
   int signals_ = -1;
   std::optional<Finder> finder_;
+  Background<store::JobReplies> exchange_;
+  Background<bool> sync_;
 };
 
 }  // namespace flor::cli

@@ -22,8 +22,13 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+/// A directory that is not there is looked for so often.
+constexpr milliseconds kMissing{1000};
+
 constexpr std::uint32_t kOfDirectory = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
                                        IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+/// Only whether it is there.
+constexpr std::uint32_t kOfPlace = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kBelow =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR;
 
@@ -42,6 +47,43 @@ nanoseconds age(const store::FileIdentity& file) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::max(nanoseconds(0), nanoseconds(now) - nanoseconds(file.modified_ns));
 }
+
+/// "step_2" before "step_10".
+bool is_before(std::string_view left, std::string_view right) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto number = [&](std::string_view text, std::size_t at) {
+    std::size_t end = at;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    while (at + 1 < end && text[at] == '0') ++at;
+    return text.substr(at, end - at);
+  };
+  std::size_t i = 0, k = 0;
+  while (i < left.size() && k < right.size()) {
+    if (is_digit(left[i]) && is_digit(right[k])) {
+      const auto one = number(left, i), other = number(right, k);
+      if (one != other) return std::pair(one.size(), one) < std::pair(other.size(), other);
+      i = static_cast<std::size_t>(one.data() + one.size() - left.data());
+      k = static_cast<std::size_t>(other.data() + other.size() - right.data());
+    } else if (left[i] != right[k]) {
+      return left[i] < right[k];
+    } else {
+      ++i, ++k;
+    }
+  }
+  return i == left.size() && k < right.size();
+}
+
+void sort_by_age(std::vector<std::pair<std::string, store::FileIdentity>>& files) {
+  std::ranges::stable_sort(files, [](const auto& a, const auto& b) {
+    if (a.second.modified_ns != b.second.modified_ns) {
+      return a.second.modified_ns < b.second.modified_ns;
+    }
+    return is_before(a.first, b.first);
+  });
+}
+
+/// A scan that finds nothing costs time for each file: not more than one part in so many of all.
+constexpr int kScanShare = 4000;
 
 bool links_to_neighbour(const fs::path& path) {
   std::error_code error;
@@ -82,8 +124,9 @@ DirectoryWatch::~DirectoryWatch() {
 }
 
 void DirectoryWatch::attach(Directory& directory) {
-  directory.polled = has_no_events(directory.path);
-  directory.watch = ::inotify_add_watch(inotify_, directory.path.c_str(), kOfDirectory);
+  directory.polled = options_.only_poll || has_no_events(directory.path);
+  directory.watch = ::inotify_add_watch(inotify_, directory.path.c_str(),
+                                        options_.only_poll ? kOfPlace : kOfDirectory);
   if (directory.watch >= 0) {
     if (directory.missing) {
       remarks_.push_back(fmt::format("{} is back", printable(directory.path.string())));
@@ -126,9 +169,7 @@ std::vector<std::pair<std::string, store::FileIdentity>> DirectoryWatch::present
     if (!is_checkpoint(walk->path())) continue;
     if (const auto file = identify(walk->path())) all.emplace_back(walk->path().string(), *file);
   }
-  std::ranges::sort(all, [](const auto& a, const auto& b) {
-    return std::pair(a.second.modified_ns, a.first) < std::pair(b.second.modified_ns, b.first);
-  });
+  sort_by_age(all);
   return all;
 }
 
@@ -168,7 +209,7 @@ void DirectoryWatch::handle(int watch, std::uint32_t mask, const std::string& na
     const std::string path = found->second;
     if (mask & IN_IGNORED) below_.erase(found);
     if (const auto candidate = candidates_.find(path); candidate != candidates_.end()) {
-      consider(candidate->second.directory, path, true, false);
+      notice(candidate->second.directory, path, false);
     }
     return;
   }
@@ -178,10 +219,8 @@ void DirectoryWatch::handle(int watch, std::uint32_t mask, const std::string& na
     if (mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) {
       detach(directory);
     } else if (!name.empty() && is_checkpoint(directory.path / name)) {
-      const bool only_begun = (mask & IN_CREATE) && !(mask & IN_ISDIR);
-      // Hard links and links appear without being closed, or moved; a file that is being written is
-      // closed later.
-      consider(i, (directory.path / name).string(), !only_begun, (mask & IN_MOVED_TO) != 0);
+      // What was only begun is closed later, except hard links, which are whole at once.
+      notice(i, (directory.path / name).string(), (mask & IN_MOVED_TO) != 0);
     }
     return;
   }
@@ -189,43 +228,53 @@ void DirectoryWatch::handle(int watch, std::uint32_t mask, const std::string& na
 
 void DirectoryWatch::scan(std::size_t index) {
   Directory& directory = directories_[index];
+  const auto began = Clock::now();
   if (directory.watch < 0) attach(directory);
-  const bool polled = directory.polled || directory.missing;
-  const milliseconds pause = directory.missing ? std::min(options_.poll, milliseconds(1000))
-                             : polled          ? options_.poll
-                                               : options_.rescan;
-  directory.next_scan = Clock::now() + pause;
-  for (const auto& [path, file] : present(index)) consider(index, path, false, false);
+  std::vector<std::pair<std::string, store::FileIdentity>> unknown;
+  std::error_code error;
+  fs::directory_iterator walk(directory.path, error);
+  for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
+    const std::string& path = walk->path().native();
+    const auto known = directory.known.find(path);
+    // Whether a name is a checkpoint's takes longer to say than that nothing has changed.
+    if (known == directory.known.end() && !is_checkpoint(walk->path())) continue;
+    const auto file = identify(walk->path());
+    if (!file || (known != directory.known.end() && known->second == *file)) continue;
+    unknown.emplace_back(path, *file);
+  }
+  sort_by_age(unknown);
+  for (const auto& [path, file] : unknown) {
+    const auto candidate = candidates_.find(path);
+    const bool is_known = candidate != candidates_.end() &&
+                          (candidate->second.is_new || candidate->second.file == file);
+    if (!is_known) {
+      notice(index, path, false);
+    }
+  }
+  const auto most = kScanShare * (Clock::now() - began);
+  const auto net = std::max<Clock::duration>(options_.rescan, most);
+  directory.next_scan = Clock::now() + (directory.missing  ? std::min(options_.poll, kMissing)
+                                        : directory.polled ? options_.poll
+                                                           : net);
 }
 
-void DirectoryWatch::consider(std::size_t index, const std::string& path, bool is_event,
-                              bool published) {
-  const auto file = identify(path);
-  const auto found = candidates_.find(path);
-  if (!file) {
-    if (found != candidates_.end()) forget(found);
-    return;
-  }
-  Directory& directory = directories_[index];
-  const auto known = directory.known.find(path);
-  const bool is_known = known != directory.known.end() && known->second == *file;
-  if (is_known && !is_event) return;
-  const bool is_new = found == candidates_.end();
+/// Something happened to it: it is looked at in this step.
+void DirectoryWatch::notice(std::size_t index, const std::string& path, bool published) {
   Candidate& candidate = candidates_[path];
   candidate.directory = index;
-  if (is_new || candidate.file != *file) note_change(candidate, *file, is_new);
-  candidate.published = candidate.published || published;
-  if (is_new || is_event) candidate.next_look = Clock::now();
+  candidate.order = ++events_;
+  candidate.published = published;
+  candidate.next_look = Clock::now();
 }
 
-void DirectoryWatch::note_change(Candidate& candidate, const store::FileIdentity& file,
-                                 bool is_new) {
+void DirectoryWatch::note_change(Candidate& candidate, const store::FileIdentity& file) {
   // The clock of another machine says nothing here.
   const bool is_local = !directories_[candidate.directory].polled;
-  const nanoseconds old = is_new && is_local ? age(file) : nanoseconds(0);
+  const nanoseconds old = candidate.is_new && is_local ? age(file) : nanoseconds(0);
+  if (!candidate.is_new) candidate.published = false;
+  candidate.is_new = false;
   candidate.file = file;
   candidate.unchanged_since = Clock::now() - std::chrono::duration_cast<Clock::duration>(old);
-  candidate.published = false;
   candidate.pause = milliseconds(0);
 }
 
@@ -236,8 +285,9 @@ std::optional<Found> DirectoryWatch::look(const std::string& path, Candidate& ca
                          .being_written = !directory.polled && is_being_written(path),
                          .published = candidate.published,
                          .unchanged = now - candidate.unchanged_since};
-  candidate.stalled =
-      !seen.being_written && seen.form == Wholeness::partial && seen.unchanged > options_.settle;
+  note_stall(
+      path, candidate,
+      !seen.being_written && seen.form == Wholeness::partial && seen.unchanged > options_.settle);
   if (is_complete(seen, options_.settle)) {
     const auto content = content_digest(path);
     if (content && identify(path) == candidate.file) {
@@ -280,41 +330,53 @@ void DirectoryWatch::forget_below(const std::string& path) {
   }
 }
 
-DirectoryWatch::Candidates::iterator DirectoryWatch::forget(Candidates::iterator candidate) {
-  forget_below(candidate->first);
-  return candidates_.erase(candidate);
+void DirectoryWatch::note_stall(const std::string& path, Candidate& candidate, bool stalled) {
+  if (stalled && !candidate.stalled) {
+    remarks_.push_back(
+        fmt::format("{} is not complete, and nobody writes it: it is judged if it becomes so",
+                    printable(path)));
+  }
+  candidate.stalled = stalled;
 }
 
-std::vector<Found> DirectoryWatch::step() {
+void DirectoryWatch::forget(Candidates::iterator candidate) {
+  forget_below(candidate->first);
+  candidates_.erase(candidate);
+}
+
+std::vector<std::string> DirectoryWatch::due_candidates() const {
+  std::vector<std::pair<std::uint64_t, std::string>> due;
+  const auto now = Clock::now();
+  for (const auto& [path, candidate] : candidates_) {
+    if (candidate.next_look <= now) due.emplace_back(candidate.order, path);
+  }
+  std::ranges::sort(due);
+  std::vector<std::string> paths;
+  for (auto& [order, path] : due) paths.push_back(std::move(path));
+  return paths;
+}
+
+void DirectoryWatch::step(const std::function<void(Found)>& hand_over) {
   read_events();
   for (std::size_t i = 0; i < directories_.size(); ++i) {
     if (directories_[i].next_scan <= Clock::now()) scan(i);
   }
-  std::vector<Found> found;
-  for (auto next = candidates_.begin(); next != candidates_.end();) {
-    auto& [path, candidate] = *next;
-    if (candidate.next_look > Clock::now()) {
-      ++next;
-      continue;
-    }
+  for (const std::string& path : due_candidates()) {
+    const auto found = candidates_.find(path);
+    Candidate& candidate = found->second;
     // What was written to while it was examined shows in its identity.
     const auto file = identify(path);
     if (!file) {
-      next = forget(next);
+      forget(found);
       continue;
     }
-    if (*file != candidate.file) note_change(candidate, *file, false);
+    if (candidate.is_new || *file != candidate.file) note_change(candidate, *file);
     if (auto complete = look(path, candidate)) {
       directories_[candidate.directory].known[path] = candidate.file;
-      found.push_back(std::move(*complete));
-      next = forget(next);
-    } else {
-      ++next;
+      forget(found);
+      hand_over(std::move(*complete));
     }
   }
-  std::ranges::stable_sort(
-      found, {}, [](const Found& one) { return std::pair(one.file.modified_ns, one.path); });
-  return found;
 }
 
 std::size_t DirectoryWatch::expected() const {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <regex>
@@ -32,6 +33,7 @@ struct DirectoryWatchOptions {
   std::chrono::milliseconds settle{2000};
   /// How often everything is looked at: as a net where there are events, and where there are none.
   std::chrono::milliseconds rescan{60'000}, poll{5000};
+  bool only_poll = false;  ///< as if no file system had events
 };
 
 /// A complete checkpoint that is new, or has another content.
@@ -64,14 +66,17 @@ class DirectoryWatch {
   /// Readable when there is something to do; so is it at `due`.
   int descriptor() const { return inotify_; }
   Clock::time_point due() const;
-  /// Does what is to be done. Of one scan the oldest come first.
-  std::vector<Found> step();
+  /// Does what is to be done, and hands over what is found as soon as it is: what was completed
+  /// first comes first, as far as events or, without them, the times of files tell that. Numbers in
+  /// names decide between equal times.
+  void step(const std::function<void(Found)>& hand_over);
 
   /// Incomplete ones that may still become complete: somebody writes them, or they changed lately.
   std::size_t expected() const;
   /// All incomplete ones.
   std::vector<std::string> incomplete() const;
-  /// What people should know since the last call: directories that went, and came back.
+  /// What people should know since the last call: directories that went, and came back; what will
+  /// not become complete.
   std::vector<std::string> remarks();
 
  private:
@@ -85,9 +90,11 @@ class DirectoryWatch {
   };
   struct Candidate {
     std::size_t directory = 0;
+    std::uint64_t order = 0;  // of the latest event
     store::FileIdentity file;
     Clock::time_point unchanged_since, next_look;
     std::chrono::milliseconds pause{0};
+    bool is_new = true;  // `file` is not known yet
     bool published = false, stalled = false;
   };
   using Candidates = std::map<std::string, Candidate>;
@@ -97,20 +104,23 @@ class DirectoryWatch {
   void read_events();
   void handle(int watch, std::uint32_t mask, const std::string& name);
   void scan(std::size_t index);
-  void consider(std::size_t index, const std::string& path, bool is_event, bool published);
-  void note_change(Candidate& candidate, const store::FileIdentity& file, bool is_new);
+  void notice(std::size_t index, const std::string& path, bool published);
+  void note_change(Candidate& candidate, const store::FileIdentity& file);
+  void note_stall(const std::string& path, Candidate& candidate, bool stalled);
+  std::vector<std::string> due_candidates() const;
   bool is_checkpoint(const std::filesystem::path& path) const;
   /// Nothing while it is not complete.
   std::optional<Found> look(const std::string& path, Candidate& candidate);
   void watch_below(const std::filesystem::path& path);
   void forget_below(const std::string& path);
-  Candidates::iterator forget(Candidates::iterator candidate);
+  void forget(Candidates::iterator candidate);
 
   DirectoryWatchOptions options_;
   int inotify_ = -1;
   std::vector<Directory> directories_;
   Candidates candidates_;             // by path
   std::map<int, std::string> below_;  // watches inside of candidates: path of the candidate
+  std::uint64_t events_ = 0;
   std::vector<std::string> remarks_;
 };
 

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kForms =
-    "file.py:function, lib.so:symbol or a program such as './evaluate {}'";
+    "file.py:function, package.module.function, lib.so:symbol or a program such as './evaluate {}'";
 
 bool is_library(std::string_view name) {
   return name.ends_with(".so") || name.find(".so.") != name.npos;
@@ -84,6 +84,47 @@ EvaluatorSpec parse_program(std::string_view spec) {
   return result;
 }
 
+/// Two identifiers or more, with dots between them.
+bool is_dotted_name(std::string_view text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == text.npos) return false;
+  const std::string_view head = text.substr(0, dot);
+  return is_identifier(text.substr(dot + 1)) && (is_identifier(head) || is_dotted_name(head));
+}
+
+/// The file of a module, as Python itself finds it from here; packages around it are imported for
+/// that.
+fs::path find_module(const std::string& module) {
+  constexpr const char* kFind =
+      "import importlib.util, os, sys\n"
+      "sys.path.insert(0, os.getcwd())\n"
+      "found = importlib.util.find_spec(sys.argv[1])\n"
+      "print(found.origin if found and found.has_location else '')\n";
+  const ChildResult found = run_child({"python3", "-c", kFind, module}, {});
+  const std::size_t end = found.output.find_last_not_of('\n');
+  const std::size_t begin = found.output.rfind('\n', end);
+  std::string path = found.output.substr(0, end == std::string::npos ? 0 : end + 1);
+  if (begin != std::string::npos && begin < path.size()) path.erase(0, begin + 1);
+  if (found.status != 0 || path.empty()) {
+    throw NotFound(fmt::format("Python finds no module {} here: an evaluator is {}",
+                               printable(module), kForms));
+  }
+  return require_file(path);
+}
+
+/// "package.module.function".
+std::optional<EvaluatorSpec> parse_module(std::string_view spec) {
+  if (!is_dotted_name(spec) || spec.ends_with(".py") || is_library(spec)) return std::nullopt;
+  if (find_on_path(std::string(spec))) return std::nullopt;  // python3.11
+  const std::size_t dot = spec.rfind('.');
+  const std::string module(spec.substr(0, dot));
+  return EvaluatorSpec{.kind = EvaluatorSpec::Kind::python,
+                       .file = find_module(module),
+                       .function = std::string(spec.substr(dot + 1)),
+                       .module = module,
+                       .words = {}};
+}
+
 /// `text` with the numbers quoted that JSON does not know.
 std::string with_quoted_numbers(std::string_view text) {
   constexpr std::array<std::string_view, 3> kNumbers{"-Infinity", "Infinity", "NaN"};
@@ -109,6 +150,7 @@ std::string with_quoted_numbers(std::string_view text) {
 }  // namespace
 
 std::string EvaluatorSpec::text() const {
+  if (!module.empty()) return module + "." + function;
   if (kind != Kind::program) return file.string() + ":" + function;
   return fmt::format("{}", fmt::join(words, " "));
 }
@@ -120,8 +162,9 @@ std::string EvaluatorSpec::digest() const {
 }
 
 EvaluatorSpec parse_evaluator(std::string_view spec) {
-  const auto function = parse_function(spec);
-  return function ? *function : parse_program(spec);
+  if (const auto function = parse_function(spec)) return *function;
+  if (const auto function = parse_module(spec)) return *function;
+  return parse_program(spec);
 }
 
 std::vector<std::string> split_words(std::string_view text) {

@@ -12,11 +12,12 @@ struct EvaluatorSpec {
   enum class Kind {
     program,  ///< "./program --split test {}"
     native,   ///< "lib.so:symbol"
-    python,   ///< "file.py:function"
+    python,   ///< "file.py:function" or "package.module.function"
   };
   Kind kind = Kind::program;
   std::filesystem::path file = {};  ///< program, library or script, absolute
   std::string function = {};        ///< symbol or function
+  std::string module = {};          ///< of Python, if it was named instead of the file
   std::vector<std::string> words =
       {};  ///< of a program, itself first; "{}" stands for the checkpoint
 
@@ -37,6 +38,9 @@ std::vector<std::string> split_words(std::string_view text);
 /// know but Python writes, become the texts "NaN", "Infinity" and "-Infinity". A single number
 /// becomes {"value": number}. Throws Error for anything else.
 std::string result_json(std::string_view text);
+
+/// The longest text that may be a result; bytes.
+inline constexpr std::size_t kResultLimit = 1 << 20;
 
 /// Of what a program wrote: all of it, or else its last line, if that is JSON.
 std::string result_of_output(const std::string& output);

@@ -17,8 +17,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 namespace flor::cli {
 namespace {
@@ -36,8 +38,18 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
   }
 }
 
-[[noreturn]] void become(std::vector<std::string>& words, int output) {
+/// Nobody is left behind when the parent dies, however that happens: the kernel sends us a signal,
+/// upon which we kill our process group, which has only what we have started.
+void die_with(pid_t parent) {
+  const int parent_died = SIGRTMAX - 1;
+  std::signal(parent_died, [](int) { ::kill(0, SIGKILL); });
+  ::prctl(PR_SET_PDEATHSIG, parent_died);
+  if (::getppid() != parent) ::kill(0, SIGKILL);
+}
+
+[[noreturn]] void become(std::vector<std::string>& words, int output, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
   ::dup2(output, 1);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -47,32 +59,43 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
   ::_exit(127);
 }
 
-/// What the program writes to stdout; it goes to ours, too.
+/// The end of what a program writes, in which its result is; all of it goes to our stdout.
+std::string read_output(int descriptor) {
+  std::string output;
+  char part[1 << 16];
+  for (ssize_t count; (count = ::read(descriptor, part, sizeof part)) != 0;) {
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      break;
+    }
+    const auto size = static_cast<std::size_t>(count);
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t written = ::write(1, part + done, size - done);
+      if (written <= 0) break;  // the result counts, not what is kept beside it
+      done += static_cast<std::size_t>(written);
+    }
+    output.append(part, size);
+    if (output.size() > 2 * kResultLimit) output.erase(0, output.size() - kResultLimit);
+  }
+  return output;
+}
+
 std::string run_program(std::vector<std::string> words, const std::string& path) {
   for (std::string& word : words) replace_all(word, "{}", path);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("no pipe: {}", std::strerror(errno)));
-  const pid_t child = ::fork();
-  if (child == 0) become(words, ends[1]);
+  const pid_t self = ::getpid(), child = ::fork();
+  if (child == 0) become(words, ends[1], self);
   ::close(ends[1]);
   if (child < 0) {
     ::close(ends[0]);
     throw Error(fmt::format("no process: {}", std::strerror(errno)));
   }
-  std::string output;
-  char part[1 << 14];
-  for (ssize_t count; (count = ::read(ends[0], part, sizeof part)) != 0;) {
-    if (count > 0) {
-      output.append(part, static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      break;
-    }
-  }
+  const std::string output = read_output(ends[0]);
   ::close(ends[0]);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  std::fwrite(output.data(), 1, output.size(), stdout);
   if (WIFSIGNALED(status)) {
     throw Error(fmt::format("the program was ended by signal {} ({})", WTERMSIG(status),
                             ::strsignal(WTERMSIG(status))));
@@ -116,9 +139,15 @@ void say(LineSocket& socket, const json& message) {
 
 json judge(const Judge& evaluator, const json& job) {
   redirect(job.at("log").get<std::string>());
+  ::setenv("FLOR_ARGUMENTS", job.at("arguments").get<std::string>().c_str(), 1);
   json answer;
   try {
-    answer = {{"result", evaluator(job.at("path").get<std::string>())}};
+    std::string result = evaluator(job.at("path").get<std::string>());
+    if (result.size() > kResultLimit) {
+      throw Error(
+          fmt::format("the result has {} bytes: it may have {}", result.size(), kResultLimit));
+    }
+    answer = {{"result", std::move(result)}};
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     answer = {{"error", error.what()}};
@@ -129,27 +158,46 @@ json judge(const Judge& evaluator, const json& job) {
   return answer;
 }
 
+void wait_for(const LineSocket& socket) {
+  pollfd waiting{socket.descriptor(), POLLIN, 0};
+  ::poll(&waiting, 1, -1);
+}
+
+/// As `load` says, when the parent has said how to begin; nothing if it is gone.
+std::optional<Judge> begin(LineSocket& socket, const std::vector<std::string>& words,
+                           std::vector<std::string>& jobs) {
+  while (jobs.empty() && !socket.is_closed()) {
+    wait_for(socket);
+    jobs = socket.receive();
+  }
+  if (jobs.empty()) return std::nullopt;
+  for (const auto& [name, value] : json::parse(jobs.front()).at("environment").items()) {
+    ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
+  }
+  jobs.erase(jobs.begin());
+  return load(words);
+}
+
 }  // namespace
 
 int run_evaluator_process(const std::vector<std::string>& words) {
   std::signal(SIGPIPE, SIG_DFL);  // as programs expect it
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  die_with(static_cast<pid_t>(std::stol(words.at(0))));
   ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
   LineSocket socket(kSocket);
-  Judge evaluator;
+  std::vector<std::string> jobs;
+  std::optional<Judge> evaluator;
   try {
-    evaluator = load(words);
+    evaluator = begin(socket, {words.begin() + 1, words.end()}, jobs);
   } catch (const std::exception& error) {
     say(socket, {{"fatal", error.what()}});
     return static_cast<int>(ExitStatus::failed);
   }
+  if (!evaluator) return 0;
   say(socket, {{"ready", ::getpid()}});
-  while (!socket.is_closed()) {
-    for (const std::string& line : socket.receive()) {
-      say(socket, judge(evaluator, json::parse(line)));
-    }
-    pollfd waiting{socket.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);
+  for (; !socket.is_closed(); jobs = socket.receive()) {
+    for (const std::string& line : jobs) say(socket, judge(*evaluator, json::parse(line)));
+    wait_for(socket);
   }
   return 0;
 }

@@ -45,8 +45,10 @@ Started spawn(std::vector<std::string> words) {
                                    pointers(words).data(), ::environ);
   ::close(there);
   if (error != 0) {
-    throw Error(
-        fmt::format("{} cannot be started: {}", printable(words.front()), std::strerror(error)));
+    const char* const remedy = error == ENOENT ? ": install it, or put it on PATH"
+                                               : ": end other processes, or raise limits";
+    throw Error(fmt::format("{} cannot be started: {}{}", printable(words.front()),
+                            std::strerror(error), remedy));
   }
   return {Child(pid), std::move(socket)};
 }
@@ -69,23 +71,16 @@ bool send_descriptor(int socket, int descriptor) {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
 }
 
-/// Waits for a line; nothing if the other end is gone.
-std::string wait_for_line(LineSocket& socket) {
-  for (;;) {
-    const auto lines = socket.receive();
-    if (!lines.empty()) return lines.front();
-    if (socket.is_closed()) return {};
-    pollfd waiting{socket.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);
-  }
-}
-
 std::string in_words(int status) {
   if (WIFSIGNALED(status)) {
     return fmt::format("its process was ended by signal {} ({})", WTERMSIG(status),
                        ::strsignal(WTERMSIG(status)));
   }
   return fmt::format("its process ended with status {}", WEXITSTATUS(status));
+}
+
+std::string one_line(const nlohmann::json& message) {
+  return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -122,10 +117,12 @@ EvaluatorProcess::~EvaluatorProcess() {
   }
 }
 
-void EvaluatorProcess::judge(const std::filesystem::path& checkpoint,
-                             const std::filesystem::path& log) {
-  const nlohmann::json job{{"path", checkpoint.string()}, {"log", log.string()}};
-  socket_.send(job.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+void EvaluatorProcess::begin(const Environment& environment) {
+  socket_.send(one_line({{"environment", environment}}));
+}
+
+void EvaluatorProcess::judge(const store::NewJob& job, const std::filesystem::path& log) {
+  socket_.send(one_line({{"path", job.path}, {"log", log.string()}, {"arguments", job.arguments}}));
 }
 
 std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
@@ -162,22 +159,37 @@ std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
 }
 
 void EvaluatorProcesses::start_server() {
-  auto started = spawn({"python3", "-c", kPythonServer, spec_.file.string(), spec_.function});
-  const std::string line = wait_for_line(started.socket);
-  const auto json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("ready")) {
-    const std::string reason = json.is_object() && json.contains("fatal")
-                                   ? json["fatal"].get<std::string>()
-                                   : started.child.end();
-    throw Error(fmt::format("{} cannot be loaded: {}", printable(spec_.text()), printable(reason)));
-  }
+  auto started =
+      spawn({"python3", "-c", kPythonServer, std::to_string(::getpid()),
+             spec_.module.empty() ? spec_.file.string() : "", spec_.module, spec_.function});
   server_ = std::move(started.child);
   control_ = std::move(started.socket);
+  is_server_ready_ = false;
 }
 
-std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start() {
+void EvaluatorProcesses::drop_server() {
+  control_ = LineSocket();
+  const std::string how = server_.end();
+  if (!is_server_ready_ && !how.empty()) last_end_ = how;
+}
+
+void EvaluatorProcesses::hear() {
+  if (control_.descriptor() < 0) return;
+  for (const std::string& line : control_.receive()) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("fatal")) {
+      throw Error(fmt::format("{} cannot be loaded: {}", printable(spec_.text()),
+                              printable(json["fatal"].get<std::string>())));
+    }
+    is_server_ready_ = is_server_ready_ || (json.is_object() && json.contains("ready"));
+  }
+  if (control_.is_closed()) drop_server();
+}
+
+std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start(
+    const EvaluatorProcess::Environment& environment) {
   if (spec_.kind != EvaluatorSpec::Kind::python) {
-    std::vector<std::string> words{"/proc/self/exe", "__evaluator"};
+    std::vector<std::string> words{"/proc/self/exe", "__evaluator", std::to_string(::getpid())};
     if (spec_.kind == EvaluatorSpec::Kind::native) {
       words.insert(words.end(), {"native", spec_.file.string(), spec_.function});
     } else {
@@ -185,7 +197,10 @@ std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start() {
       words.insert(words.end(), spec_.words.begin(), spec_.words.end());
     }
     auto started = spawn(std::move(words));
-    return std::make_unique<EvaluatorProcess>(std::move(started.socket), std::move(started.child));
+    auto process =
+        std::make_unique<EvaluatorProcess>(std::move(started.socket), std::move(started.child));
+    process->begin(environment);
+    return process;
   }
   for (int tries = 0;; ++tries) {
     if (control_.descriptor() < 0) start_server();
@@ -193,9 +208,12 @@ std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start() {
     LineSocket socket(here);
     const bool sent = send_descriptor(control_.descriptor(), there);
     ::close(there);
-    if (sent) return std::make_unique<EvaluatorProcess>(std::move(socket), Child());
-    control_ = LineSocket();  // somebody has killed it
-    server_ = Child();
+    if (sent) {
+      auto process = std::make_unique<EvaluatorProcess>(std::move(socket), Child());
+      process->begin(environment);
+      return process;
+    }
+    drop_server();  // somebody has killed it
     if (tries > 0) throw Error(fmt::format("{} cannot be started", printable(spec_.text())));
   }
 }

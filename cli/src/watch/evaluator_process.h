@@ -5,10 +5,14 @@
 #include "line_socket.h"
 #include "watch/evaluator.h"
 
+#include <flor/store/jobs.h>
+
 #include <sys/types.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +43,13 @@ class EvaluatorProcess {
   EvaluatorProcess(const EvaluatorProcess&) = delete;
   EvaluatorProcess& operator=(const EvaluatorProcess&) = delete;
 
+  using Environment = std::map<std::string, std::string>;  ///< variables that it has besides ours
+
   int descriptor() const { return socket_.descriptor(); }
+  /// Says how it is to begin; the first thing that it is told.
+  void begin(const Environment& environment);
   /// What it writes to stdout and stderr meanwhile is appended to `log`.
-  void judge(const std::filesystem::path& checkpoint, const std::filesystem::path& log);
+  void judge(const store::NewJob& job, const std::filesystem::path& log);
 
   struct Answer {
     enum class Kind {
@@ -65,23 +73,33 @@ class EvaluatorProcess {
   bool died_ = false;
 };
 
-/// Starts the workers of one evaluator.
+/// Starts the workers of one evaluator. Python: a server imports it, and forks them.
 class EvaluatorProcesses {
  public:
   explicit EvaluatorProcesses(EvaluatorSpec spec) : spec_(std::move(spec)) {}
-  /// Python: imports the evaluator first, if that has not happened. Throws Error with the reason if
-  /// that fails or no process can be started.
-  std::unique_ptr<EvaluatorProcess> start();
+  /// Does not wait until the evaluator is loaded: the worker says when it is ready. Throws Error if
+  /// no process can be started.
+  std::unique_ptr<EvaluatorProcess> start(const EvaluatorProcess::Environment& environment);
+
+  /// Of the server; -1 if there is none.
+  int descriptor() const { return control_.descriptor(); }
+  /// What the server has to say. Throws Error if the evaluator cannot be loaded.
+  void hear();
+  /// How the latest server ended that was never ready, in words.
+  std::optional<std::string> last_end() const { return last_end_; }
 
  private:
   void start_server();
+  void drop_server();
   EvaluatorSpec spec_;
   Child server_;
-  LineSocket control_;  // to the server of Python
+  LineSocket control_;  // to the server
+  bool is_server_ready_ = false;
+  std::optional<std::string> last_end_;
 };
 
-/// What `flor __evaluator program|native WORDS...` does: judges what its parent sends on descriptor
-/// 3, until that is closed. Returns the exit status.
+/// What `flor __evaluator PARENT program|native WORDS...` does: judges what its parent, a process
+/// of that number, sends on descriptor 3, until that is closed. Returns the exit status.
 int run_evaluator_process(const std::vector<std::string>& words);
 
 }  // namespace flor::cli

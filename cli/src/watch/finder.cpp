@@ -61,17 +61,18 @@ void Finder::run(const std::stop_token& stop) {
 }
 
 void Finder::step() {
-  std::vector<Found> found = watch_.step();
-  std::vector<std::string> remarks = watch_.remarks();
+  watch_.step([this](Found found) {
+    const std::lock_guard lock(mutex_);
+    pending_.found.push_back(std::move(found));
+    notify(news_);
+  });
+  const std::vector<std::string> remarks = watch_.remarks();
   const bool is_idle = watch_.expected() == 0;
   const std::lock_guard lock(mutex_);
-  const bool is_news = !found.empty() || !remarks.empty() || is_idle != pending_.is_idle;
-  pending_.found.insert(pending_.found.end(), std::make_move_iterator(found.begin()),
-                        std::make_move_iterator(found.end()));
+  if (!remarks.empty() || is_idle != pending_.is_idle) notify(news_);
   pending_.remarks.insert(pending_.remarks.end(), remarks.begin(), remarks.end());
   pending_.is_idle = is_idle;
   pending_.incomplete = watch_.incomplete();
-  if (is_news) notify(news_);
 }
 
 int Finder::wait_ms() const {

@@ -85,8 +85,10 @@ std::optional<std::uint64_t> large_offset(std::span<const std::byte> extra) {
     const auto size = little<std::uint16_t>(extra, at + 2);
     if (at + 4 + size > extra.size()) break;
     // Lengths come first, if they are there; a disk number may follow.
-    if (id == 1 && size >= 8) {
-      return little<std::uint64_t>(extra, at + 4 + (size % 8 == 0 ? size - 8 : size - 12));
+    if (id == 1) {
+      const std::size_t after = size % 8 == 0 ? 8 : 12;
+      if (size < after || (size - after) % 8 != 0) break;
+      return little<std::uint64_t>(extra, at + 4 + size - after);
     }
     at += 4u + size;
   }
@@ -129,13 +131,17 @@ bool is_zip(std::span<const std::byte> head, const std::string&) {
 
 // safetensors: u64 length of the header, the header (JSON), the tensors without gaps.
 
-constexpr std::uint64_t kHeaderLimit = 1 << 28;  // bytes
+constexpr std::uint64_t kHeaderLimit = 100'000'000;  // bytes, as the format says
 
-std::uint64_t data_bytes(const nlohmann::json& header) {
+/// Nothing if the header is no such header.
+std::optional<std::uint64_t> data_bytes(const nlohmann::json& header) {
+  if (!header.is_object()) return std::nullopt;
   std::uint64_t end = 0;
   for (const auto& [name, tensor] : header.items()) {
     if (name == "__metadata__") continue;
-    end = std::max(end, tensor.at("data_offsets").at(1).get<std::uint64_t>());
+    const nlohmann::json& last = tensor.at("data_offsets").at(1);
+    if (!last.is_number_unsigned()) return std::nullopt;
+    end = std::max(end, last.get<std::uint64_t>());
   }
   return end;
 }
@@ -150,7 +156,8 @@ Wholeness examine_safetensors(int descriptor, std::uint64_t bytes) {
   try {
     const auto* begin = reinterpret_cast<const char*>(text.data());
     const auto header = nlohmann::json::parse(begin, begin + text.size());
-    return 8 + length + data_bytes(header) == bytes ? Wholeness::whole : Wholeness::partial;
+    const std::uint64_t left = bytes - 8 - length;
+    return data_bytes(header) == left ? Wholeness::whole : Wholeness::partial;
   } catch (const nlohmann::json::exception&) {
     return Wholeness::partial;
   }

@@ -163,11 +163,17 @@ class JobQueue {
   /// Where it is, for people: a URL without user and password; empty for the catalog's.
   virtual std::string name() const = 0;
 
-  /// Reports, then additions, then leases, in one durable transaction: after a crash either
-  /// everything of it has happened or nothing. Before leases are given, those are taken away that
-  /// nobody prolonged in time, or whose owner's lock is free, so that it has died. That is no
-  /// failure of the job.
+  /// Reports, then additions, then leases, in one transaction: after a crash either everything of
+  /// it has happened or nothing. Before leases are given, those are taken away that nobody
+  /// prolonged in time, or whose owner's lock is free, so that it has died. That is no failure of
+  /// the job.
+  ///
+  /// Everybody sees it at once, but a loss of power may undo it until `sync` has returned. Work may
+  /// begin before that, as what was found would be found again; no result may be told of.
   virtual JobReplies exchange(const JobOrders& orders) = 0;
+  /// Waits until everything that was exchanged before is as durable as the queue can make it.
+  /// Others may exchange meanwhile.
+  virtual void sync() {}
 
   /// Finds it, or adds it.
   virtual std::int64_t add_evaluator(std::string_view spec, std::string_view digest) = 0;
