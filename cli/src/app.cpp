@@ -84,11 +84,11 @@ Application::Application() {
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
   app_.add_flag("--version", version_);
-  constexpr std::array kMakers{make_list,    make_show,   make_log,    make_query,    make_audit,
-                               make_replay,  make_diff,   make_blame,  make_checkout, make_build,
-                               make_merge,   make_fsck,   make_keep,   make_gc,       make_du,
-                               make_archive, make_export, make_import, make_watch,    make_jobs,
-                               make_spool,   make_fetch,  make_remote};
+  constexpr std::array kMakers{make_list,     make_show,   make_log,    make_query,    make_audit,
+                               make_replay,   make_diff,   make_blame,  make_checkout, make_build,
+                               make_merge,    make_fsck,   make_keep,   make_gc,       make_du,
+                               make_archive,  make_export, make_import, make_watch,    make_jobs,
+                               make_shutdown, make_spool,  make_fetch,  make_remote};
   for (const auto make : kMakers) {
     Entry& entry = entries_.emplace_back();
     entry.command = make();

@@ -15,7 +15,7 @@ using Group = Candidate::Group;
 
 /// A watch of a run, whose process lives.
 struct LiveWatch {
-  std::int64_t watch = 0;
+  std::string place, spec;
   std::string run;  ///< key
 };
 
@@ -25,14 +25,14 @@ std::vector<LiveWatch> live_watches(const Database& database, Connection& connec
   for (const std::int64_t run : runs) {
     // An experiment is watched for rank 0 of its groups.
     const auto rows = connection(
-        "SELECT watcher, watch.id, run.key FROM run JOIN experiment ON experiment.id = experiment "
+        "SELECT watcher, place, spec, run.key FROM run JOIN experiment ON experiment.id = "
+        "run.experiment "
         "JOIN watcher_place ON place = 'run ' || key OR (?2 AND place = 'experiment ' || name) "
-        "JOIN watch ON watch.directory = place AND watch.spec = watcher_place.spec "
         "WHERE run.id = ?1",
         run, run == runs.front());
     while (rows->step()) {
       if (is_locked(database, rows->text_view(0))) {
-        watches.push_back({rows->integer(1), rows->text(2)});
+        watches.push_back({rows->text(1), rows->text(2), rows->text(3)});
       }
     }
   }
@@ -53,10 +53,15 @@ bool was_seen(Connection& connection, const LiveWatch& watch, const RetainedUnit
   const bool saved = unit.candidate.group == Group::saved;
   const std::string reference =
       saved ? watch.run + "@" + unit.name : fmt::format("{}@{}", watch.run, unit.candidate.number);
-  const auto row = connection("SELECT inode FROM sighting WHERE watch = ?1 AND path = ?2",
-                              watch.watch, reference);
-  // One that was taken anew has another number.
-  return row->step() && std::ranges::count(unit.checkpoints, row->integer(0)) > 0;
+  const auto rows = connection(
+      "SELECT inode FROM sighting JOIN watch ON watch.id = watch WHERE directory = ?1 AND spec = "
+      "?2 AND path = ?3",
+      watch.place, watch.spec, reference);
+  while (rows->step()) {
+    // One that was taken anew has another number.
+    if (std::ranges::count(unit.checkpoints, rows->integer(0)) > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // digests of the bytes that were read, not as those that the catalog has.
 #pragma once
 
+#include <flor/store/jobs.h>
+#include <flor/store/sightings.h>
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
@@ -155,6 +157,11 @@ inline std::string golden_run(const Store& store, const Run& run) {
   }
   text += golden_retention(catalog, run.id);
   for (const Value& value : catalog.values({.run = run.id})) text += golden_value(store, value);
+  const ValueQuery evaluated{
+      .run = run.id, .recorded = false, .hindsight = false, .evaluated = true};
+  for (const Value& value : catalog.values(evaluated)) {
+    text += fmt::format("evaluated by job {} ", value.job) + golden_value(store, value);
+  }
   for (const Replay& replay : catalog.replays(run.id)) {
     text += fmt::format("replay {} segment {}/{} epochs {}..{} strong {} probes {}", replay.id,
                         replay.start.segment, replay.start.segments, replay.start.first_epoch,
@@ -170,10 +177,36 @@ inline std::string golden_run(const Store& store, const Run& run) {
   return text;
 }
 
+/// The queue, and what the watches that `make_golden` began have seen; nothing for older stores.
+inline std::string golden_jobs(const Store& store) {
+  std::string text;
+  const auto queue = open_catalog_queue(store);
+  for (const Evaluator& evaluator : queue->evaluators()) {
+    text += fmt::format("evaluator {} {} {}\n", evaluator.id, evaluator.spec, evaluator.digest);
+  }
+  for (const Job& job : queue->jobs()) {
+    text += fmt::format(
+        "job {} token {} of {} by {} '{}' at {} priority {} {} attempts {} added {} finished {} "
+        "'{}' {}\n",
+        job.lease.job, job.lease.token, job.what.content.hex(), job.what.evaluator,
+        job.what.arguments, job.what.path, job.what.priority, to_string(job.state), job.attempts,
+        job.added_us, job.finished_us.value_or(-1), job.message, job.result);
+  }
+  if (text.empty()) return text;
+  for (const std::int64_t watch : {1, 2}) {
+    for (const Sighting& seen : WatchMemory(store).sightings(watch)) {
+      text += fmt::format("seen by {} {} {} {} {} {} {}\n", watch, seen.path, seen.file.device,
+                          seen.file.inode, seen.file.bytes, seen.file.modified_ns,
+                          seen.content ? seen.content->hex() : "before");
+    }
+  }
+  return text;
+}
+
 inline std::string golden_text(const Store& store) {
   std::string text;
   for (const Run& run : store.catalog().runs()) text += golden_run(store, run);
-  return text;
+  return text + golden_jobs(store);
 }
 
 }  // namespace flor::store

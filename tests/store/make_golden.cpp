@@ -7,7 +7,10 @@
 #include "sqlite.h"
 #include "store/codec_material.h"
 
+#include <flor/store/jobs.h>
+#include <flor/store/named_checkpoints.h>
 #include <flor/store/retention.h>
+#include <flor/store/sightings.h>
 #include <flor/store/store.h>
 
 #include <cmath>
@@ -279,6 +282,58 @@ void make_group(Store& store) {
   }
 }
 
+/// A job in each state, of the checkpoints of a run and of files, and what their watches have seen.
+void make_jobs(Store& store) {
+  std::int64_t now = 1'700'000'800'000'000;
+  const JobQueue::Clock clock = [&now] { return now += 1'000'000; };
+  const auto queue = open_catalog_queue(store, clock);
+  const std::int64_t evaluator = queue->add_evaluator("/src/judge.py:judge", "00ff");
+  const std::string owner = "00000000000000aa";
+  auto lock = store.lock_run(owner);
+  JobOrders found{.owner = owner, .retries = {.attempts = 2}};
+  WatchMemory memory(store, clock);
+  const Sighting before{.watch = 0, .path = "/runs/old.pt", .file = {1, 2, 3, 4}, .content = {}};
+  const auto files = memory.add("/runs", "/src/judge.py:judge", "", "", {before});
+  const auto runs = memory.add("experiment thinned", "/src/judge.py:judge", "");
+  for (const NamedCheckpoint& named : named_checkpoints(store, {.experiment = "thinned"})) {
+    found.additions.push_back(
+        {.content = named.info.digest, .evaluator = evaluator, .path = named.reference});
+    found.sightings.push_back(
+        {runs.id, named.reference, {.inode = named.info.id}, named.info.digest});
+  }
+  for (int file = 0; file < 4; ++file) {
+    const std::string path = "/runs/" + std::to_string(file) + ".pt";
+    const Digest content = digest_of(std::as_bytes(std::span(path)));
+    found.additions.push_back({.content = content,
+                               .evaluator = evaluator,
+                               .arguments = R"({"split":"test"})",
+                               .path = path,
+                               .priority = -file});
+    found.sightings.push_back({files.id, path, {1, 10 + file, 100, 1000}, content});
+  }
+  const std::size_t count = found.additions.size();
+  found.requests = {{evaluator, count - 1, JobOrder::fifo}};
+  const auto leases = queue->exchange(found).leases;
+  require(leases.size() == count - 1 && count > 6, "not all jobs were leased");
+  JobOrders said{.owner = owner, .retries = {.attempts = 2}};
+  for (std::size_t i = 0; i + 2 < leases.size(); ++i) {
+    said.reports.push_back({leases[i].lease, JobReport::Kind::done,
+                            R"({"loss":0.5,"nan":"NaN","ok":true,"top":{"5":3}})"});
+  }
+  said.reports.push_back({leases[leases.size() - 2].lease, JobReport::Kind::failed, "no data"});
+  queue->exchange(said);
+  said.reports.back().kind = JobReport::Kind::failed;
+  const std::int64_t dead = leases[leases.size() - 2].lease.job;
+  now += 100'000'000;
+  const auto again = queue->exchange(
+      {.owner = owner, .retries = {.attempts = 2}, .requests = {{evaluator, 1, JobOrder::fifo}}});
+  require(again.leases.size() == 1 && again.leases[0].lease.job == dead, "another was due");
+  queue->exchange({.owner = owner,
+                   .retries = {.attempts = 2},
+                   .reports = {{again.leases[0].lease, JobReport::Kind::failed, "still no data"}}});
+  queue->cancel({.ids = {leases.back().lease.job}});
+}
+
 /// Forms 0 to 8 except `same`: what equals its base is never written.
 void expect_every_form(const std::filesystem::path& home) {
   Connection connection(home / "catalog.db", Connection::Mode::existing);
@@ -310,6 +365,7 @@ int main(int argc, char** argv) try {
     make_second_run(*store);
     make_third_run(*store);
     make_group(*store);
+    make_jobs(*store);
     std::ofstream(home / "expected.txt") << golden_text(*store);
   }
   expect_every_form(home);

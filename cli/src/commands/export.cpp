@@ -1,13 +1,13 @@
 // flor export: one checkpoint as a file that other tools read.
 #include "commands/commands.h"
 #include "context.h"
+#include "export_file.h"
 #include "output/json.h"
 #include "output/text.h"
 #include "output/time.h"
 #include "run_spec.h"
 
 #include <flor/store/error.h>
-#include <flor/store/transfer.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -129,27 +129,19 @@ void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
 
 int Export::run(Context& context) {
   const std::filesystem::path file(file_);
-  const bool torch = file.extension() == ".pt" || file.extension() == ".pth";
-  if (!torch && file.extension() != ".safetensors") {
-    throw UsageError(
-        fmt::format("'{}' ends in neither .safetensors nor .pt: the ending chooses the "
-                    "format",
-                    printable(file_)));
-  }
+  check_export_name(file);
   const RunChoice choice = parse_run(context.catalog(), run_);
   const CheckpointInfo info = choose(context.catalog(), choice);
   const std::int64_t epoch = epoch_of(context.catalog().main_loops(choice.run.id), info.key);
   const store::ExportReport report =
-      torch ? store::write_torch_archive(context.store(), info.id, file)
-            : store::write_safetensors(context.store(), info.id, file,
-                                       {{"format", "pt"},
-                                        {"flor.run", choice.run.key},
-                                        {"flor.experiment", choice.run.start.experiment},
-                                        {"flor.commit", choice.run.start.commit},
-                                        {"flor.epoch", std::to_string(epoch)},
-                                        {"flor.loop", choice.saved.empty() ? info.key.loop : ""},
-                                        {"flor.saved", choice.saved},
-                                        {"flor.digest", info.digest.hex()}});
+      export_checkpoint(context.store(), info.id, file,
+                        {.run = choice.run.key,
+                         .experiment = choice.run.start.experiment,
+                         .commit = choice.run.start.commit,
+                         .epoch = epoch,
+                         .loop = choice.saved.empty() ? info.key.loop : "",
+                         .saved = choice.saved,
+                         .digest = info.digest.hex()});
   if (context.json()) {
     Json result = document("export");
     result["run"] = choice.run.key;

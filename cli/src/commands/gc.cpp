@@ -4,6 +4,7 @@
 #include "output/json.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "watch/checkpoint_files.h"
 
 #include <flor/store/collect.h>
 #include <flor/store/error.h>
@@ -38,6 +39,7 @@ Examples:
     const store::Store& opened = dry_run_ ? context.store() : context.store_to_change();
     const CollectReport report =
         store::collect(opened, dry_run_, compact_ ? store::kTightShare : store::kSparseShare);
+    if (!dry_run_) remove_abandoned_files(opened);
     if (context.json()) {
       print_json(context, opened, report);
     } else {

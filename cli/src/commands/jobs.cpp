@@ -1,14 +1,18 @@
 // flor jobs: evaluations, and what becomes of them.
 #include "commands/commands.h"
+#include "commands/jobs_follow.h"
 #include "context.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/text.h"
 #include "output/time.h"
 #include "queue/open_queue.h"
+#include "run_spec.h"
+#include "watch/source.h"
 #include "watch/worker_group.h"
 
 #include <flor/store/error.h>
+#include <flor/store/evaluations.h>
 #include <flor/store/jobs.h>
 
 #include <fmt/format.h>
@@ -20,6 +24,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <unordered_map>
 
 namespace flor::cli {
@@ -35,13 +40,17 @@ class Jobs final : public Command {
   std::string_view lesson() const override {
     return R"(Without ACTION it lists them, oldest first. ACTION is retry (failed, dead and cancelled ones are
 tried again), cancel (not judged, or not any longer), drop (forgotten with their results) or logs
-(what the evaluator wrote), and takes the numbers of jobs, or --all, or --state.
+(what the evaluator wrote), and takes the numbers of jobs, --all, or what chooses them: --state,
+--evaluator, --run and --path, all of which must fit. With --follow the list stays and is kept up to
+date; where there is no terminal each change is a line.
 
 Examples:
-  flor jobs                        everything
-  flor jobs --state dead           what was given up
-  flor jobs retry --state dead     try it again
-  flor jobs logs 7                 what job 7 wrote
+  flor jobs                                        everything
+  flor jobs --state dead                           what was given up
+  flor jobs --evaluator accuracy --run linear      of one evaluator, of one run
+  flor jobs --path 'step_[0-9]+\.pt$' --follow     of these files, as it goes
+  flor jobs retry --state dead                     try it again
+  flor jobs logs 7                                 what job 7 wrote
   flor jobs cancel 7 8
 )";
   }
@@ -49,72 +58,116 @@ Examples:
     syntax.operands("ACTION ID", words_, "what to do, and with which jobs");
     syntax.option("--state", "STATE", state_,
                   "only those: queued, leased, failed, done, dead or cancelled");
+    syntax.option("--evaluator", "NAME", evaluator_,
+                  "only this evaluator's: its function or program, or all of SPEC");
+    syntax.option("--run", "RUN", run_, "only of checkpoints of this run");
+    syntax.option("--path", "REGEX", path_, "only where this is found in the checkpoint's path");
+    syntax.option("--queue", "URL", url_, "the queue that flor watch --queue was given");
+    syntax.flag("-f,--follow", follow_, "stay, and show what changes");
     syntax.flag("--all", all_, "with ACTION: all jobs");
-    syntax.option("--queue", "URL", queue_, "the queue that flor watch --queue was given");
   }
   int run(Context& context) override;
 
  private:
-  store::JobFilter filter() const;
-  /// A queue on a server is there though this machine has no store yet.
-  store::OpenMode mode() const {
-    return queue_.empty() ? store::OpenMode::existing : store::OpenMode::create;
-  }
-  std::unique_ptr<store::JobQueue> open_to_read(Context& context) const {
-    return open_queue(queue_.empty() ? context.store() : context.store_to_change(mode()), queue_);
-  }
+  /// What was asked for, in words of the queue and of people.
+  struct Choice {
+    store::JobFilter filter;
+    std::optional<std::string> run = {};  ///< key
+    std::optional<std::regex> path = {};
+    bool all = true;  ///< nothing was asked for
+  };
+
+  Choice choose(Context& context) const;
+  std::vector<Job> find(const Choice& choice) const;
+  std::vector<Job> require(const Choice& choice) const;
   void change(Context& context, const std::string& action);
   void print_logs(Context& context) const;
   void list(Context& context) const;
+  void follow(Context& context) const;
+  void print_table(Context& context, const std::vector<Job>& jobs) const;
+  Json to_json(const Job& job) const;
 
   std::vector<std::string> words_;
-  std::string state_, queue_;
-  bool all_ = false;
+  std::string state_, evaluator_, run_, path_, url_;
+  bool all_ = false, follow_ = false;
+
+  std::unique_ptr<store::JobQueue> queue_;
+  std::unordered_map<std::int64_t, std::string> specs_;  // by evaluator
 };
 
-store::JobFilter Jobs::filter() const {
-  store::JobFilter filter;
-  for (std::size_t i = 1; i < words_.size(); ++i) {
-    const std::string& word = words_[i];
-    std::int64_t id = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || end != word.data() + word.size()) {
-      throw UsageError(
-          fmt::format("'{}' is no number of a job: flor jobs lists them", printable(word)));
-    }
-    filter.ids.push_back(id);
+std::int64_t parse_id(const std::string& word) {
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (error != std::errc() || end != word.data() + word.size()) {
+    throw UsageError(
+        fmt::format("'{}' is no number of a job: flor jobs lists them", printable(word)));
   }
+  return id;
+}
+
+Jobs::Choice Jobs::choose(Context& context) const {
+  Choice choice;
+  for (std::size_t i = 1; i < words_.size(); ++i) choice.filter.ids.push_back(parse_id(words_[i]));
   if (!state_.empty()) {
-    filter.state = store::job_state_from(state_);
-    if (!filter.state) {
+    choice.filter.state = store::job_state_from(state_);
+    if (!choice.filter.state) {
       throw UsageError(fmt::format(
           "--state {}: it is queued, leased, failed, done, dead or cancelled", printable(state_)));
     }
   }
-  return filter;
-}
-
-/// All of the jobs that were named; NotFound for a number that none has.
-std::vector<Job> require(const store::JobQueue& queue, const store::JobFilter& filter) {
-  std::vector<Job> jobs = queue.jobs({.ids = filter.ids});
-  for (const std::int64_t id : filter.ids) {
-    if (std::ranges::find(jobs, id, [](const Job& job) { return job.lease.job; }) == jobs.end()) {
-      throw NotFound(fmt::format("there is no job {}: flor jobs lists them", id));
+  if (!run_.empty()) choice.run = parse_whole_run(context.catalog(), run_).key;
+  if (!path_.empty()) {
+    try {
+      choice.path.emplace(path_, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error& error) {
+      throw UsageError(
+          fmt::format("--path '{}' is no regular expression: {}", printable(path_), error.what()));
     }
   }
+  choice.all =
+      words_.size() < 2 && state_.empty() && run_.empty() && path_.empty() && evaluator_.empty();
+  return choice;
+}
+
+std::vector<Job> Jobs::find(const Choice& choice) const {
+  std::vector<Job> jobs = queue_->jobs(choice.filter);
+  std::erase_if(jobs, [&](const Job& job) {
+    const auto spec = specs_.find(job.what.evaluator);
+    const std::string text = spec == specs_.end() ? "" : spec->second;
+    return (!evaluator_.empty() && evaluator_ != text &&
+            evaluator_ != store::evaluator_name(text)) ||
+           (choice.run && !job.what.path.starts_with(*choice.run + "@")) ||
+           (choice.path && !std::regex_search(job.what.path, *choice.path));
+  });
   return jobs;
 }
 
-void Jobs::change(Context& context, const std::string& action) {
-  const store::JobFilter which = filter();
-  if (which.ids.empty() && !which.state && !all_) {
-    throw UsageError(fmt::format("flor jobs {}: name jobs, or give --state or --all", action));
+/// All of the jobs that were named; NotFound for a number that none has.
+std::vector<Job> Jobs::require(const Choice& choice) const {
+  const std::vector<Job> named = queue_->jobs({.ids = choice.filter.ids});
+  for (const std::int64_t id : choice.filter.ids) {
+    const auto found = std::ranges::find(named, id, [](const Job& job) { return job.lease.job; });
+    if (found == named.end()) {
+      throw NotFound(fmt::format("there is no job {}: flor jobs lists them", id));
+    }
   }
-  const auto queue = open_queue(context.store_to_change(mode()), queue_);
-  require(*queue, which);
-  const std::int64_t count = action == "retry"    ? queue->retry(which)
-                             : action == "cancel" ? queue->cancel(which)
-                                                  : queue->drop(which);
+  return find(choice);
+}
+
+void Jobs::change(Context& context, const std::string& action) {
+  const Choice choice = choose(context);
+  if (choice.all && !all_) {
+    throw UsageError(
+        fmt::format("flor jobs {}: name jobs, say which (--state dead), or give --all", action));
+  }
+  store::JobFilter which{.state = choice.filter.state};
+  for (const Job& job : require(choice)) which.ids.push_back(job.lease.job);
+  std::int64_t count = 0;
+  if (!which.ids.empty()) {
+    count = action == "retry"    ? queue_->retry(which)
+            : action == "cancel" ? queue_->cancel(which)
+                                 : queue_->drop(which);
+  }
   if (context.json()) {
     Json result = document("jobs");
     result["action"] = action;
@@ -152,12 +205,12 @@ std::vector<store::Lease> logged(const store::Store& store, const Job& job) {
 }
 
 void Jobs::print_logs(Context& context) const {
-  const store::JobFilter which = filter();
-  if (which.ids.empty()) throw UsageError("flor jobs logs: name a job");
-  const auto queue = open_to_read(context);
-  for (const Job& job : require(*queue, which)) {
+  const Choice choice = choose(context);
+  if (choice.all && !all_) throw UsageError("flor jobs logs: name a job");
+  for (const Job& job : require(choice)) {
     for (const store::Lease& lease : logged(context.store(), job)) {
       std::ifstream in(job_log(context.store(), lease), std::ios::binary);
+      if (!in) continue;
       const std::string text{std::istreambuf_iterator<char>(in), {}};
       context.out().write(fmt::format("==> job {}, lease {} <==\n{}{}", job.lease.job, lease.token,
                                       text, text.ends_with('\n') || text.empty() ? "" : "\n"));
@@ -165,57 +218,93 @@ void Jobs::print_logs(Context& context) const {
   }
 }
 
-void Jobs::list(Context& context) const {
-  const auto queue = open_to_read(context);
-  std::unordered_map<std::int64_t, std::string> evaluators;
-  for (const auto& evaluator : queue->evaluators()) evaluators[evaluator.id] = evaluator.spec;
-  const std::vector<Job> jobs = queue->jobs(filter());
-  if (context.json()) {
-    JsonList list(context.out(), document("jobs"), "jobs");
-    for (const Job& job : jobs) {
-      list.add({{"id", job.lease.job},
-                {"state", to_string(job.state)},
-                {"path", json_text(job.what.path)},
-                {"content", job.what.content.hex()},
-                {"evaluator", json_text(evaluators[job.what.evaluator])},
-                {"attempts", job.attempts},
-                {"added", json_time(job.added_us)},
-                {"finished", json_time(job.finished_us)},
-                {"message", json_text(job.message)},
-                {"result", job.result.empty() ? Json() : Json::parse(job.result, nullptr, false)}});
-    }
-    list.end();
-    return;
-  }
+Json Jobs::to_json(const Job& job) const {
+  const auto spec = specs_.find(job.what.evaluator);
+  return {{"id", job.lease.job},
+          {"state", to_string(job.state)},
+          {"path", json_text(job.what.path)},
+          {"content", job.what.content.hex()},
+          {"evaluator", json_text(spec == specs_.end() ? "" : spec->second)},
+          {"attempts", job.attempts},
+          {"added", json_time(job.added_us)},
+          {"finished", json_time(job.finished_us)},
+          {"message", json_text(job.message)},
+          {"result", job.result.empty() ? Json() : Json::parse(job.result, nullptr, false)}};
+}
+
+void Jobs::print_table(Context& context, const std::vector<Job>& jobs) const {
   Table table(
       {{"JOB", Align::right}, {"STATE"}, {"WHEN"}, {"CHECKPOINT"}, {"RESULT", Align::left, true}});
+  const std::int64_t now = now_us();
   for (const Job& job : jobs) {
     table.add(std::to_string(job.lease.job));
     table.add(to_string(job.state), job.state == JobState::dead || job.state == JobState::failed
                                         ? Tone::bad
                                         : Tone::plain);
-    table.add(relative(job.finished_us.value_or(job.added_us), context.now_us()));
-    table.add(job.what.path);
+    table.add(relative(job.finished_us.value_or(job.added_us), now));
+    table.add(shown_path(job.what.path));
     table.add(job.result.empty() ? job.message : job.result);
   }
-  if (table.empty()) {
+  if (!table.empty()) table.print(context.out(), context.style());
+}
+
+void Jobs::list(Context& context) const {
+  const std::vector<Job> jobs = find(choose(context));
+  if (context.json()) {
+    JsonList list(context.out(), document("jobs"), "jobs");
+    for (const Job& job : jobs) list.add(to_json(job));
+    list.end();
+    return;
+  }
+  if (jobs.empty()) {
     context.note("there are no such jobs: flor watch DIR --evaluator SPEC makes them");
     return;
   }
-  table.print(context.out(), context.style());
+  print_table(context, jobs);
+}
+
+void Jobs::follow(Context& context) const {
+  const Choice choice = choose(context);
+  follow_jobs(context, {.ask = [&] { return find(choice); },
+                        .draw = [&](const std::vector<Job>& jobs) { print_table(context, jobs); },
+                        .say =
+                            [&](const Job& job) {
+                              if (context.json()) {
+                                context.out().write(compact(to_json(job)) + "\n");
+                                return;
+                              }
+                              const std::string text =
+                                  job.result.empty() ? job.message : job.result;
+                              context.out().write(
+                                  fmt::format("{} {} {}{}{}\n", job.lease.job, to_string(job.state),
+                                              printable(shown_path(job.what.path)),
+                                              text.empty() ? "" : " ", printable(text)));
+                            }});
 }
 
 int Jobs::run(Context& context) {
   const std::string action = words_.empty() ? "" : words_.front();
-  if (action.empty()) {
-    list(context);
-  } else if (action == "logs") {
-    print_logs(context);
-  } else if (action == "retry" || action == "cancel" || action == "drop") {
-    change(context, action);
-  } else {
+  const bool changes = action == "retry" || action == "cancel" || action == "drop";
+  if (!action.empty() && !changes && action != "logs") {
     throw UsageError(
         fmt::format("flor jobs {}: it is retry, cancel, drop or logs", printable(action)));
+  }
+  if (follow_ && !action.empty()) {
+    throw UsageError(fmt::format("--follow shows jobs, it does not {} them", printable(action)));
+  }
+  // A queue on a server is there though this machine has no store yet.
+  queue_ = !url_.empty() ? open_queue(context.store_to_change(store::OpenMode::create), url_)
+           : changes     ? open_queue(context.store_to_change(), url_)
+                         : open_queue(context.store(), url_);
+  for (const auto& evaluator : queue_->evaluators()) specs_[evaluator.id] = evaluator.spec;
+  if (changes) {
+    change(context, action);
+  } else if (action == "logs") {
+    print_logs(context);
+  } else if (follow_) {
+    follow(context);
+  } else {
+    list(context);
   }
   return static_cast<int>(ExitStatus::done);
 }

@@ -1,10 +1,12 @@
 // flor watch: judges each new checkpoint of a directory.
 #include "commands/commands.h"
+#include "commands/watch_status.h"
 #include "context.h"
 #include "output/json.h"
 #include "output/text.h"
 #include "output/time.h"
 #include "queue/open_queue.h"
+#include "run_spec.h"
 #include "watch/coordinator.h"
 
 #include <flor/store/error.h>
@@ -43,7 +45,8 @@ called with the path and returns a dictionary; lib.so:symbol (flor/evaluator.h);
 gets the path for {} and prints JSON. DIR=SPEC judges one of the directories only. Without DIR it
 helps others: it judges what they find. What is there when a directory is watched for the first time
 is left alone, unless --existing is given. Ctrl-C ends the watch and gives back what it was at. flor
-jobs shows results.
+jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own runs, as they
+are committed; the results are metrics of the run (flor query accuracy.value).
 
 Examples:
   flor watch runs/ --evaluator judge.py:accuracy
@@ -51,10 +54,17 @@ Examples:
   flor watch runs/ --evaluator libjudge.so:judge --existing --until-idle
   flor watch a/ b/ -e a=quick.py:loss -e b=slow.py:accuracy --gpus 0,1
   flor watch -e judge.py:accuracy
+  flor watch --experiment linear --evaluator judge.py:accuracy
+  flor watch --status
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("DIR", directories_, "where checkpoints appear");
+    syntax.option("--experiment", "NAME", experiments_, "instead: the runs of this experiment");
+    syntax.option("--run", "RUN", runs_, "instead: this run");
+    syntax.option("--as", "FORM", form_,
+                  "how a run's checkpoint is handed over: safetensors, pt or reference");
+    syntax.flag("--status", status_, "say which watches there are, and nothing else");
     syntax.option("-e,--evaluator", "[DIR=]SPEC", evaluators_,
                   "what judges them; may be given several times");
     syntax.option("--arguments", "JSON", arguments_,
@@ -85,18 +95,20 @@ Examples:
   int run(Context& context) override;
 
  private:
-  WatchPlan plan() const;
+  WatchPlan plan(Context& context) const;
+  std::vector<store::CheckpointScope> scopes(Context& context) const;
   std::vector<std::filesystem::path> directories() const;
   WatchPlan::Judge judge(std::string_view text,
                          const std::vector<std::filesystem::path>& directories) const;
   GroupPlan group() const;
   void print(Context& context, const JobEvent& event) const;
 
-  std::vector<std::string> directories_, evaluators_;
+  std::vector<std::string> directories_, experiments_, runs_, evaluators_;
   std::string filter_ = kDefaultFilter, marker_, order_ = "fifo", arguments_, gpus_, queue_;
+  std::string form_ = "safetensors";
   std::string timeout_, settle_, interval_, lease_;
   std::optional<std::uint64_t> workers_, retries_;
-  bool existing_ = false, until_idle_ = false, poll_ = false;
+  bool existing_ = false, until_idle_ = false, poll_ = false, status_ = false;
 };
 
 store::JobOrder parse_order(const std::string& text) {
@@ -188,12 +200,26 @@ WatchPlan::Judge Watch::judge(std::string_view text,
   return judge;
 }
 
-WatchPlan Watch::plan() const {
+std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
+  std::vector<store::CheckpointScope> scopes;
+  for (const std::string& name : experiments_) scopes.push_back({.experiment = name});
+  for (const std::string& run : runs_) {
+    scopes.push_back({.experiment = {}, .run = parse_whole_run(context.catalog(), run).key});
+  }
+  if (!scopes.empty() && !directories_.empty()) {
+    throw UsageError("flor watch: directories and runs need a watch each: name either");
+  }
+  return scopes;
+}
+
+WatchPlan Watch::plan(Context& context) const {
   if (evaluators_.empty()) {
     throw UsageError("flor watch: name a directory, and say what judges (--evaluator SPEC)");
   }
   WatchPlan plan;
   plan.directories = directories();
+  plan.scopes = scopes(context);
+  plan.handover = parse_handover(form_);
   for (const std::string& text : evaluators_) {
     WatchPlan::Judge judge = this->judge(text, plan.directories);
     const auto same = [&](const WatchPlan::Judge& other) {
@@ -241,20 +267,27 @@ void Watch::print(Context& context, const JobEvent& event) const {
     if (event.kind == JobEvent::Kind::done) {
       append_metrics(Json::parse(event.text, nullptr, false), "", text);
     }
-    context.out().write(fmt::format("{} {} {}{} ({})\n", event.job, word, printable(event.path),
-                                    printable(text), duration(event.seconds)));
+    context.out().write(fmt::format("{} {} {}{} ({})\n", event.job, word,
+                                    printable(shown_path(event.path)), printable(text),
+                                    duration(event.seconds)));
   }
   context.out().flush();
 }
 
 int Watch::run(Context& context) {
+  if (status_) {
+    const bool elsewhere = !queue_.empty();
+    print_watch_status(
+        context, *open_queue(elsewhere ? context.store_to_change() : context.store(), queue_));
+    return static_cast<int>(ExitStatus::done);
+  }
   // Of all threads: they come through a descriptor.
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);
   ::sigaddset(&stopping, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
-  WatchPlan wanted = plan();
+  WatchPlan wanted = plan(context);
   store::Store& store = context.store_to_change(store::OpenMode::create);
   const auto queue = open_queue(store, queue_);
   WatchCoordinator coordinator(

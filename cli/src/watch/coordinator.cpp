@@ -2,6 +2,7 @@
 
 #include "output/text.h"
 #include "output/time.h"
+#include "watch/run_watch.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -46,6 +47,19 @@ bool is_verdict(const JobReport& report) {
   return report.kind == JobReport::Kind::done || report.kind == JobReport::Kind::failed;
 }
 
+std::unique_ptr<CheckpointSource> open_source(const store::Store& store, const WatchPlan& plan) {
+  if (plan.scopes.empty()) {
+    return std::make_unique<DirectoryWatch>(plan.directories, plan.finding);
+  }
+  return std::make_unique<RunWatch>(store::Store::open(store.home(), store::OpenMode::existing),
+                                    plan.scopes, plan.finding.poll);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 }  // namespace
 
 WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, WatchPlan plan,
@@ -58,7 +72,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       note_(std::move(note)),
       owner_(store::new_run_key()),
       lock_(store.lock_run(owner_)),
-      watch_(plan_.directories, plan_.finding) {
+      watch_(open_source(store, plan_)) {
   ::signal(SIGIO, SIG_IGN);  // of leases on files that somebody wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
   std::filesystem::create_directories(store.home() / "logs" / "jobs");
@@ -77,8 +91,9 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
   ::sigaddset(&stopping, SIGINT);
   ::sigaddset(&stopping, SIGTERM);
   signals_ = ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
-  pairs_.resize(plan_.directories.size());
-  for (std::size_t i = 0; i < plan_.directories.size(); ++i) open_pairs(i);
+  pairs_.resize(watch_->places().size());
+  for (std::size_t i = 0; i < pairs_.size(); ++i) open_pairs(i);
+  enter();
 }
 
 WatchCoordinator::~WatchCoordinator() {
@@ -86,33 +101,33 @@ WatchCoordinator::~WatchCoordinator() {
   if (signals_ >= 0) ::close(signals_);
 }
 
-void WatchCoordinator::open_pairs(std::size_t directory) {
+void WatchCoordinator::open_pairs(std::size_t place) {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const WatchPlan::Judge& judge = plan_.judges[i];
-    if (judge.directory && *judge.directory != plan_.directories[directory]) continue;
-    Pair& pair = pairs_[directory].emplace_back();
+    if (judge.directory && *judge.directory != plan_.directories[place]) continue;
+    Pair& pair = pairs_[place].emplace_back();
     pair.group = groups_[i].get();
-    open_pair(directory, pair, judge.group.evaluator.text());
+    open_pair(place, pair, judge.group.evaluator.text());
   }
-  forget_what_all_know(directory);
+  forget_what_all_know(place);
 }
 
 /// What was there when a directory was watched for the first time is not judged, unless that is
 /// asked for; what came since is.
-void WatchCoordinator::open_pair(std::size_t directory, Pair& pair, const std::string& spec) {
+void WatchCoordinator::open_pair(std::size_t place, Pair& pair, const std::string& spec) {
   std::vector<store::Sighting> present;
   if (!plan_.existing) {
-    for (const auto& [path, file] : watch_.present(directory)) {
+    for (const auto& [path, file] : watch_->present(place)) {
       present.push_back({0, path, file, {}});
     }
   }
-  const auto opened = memory_.add(plan_.directories[directory].string(), spec, plan_.arguments,
-                                  queue_.name(), present);
+  const auto opened =
+      memory_.add(watch_->places()[place], spec, plan_.arguments, queue_.name(), present);
   pair.watch = opened.id;
   for (const store::Sighting& sighting : memory_.sightings(opened.id)) {
     if (!sighting.content && plan_.existing) continue;
     pair.known[sighting.path] = sighting.file;
-    if (!plan_.existing || identify(sighting.path) != sighting.file) continue;
+    if (!plan_.existing || watch_->identify_at(sighting.path) != sighting.file) continue;
     orders_.additions.push_back({.content = *sighting.content,
                                  .evaluator = pair.group->evaluator(),
                                  .arguments = plan_.arguments,
@@ -121,8 +136,8 @@ void WatchCoordinator::open_pair(std::size_t directory, Pair& pair, const std::s
 }
 
 /// Such files are never read, and need not be remembered twice.
-void WatchCoordinator::forget_what_all_know(std::size_t directory) {
-  std::vector<Pair>& pairs = pairs_[directory];
+void WatchCoordinator::forget_what_all_know(std::size_t place) {
+  std::vector<Pair>& pairs = pairs_[place];
   if (pairs.empty()) return;
   const auto known = pairs.front().known;
   for (const auto& [path, file] : known) {
@@ -131,37 +146,77 @@ void WatchCoordinator::forget_what_all_know(std::size_t directory) {
       return found != pair.known.end() && found->second == file;
     });
     if (!all) continue;
-    watch_.know(directory, path, file);
+    watch_->know(place, path, file);
     for (Pair& pair : pairs) pair.known.erase(path);
   }
 }
 
+/// Says who watches, to those who ask and to those who delete checkpoints.
+void WatchCoordinator::enter() {
+  store::Watcher self{.key = owner_, .pid = ::getpid(), .host = host_name()};
+  const std::vector<std::string> places = watch_->places();
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const WatchPlan::Judge& judge = plan_.judges[i];
+    self.workers += static_cast<std::int64_t>(judge.group.workers);
+    for (const std::string& place : places) {
+      if (judge.directory && judge.directory->string() != place) continue;
+      self.places.push_back({place, judge.group.evaluator.text()});
+    }
+    // One that judges what others have found.
+    if (places.empty()) self.places.push_back({"", judge.group.evaluator.text()});
+  }
+  entry_.emplace(store_, self);
+  files_.emplace(store::Store::open(store_.home(), store::OpenMode::existing), owner_,
+                 plan_.handover);
+  // For evaluators that read a checkpoint in place.
+  ::setenv("FLOR_HOME", store_.home().c_str(), 1);
+}
+
 ExitStatus WatchCoordinator::run() {
   for (const auto& group : groups_) group->start();
-  finder_.emplace(watch_);
+  finder_.emplace(*watch_);
   next_heartbeat_ = Clock::now() + plan_.lease / 3;
   next_look_ = Clock::now() + kLook;
   for (;;) {
     wait();
     if (stop_) break;
+    wind_down();
     take_news();
     take_verdicts();
     take_replies();
+    take_files();
     for (const auto& group : groups_) group->dispatch();
     begin_exchange();
     publish();
+    if (has_ended()) break;
     if (plan_.until_idle && is_idle()) return status();
   }
   give_back();
-  return ExitStatus::interrupted;
+  return stop_ ? ExitStatus::interrupted : status();
+}
+
+/// Of who was asked to end: what nobody has begun is given back.
+void WatchCoordinator::wind_down() {
+  if (stop_request_ == store::StopRequest::none) return;
+  for (const auto& group : groups_) {
+    for (const store::Lease& lease : group->take_waiting()) {
+      orders_.reports.push_back({lease, JobReport::Kind::back});
+    }
+  }
+}
+
+bool WatchCoordinator::has_ended() const {
+  if (stop_request_ != store::StopRequest::drain) return stop_request_ != store::StopRequest::none;
+  return leases().empty() && !has_orders() && !exchange_.is_busy() && !sync_.is_busy() &&
+         accepted_.empty();
 }
 
 void WatchCoordinator::wait() {
-  std::vector<pollfd> waiting{{queue_.bell(), POLLIN, 0},
-                              {signals_, POLLIN, 0},
-                              {finder_->descriptor(), POLLIN, 0},
-                              {exchange_.descriptor(), POLLIN, 0},
-                              {sync_.descriptor(), POLLIN, 0}};
+  std::vector<pollfd> waiting{
+      {queue_.bell(), POLLIN, 0},         {signals_, POLLIN, 0},
+      {finder_->descriptor(), POLLIN, 0}, {exchange_.descriptor(), POLLIN, 0},
+      {sync_.descriptor(), POLLIN, 0},    {entry_->descriptor(), POLLIN, 0},
+      {files_->descriptor(), POLLIN, 0}};
   for (const auto& group : groups_) group->add_descriptors(waiting);
   const auto left = std::chrono::ceil<milliseconds>(due() - Clock::now());
   ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
@@ -174,7 +229,9 @@ void WatchCoordinator::wait() {
     drain(signals_);
     stop_ = true;
   }
-  look_ = look_ || Clock::now() >= next_look_;
+  const bool is_time = Clock::now() >= next_look_;
+  if (waiting[5].revents != 0 || is_time) stop_request_ = entry_->asked();
+  look_ = look_ || is_time;
 }
 
 WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
@@ -183,7 +240,7 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
   if (exchange_.is_busy()) return due;
   if (failing_since_) return std::min(due, next_try_);
   if (look_ || has_orders()) return Clock::now();
-  if (holds_leases()) due = std::min(due, next_heartbeat_);
+  if (!leases().empty()) due = std::min(due, next_heartbeat_);
   return std::min(due, next_lease());
 }
 
@@ -191,7 +248,7 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
 WatchCoordinator::Clock::time_point WatchCoordinator::next_lease() const {
   bool wants = false;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    if (groups_[i]->wanted() == 0) continue;
+    if (wanted(*groups_[i]) == 0) continue;
     if (more_[i]) return Clock::now();
     wants = true;
   }
@@ -207,7 +264,7 @@ void WatchCoordinator::take_news() {
   if (!news.failure.empty()) throw Error(news.failure);
   for (const std::string& remark : news.remarks) note_(remark);
   for (const Found& found : news.found) {
-    for (Pair& pair : pairs_[found.directory]) {
+    for (Pair& pair : pairs_[found.place]) {
       const auto known = pair.known.find(found.path);
       const bool is_known = known != pair.known.end() && known->second == found.file;
       if (known != pair.known.end()) pair.known.erase(known);
@@ -223,23 +280,66 @@ void WatchCoordinator::take_news() {
   incomplete_ = std::move(news.incomplete);
 }
 
-void WatchCoordinator::take_verdicts() {
-  for (const auto& group : groups_) {
-    for (Verdict& verdict : group->hear()) {
-      const bool last = verdict.job.attempt >= plan_.retries.attempts;
-      const auto kind = verdict.good ? JobEvent::Kind::done
-                        : last       ? JobEvent::Kind::dead
-                                     : JobEvent::Kind::failed;
-      events_[verdict.job.lease] = {.kind = kind,
-                                    .job = verdict.job.lease.job,
-                                    .path = verdict.job.what.path,
-                                    .text = verdict.text,
-                                    .seconds = verdict.seconds};
-      orders_.reports.push_back({verdict.job.lease,
-                                 verdict.good ? JobReport::Kind::done : JobReport::Kind::failed,
-                                 std::move(verdict.text)});
+/// A checkpoint of Flor's own is made ready before a worker gets it.
+void WatchCoordinator::hand_over(const store::LeasedJob& job) {
+  if (!is_reference(job.what.path)) return groups_[index_of(job.what.evaluator)]->give(job);
+  preparing_.emplace(job.lease, job);
+  files_->make(job.lease, job.what);
+}
+
+void WatchCoordinator::take_files() {
+  for (const CheckpointFiles::Made& made : files_->take()) {
+    auto node = preparing_.extract(made.lease);
+    if (node.empty()) {  // called off meanwhile
+      files_->drop(made.lease);
+      continue;
+    }
+    store::LeasedJob& job = node.mapped();
+    if (made.gone) {
+      note_(printable(made.failure));
+      queue_.cancel({.ids = {made.lease.job}});
+    } else if (!made.failure.empty()) {
+      note_verdict({.job = job, .text = made.failure});
+    } else {
+      references_[made.lease] = std::exchange(job.what.path, made.path.string());
+      groups_[index_of(job.what.evaluator)]->give(std::move(job));
     }
   }
+}
+
+/// What the job is called; its file is not needed any more.
+std::string WatchCoordinator::found_path(const store::LeasedJob& job) {
+  const auto node = references_.extract(job.lease);
+  if (node.empty()) return job.what.path;
+  files_->drop(job.lease);
+  return node.mapped();
+}
+
+void WatchCoordinator::call_off(const store::Lease& lease) {
+  for (const auto& group : groups_) group->call_off(lease);
+  preparing_.erase(lease);
+  if (references_.erase(lease) > 0) files_->drop(lease);
+}
+
+void WatchCoordinator::take_verdicts() {
+  for (const auto& group : groups_) {
+    for (Verdict& verdict : group->hear()) note_verdict(std::move(verdict));
+  }
+}
+
+void WatchCoordinator::note_verdict(Verdict verdict) {
+  const bool last = verdict.job.attempt >= plan_.retries.attempts;
+  const auto kind = verdict.good ? JobEvent::Kind::done
+                    : last       ? JobEvent::Kind::dead
+                                 : JobEvent::Kind::failed;
+  events_[verdict.job.lease] = {.kind = kind,
+                                .job = verdict.job.lease.job,
+                                .path = found_path(verdict.job),
+                                .text = verdict.text,
+                                .seconds = verdict.seconds};
+  orders_.reports.push_back({verdict.job.lease,
+                             verdict.good ? JobReport::Kind::done : JobReport::Kind::failed,
+                             std::move(verdict.text)});
 }
 
 bool WatchCoordinator::has_orders() const {
@@ -248,7 +348,7 @@ bool WatchCoordinator::has_orders() const {
 
 void WatchCoordinator::begin_exchange() {
   if (exchange_.is_busy() || (failing_since_ && Clock::now() < next_try_)) return;
-  const bool beats = holds_leases() && Clock::now() >= next_heartbeat_;
+  const bool beats = !leases().empty() && Clock::now() >= next_heartbeat_;
   if (!look_ && !has_orders() && !beats && Clock::now() < next_lease()) return;
   add_heartbeats();
   look_ = false;
@@ -256,7 +356,7 @@ void WatchCoordinator::begin_exchange() {
   next_look_ = asked_ + kLook;
   orders_.requests.clear();
   for (const auto& group : groups_) {
-    const std::size_t count = group->wanted();
+    const std::size_t count = wanted(*group);
     if (count > 0) orders_.requests.push_back({group->evaluator(), count, plan_.order});
   }
   said_ = orders_;
@@ -269,10 +369,8 @@ void WatchCoordinator::begin_exchange() {
 void WatchCoordinator::add_heartbeats() {
   if (Clock::now() < next_heartbeat_) return;
   next_heartbeat_ = Clock::now() + plan_.lease / 3;
-  for (const auto& group : groups_) {
-    for (const store::Lease& lease : group->leases()) {
-      orders_.reports.push_back({lease, JobReport::Kind::alive});
-    }
+  for (const store::Lease& lease : leases()) {
+    orders_.reports.push_back({lease, JobReport::Kind::alive});
   }
 }
 
@@ -291,7 +389,7 @@ void WatchCoordinator::note_replies(const store::JobReplies& replies) {
   failing_since_.reset();
   std::map<std::int64_t, std::size_t> given;
   for (const store::LeasedJob& job : replies.leases) {
-    groups_[index_of(job.what.evaluator)]->give(job);
+    hand_over(job);
     ++given[job.what.evaluator];
   }
   more_.assign(groups_.size(), true);
@@ -327,8 +425,7 @@ void WatchCoordinator::keep_orders(const std::string& reason) {
 
 void WatchCoordinator::obey(const JobReport& report, bool accepted) {
   if (report.kind == JobReport::Kind::alive) {
-    if (accepted) return;
-    for (const auto& group : groups_) group->call_off(report.lease);
+    if (!accepted) call_off(report.lease);
     return;
   }
   const auto event = events_.find(report.lease);
@@ -358,24 +455,20 @@ void WatchCoordinator::publish() {
 }
 
 void WatchCoordinator::give_back() {
-  for (const auto& group : groups_) {
-    for (const store::Lease& lease : group->leases()) {
-      orders_.reports.push_back({lease, JobReport::Kind::back});
-    }
-    group->stop();
+  for (const store::Lease& lease : leases()) {
+    orders_.reports.push_back({lease, JobReport::Kind::back});
   }
+  for (const auto& group : groups_) group->stop();
   while (exchange_.is_busy()) {
     pollfd waiting{exchange_.descriptor(), POLLIN, 0};
     ::poll(&waiting, 1, -1);
     take_replies();
   }
   // What has just been leased is given back, too.
-  for (const auto& group : groups_) {
-    for (const store::Lease& lease : group->leases()) {
-      const JobReport back{lease, JobReport::Kind::back};
-      const auto same = [&](const JobReport& report) { return report.lease == lease; };
-      if (std::ranges::none_of(orders_.reports, same)) orders_.reports.push_back(back);
-    }
+  for (const store::Lease& lease : leases()) {
+    const JobReport back{lease, JobReport::Kind::back};
+    const auto same = [&](const JobReport& report) { return report.lease == lease; };
+    if (std::ranges::none_of(orders_.reports, same)) orders_.reports.push_back(back);
   }
   orders_.requests.clear();
   try {
@@ -397,15 +490,27 @@ std::size_t WatchCoordinator::index_of(std::int64_t evaluator) const {
   return static_cast<std::size_t>(found - groups_.begin());
 }
 
-bool WatchCoordinator::holds_leases() const {
-  return std::ranges::any_of(groups_, [](const auto& group) { return !group->leases().empty(); });
+std::vector<store::Lease> WatchCoordinator::leases() const {
+  std::vector<store::Lease> all;
+  for (const auto& [lease, job] : preparing_) all.push_back(lease);
+  for (const auto& group : groups_) std::ranges::copy(group->leases(), std::back_inserter(all));
+  return all;
+}
+
+std::size_t WatchCoordinator::wanted(const WorkerGroup& group) const {
+  if (stop_request_ != store::StopRequest::none) return 0;
+  const auto coming =
+      static_cast<std::size_t>(std::ranges::count_if(preparing_, [&](const auto& entry) {
+        return entry.second.what.evaluator == group.evaluator();
+      }));
+  return group.wanted() > coming ? group.wanted() - coming : 0;
 }
 
 bool WatchCoordinator::is_idle() {
   // An evaluator that cannot be loaded is to be told of, though there is nothing to judge.
   const bool rests =
       finder_idle_ && !has_orders() && !exchange_.is_busy() && !sync_.is_busy() &&
-      accepted_.empty() && !holds_leases() &&
+      accepted_.empty() && leases().empty() &&
       std::ranges::all_of(groups_, [](const auto& group) { return group->is_ready(); });
   if (!rests) {
     found_nothing_open_ = false;

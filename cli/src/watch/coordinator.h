@@ -2,14 +2,17 @@
 #pragma once
 
 #include "watch/background.h"
+#include "watch/checkpoint_files.h"
 #include "watch/directory_watch.h"
 #include "watch/finder.h"
 #include "watch/worker_group.h"
 
 #include <flor/store/error.h>
 #include <flor/store/jobs.h>
+#include <flor/store/named_checkpoints.h>
 #include <flor/store/sightings.h>
 #include <flor/store/store.h>
+#include <flor/store/watchers.h>
 
 #include <chrono>
 #include <cstddef>
@@ -27,6 +30,8 @@ namespace flor::cli {
 struct WatchPlan {
   /// Absolute. None: what others have found is judged.
   std::vector<std::filesystem::path> directories;
+  std::vector<store::CheckpointScope> scopes = {};  ///< Flor's own runs, instead of directories
+  Handover handover = Handover::safetensors;        ///< of their checkpoints
   /// What judges, and in which of the directories; nothing: in all.
   struct Judge {
     GroupPlan group;
@@ -67,10 +72,11 @@ class WatchCoordinator {
   WatchCoordinator(const WatchCoordinator&) = delete;
   WatchCoordinator& operator=(const WatchCoordinator&) = delete;
 
-  /// Until it is idle, if that was asked for, or SIGINT or SIGTERM comes, which the caller has
-  /// blocked. Leases that it still has are given back then. Returns `done`, `partly_done` if a
-  /// checkpoint has been given up or was never complete, or `interrupted`. While the queue cannot
-  /// be written it keeps what it has to say, and tries again; Error if that is lost in the end.
+  /// Until it is idle, if that was asked for, or somebody asks it to end (flor/store/watchers.h),
+  /// or SIGINT or SIGTERM comes, which the caller has blocked. Leases that it still has are given
+  /// back then. Returns `done`, also when it was asked to end; `partly_done` if a checkpoint has
+  /// been given up or was never complete; or `interrupted`. While the queue cannot be written it
+  /// keeps what it has to say, and tries again; Error if that is lost in the end.
   ExitStatus run();
 
  private:
@@ -83,14 +89,22 @@ class WatchCoordinator {
     std::unordered_map<std::string, store::FileIdentity> known;
   };
 
-  void open_pairs(std::size_t directory);
-  void open_pair(std::size_t directory, Pair& pair, const std::string& spec);
-  void forget_what_all_know(std::size_t directory);
+  void open_pairs(std::size_t place);
+  void open_pair(std::size_t place, Pair& pair, const std::string& spec);
+  void forget_what_all_know(std::size_t place);
+  void enter();
   void wait();
   Clock::time_point due() const;
   Clock::time_point next_lease() const;
   void take_news();
+  void hand_over(const store::LeasedJob& job);
+  void take_files();
   void take_verdicts();
+  void note_verdict(Verdict verdict);
+  std::string found_path(const store::LeasedJob& job);
+  void call_off(const store::Lease& lease);
+  void wind_down();
+  bool has_ended() const;
   void take_replies();
   void begin_exchange();
   bool has_orders() const;
@@ -101,7 +115,8 @@ class WatchCoordinator {
   void publish();
   void give_back();
   std::size_t index_of(std::int64_t evaluator) const;
-  bool holds_leases() const;
+  std::size_t wanted(const WorkerGroup& group) const;
+  std::vector<store::Lease> leases() const;
   bool is_idle();
   ExitStatus status() const;
 
@@ -113,17 +128,22 @@ class WatchCoordinator {
   Note note_;
   std::string owner_;
   std::optional<store::RunLock> lock_;
-  DirectoryWatch watch_;
+  std::unique_ptr<CheckpointSource> watch_;
   std::vector<std::unique_ptr<WorkerGroup>> groups_;  // as plan_.judges
-  std::vector<std::vector<Pair>> pairs_;              // by directory
-  store::JobOrders orders_;                           // of the next exchange
-  store::JobOrders said_;                             // of the one that runs
-  std::map<store::Lease, JobEvent> events_;           // reported; not told of yet
-  std::vector<JobEvent> accepted_;                    // by the queue; not durable yet
-  std::vector<JobEvent> syncing_;                     // as the sync that runs makes them
-  std::optional<std::int64_t> next_us_;               // when there may be more to lease
+  std::vector<std::vector<Pair>> pairs_;              // by place
+  std::optional<store::WatcherEntry> entry_;
+  std::optional<CheckpointFiles> files_;
+  std::map<store::Lease, store::LeasedJob> preparing_;  // their files are being made
+  std::map<store::Lease, std::string> references_;      // of those that were
+  store::JobOrders orders_;                             // of the next exchange
+  store::JobOrders said_;                               // of the one that runs
+  std::map<store::Lease, JobEvent> events_;             // reported; not told of yet
+  std::vector<JobEvent> accepted_;                      // by the queue; not durable yet
+  std::vector<JobEvent> syncing_;                       // as the sync that runs makes them
+  std::optional<std::int64_t> next_us_;                 // when there may be more to lease
   std::vector<bool> more_;  // by group: the latest exchange did not say that there is none
   Clock::time_point next_heartbeat_, next_look_, asked_;
+  store::StopRequest stop_request_ = store::StopRequest::none;
   bool look_ = true, stop_ = false, gave_up_ = false, finder_idle_ = false;
   bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
   // While the queue cannot be written:

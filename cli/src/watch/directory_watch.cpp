@@ -32,17 +32,6 @@ constexpr std::uint32_t kOfPlace = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kBelow =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR;
 
-/// File systems on which other machines write without events here.
-bool has_no_events(const fs::path& path) {
-  constexpr std::array<std::uint32_t, 9> kRemote{
-      NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,         CIFS_SUPER_MAGIC,
-      SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC,        FUSE_SUPER_MAGIC,
-      V9FS_MAGIC,       0x0BD00BD0 /* Lustre */, 0x47504653 /* GPFS */};
-  struct statfs status{};
-  if (::statfs(path.c_str(), &status) != 0) return false;
-  return std::ranges::find(kRemote, static_cast<std::uint32_t>(status.f_type)) != kRemote.end();
-}
-
 nanoseconds age(const store::FileIdentity& file) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::max(nanoseconds(0), nanoseconds(now) - nanoseconds(file.modified_ns));
@@ -93,6 +82,16 @@ bool links_to_neighbour(const fs::path& path) {
 }
 
 }  // namespace
+
+bool has_no_events(const fs::path& path) {
+  constexpr std::array<std::uint32_t, 9> kRemote{
+      NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,         CIFS_SUPER_MAGIC,
+      SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC,        FUSE_SUPER_MAGIC,
+      V9FS_MAGIC,       0x0BD00BD0 /* Lustre */, 0x47504653 /* GPFS */};
+  struct statfs status{};
+  if (::statfs(path.c_str(), &status) != 0) return false;
+  return std::ranges::find(kRemote, static_cast<std::uint32_t>(status.f_type)) != kRemote.end();
+}
 
 std::regex compile_filter(const std::string& filter) {
   try {
@@ -160,9 +159,14 @@ bool DirectoryWatch::is_checkpoint(const fs::path& path) const {
          !links_to_neighbour(path);
 }
 
-std::vector<std::pair<std::string, store::FileIdentity>> DirectoryWatch::present(
-    std::size_t index) const {
-  std::vector<std::pair<std::string, store::FileIdentity>> all;
+std::vector<std::string> DirectoryWatch::places() const {
+  std::vector<std::string> names;
+  for (const Directory& directory : directories_) names.push_back(directory.path.string());
+  return names;
+}
+
+std::vector<CheckpointSource::Known> DirectoryWatch::present(std::size_t index) const {
+  std::vector<Known> all;
   std::error_code error;
   fs::directory_iterator walk(directories_[index].path, error);
   for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "watch/complete.h"
+#include "watch/source.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/jobs.h>
@@ -36,48 +37,41 @@ struct DirectoryWatchOptions {
   bool only_poll = false;  ///< as if no file system had events
 };
 
-/// A complete checkpoint that is new, or has another content.
-struct Found {
-  std::size_t directory = 0;  ///< index
-  std::string path;
-  store::FileIdentity file;
-  store::Digest content;
-};
+/// True of file systems on which other machines write without events here.
+bool has_no_events(const std::filesystem::path& path);
 
 /// Looks one level deep; hidden names, and links to something in the same directory, are left out.
-/// A checkpoint is a file or a directory. Not thread-safe.
-class DirectoryWatch {
+/// A checkpoint is a file or a directory.
+class DirectoryWatch final : public CheckpointSource {
  public:
-  using Clock = std::chrono::steady_clock;
-
   /// Watches from now on; so a scan that follows misses nothing. `directories`: absolute; they
   /// may come later, and come and go.
   DirectoryWatch(std::vector<std::filesystem::path> directories,
                  const DirectoryWatchOptions& options);
-  ~DirectoryWatch();
+  ~DirectoryWatch() override;
   DirectoryWatch(const DirectoryWatch&) = delete;
   DirectoryWatch& operator=(const DirectoryWatch&) = delete;
 
+  std::vector<std::string> places() const override;
   /// Everything there whose name is a checkpoint's, complete or not.
-  std::vector<std::pair<std::string, store::FileIdentity>> present(std::size_t directory) const;
-  /// It need not be found, as long as it is this.
-  void know(std::size_t directory, const std::string& path, const store::FileIdentity& file);
+  std::vector<Known> present(std::size_t directory) const override;
+  std::optional<store::FileIdentity> identify_at(const std::string& path) const override {
+    return identify(path);
+  }
+  void know(std::size_t directory, const std::string& path,
+            const store::FileIdentity& file) override;
 
-  /// Readable when there is something to do; so is it at `due`.
-  int descriptor() const { return inotify_; }
-  Clock::time_point due() const;
-  /// Does what is to be done, and hands over what is found as soon as it is: what was completed
-  /// first comes first, as far as events or, without them, the times of files tell that. Numbers in
-  /// names decide between equal times.
-  void step(const std::function<void(Found)>& hand_over);
+  int descriptor() const override { return inotify_; }
+  Clock::time_point due() const override;
+  /// What was completed first comes first, as far as events or, without them, the times of files
+  /// tell that. Numbers in names decide between equal times.
+  void step(const std::function<void(Found)>& hand_over) override;
 
   /// Incomplete ones that may still become complete: somebody writes them, or they changed lately.
-  std::size_t expected() const;
-  /// All incomplete ones.
-  std::vector<std::string> incomplete() const;
-  /// What people should know since the last call: directories that went, and came back; what will
-  /// not become complete.
-  std::vector<std::string> remarks();
+  std::size_t expected() const override;
+  std::vector<std::string> incomplete() const override;
+  /// Directories that went, and came back; what will not become complete.
+  std::vector<std::string> remarks() override;
 
  private:
   struct Directory {

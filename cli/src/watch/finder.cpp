@@ -21,7 +21,7 @@ void notify(int event) {
 
 }  // namespace
 
-Finder::Finder(DirectoryWatch& watch)
+Finder::Finder(CheckpointSource& watch)
     : watch_(watch),
       news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -77,9 +77,9 @@ void Finder::step() {
 
 int Finder::wait_ms() const {
   const auto due = watch_.due();
-  if (due == DirectoryWatch::Clock::time_point::max()) return -1;
+  if (due == CheckpointSource::Clock::time_point::max()) return -1;
   const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(due - DirectoryWatch::Clock::now());
+      std::chrono::ceil<std::chrono::milliseconds>(due - CheckpointSource::Clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
 }
 

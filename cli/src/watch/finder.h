@@ -2,7 +2,7 @@
 // which leases must be prolonged.
 #pragma once
 
-#include "watch/directory_watch.h"
+#include "watch/source.h"
 
 #include <mutex>
 #include <stop_token>
@@ -14,8 +14,8 @@ namespace flor::cli {
 
 class Finder {
  public:
-  /// Takes the watch over: nobody else touches it while the finder lives.
-  explicit Finder(DirectoryWatch& watch);
+  /// Takes the source over: nobody else touches it while the finder lives.
+  explicit Finder(CheckpointSource& watch);
   ~Finder();
   Finder(const Finder&) = delete;
   Finder& operator=(const Finder&) = delete;
@@ -37,7 +37,7 @@ class Finder {
   void step();
   int wait_ms() const;
 
-  DirectoryWatch& watch_;
+  CheckpointSource& watch_;
   int news_ = -1, stop_ = -1;  // eventfd
   std::mutex mutex_;
   News pending_;  // under the mutex

@@ -182,6 +182,12 @@ std::vector<store::Lease> WorkerGroup::leases() const {
   return all;
 }
 
+std::vector<store::Lease> WorkerGroup::take_waiting() {
+  std::vector<store::Lease> waiting;
+  for (const store::LeasedJob& job : std::exchange(backlog_, {})) waiting.push_back(job.lease);
+  return waiting;
+}
+
 void WorkerGroup::call_off(const store::Lease& lease) {
   std::erase_if(backlog_, [&](const store::LeasedJob& job) { return job.lease == lease; });
   for (Slot& slot : slots_) {

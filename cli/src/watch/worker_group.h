@@ -67,6 +67,8 @@ class WorkerGroup {
 
   /// Of all jobs that were given and have no verdict.
   std::vector<store::Lease> leases() const;
+  /// Jobs that no worker has begun: they are not its own any more.
+  std::vector<store::Lease> take_waiting();
   /// Somebody has cancelled or dropped the job, or taken it over: there will be no verdict.
   void call_off(const store::Lease& lease);
   /// Every worker is at a job or waits for one.

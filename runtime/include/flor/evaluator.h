@@ -11,6 +11,12 @@ extern "C" {
 /// thread at a time, in a process of its own that is kept for many checkpoints; a crash ends that
 /// process only, and counts as a failure. What it writes to stdout and stderr is kept with the job.
 ///
+/// With `flor watch --experiment` the path is a file that was made of a run's checkpoint and is
+/// there until the function returns. With `--as reference` as well it is no path, but what the
+/// checkpoint is called: KEY@EPOCH, or KEY@NAME for one that the program saved. It can be read in
+/// place then, without a copy: `flor::store::find_checkpoint` (flor/store/named_checkpoints.h) and
+/// `CheckpointReader` take it, and so does `flor export`; $FLOR_HOME is the store.
+///
 /// `extern "C" flor_evaluator accuracy;` before the definition lets the compiler check its form.
 typedef const char* flor_evaluator(const char* path);
 

@@ -1,0 +1,30 @@
+// A checkpoint of a run as a file for other tools.
+#pragma once
+
+#include <flor/store/transfer.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace flor::cli {
+
+/// What a .safetensors file says about where it comes from.
+struct ExportOrigin {
+  std::string run;  ///< key
+  std::string experiment, commit;
+  std::int64_t epoch = 0;
+  std::string loop = {};   ///< nested loop at whose end it was taken, if at one
+  std::string saved = {};  ///< name of a saved one
+  std::string digest = {};
+};
+
+/// .pt and .pth are archives of PyTorch, .safetensors is the other form; UsageError for any other.
+void check_export_name(const std::filesystem::path& file);
+/// The ending of the name chooses the form. Throws what the writers of flor/store/transfer.h throw.
+store::ExportReport export_checkpoint(const store::Store& store, std::int64_t checkpoint,
+                                      const std::filesystem::path& file,
+                                      const ExportOrigin& origin);
+
+}  // namespace flor::cli

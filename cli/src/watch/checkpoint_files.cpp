@@ -1,0 +1,142 @@
+#include "watch/checkpoint_files.h"
+
+#include "export_file.h"
+#include "output/text.h"
+
+#include <flor/store/error.h>
+#include <flor/store/named_checkpoints.h>
+#include <flor/store/watchers.h>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace flor::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path scratch(const store::Store& store) { return store.home() / "scratch"; }
+
+}  // namespace
+
+Handover parse_handover(const std::string& text) {
+  if (text == "safetensors") return Handover::safetensors;
+  if (text == "pt") return Handover::pt;
+  if (text == "reference") return Handover::reference;
+  throw UsageError(fmt::format("--as {}: it is safetensors, pt or reference", printable(text)));
+}
+
+void remove_abandoned_files(const store::Store& store) {
+  // Listed before who lives is asked: whoever makes files is among these by then.
+  std::vector<fs::path> directories;
+  std::error_code error;
+  for (fs::directory_iterator walk(scratch(store), error);
+       !error && walk != fs::directory_iterator(); walk.increment(error)) {
+    directories.push_back(walk->path());
+  }
+  if (directories.empty()) return;
+  const auto living = store::watchers(store);
+  for (const fs::path& directory : directories) {
+    if (std::ranges::find(living, directory.filename().string(), &store::Watcher::key) ==
+        living.end()) {
+      fs::remove_all(directory, error);
+    }
+  }
+}
+
+CheckpointFiles::CheckpointFiles(std::shared_ptr<store::Store> store, std::string owner,
+                                 Handover form)
+    : store_(std::move(store)),
+      owner_(std::move(owner)),
+      form_(form),
+      news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (news_ < 0) throw Error("no descriptors are left: raise the limit (ulimit -n)");
+  remove_abandoned_files(*store_);
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+CheckpointFiles::~CheckpointFiles() {
+  thread_.request_stop();
+  thread_.join();
+  std::error_code error;
+  fs::remove_all(scratch(*store_) / owner_, error);
+  ::close(news_);
+}
+
+fs::path CheckpointFiles::directory(const store::Lease& lease) const {
+  return scratch(*store_) / owner_ / fmt::format("{}.{}", lease.job, lease.token);
+}
+
+void CheckpointFiles::make(const store::Lease& lease, const store::NewJob& job) {
+  const std::lock_guard lock(mutex_);
+  orders_.push_back({lease, job});
+  changed_.notify_one();
+}
+
+std::vector<CheckpointFiles::Made> CheckpointFiles::take() {
+  std::uint64_t count = 0;
+  if (::read(news_, &count, sizeof count) < 0) return {};
+  const std::lock_guard lock(mutex_);
+  return std::exchange(made_, {});
+}
+
+void CheckpointFiles::drop(const store::Lease& lease) {
+  std::error_code error;
+  fs::remove_all(directory(lease), error);
+}
+
+void CheckpointFiles::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return !orders_.empty(); })) {
+    const Order order = std::move(orders_.front());
+    orders_.pop_front();
+    lock.unlock();
+    Made made = make(order);
+    lock.lock();
+    made_.push_back(std::move(made));
+    const std::uint64_t one = 1;
+    if (::write(news_, &one, sizeof one) < 0) continue;  // it is raised already
+  }
+}
+
+CheckpointFiles::Made CheckpointFiles::make(const Order& order) const {
+  Made made{.lease = order.lease};
+  try {
+    const std::string& reference = order.job.path;
+    const auto use = store_->use_run(reference.substr(0, reference.find('@')));
+    const store::NamedCheckpoint named = store::find_checkpoint(*store_, reference);
+    if (named.info.digest != order.job.content) {
+      throw NotFound(fmt::format("the checkpoint {} is another one now", reference));
+    }
+    if (form_ == Handover::reference) {
+      made.path = reference;
+      return made;
+    }
+    const fs::path below = directory(order.lease);
+    fs::create_directories(below);
+    std::string name = reference + (form_ == Handover::pt ? ".pt" : ".safetensors");
+    std::ranges::replace(name, '/', '_');
+    const fs::path file = below / name;
+    export_checkpoint(*store_, named.info.id, file,
+                      {.run = named.run,
+                       .experiment = named.experiment,
+                       .commit = named.commit,
+                       .epoch = named.epoch.value_or(0),
+                       .saved = named.saved,
+                       .digest = named.info.digest.hex()});
+    made.path = file;
+  } catch (const NotFound& error) {
+    made.gone = true;
+    made.failure = error.what();
+  } catch (const std::exception& error) {
+    made.failure = error.what();
+  }
+  return made;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,105 @@
+#include "watch/run_watch.h"
+
+#include "watch/directory_watch.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace flor::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Who is killed between a commit and the bell is not heard: this is the net. That a run was killed
+/// is never heard.
+constexpr milliseconds kLook{10'000}, kLookAtRuns{1000};
+
+/// The number of a checkpoint takes the part of the inode.
+store::FileIdentity identity_of(const store::CheckpointInfo& info) {
+  return {.inode = info.id,
+          .bytes = static_cast<std::int64_t>(info.raw_bytes),
+          .modified_ns = info.created_us * 1000};
+}
+
+std::string place_of(const store::CheckpointScope& scope) {
+  return scope.experiment.empty() ? "run " + scope.run : "experiment " + scope.experiment;
+}
+
+}  // namespace
+
+RunWatch::RunWatch(std::shared_ptr<store::Store> store, std::vector<store::CheckpointScope> scopes,
+                   milliseconds poll)
+    : store_(std::move(store)),
+      pause_(has_no_events(store_->home()) ? poll : kLook),
+      inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      due_(Clock::now()) {
+  if (inotify_ < 0) {
+    throw Error(fmt::format("no events of files: {}: raise fs.inotify.max_user_instances",
+                            std::strerror(errno)));
+  }
+  ::inotify_add_watch(inotify_, store::checkpoint_bell(*store_).c_str(), IN_ATTRIB);
+  for (store::CheckpointScope& scope : scopes) scopes_.emplace_back().what = std::move(scope);
+}
+
+RunWatch::~RunWatch() {
+  if (inotify_ >= 0) ::close(inotify_);
+}
+
+std::vector<std::string> RunWatch::places() const {
+  std::vector<std::string> names;
+  for (const Scope& scope : scopes_) names.push_back(place_of(scope.what));
+  return names;
+}
+
+std::vector<CheckpointSource::Known> RunWatch::present(std::size_t place) const {
+  std::vector<Known> all;
+  for (const auto& named : store::named_checkpoints(*store_, scopes_[place].what)) {
+    all.emplace_back(named.reference, identity_of(named.info));
+  }
+  return all;
+}
+
+std::optional<store::FileIdentity> RunWatch::identify_at(const std::string& path) const {
+  try {
+    return identity_of(store::find_checkpoint(*store_, path).info);
+  } catch (const NotFound&) {
+    return std::nullopt;
+  }
+}
+
+void RunWatch::know(std::size_t place, const std::string& path, const store::FileIdentity& file) {
+  scopes_[place].known[path] = file;
+}
+
+void RunWatch::step(const std::function<void(Found)>& hand_over) {
+  char events[4096];
+  while (::read(inotify_, events, sizeof events) > 0) {
+  }
+  // Before the checkpoints: a run that has ended commits none after that.
+  std::size_t running = 0;
+  for (const Scope& scope : scopes_) {
+    running += static_cast<std::size_t>(store::running(*store_, scope.what));
+  }
+  for (std::size_t i = 0; i < scopes_.size(); ++i) {
+    Scope& scope = scopes_[i];
+    for (const auto& named : store::named_checkpoints(*store_, scope.what, scope.after)) {
+      scope.after = std::max(scope.after, named.info.id);
+      const store::FileIdentity file = identity_of(named.info);
+      const auto known = scope.known.find(named.reference);
+      if (known != scope.known.end() && known->second == file) continue;
+      scope.known[named.reference] = file;
+      hand_over({i, named.reference, file, named.info.digest});
+    }
+  }
+  running_ = running;
+  due_ = Clock::now() + (running_ > 0 ? std::min(pause_, kLookAtRuns) : pause_);
+}
+
+}  // namespace flor::cli
