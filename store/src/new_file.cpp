@@ -95,6 +95,10 @@ void write_file(const std::filesystem::path& file, std::span<const std::byte> co
 
 void sync_names(Filesystem& filesystem, const std::filesystem::path& directory) {
   sync_directory(filesystem, directory);
+  sync_names_above(filesystem, directory);
+}
+
+void sync_names_above(Filesystem& filesystem, const std::filesystem::path& directory) {
   for (auto above = std::filesystem::absolute(directory); above != above.parent_path();) {
     above = above.parent_path();
     try {
@@ -105,8 +109,8 @@ void sync_names(Filesystem& filesystem, const std::filesystem::path& directory) 
   }
 }
 
-void sync_names(const std::filesystem::path& directory) {
-  sync_names(Filesystem::system(), directory);
+void sync_names_above(const std::filesystem::path& directory) {
+  sync_names_above(Filesystem::system(), directory);
 }
 
 }  // namespace flor::store

@@ -39,5 +39,7 @@ class NewFile {
 /// Makes the names durable of a directory and of those that lead to it. Which of them are new is
 /// not known: a process that made them may have been killed before it came to this.
 void sync_names(Filesystem& filesystem, const std::filesystem::path& directory);
+/// Only of the directories above it, as far as this process may read them.
+void sync_names_above(Filesystem& filesystem, const std::filesystem::path& directory);
 
 }  // namespace flor::store

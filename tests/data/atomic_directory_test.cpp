@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::ThreadGroups;
 using ::testing::ThrowsMessage;
 
@@ -234,6 +236,32 @@ TEST_F(AtomicDirectoryTest, TheNamesOfNewDirectoriesAreDurableOnceItIsOpen) {
   }
   constexpr int kStops = 2;  // a call
   EXPECT_GE(syncs, 3 * kStops) << "b, a, and what was there";
+}
+
+TEST_F(AtomicDirectoryTest, ADirectoryThatCannotBeReadIsSaidInItsOwnWords) {
+  const fs::path directory = out() / "saved";
+  fs::create_directory(directory);
+  ASSERT_EQ(::chmod(directory.c_str(), 0300), 0);
+  constexpr uid_t kNobody = 65534;
+  const bool root = ::geteuid() == 0;  // who may read everything
+  if (root) {
+    for (const fs::path& path : {out(), directory}) {
+      ASSERT_EQ(::chown(path.c_str(), kNobody, static_cast<gid_t>(-1)), 0);
+    }
+    ASSERT_EQ(::seteuid(kNobody), 0);
+  }
+  std::string message;
+  try {
+    AtomicDirectory(directory, options());
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+  ::chmod(directory.c_str(), 0700);
+  EXPECT_THAT(message, HasSubstr("cannot open " + directory.string()));
+  EXPECT_THAT(message, Not(HasSubstr("FLOR_HOME")));
 }
 
 // Several ranks -----------------------------------------------------------------------------------

@@ -142,7 +142,8 @@ class AtomicDirectory::Files {
 
   void open() {
     fs::create_directories(directory_);
-    store::sync_names(directory_);
+    sync_directory(directory_);
+    store::sync_names_above(directory_);
     lock_.emplace(directory_ / names_.lock(), O_RDWR | O_CREAT, "create");
     if (::flock(lock_->number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) fail("lock", directory_ / names_.lock(), errno);

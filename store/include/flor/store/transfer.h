@@ -42,9 +42,9 @@ ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
 /// one is replaced. Throws Error if it cannot be written; an existing file stays as it is then.
 void write_file(const std::filesystem::path& file, std::span<const std::byte> content);
 
-/// Makes the names durable of a directory and of those that lead to it, as far as this process may
-/// read them. Throws Error if `directory` itself cannot be synced.
-void sync_names(const std::filesystem::path& directory);
+/// Makes the names durable of a directory and of those that lead to it, which are written in those
+/// above it, as far as this process may read them.
+void sync_names_above(const std::filesystem::path& directory);
 
 /// Reads a .safetensors file, of Flor or of any other origin. Throws Error if the file cannot be
 /// read, UsageError if it is no such file or has a type that Flor does not know.
