@@ -6,6 +6,7 @@
 #include "marks.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
+#include "retention_units.h"
 #include "store_impl.h"
 
 #include <flor/store/collect.h>
@@ -21,6 +22,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <system_error>
 
 namespace flor::store {
 namespace {
@@ -166,24 +168,33 @@ class Collector {
   /// now.
   void find_discarded(Connection& connection) {
     if (!has_table(connection, "discarded")) return;
-    std::map<std::string, bool, std::less<>> used;
-    const auto rows = connection(
-        "SELECT discarded.id, run.key, chunks FROM discarded JOIN run ON run.id = discarded.run "
-        "WHERE collected_us IS NULL");
+    const auto rows =
+        connection("SELECT id, run, chunks FROM discarded WHERE collected_us IS NULL");
     while (rows->step()) {
-      const auto [run, is_new] = used.try_emplace(rows->text(1));
-      if (is_new && is_used(database_, run->first)) {
-        run->second = true;
-        report_.remarks.push_back(fmt::format(
-            "run {} is being replayed or resumed: its deleted checkpoints are left as they are",
-            run->first));
-      }
-      if (run->second) {
+      if (is_left(connection, rows->integer(1))) {
         marks_.mark_all(decode_ids(rows->blob(2)));
       } else {
         discarded_.push_back(rows->integer(0));
       }
     }
+  }
+
+  /// Somebody uses the run, or another rank of its group: all of them come back, or none.
+  bool is_left(Connection& connection, std::int64_t run) {
+    if (const auto known = left_.find(run); known != left_.end()) return known->second;
+    RunsTogether together{.runs = {run}};
+    if (has_table(connection, "rank_run")) together = runs_together(connection, run);
+    bool used = false;
+    for (const std::int64_t member : together.runs) {
+      const auto key = connection("SELECT key FROM run WHERE id = ?1", member);
+      if (used || !key->step() || !is_used(database_, key->text_view(0))) continue;
+      used = true;
+      report_.remarks.push_back(fmt::format(
+          "run {} is being replayed or resumed: its deleted checkpoints{} are left as they are",
+          key->text_view(0), together.runs.size() > 1 ? ", and those of its other ranks," : ""));
+    }
+    for (const std::int64_t member : together.runs) left_[member] = used;
+    return used;
   }
 
   /// Before their chunks go: they cannot be brought back any more. Nobody does so meanwhile, since
@@ -390,8 +401,13 @@ class Collector {
       return;  // the run of another user
     }
     if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
-    unlink(path);
-    unlink(lock->path());
+    for (const std::filesystem::path& own : {path, lock->path()}) {
+      if (database_.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
+      const int error = errno;
+      // Where everybody may make files, it may be that only their owners remove them.
+      report_.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
+                                            std::generic_category().message(error)));
+    }
   }
 
   std::optional<std::uint64_t> committed_bytes(const std::string& name) {
@@ -419,6 +435,7 @@ class Collector {
   std::optional<MaintenanceLock> lock_;
   Marks marks_;
   std::vector<std::uint32_t> dead_;
+  std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
   std::vector<std::int64_t> discarded_;  ///< ids of deleted checkpoints
   std::vector<PackUse> packs_;
   CollectReport report_;

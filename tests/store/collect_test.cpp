@@ -288,6 +288,31 @@ TEST_F(CollectTest, WhatRanksSharedIsRemovedUnlessTheirRunIsBeingRecorded) {
   EXPECT_TRUE(store->lock_run(killed.key)) << "it is free";
 }
 
+/// In which the boards of ranks are another user's.
+class StickyFilesystem : public Filesystem {
+ public:
+  int unlink(const char* path) override {
+    if (!std::string_view(path).ends_with(".ranks")) return Filesystem::unlink(path);
+    errno = EPERM;
+    return -1;
+  }
+};
+
+TEST_F(CollectTest, WhatOnlyItsOwnerMayRemoveIsLeftAndTheCollectionGoesOn) {
+  StickyFilesystem files;
+  const auto store = Store::Impl::open(home(), OpenMode::create, files);
+  const Run killed = record(*store, 1, 2);
+  drop(*store, killed, 0, 0);
+  const auto board = store->rank_board(killed.key);
+  std::ofstream(board) << "board";
+  const CollectReport report = collect(*store, false, 1.0);
+  EXPECT_EQ(report.packs_compacted, 1) << "what comes after";
+  ASSERT_EQ(report.remarks.size(), 1u);
+  EXPECT_THAT(report.remarks[0], HasSubstr(board.string() + " is left as it is"));
+  std::filesystem::remove(board);
+  EXPECT_TRUE(std::filesystem::is_empty(home() / "locks")) << "no lock file is left";
+}
+
 TEST_F(CollectTest, TheTornTailOfAnOldPackIsCutOff) {
   const auto store = open();
   const Run run = record(*store, 1, 2);

@@ -244,6 +244,23 @@ TEST_F(RetentionTest, WhoeverReadsACheckpointReadsOnWhileItIsDeletedAndCollected
   EXPECT_THROW(CheckpointReader(*store, known.id), NotFound);
 }
 
+TEST_F(RetentionTest, WhatOneRankReadsIsLeftInAllOfThem) {
+  const auto store = open();
+  const Run first = record_rank(*store, 0, 0, 3);
+  const Run second = record_rank(*store, first.id, 1, 3);
+  for (const Run& run : {first, second}) finish(*store, run);
+  const auto before = keys(*store, second);
+  auto use = store->use_run(first.key);
+  retain(*store, first.id, best(1), Sizes::skipped);
+  const CollectReport report = collect(*store, false);
+  EXPECT_EQ(report.checkpoints, 0);
+  ASSERT_EQ(report.remarks.size(), 1u);
+  EXPECT_THAT(report.remarks[0], HasSubstr("and those of its other ranks"));
+  EXPECT_EQ(restore_discarded(*store, first.id).collected, 0);
+  EXPECT_EQ(keys(*store, second), before);
+  EXPECT_EQ(keys(*store, first), before);
+}
+
 TEST_F(RetentionTest, TheUseOfARunEndsWithItsProcess) {
   const auto store = open();
   const Run run = record(*store, {2.0, 1.0});
