@@ -60,11 +60,19 @@ void RankBoard::close() noexcept {
 }
 
 bool RankBoard::agree(std::int64_t main_loop, std::int64_t iteration, bool own) {
+  return settle(page_->stored, main_loop, iteration, own && !anyone_spent());
+}
+
+bool RankBoard::force(std::int64_t main_loop, std::int64_t iteration, bool own) {
+  return settle(page_->forced, main_loop, iteration, own);
+}
+
+bool RankBoard::settle(Answers& answers, std::int64_t main_loop, std::int64_t iteration, bool own) {
   // Grows from question to question, so that a later one is told from an earlier one.
   const std::uint64_t question =
       (static_cast<std::uint64_t>(main_loop) + 1) << 40 | static_cast<std::uint64_t>(iteration);
-  auto& answer = page_->answers[static_cast<std::size_t>(iteration) % kAnswers];
-  const std::uint64_t ours = question << 1 | (own && !anyone_spent() ? 1 : 0);
+  auto& answer = answers[static_cast<std::size_t>(iteration) % kAnswers];
+  const std::uint64_t ours = question << 1 | (own ? 1 : 0);
   std::uint64_t known = answer.load();
   while (known >> 1 < question) {
     if (answer.compare_exchange_weak(known, ours)) return (ours & 1) != 0;

@@ -31,6 +31,11 @@ class RankBoard {
   /// that comes so late that the answer was overwritten is told no.
   bool agree(std::int64_t main_loop, std::int64_t iteration, bool own);
 
+  /// The same of an iteration that is not stored by itself: whether its boundary is stored because
+  /// the last state that is kept was too long ago. The clocks of ranks do not say so at the same
+  /// moment.
+  bool force(std::int64_t main_loop, std::int64_t iteration, bool own);
+
   /// This rank has spent on recording what it may. While one has, `agree` says no to whoever is
   /// first.
   void set_spent(std::int64_t rank, bool spent);
@@ -42,13 +47,15 @@ class RankBoard {
 
  private:
   static constexpr std::size_t kAnswers = 256, kRanks = 2048;
+  using Answers = std::array<std::atomic<std::uint64_t>, kAnswers>;
   struct Page {
     std::atomic<std::uint64_t> stop;
-    std::array<std::atomic<std::uint64_t>, kAnswers> answers;
+    Answers stored, forced;
     std::array<std::atomic<std::uint8_t>, kRanks> spent;
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
+  static bool settle(Answers& answers, std::int64_t main_loop, std::int64_t iteration, bool own);
   bool anyone_spent() const;
 
   std::filesystem::path path_;

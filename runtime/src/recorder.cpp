@@ -288,7 +288,7 @@ LoopScope::Move Recorder::leave_main(Frame& frame) {
   if (resumption_ && leave_resumed(frame)) return {};
   const bool preempted = is_called_away();
   const bool stored = stores(frame);
-  if (!stored && (preempted || is_due())) {
+  if (!stored && (is_forced(frame) || preempted)) {
     schedule_.force(now(frame), store::StorageReason::forced);
   }
   if (stores(frame)) {

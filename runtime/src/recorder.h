@@ -132,6 +132,7 @@ class Recorder : public Runtime {
   void reached();
   /// A checkpoint inside an iteration is due: so much was done since the last one.
   bool is_due() const;
+  bool is_forced(const Frame& main);
   void take_step(const Frame& nested);
   void forget_step(const store::CheckpointKey& written);  ///< on the background thread
   [[noreturn]] void preempt(const Frame* nested, const std::string& where);

@@ -239,6 +239,12 @@ bool Recorder::is_due() const {
          (flags_.every_seconds && seconds_since(kept_at_) >= *flags_.every_seconds);
 }
 
+/// The boundary behind an iteration is forced in all ranks or in none.
+bool Recorder::is_forced(const Frame& main) {
+  if (!flags_.every_steps && !flags_.every_seconds) return false;
+  return board_ ? board_->force(main.ordinal, main.index, is_due()) : is_due();
+}
+
 void Recorder::leave_nested(Frame& frame) {
   if (resumption_) return;
   if (is_called_away()) [[unlikely]] {

@@ -36,10 +36,12 @@ class Ranks : public ::testing::Test {
  protected:
   using Changes = std::map<std::string, std::optional<std::string>>;
 
-  /// All ranks of a start, as a launcher starts them; `special`: for one of them.
+  /// All ranks of a start, as a launcher starts them; `changes` and `special_arguments`: for
+  /// `special`.
   std::vector<ProcessResult> run_all(int world, const Words& arguments, int special = -1,
                                      const Changes& changes = {},
-                                     const std::string& name = "averager") const {
+                                     const std::string& name = "averager",
+                                     const Words& special_arguments = {}) const {
     const std::string port = free_port();
     std::vector<std::unique_ptr<Process>> processes;
     for (int rank = world - 1; rank >= 0; --rank) {  // the first is not the first to come
@@ -51,8 +53,9 @@ class Ranks : public ::testing::Test {
       if (rank == special) {
         for (const auto& [variable, value] : changes) options.environment[variable] = value;
       }
-      processes.insert(processes.begin(), std::make_unique<Process>(
-                                              Words{program(name).string()} + arguments, options));
+      const Words own = rank == special ? arguments + special_arguments : arguments;
+      processes.insert(processes.begin(),
+                       std::make_unique<Process>(Words{program(name).string()} + own, options));
     }
     std::vector<ProcessResult> results;
     for (const auto& process : processes) results.push_back(process->wait());
@@ -333,6 +336,30 @@ TEST_F(Ranks, RanksThatHaveNotStoredTheSameAreNotReplayedTogether) {
   const auto refused = flor({"replay", "test", "--workers", "1", "--probe", "train"});
   EXPECT_EQ(refused.status, 1) << refused.out;
   EXPECT_THAT(refused.err, HasSubstr("rank 1 has not stored the same epochs as rank 0"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("--undo"))) << "nothing was deleted";
+}
+
+TEST_F(Ranks, AnInterruptedGroupIsReplayedAsFarAsAllHaveStoredTheSame) {
+  record(2);
+  const auto runs = ranks();
+  {  // As if rank 1 had been killed when its end was known, and its last states not yet stored.
+    const auto store = bench_.store();
+    const store::CheckpointKey keys[] = {{store::CheckpointKind::loop_end, 0, 4, "train"},
+                                         {store::CheckpointKind::boundary, 0, 5, ""}};
+    store->catalog().drop_checkpoints(runs[1].id, keys);
+    store->catalog().finish_run(runs[1].id, runs[1].finished_us.value(), true, "out of memory");
+  }
+  const auto replayed = flor({"replay", "test", "--workers", "1", "--probe", "train"});
+  EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+  // Of each rank: 4 epochs of 4 losses and a norm, and the states at the ends of both loops.
+  EXPECT_THAT(replayed.out, HasSubstr("exact: 40 values and 16 states equal the record"));
+  {
+    const auto store = bench_.store();
+    const store::CheckpointKey key{store::CheckpointKind::boundary, 0, 2, ""};
+    store->catalog().drop_checkpoints(runs[1].id, std::span(&key, 1));
+  }
+  EXPECT_EQ(flor({"replay", "test", "--again", "--workers", "1", "--probe", "train"}).status, 1)
+      << "what lies before the last boundary that all have cannot be told from a deletion";
 }
 
 TEST_F(Ranks, AdaptiveCheckpointsAreTheSameInAllRanks) {
@@ -346,6 +373,16 @@ TEST_F(Ranks, AdaptiveCheckpointsAreTheSameInAllRanks) {
   EXPECT_EQ(keys[1], keys[0]);
   EXPECT_EQ(keys[2], keys[0]);
   std::printf("%zu checkpoints of 60 epochs\n", keys[0].size());
+}
+
+TEST_F(Ranks, ABoundaryThatTheClockOfOneRankAsksForIsStoredByAllOrNone) {
+  // For one of them the last checkpoint is always too long ago, for the other it never is.
+  const auto results =
+      run_all(2, {"--flor", "test", "--flor_every", "1000", "--flor_every_seconds", "1000"}, 1, {},
+              "averager", {"--flor_every_seconds", "0.000001"});
+  for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;
+  const auto replayed = flor({"replay", "test", "--workers", "1", "--probe", "train"});
+  EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
 }
 
 TEST_F(Ranks, WithoutRankZeroTheOthersSaySo) {

@@ -222,6 +222,21 @@ TEST(RankBoard, HasRoomOnTheDiskBeforeItIsWrittenTo) {
   EXPECT_GE(status.st_blocks * 512, status.st_size) << "a hole would be filled when it is too late";
 }
 
+TEST(RankBoard, WhatTheFirstRankSaysOfAnIterationHoldsForAllWhetherItIsStoredOrForced) {
+  const testing::TemporaryDirectory directory;
+  const auto path = directory.path() / "board.ranks";
+  RankBoard first(path, RankBoard::Mode::create), second(path, RankBoard::Mode::join);
+  EXPECT_FALSE(first.agree(0, 7, false));
+  EXPECT_TRUE(second.force(0, 7, true)) << "another question";
+  EXPECT_FALSE(second.agree(0, 7, true));
+  EXPECT_TRUE(first.force(0, 7, false));
+  second.set_spent(1, true);
+  EXPECT_FALSE(first.agree(0, 8, true));
+  EXPECT_TRUE(first.force(0, 8, true)) << "whatever was spent";
+  EXPECT_TRUE(first.force(0, 8 + 256, true));
+  EXPECT_FALSE(second.force(0, 8, true)) << "too late to know";
+}
+
 TEST(RankBoard, WithoutRoomIsAnErrorAndLeavesNothing) {
   const testing::TemporaryDirectory directory;
   const auto path = directory.path() / "board.ranks";

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <compare>
 #include <filesystem>
 #include <set>
 #include <tuple>
@@ -141,38 +142,103 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   return logs / fmt::format("replay-{}-{}", short_key(run), ::getpid());
 }
 
-using Stored = std::set<std::tuple<std::int64_t, std::int64_t, std::string>>;
+/// Advice, where some were deleted and can come back.
+std::string what_brings_back(const store::Catalog& catalog, const std::vector<store::Run>& ranks) {
+  const bool deleted = std::ranges::any_of(ranks, [&](const store::Run& rank) {
+    return std::ranges::any_of(catalog.discarded(rank.id),
+                               [](const auto& discarded) { return !discarded.collected_us; });
+  });
+  if (!deleted) return {};
+  return fmt::format("`flor keep {} --undo` brings back what was deleted, ",
+                     short_key(ranks.front()));
+}
 
-/// Where a rank has stored states, within the epochs that are replayed.
-Stored states_of(const store::Catalog& catalog, std::int64_t run,
-                 const std::vector<store::MainLoop>& loops) {
+/// Of the state after an iteration of a main loop, -1 before the first, or after a nested loop.
+struct StatePlace {
+  std::int64_t main_loop = 0, iteration = 0;
+  std::string loop;  ///< empty: of the iteration itself
+  auto operator<=>(const StatePlace&) const = default;
+
+  bool is_behind(const StatePlace& other) const {
+    return std::tie(main_loop, iteration) > std::tie(other.main_loop, other.iteration);
+  }
+  bool is_within(const std::vector<store::MainLoop>& loops) const {
+    const auto ordinal = static_cast<std::size_t>(main_loop);
+    return ordinal < loops.size() && iteration < loops[ordinal].iterations;
+  }
+};
+using Stored = std::set<StatePlace>;
+
+/// Where a rank has stored states.
+Stored states_of(const store::Catalog& catalog, std::int64_t run) {
   Stored stored;
   for (const store::CheckpointInfo& info : catalog.checkpoints(run)) {
     const store::CheckpointKey& key = info.key;
     const bool boundary = key.kind == store::CheckpointKind::boundary;
     if (!boundary && key.kind != store::CheckpointKind::loop_end) continue;
-    const auto ordinal = static_cast<std::size_t>(key.main_loop);
-    if (ordinal >= loops.size() || key.loop.ends_with("@begin")) continue;
-    if (key.iteration < loops[ordinal].iterations + (boundary ? 1 : 0)) {
-      stored.insert({key.main_loop, key.iteration, key.loop});
-    }
+    if (key.loop.ends_with("@begin")) continue;
+    stored.insert({key.main_loop, key.iteration - (boundary ? 1 : 0), key.loop});
   }
   return stored;
 }
 
+bool all_have(const std::vector<Stored>& ranks, const StatePlace& place) {
+  return std::ranges::all_of(ranks, [&](const Stored& stored) { return stored.contains(place); });
+}
+
+/// Where one was killed, it may be known how far it came before it has stored what the others have
+/// there. Behind the last boundary that all have, only what all have is replayed.
+void leave_out_unstored(const std::vector<Stored>& ranks, std::vector<store::MainLoop>& loops) {
+  Stored some;
+  for (const Stored& stored : ranks) some.insert(stored.begin(), stored.end());
+  StatePlace last{-1, -1, {}};
+  for (const StatePlace& place : some) {
+    if (place.loop.empty() && all_have(ranks, place)) last = place;
+  }
+  const auto first = std::ranges::find_if(some, [&](const StatePlace& place) {
+    return place.is_behind(last) && !all_have(ranks, place);
+  });
+  if (first == some.end()) return;
+  const auto ordinal = static_cast<std::size_t>(first->main_loop);
+  if (ordinal >= loops.size() || first->iteration >= loops[ordinal].iterations) return;
+  const bool begun = first->iteration >= 0;
+  loops.resize(ordinal + (begun ? 1 : 0));
+  if (!begun) return;
+  loops.back().iterations = first->iteration;
+  loops.back().ended = false;
+}
+
 /// Ranks that load in different places wait for each other in different collectives.
 void require_same_states(const store::Catalog& catalog, const std::vector<store::Run>& ranks,
+                         const std::vector<Stored>& stored,
                          const std::vector<store::MainLoop>& loops) {
-  if (ranks.size() < 2) return;
-  const Stored first = states_of(catalog, ranks.front().id, loops);
-  for (const store::Run& rank : ranks) {
-    if (states_of(catalog, rank.id, loops) == first) continue;
+  const auto replayed = [&](std::size_t rank) {
+    Stored states = stored[rank];
+    std::erase_if(states, [&](const StatePlace& place) { return !place.is_within(loops); });
+    return states;
+  };
+  const Stored first = replayed(0);
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (replayed(i) == first) continue;
     throw Error(fmt::format(
-        "rank {} has not stored the same epochs as rank 0, so that they cannot be "
-        "replayed together: `flor keep {} --undo` if some were deleted, or --rank R for one "
-        "that needs nobody",
-        rank.start.rank->rank, short_key(ranks.front())));
+        "rank {} has not stored the same epochs as rank 0, so that they cannot be replayed "
+        "together: {}--rank R replays one that needs nobody",
+        ranks[i].start.rank->rank, what_brings_back(catalog, ranks)));
   }
+}
+
+/// The main loops that all of the ranks can be replayed in together.
+std::vector<store::MainLoop> replayable_loops(const store::Catalog& catalog,
+                                              const std::vector<store::Run>& ranks) {
+  std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
+  if (ranks.size() < 2) return loops;
+  std::vector<Stored> stored;
+  for (const store::Run& rank : ranks) stored.push_back(states_of(catalog, rank.id));
+  const bool whole = std::ranges::all_of(
+      ranks, [](const store::Run& rank) { return rank.state == store::RunState::finished; });
+  if (!whole) leave_out_unstored(stored, loops);
+  require_same_states(catalog, ranks, stored, loops);
+  return loops;
 }
 
 }  // namespace
@@ -215,8 +281,7 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
   for (const store::Run& rank : ranks) request.ranks.push_back({rank, {}});
   request.run = ranks.front();
   check_probes(request.order.probes, catalog.executions(request.run.id));
-  const std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
-  require_same_states(catalog, ranks, loops);
+  const std::vector<store::MainLoop> loops = replayable_loops(catalog, ranks);
   std::int64_t all = 0;
   for (const store::MainLoop& loop : loops) all += loop.iterations;
   request.asked = parts_of(loops, chosen_epochs(wish, all, epoch));
