@@ -3,6 +3,7 @@
 #include "process.h"
 
 #include <flor/store/error.h>
+#include <flor/store/launch.h>
 
 #include <fmt/format.h>
 
@@ -39,10 +40,11 @@ auto poll(double longest, const Look& look) -> decltype(look()) {
 }
 
 /// Rank 0 is there, or was: a program without collectives may be over before others begin. What an
-/// earlier start left behind, on the same port, was begun long before this process.
-bool is_of_this_start(const store::Run& first, const store::RankLaunch& launch,
+/// earlier start left behind, on the same port, was begun long before this process. How late a rank
+/// may be to join one that is running is not limited.
+bool is_of_this_start(store::Store& store, const store::Run& first, const store::RankLaunch& launch,
                       std::int64_t own_start_us) {
-  if (first.state == store::RunState::running) return true;
+  if (first.state == store::RunState::running) return store::is_present(store, launch);
   constexpr std::int64_t kApart = 10'000'000;  // microseconds between the processes of one start
   return first.state == store::RunState::finished && launch.started_us >= own_start_us - kApart;
 }
@@ -53,15 +55,16 @@ std::string launch_text(const Ranks& ranks, const std::filesystem::path& place) 
   return fmt::format("{} {}", ranks.launch, place.string());
 }
 
-store::RankLaunch await_first_rank(const store::Catalog& catalog, const Ranks& ranks,
+store::RankLaunch await_first_rank(store::Store& store, const Ranks& ranks,
                                    const std::string& launch) {
+  const store::Catalog& catalog = store.catalog();
   const std::int64_t began_us = now_us();
   const double longest = timeout_seconds();
   const auto found = poll(longest, [&]() -> std::optional<store::RankLaunch> {
     auto candidate = catalog.find_launch(launch);
     if (!candidate || catalog.has_joined(candidate->group, ranks.rank)) return std::nullopt;
     const auto first = catalog.run(candidate->group);
-    if (!first || !is_of_this_start(*first, *candidate, began_us)) return std::nullopt;
+    if (!first || !is_of_this_start(store, *first, *candidate, began_us)) return std::nullopt;
     return candidate;
   });
   if (found) return *found;

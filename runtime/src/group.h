@@ -18,7 +18,7 @@ std::string launch_text(const Ranks& ranks, const std::filesystem::path& place);
 
 /// For a rank other than 0: waits until rank 0 has begun. Throws Error after FLOR_RANK_TIMEOUT
 /// seconds, 120 by default.
-store::RankLaunch await_first_rank(const store::Catalog& catalog, const Ranks& ranks,
+store::RankLaunch await_first_rank(store::Store& store, const Ranks& ranks,
                                    const std::string& launch);
 
 /// The run that this rank of the group has had; nothing if it never came to have one.

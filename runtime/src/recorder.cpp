@@ -8,6 +8,8 @@
 #include "process.h"
 #include "run_choice.h"
 
+#include <flor/store/launch.h>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -127,7 +129,7 @@ Recorder::Recorder(Flags flags)
   std::optional<store::Run> resumed;
   store::NewRun run;
   if (!is_first()) {
-    launch = await_first_rank(catalog, *ranks_, launched);
+    launch = await_first_rank(*store_, *ranks_, launched);
     resumed = earlier_run_of(catalog, *launch, *ranks_);
     run.experiment = catalog.run(launch->group).value_or(store::Run()).start.experiment;
   } else {
@@ -146,9 +148,9 @@ Recorder::Recorder(Flags flags)
   run.environment = environment();
   run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
-    lock_ = store_->lock_run(resumed->key);
+    lock_ = is_first() && ranks_ ? store::lock_first_rank(*store_, resumed->key)
+                                 : store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
-    if (is_first() && ranks_) catalog.close_launch(resumed->start.rank->group);
     take_arguments(*resumed);
   }
   const auto build = build_of_program(repository);

@@ -1,14 +1,17 @@
 // Several processes at one store: creating it, writing at once, being killed, being watched.
+#include "sqlite.h"
 #include "store_fixture.h"
 #include "store_impl.h"
 
 #include <flor/store/error.h>
+#include <flor/store/launch.h>
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 
 #include <chrono>
+#include <future>
 #include <thread>
 
 namespace flor::store {
@@ -268,6 +271,62 @@ TEST_F(ReadOnlyHomeTest, IsNotCreated) {
     return 1;
   });
   EXPECT_EQ(wait_for(child), 0);
+}
+
+/// A group of two whose rank 0 has begun, as it is left when that is killed.
+class LaunchTest : public ProcessTest {
+ protected:
+  LaunchTest() {
+    NewRun start = new_run();
+    start.rank = RankPlace{0, 0, 2};
+    first_ = store_->catalog().add_run(start);
+    store_->catalog().open_launch(
+        {.group = first_.id, .launch = "the start", .started_us = 1, .commit = {}, .point = {}});
+  }
+  RunState state() const { return store_->catalog().run(first_.id)->state; }
+  std::optional<RankLaunch> launch() const { return store_->catalog().find_launch("the start"); }
+
+  static constexpr std::chrono::milliseconds kMoment{200};
+  std::shared_ptr<Store> store_ = open();
+  Run first_;
+};
+
+TEST_F(LaunchTest, ARunThatGoesOnIsNeverSeenWithTheLaunchOfTheAttemptBefore) {
+  const auto own = open(OpenMode::existing);
+  Connection other(home() / "catalog.db", Connection::Mode::existing);
+  other.execute("BEGIN IMMEDIATE");  // so that it comes no farther than to its first transaction
+  auto goes_on = std::async(std::launch::async, [&] { return lock_first_rank(*own, first_.key); });
+  EXPECT_EQ(goes_on.wait_for(kMoment), std::future_status::timeout);
+  EXPECT_EQ(state(), RunState::interrupted) << "the launch of before is still there";
+  EXPECT_TRUE(launch());
+  other.execute("COMMIT");
+  const auto lock = goes_on.get();
+  EXPECT_TRUE(lock);
+  EXPECT_EQ(state(), RunState::running);
+  EXPECT_FALSE(launch());
+}
+
+TEST_F(LaunchTest, ARankThatJoinsLooksBeforeOrAfterRankZeroGoesOnAndNotBetween) {
+  const RankLaunch before = *launch();
+  EXPECT_FALSE(is_present(*store_, before)) << "nobody holds the lock";
+  const auto own = open(OpenMode::existing);
+  Connection other(home() / "catalog.db", Connection::Mode::existing);
+  other.execute("BEGIN IMMEDIATE");
+  const auto lock = store_->lock_run(first_.key);
+  auto joins = std::async(std::launch::async, [&] { return is_present(*own, before); });
+  EXPECT_EQ(joins.wait_for(kMoment), std::future_status::timeout);
+  other.execute("UPDATE rank_launch SET launch = ''; COMMIT");
+  EXPECT_FALSE(joins.get());
+  store_->catalog().open_launch(
+      {.group = first_.id, .launch = "the start", .started_us = 2, .commit = {}, .point = {}});
+  EXPECT_FALSE(is_present(*store_, before)) << "of another attempt";
+  EXPECT_TRUE(is_present(*store_, *launch())) << "however late";
+}
+
+TEST_F(LaunchTest, WhoeverCannotHaveTheLockLeavesTheLaunchOpen) {
+  const auto lock = store_->lock_run(first_.key);
+  EXPECT_FALSE(lock_first_rank(*open(OpenMode::existing), first_.key));
+  EXPECT_TRUE(launch());
 }
 
 }  // namespace
