@@ -41,7 +41,7 @@ class RedisQueue final : public store::JobQueue {
   int bell() override;
   bool hush() override { return bell_.hush(); }
   /// An answer is as durable as the settings of the server make it.
-  void sync() {}
+  void sync() override {}
 
  private:
   using Words = std::vector<std::string>;
