@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -122,6 +123,7 @@ class WatchedObjects final : public ObjectStore {
     step([&] { return objects_->put(key, content), true; }, content.size(), 0);
   }
   std::vector<std::byte> get(const std::string& key) override {
+    if (before_get) before_get(key);
     auto content = step([&] { return objects_->get(key); }, 0, 0);
     read_ += content.size();
     return content;
@@ -134,6 +136,7 @@ class WatchedObjects final : public ObjectStore {
     return step([&] { return objects_->head(key); }, 0, 0);
   }
   std::vector<ObjectInfo> list(const std::string& prefix) override {
+    if (before_list) before_list(prefix);
     return step([&] { return objects_->list(prefix); }, 0, 0);
   }
   void remove(const std::string& key) override {
@@ -142,6 +145,9 @@ class WatchedObjects final : public ObjectStore {
   std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
     return objects_->remove_unfinished(before_us, dry_run);
   }
+
+  /// What others do at that moment.
+  std::function<void(const std::string&)> before_get, before_list;
 
   /// Kills the process before its n-th call; odd n: after the call (n - 1) / 2.
   void die_at(int n) { die_at_ = n; }

@@ -271,7 +271,7 @@ TEST_F(SpoolTest, PruningKeepsWhatTheRulesSayAndSparesWhatIsYoung) {
   EXPECT_EQ(plan.checkpoints, 38);
   EXPECT_EQ(choose_run(*remote, run.key).checkpoints, 41);
   options.dry_run = false;
-  options.grace_us = std::int64_t{3600} * 1'000'000;
+  options.grace_us = kShortestGraceUs;
   const PruneReport first = prune(*remote, {choose_run(*remote, run.key)}, options);
   EXPECT_EQ(first.objects_removed, 0);
   EXPECT_GT(first.waiting, 0);

@@ -39,6 +39,18 @@ std::string manifest_key(std::string_view run, std::int64_t sequence) {
   return fmt::format("{}{}/{:08}.json", kRuns, run, sequence);
 }
 
+bool is_content_key(std::string_view key) {
+  const std::string name = name_of(key);
+  return is_hex(name, 64) && (key == parcel_key(name) || key == catalog_key(name));
+}
+
+bool is_doomed_key(std::string_view key) {
+  constexpr std::size_t kDigits = 20;
+  const std::string name = name_of(key);
+  return name.size() == kDigits && name.find_first_not_of("0123456789") == name.npos &&
+         key == fmt::format("{}{}.json", kDoomed, name);
+}
+
 std::string name_of(std::string_view key) {
   const std::size_t slash = key.rfind('/');
   if (slash != key.npos) key.remove_prefix(slash + 1);

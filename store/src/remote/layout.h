@@ -19,6 +19,10 @@ inline constexpr const char* kDoomed = "doomed/";
 std::string parcel_key(std::string_view sha256);
 std::string catalog_key(std::string_view sha256);
 std::string manifest_key(std::string_view run, std::int64_t sequence);
+/// Whether Flor would name a parcel or a catalog so: anything else is somebody else's.
+bool is_content_key(std::string_view key);
+/// The same of a list of what `prune` found unreferred to.
+bool is_doomed_key(std::string_view key);
 /// "0123...": the last part of a key, without an extension.
 std::string name_of(std::string_view key);
 

@@ -2,7 +2,7 @@
 #include "contents.h"
 #include "database.h"
 #include "layout.h"
-#include "parcels.h"
+#include "references.h"
 #include "run_catalog.h"
 #include "sha256.h"
 #include "worker_pool.h"
@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <set>
 
 namespace flor::remote {
@@ -65,7 +66,15 @@ std::optional<store::KeepRules> rules_for(const store::Store& store, std::int64_
 class Pruning {
  public:
   Pruning(ObjectStore& objects, const PruneOptions& options)
-      : objects_(objects), options_(options), now_(store::now_us()) {}
+      : objects_(objects), options_(options), now_(store::now_us()), references_(objects) {
+    if (options.grace_us != 0 && options.grace_us < kShortestGraceUs) {
+      throw UsageError(
+          "a grace below 2 hours is too short for somebody who is spooling: give --grace 2h or "
+          "more, or 0 where nobody else is at work");
+    }
+    // The grace of what they refer to begins when they do so no more, whatever was written down.
+    referred_before_ = references_.read({}, References::Unreadable::skipped);
+  }
 
   void remove_run(const RemoteRun& run) {
     ++report_.runs_removed;
@@ -137,37 +146,11 @@ class Pruning {
     }
   }
 
-  /// Every parcel and catalog that a manifest refers to, whichever it is.
-  std::set<std::string> referred() {
-    std::set<std::string> keys;
-    for (const ManifestName& name : list_manifests(objects_)) {
-      if (options_.dry_run && gone_.contains(name.run)) continue;
-      const std::string key = manifest_key(name.run, name.sequence);
-      RemoteRun run;
-      try {
-        run = parse_manifest(objects_.get(key), fmt::format("{}/{}", objects_.url(), key));
-      } catch (const NotFound&) {
-        continue;  // replaced since it was listed
-      }
-      keys.insert(catalog_key(run.catalog));
-      for (const std::string& parcel : parcels_of(run)) keys.insert(parcel_key(parcel));
-    }
-    return keys;
-  }
-
-  std::vector<std::string> parcels_of(const RemoteRun& run) {
-    std::vector<std::string>& parcels = parcels_[run.catalog];
-    if (!parcels.empty()) return parcels;
-    RunCatalog catalog(objects_, run, {});
-    const auto rows = catalog.connection()("SELECT name FROM pack");
-    while (rows->step()) parcels.push_back(rows->text(0));
-    return parcels;
-  }
-
   /// What was already unreferred to the last times, and since when.
   std::map<std::string, std::int64_t> doomed() {
     std::map<std::string, std::int64_t> since;
     for (const ObjectInfo& object : objects_.list(kDoomed)) {
+      if (!is_doomed_key(object.key)) continue;
       std::int64_t time = 0;
       const std::string name = name_of(object.key);
       std::from_chars(name.data(), name.data() + name.size(), time);
@@ -193,14 +176,17 @@ class Pruning {
   void collect() {
     std::vector<ObjectInfo> all = objects_.list(kParcels);
     for (ObjectInfo& object : objects_.list(kCatalogs)) all.push_back(std::move(object));
+    std::erase_if(all, [](const ObjectInfo& object) { return !is_content_key(object.key); });
     const std::map<std::string, std::int64_t> since = doomed();
-    const std::set<std::string> alive = referred();
+    const std::set<std::string> alive =
+        references_.read(options_.dry_run ? gone_ : std::set<std::string>());
     std::map<std::int64_t, nlohmann::json> lists;
     std::vector<const ObjectInfo*> dead;
     for (const ObjectInfo& object : all) {
       if (alive.contains(object.key)) continue;
       const auto known = since.find(object.key);
-      const std::int64_t doomed_us = known == since.end() ? now_ : known->second;
+      const bool is_new = known == since.end() || referred_before_.contains(object.key);
+      const std::int64_t doomed_us = is_new ? now_ : known->second;
       const std::int64_t last_us = std::max(doomed_us, object.modified_us);
       if (last_us + options_.grace_us <= now_ || options_.grace_us == 0) {
         dead.push_back(&object);
@@ -210,15 +196,32 @@ class Pruning {
       report_.waiting_bytes += object.bytes;
       lists[doomed_us].push_back(object.key);
     }
-    for (const ObjectInfo* object : dead) {
-      ++report_.objects_removed;
-      report_.freed += object->bytes;
+    if (options_.dry_run) {
+      for (const ObjectInfo* object : dead) count_removed(*object);
+      return;
     }
-    if (options_.dry_run) return;
-    store::WorkerPool(options_.threads, nullptr).for_each(dead.size(), [&](std::size_t i) {
-      objects_.remove(dead[i]->key);
-    });
+    remove(std::move(dead));
     write_doomed(lists);
+  }
+
+  /// Somebody may have put an object again since it was listed, or referred to it: that one stays.
+  void remove(std::vector<const ObjectInfo*> dead) {
+    if (dead.empty()) return;
+    const std::set<std::string> alive = references_.read();
+    std::erase_if(dead, [&](const ObjectInfo* object) { return alive.contains(object->key); });
+    std::mutex mutex;
+    store::WorkerPool(options_.threads, nullptr).for_each(dead.size(), [&](std::size_t i) {
+      const auto present = objects_.head(dead[i]->key);
+      if (!present || present->modified_us != dead[i]->modified_us) return;
+      objects_.remove(dead[i]->key);
+      const std::lock_guard lock(mutex);
+      count_removed(*dead[i]);
+    });
+  }
+
+  void count_removed(const ObjectInfo& object) {
+    ++report_.objects_removed;
+    report_.freed += object.bytes;
   }
 
   void write_doomed(const std::map<std::int64_t, nlohmann::json>& lists) {
@@ -240,8 +243,9 @@ class Pruning {
   ObjectStore& objects_;
   const PruneOptions& options_;
   std::int64_t now_;
-  std::set<std::string> gone_;                               ///< runs
-  std::map<std::string, std::vector<std::string>> parcels_;  ///< by catalog
+  std::set<std::string> gone_;  ///< runs
+  References references_;
+  std::set<std::string> referred_before_;  ///< when this began
   std::vector<std::string> doomed_lists_;
   PruneReport report_;
 };

@@ -33,6 +33,7 @@ constexpr int kTries = 10;
 
 /// What a killed attempt left is relied upon only if it is younger: `prune` removes what is older.
 constexpr std::int64_t kFreshUs = std::int64_t{3600} * 1'000'000;
+static_assert(kFreshUs < kShortestGraceUs);
 
 std::int64_t count(Connection& connection, const char* sql, std::int64_t run) {
   const auto row = connection(sql, run);
@@ -334,6 +335,8 @@ class Spooling {
 
   /// Now that they are referred to nobody removes them any more; but somebody may have.
   void check_parcels() {
+    const std::string catalog = catalog_key(report_.run.catalog);
+    if (!objects_.head(catalog)) objects_.put(catalog, sealed_);
     const Listing there = list_parcels(objects_);
     for (const Record& record : records_.list()) {
       if (!there.contains(record.parcel)) throw Overtaken();

@@ -119,11 +119,16 @@ struct DropReport {
 DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRun& there,
                       ObjectStore& objects);
 
+/// Spooling relies on what was written within the last hour; the other one is for clocks that
+/// differ.
+inline constexpr std::int64_t kShortestGraceUs = std::int64_t{2} * 3600 * 1'000'000;
+
 struct PruneOptions {
   /// Checkpoints that are kept; absent: what the program's own strategy keeps, or all.
   std::optional<store::KeepRules> rules;
   bool whole_runs = false;  ///< removes the runs altogether
-  /// What nothing refers to stays as long: somebody may be about to refer to it.
+  /// What nothing refers to stays as long: somebody may be about to refer to it. At least
+  /// kShortestGraceUs, or 0 where nobody else is at work.
   std::int64_t grace_us = 0;
   bool dry_run = false;
   unsigned threads = 8;
@@ -139,7 +144,9 @@ struct PruneReport {
   std::int64_t unfinished = 0;  ///< remains of objects that were not completed
 };
 
-/// Deletes checkpoints of `runs` by the rules of `flor keep`, then all that nothing refers to.
+/// Deletes checkpoints of `runs` by the rules of `flor keep`, then all parcels and catalogs that
+/// nothing refers to; what is not named as Flor names them stays. Throws UsageError for a grace
+/// that is too short, Damaged where a run's catalog cannot be read: then no object goes.
 PruneReport prune(ObjectStore& objects, const std::vector<RemoteRun>& runs,
                   const PruneOptions& options);
 
