@@ -8,6 +8,7 @@
 namespace flor::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -117,8 +118,8 @@ TEST_F(LearnerResume, AKilledEpochGoesOnAtItsLastCheckpoint) {
   const Words arguments = adam() + Words{"--flor_every_steps", "3"};
   const auto attempts = expect_exact(arguments, {{SIGKILL, 15, 60000}, {SIGKILL, 6, 30000}});
   EXPECT_THAT(attempts[1].err, HasSubstr("resuming run"));
-  // At step 3, unless the machine is so busy that this checkpoint was not complete.
-  EXPECT_THAT(attempts[1].err, HasSubstr("at epoch 2"));
+  // Epoch 2 at step 3, unless the machine is so busy that the latest checkpoints were not complete.
+  EXPECT_THAT(attempts[1].err, ContainsRegex("at epoch [12]"));
 }
 
 TEST_F(LearnerResume, WithWorkersThatLoadAhead) {
