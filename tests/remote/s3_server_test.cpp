@@ -159,8 +159,8 @@ TEST_F(S3ServerTest, LargeObjectsGoInPartsAndOfKilledOnesNothingStays) {
                                                                                 : Fault::none;
   });
   limits.attempts = 2;
-  EXPECT_THROW(s3(through(proxy), limits)->put("second", content), Error);
-  EXPECT_FALSE(s3()->head("second"));
+  EXPECT_THROW(s3(through(proxy), limits)->put("catalogs/second", content), Error);
+  EXPECT_FALSE(s3()->head("catalogs/second"));
   EXPECT_EQ(s3()->remove_unfinished(INT64_MAX, true), 1);
   EXPECT_EQ(s3()->remove_unfinished(0, false), 0);
   EXPECT_EQ(s3()->remove_unfinished(INT64_MAX, false), 1);

@@ -158,5 +158,18 @@ TEST(S3XmlTest, ListsAndErrorsAreRead) {
             "<ETag>\"a\"</ETag></Part></CompleteMultipartUpload>");
 }
 
+TEST(S3XmlTest, APartOfAListThatDoesNotSayHowItGoesOnIsDamaged) {
+  EXPECT_THROW(parse_objects(bytes("<ListBucketResult><IsTruncated>true</IsTruncated>"
+                                   "<Contents><Key>a/1</Key></Contents></ListBucketResult>")),
+               Damaged);
+  EXPECT_THROW(parse_uploads(bytes("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
+                                   "</ListMultipartUploadsResult>")),
+               Damaged);
+  EXPECT_EQ(parse_uploads(bytes("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
+                                "<NextKeyMarker>a</NextKeyMarker></ListMultipartUploadsResult>"))
+                .next_key,
+            "a");
+}
+
 }  // namespace
 }  // namespace flor::remote

@@ -188,6 +188,19 @@ TEST_F(SpoolTest, CheckpointsOfARunThatMayGoOnAreNotDeletedHere) {
   expect_boundaries(*here, run.key, 1, 0, 2);
 }
 
+TEST_F(SpoolTest, CheckpointsOfARunThatFailedAreNotDeletedHere) {
+  const auto here = open();
+  const Run run = here->catalog().add_run(store::new_run());
+  record(*here, run, 1, 0, 2);
+  here->catalog().finish_run(run.id, run.start.started_us + 100, true, "out of memory");
+  const auto remote = objects();
+  spool(*here, run, *remote);
+  EXPECT_THROW(
+      drop_local(*here, *here->catalog().run(run.id), choose_run(*remote, run.key), *remote),
+      Error);
+  expect_boundaries(*here, run.key, 1, 0, 2);
+}
+
 TEST_F(SpoolTest, AnArchivedRunIsSentInItsNewForm) {
   const auto here = open();
   const Run run = finished_run(*here, 1, 6);

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
+#include <random>
 #include <set>
 #include <system_error>
 
@@ -41,10 +41,11 @@ std::int64_t modified_us(const struct stat& status) {
 class Unfinished {
  public:
   explicit Unfinished(const fs::path& directory) {
-    static std::atomic<std::uint64_t> count{0};
+    // Containers that share a directory have processes of the same number, hence random names.
+    thread_local std::mt19937_64 random{std::random_device{}()};
     // Before it is locked, the file may be taken for one that a killed writer left.
     do {
-      path_ = directory / fmt::format("{}-{}", ::getpid(), count++);
+      path_ = directory / fmt::format("{:08x}{:016x}", std::random_device{}(), random());
       file_ = std::make_unique<File>(Filesystem::system(), path_, O_RDWR | O_CREAT | O_EXCL);
       store::lock_file(file_->descriptor(), LOCK_EX);
     } while (!store::is_linked(file_->descriptor()));

@@ -1,7 +1,9 @@
 // drop_local: the checkpoints of a run that are in an object store need not be here, too.
+#include "awaited.h"
 #include "checkpoint_rows.h"
 #include "contents.h"
 #include "database.h"
+#include "retention_units.h"
 #include "run_catalog.h"
 #include "store_impl.h"
 
@@ -11,22 +13,47 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 namespace flor::remote {
 
+namespace {
+
 using Lock = std::lock_guard<std::recursive_mutex>;
+
+/// What may be resumed needs its checkpoints, also those of the other ranks of its group.
+void check_ended(store::Connection& connection, const store::Run& run) {
+  const store::RunsTogether together = store::runs_together(connection, run.id);
+  const bool goes_on = std::ranges::any_of(
+      together.runs, [&](std::int64_t member) { return store::may_go_on(connection, member); });
+  if (!goes_on && together.complete) return;
+  throw Error(
+      fmt::format("run {} has not ended, or failed, and its checkpoints are needed to resume it: "
+                  "nothing was deleted here",
+                  run.key));
+}
+
+/// Those that evaluators have yet to judge.
+std::set<std::int64_t> awaited_checkpoints(const store::Database& database,
+                                           store::Connection& connection, std::int64_t run) {
+  std::vector<store::LoadedUnit> units = store::load_units(connection, run);
+  store::mark_awaited(database, connection, store::runs_together(connection, run).runs, units);
+  std::set<std::int64_t> awaited;
+  for (const store::LoadedUnit& unit : units) {
+    if (!unit.unit.candidate.awaited) continue;
+    awaited.insert(unit.unit.checkpoints.begin(), unit.unit.checkpoints.end());
+  }
+  return awaited;
+}
+
+}  // namespace
 
 DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRun& remote,
                       ObjectStore& objects) {
   const auto running = store.lock_run(run.key);
   if (!running) throw Busy(fmt::format("run {} is being recorded", run.key));
-  if (!run.finished_us) {
-    throw Error(
-        fmt::format("run {} has not ended, and its checkpoints are needed to resume it: "
-                    "nothing was deleted here",
-                    run.key));
-  }
   RunCatalog catalog(objects, remote, {});
   std::set<Content::Name> there;
   for (const Content& content : ContentReader(catalog.connection(), catalog.run()).checkpoints()) {
@@ -38,9 +65,15 @@ DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRu
     const Lock lock(database.mutex);
     store::Connection& connection = database.connection;
     store::Transaction transaction(connection);
+    check_ended(connection, run);
+    const std::set<std::int64_t> awaited = awaited_checkpoints(database, connection, run.id);
     const std::int64_t now = store::now_us();
     for (const Content& content : ContentReader(connection, run.id).checkpoints()) {
       if (!there.contains(content.name())) continue;
+      if (awaited.contains(content.id)) {
+        ++report.awaited;
+        continue;
+      }
       connection(
           "INSERT OR REPLACE INTO discarded (id, run, kind, main_loop, iteration, loop, "
           "created_us, raw_bytes, stored_bytes, digest, layout, chunks, discarded_us) SELECT id, "

@@ -110,12 +110,13 @@ VerifyReport verify(ObjectStore& objects, const std::vector<RemoteRun>& runs, bo
 
 struct DropReport {
   std::int64_t checkpoints = 0;  ///< that are only in the object store now
+  std::int64_t awaited = 0;      ///< that stay, since an evaluation of them is to come
   std::uint64_t freed = 0;
 };
 
 /// Deletes the checkpoints of a run here that are in the object store as `there` says, which the
-/// caller has verified, and collects garbage. Throws Busy while the run is recorded, Error unless
-/// it has ended.
+/// caller has verified, and collects garbage. Those that evaluators have yet to judge stay. Throws
+/// Busy while the run is recorded, Error unless it, and all ranks of its group, have finished.
 DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRun& there,
                       ObjectStore& objects);
 

@@ -1,5 +1,6 @@
 #include "s3/s3_objects.h"
 
+#include "layout.h"
 #include "s3/http.h"
 #include "s3/xml.h"
 #include "sha256.h"
@@ -145,11 +146,14 @@ class S3Objects final : public ObjectStore {
       if (!is_good(response)) fail("list", prefix, response);
       ObjectPage page = parse_objects(response.body);
       for (ObjectInfo& object : page.objects) {
+        if (!object.key.starts_with(place_.prefix)) continue;
         object.key.erase(0, place_.prefix.size());
         objects.push_back(std::move(object));
       }
       if (page.next.empty()) break;
-      parameters["continuation-token"] = page.next;
+      std::string& token = parameters["continuation-token"];
+      if (token == page.next) throw_circle(prefix);
+      token = std::move(page.next);
     }
     std::ranges::sort(objects, {}, &ObjectInfo::key);
     return objects;
@@ -161,24 +165,44 @@ class S3Objects final : public ObjectStore {
   }
 
   std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
+    // Of Flor's own objects alone: others may be uploading to the same place.
     std::int64_t count = 0;
-    Parameters parameters{{"uploads", ""}, {"prefix", place_.prefix}};
+    for (const char* directory : {kCatalogs, kParcels}) {
+      count += remove_uploads(directory, before_us, dry_run);
+    }
+    return count;
+  }
+
+ private:
+  std::int64_t remove_uploads(const std::string& directory, std::int64_t before_us, bool dry_run) {
+    std::int64_t count = 0;
+    const std::string prefix = place_.prefix + directory;
+    Parameters parameters{{"uploads", ""}, {"prefix", prefix}};
     for (;;) {
       const Response response = send(bucket_request("GET", parameters), {});
       if (!is_good(response)) fail("list uploads in", "", response);
       const UploadPage page = parse_uploads(response.body);
       for (const UnfinishedUpload& upload : page.uploads) {
-        if (upload.initiated_us > before_us) continue;
+        if (upload.initiated_us > before_us || !upload.key.starts_with(prefix)) continue;
         ++count;
         if (!dry_run) abandon(upload.key.substr(place_.prefix.size()), upload.id);
       }
       if (page.next_key.empty()) return count;
-      parameters["key-marker"] = page.next_key;
-      parameters["upload-id-marker"] = page.next_id;
+      std::string& key = parameters["key-marker"];
+      std::string& id = parameters["upload-id-marker"];
+      if (key == page.next_key && id == page.next_id) throw_circle(directory);
+      key = page.next_key;
+      id = page.next_id;
     }
   }
 
- private:
+  [[noreturn]] void throw_circle(const std::string& prefix) const {
+    throw Damaged(
+        fmt::format("the list of {}/{} goes in a circle: the S3 server names the same next page "
+                    "again",
+                    url_, prefix));
+  }
+
   Request request(const char* method, const std::string& key, Parameters parameters = {},
                   Headers headers = {}) const {
     headers["host"] = host_;

@@ -17,6 +17,11 @@ void load(pugi::xml_document& document, std::span<const std::byte> xml, const ch
   }
 }
 
+/// What is missing in a list counts as not there, and may be removed.
+[[noreturn]] void throw_cut_off() {
+  throw Damaged("the S3 server sent a part of a list, and does not say where it goes on");
+}
+
 }  // namespace
 
 std::optional<S3Error> parse_error(std::span<const std::byte> xml) {
@@ -38,6 +43,7 @@ ObjectPage parse_objects(std::span<const std::byte> xml) {
   }
   if (root.child("IsTruncated").text().as_bool()) {
     page.next = root.child_value("NextContinuationToken");
+    if (page.next.empty()) throw_cut_off();
   }
   return page;
 }
@@ -54,6 +60,7 @@ UploadPage parse_uploads(std::span<const std::byte> xml) {
   if (root.child("IsTruncated").text().as_bool()) {
     page.next_key = root.child_value("NextKeyMarker");
     page.next_id = root.child_value("NextUploadIdMarker");
+    if (page.next_key.empty()) throw_cut_off();
   }
   return page;
 }

@@ -24,7 +24,8 @@ struct ObjectPage {
   std::vector<ObjectInfo> objects;  ///< keys with the prefix of the store
   std::string next;                 ///< token for the next page; empty: there is none
 };
-/// Throws Damaged where the text is no such list.
+/// Throws Damaged where the text is no such list, or is a part of one that does not say how it goes
+/// on.
 ObjectPage parse_objects(std::span<const std::byte> xml);
 
 struct UnfinishedUpload {
@@ -35,6 +36,7 @@ struct UploadPage {
   std::vector<UnfinishedUpload> uploads;
   std::string next_key, next_id;  ///< empty: there is no further page
 };
+/// Throws as parse_objects does.
 UploadPage parse_uploads(std::span<const std::byte> xml);
 
 std::string parse_upload_id(std::span<const std::byte> xml);
