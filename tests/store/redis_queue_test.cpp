@@ -4,6 +4,7 @@
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"
+#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/jobs.h>
@@ -283,6 +284,46 @@ TEST_F(RedisQueueTest, ResultsThatOthersFoundAreLearntWhenTheQueueIsOpenedAgain)
   machine.queue = cli::open_queue(*machine.store, server.name());
   machine.lease(0);
   EXPECT_THAT(machine.local(), SizeIs(2));
+}
+
+TEST_F(RedisQueueTest, AResultThatTheCatalogCannotTakeIsKeptWithTheLeasesOfItsAnswer) {
+  const RedisServer server({"--save", ""});
+  Machine machine(server.name());
+  machine.add(0, 2);
+  const LeasedJob job = machine.lease(1).at(0);
+  Connection& catalog = machine.store->impl().database->connection;
+  catalog.execute(
+      "CREATE TEMP TRIGGER full BEFORE INSERT ON job_result BEGIN SELECT RAISE(ABORT, 'full'); "
+      "END");
+  const JobOrders orders{.owner = "",
+                         .retries = {},
+                         .reports = {{job.lease, Kind::done, "{\"a\":1}"}},
+                         .requests = {{machine.evaluator, 1}}};
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(machine.exchange(orders), Error);
+  EXPECT_EQ(machine.local().size(), 0U);
+  catalog.execute("DROP TRIGGER full");
+  const JobReplies replies = machine.exchange(orders);
+  EXPECT_THAT(replies.accepted, ElementsAre(true));
+  ASSERT_THAT(replies.leases, SizeIs(1));
+  EXPECT_NE(replies.leases[0].lease.job, job.lease.job);
+  ASSERT_THAT(machine.local(), SizeIs(1));
+  EXPECT_EQ(machine.local()[0].result, "{\"a\":1}");
+  machine.judge(replies.leases);
+  EXPECT_EQ(machine.count(JobState::done), 2U);
+}
+
+TEST_F(RedisQueueTest, ThousandsAreAddedAtOnceAndWhatTheServerEvictedIsAddedAgain) {
+  const RedisServer server({"--save", ""});
+  Machine machine(server.name());
+  machine.add(0, 4100);
+  EXPECT_THAT(machine.queue->jobs(), SizeIs(4100));
+  for (const char* gone : {"1", "2", "4100"}) {
+    server.ask(std::string("DEL {flor}:job:") + gone);
+  }
+  EXPECT_EQ(machine.lease(2).at(0).what.path, "/shared/2.pt");
+  machine.add(0, 4100);
+  EXPECT_THAT(machine.queue->jobs(), SizeIs(4100));
+  EXPECT_THAT(machine.lease(5000), SizeIs(4098));
 }
 
 TEST_F(RedisQueueTest, AnAnswerThatIsLostIsGivenAgainAndNothingHappensTwice) {

@@ -85,6 +85,16 @@ TEST(ResultJson, IsAnObjectOrANumberAndKnowsThatLossesExplode) {
   }
 }
 
+TEST(ResultJson, IsNotNestedDeeperThanAnybodyReadsIt) {
+  const auto nested = [](std::size_t levels) {
+    return "{\"a\":" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
+  };
+  EXPECT_EQ(result_json(nested(100)), nested(100));
+  EXPECT_THROW(result_json(nested(101)), Error);
+  EXPECT_THROW(result_json(nested(400'000)), Error);
+  EXPECT_EQ(result_json("{\"a\":\"" + std::string(200, '[') + "\"}").size(), 208U);
+}
+
 TEST(ResultOfOutput, IsAllOfItOrItsLastLine) {
   EXPECT_EQ(result_of_output("{\n \"a\": 1\n}\n"), R"({"a":1})");
   EXPECT_EQ(result_of_output("loading\nstep 3\n{\"a\": 1}\n\n"), R"({"a":1})");

@@ -98,6 +98,13 @@ TEST_F(WatchRedisTest, AServerThatDoesNotAnswerIsOneLineAtTheStart) {
   server_->start();
 }
 
+TEST_F(WatchRedisTest, RunsOfOneStoreAreNotOfferedToWatchesWithAnother) {
+  const std::string judge = counting_program();
+  const auto result = run(command({"watch", "--experiment", "linear", "--evaluator", judge}));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("leave out --queue"));
+}
+
 TEST_F(WatchRedisTest, TwoMachinesWithStoresOfTheirOwnJudgeEveryCheckpointOnce) {
   const std::string judge = counting_program();
   const auto on = [&](const std::string& home, const Words& more) {

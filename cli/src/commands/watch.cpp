@@ -209,6 +209,12 @@ std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
   if (!scopes.empty() && !directories_.empty()) {
     throw UsageError("flor watch: directories and runs need a watch each: name either");
   }
+  // Their jobs name runs of this store, which a watch with another store would take for its own.
+  if (!scopes.empty() && !queue_.empty()) {
+    throw UsageError(
+        "flor watch: the checkpoints of runs lie in this store, which watches elsewhere do not "
+        "have: leave out --queue, or watch a directory");
+  }
   return scopes;
 }
 

@@ -34,7 +34,9 @@ std::map<std::string, Counts> count_jobs(const store::JobQueue& queue) {
     counts.waiting += job.state == JobState::queued || job.state == JobState::failed ? 1 : 0;
     counts.done += job.state == JobState::done ? 1 : 0;
     counts.failed += job.state == JobState::dead ? 1 : 0;
-    if (job.state == JobState::leased) ++counts.at_work[job.owner];
+    // In a queue that machines share, an owner is PLACE/KEY.
+    const std::string key = job.owner.substr(job.owner.rfind('/') + 1);
+    if (job.state == JobState::leased) ++counts.at_work[key];
   }
   return by_spec;
 }

@@ -122,9 +122,19 @@ local function take_report(lease_us, most)
   return 1
 end
 
+-- The server may have evicted a job: then it is as if it had never been.
+local function find(what)
+  local id = call('HGET', IDS, what.key)
+  if not id or call('EXISTS', job(id)) == 1 then return id end
+  leave(id, what.evaluator)
+  call('ZREM', all_of(what.evaluator), id)
+  call('ZREM', LEASED, id)
+  return nil
+end
+
 local function add()
   local what = read_what()
-  local id = call('HGET', IDS, what.key)
+  local id = find(what)
   if not id then
     id = new_id(0)
     create(id, what)
@@ -143,7 +153,9 @@ local function take_away(dead)
   if #dead > 0 then ids = call('ZRANGE', LEASED, 0, -1) end
   for _, id in ipairs(ids) do
     local found = call('HMGET', job(id), 'evaluator', 'owner', 'attempts', 'until')
-    if is_dead[found[2]] or tonumber(found[4]) <= now then
+    if not found[1] then
+      call('ZREM', LEASED, id)
+    elseif is_dead[found[2]] or tonumber(found[4]) <= now then
       reopen(id, found[1], found[2], found[3])
     end
   end
@@ -151,8 +163,8 @@ end
 
 local function make_ready(evaluator)
   for _, id in ipairs(call('ZRANGE', waiting(evaluator), '-inf', text(now), 'BYSCORE')) do
-    local priority = tonumber(call('HGET', job(id), 'priority'))
-    call('ZADD', ready(evaluator), text(-priority), padded(id))
+    local priority = call('HGET', job(id), 'priority')
+    if priority then call('ZADD', ready(evaluator), text(-tonumber(priority)), padded(id)) end
     call('ZREM', waiting(evaluator), id)
   end
 end
@@ -210,7 +222,13 @@ local function lease(owner, lease_us, leases)
   elseif count > 0 then
     ids = call('ZRANGE', ready(evaluator), 0, count - 1)
   end
-  for _, id in ipairs(ids) do leases[#leases + 1] = give(id, owner, lease_us) end
+  for _, id in ipairs(ids) do
+    if call('EXISTS', job(text(tonumber(id)))) == 1 then
+      leases[#leases + 1] = give(id, owner, lease_us)
+    else
+      call('ZREM', ready(evaluator), id)
+    end
+  end
   return {}
 end
 
@@ -227,7 +245,7 @@ local function next_time(evaluators, owner)
   if call('HLEN', HOLDERS) > call('HEXISTS', HOLDERS, owner) then
     for _, id in ipairs(call('ZRANGE', LEASED, 0, -1)) do
       local found = call('HMGET', job(id), 'evaluator', 'owner', 'until')
-      if wanted[found[1]] and found[2] ~= owner then
+      if found[1] and wanted[found[1]] and found[2] ~= owner then
         first = math.min(first, tonumber(found[3]))
         break
       end
@@ -251,9 +269,12 @@ local function exchange()
   local owner, id, lease_us, most = arg(), arg(), number(), number()
   local last = P .. 'last:' .. owner
   if owner ~= '' then
-    -- The reply was lost: it is given again, nothing is done twice.
+    -- The reply was lost, or could not be written down: it is given again, nothing is done twice.
     local before = call('HMGET', last, 'id', 'reply')
-    if before[1] == id then return cmsgpack.unpack(before[2]) end
+    if before[1] == id then
+      call('EXPIRE', last, 86400)
+      return cmsgpack.unpack(before[2])
+    end
   end
   local alive, dead = list(), list()
   local accepted, added, leases, found, evaluators = {}, {}, {}, {}, {}
@@ -280,7 +301,7 @@ local function exchange()
                  call('HKEYS', HOLDERS), found}
   if owner ~= '' then
     call('HSET', last, 'id', id, 'reply', cmsgpack.pack(reply))
-    call('EXPIRE', last, 3600)
+    call('EXPIRE', last, 86400)
   end
   return reply
 end
@@ -300,7 +321,7 @@ end
 -- than what the machine has. If `again`, what the queue has forgotten is added.
 local function offer_one(again, owner, lease_us)
   local what, wanted, result, token, held = read_what(), number(), arg(), arg(), arg()
-  local id, created, told = call('HGET', IDS, what.key), 0, 0
+  local id, created, told = find(what), 0, 0
   if not id then
     if not again or call('ZSCORE', DROPPED, what.key) then return {'', '', '', '', '', 0, 0} end
     id, created = new_id(wanted), 1

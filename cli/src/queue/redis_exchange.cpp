@@ -24,6 +24,8 @@ constexpr std::array<const char*, 4> kKinds{"alive", "done", "failed", "back"};
 enum Part : std::size_t { kAccepted, kAdded, kLeases, kNext, kNow, kStrangers, kHolders, kPlaces };
 /// Others may take what was chosen: so often another choice is made.
 constexpr int kSteps = 4;
+/// So many jobs are added in one call: other clients wait meanwhile, and an answer is kept.
+constexpr std::size_t kMostAdditions = 2000;
 
 void add_list(const std::vector<std::string>& list, std::vector<std::string>& words) {
   words.push_back(std::to_string(list.size()));
@@ -106,21 +108,22 @@ store::JobReplies RedisQueue::exchange(const store::JobOrders& orders) {
   owner_ = orders.owner.empty() ? "" : place_ + "/" + orders.owner;
   lease_us_ = orders.lease_us;
   bell_.set_owner(owner_);
+  ask_again();
   store::JobReplies replies;
-  const std::map<store::Lease, bool> heard = ask_again(replies);
-  store::JobOrders rest = orders;
+  store::JobOrders rest = add_most(orders, replies);
   std::erase_if(rest.reports,
-                [&](const JobReport& report) { return heard.contains(report.lease); });
+                [&](const JobReport& report) { return untold_.heard.contains(report.lease); });
   Step step(rest);
-  RedisReply reply = say(rest, words_of(rest, step));
-  take(rest, reply, replies);
+  RedisReply reply = say_and_take(rest, words_of(rest, step), replies);
   const std::vector<bool> accepted = std::exchange(replies.accepted, {});
+  reply = lease_more(rest, step, std::move(reply));
+  const Untold told = std::exchange(untold_, {});
   std::size_t at = 0;
   for (const JobReport& report : orders.reports) {
-    const auto before = heard.find(report.lease);
-    replies.accepted.push_back(before == heard.end() ? accepted.at(at++) : before->second);
+    const bool is_rest = at < rest.reports.size() && rest.reports[at].lease == report.lease;
+    replies.accepted.push_back(is_rest ? accepted.at(at++) : told.heard.at(report.lease));
   }
-  reply = lease_more(rest, step, std::move(reply), replies);
+  replies.leases = told.leases;
   if (const std::string& next = reply.items.at(kNext).text; !next.empty()) {
     replies.next_us =
         reply.items.at(kNext).number() + (local_now() - reply.items.at(kNow).number());
@@ -129,25 +132,48 @@ store::JobReplies RedisQueue::exchange(const store::JobOrders& orders) {
   return replies;
 }
 
-/// If the answer to the last exchange did not come: what it was. The script gives it again, or does
-/// what it has not done. Tells which reports were heard, and whether they were accepted.
-std::map<store::Lease, bool> RedisQueue::ask_again(store::JobReplies& replies) {
-  std::map<store::Lease, bool> heard;
-  if (!unanswered_) return heard;
+/// If the answer to the last exchange did not come, or could not be written to the catalog: what it
+/// was. The script gives it again, or does what it has not done.
+void RedisQueue::ask_again() {
+  if (!unanswered_) return;
   const auto before = *unanswered_;
-  take(before.orders, say(before.orders, before.words), replies);
-  for (std::size_t i = 0; i < before.orders.reports.size(); ++i) {
-    const JobReport& report = before.orders.reports[i];
-    if (report.kind != JobReport::Kind::alive) heard[report.lease] = replies.accepted.at(i);
-  }
-  replies.accepted.clear();
-  replies.added.clear();
-  return heard;
+  store::JobReplies replies;
+  say_and_take(before.orders, before.words, replies);
 }
 
-/// What the script has said to reports and additions, and the leases.
+/// All but the last additions, alone; returns the orders that are left.
+store::JobOrders RedisQueue::add_most(const store::JobOrders& orders, store::JobReplies& replies) {
+  store::JobOrders rest = orders;
+  auto begin = rest.additions.begin();
+  for (; rest.additions.end() - begin > std::ptrdiff_t{kMostAdditions}; begin += kMostAdditions) {
+    const store::JobOrders some{.owner = orders.owner,
+                                .lease_us = orders.lease_us,
+                                .retries = orders.retries,
+                                .additions = {begin, begin + kMostAdditions}};
+    say_and_take(some, words_of(some, Step(some)), replies);
+  }
+  rest.additions.erase(rest.additions.begin(), begin);
+  return rest;
+}
+
+/// What could not be written here is asked for again by the next exchange, with its leases.
+RedisReply RedisQueue::say_and_take(const store::JobOrders& orders, const Words& words,
+                                    store::JobReplies& replies) {
+  RedisReply reply = say(orders, words);
+  try {
+    take(orders, reply, replies);
+  } catch (...) {
+    unanswered_ = {orders, words};
+    throw;
+  }
+  return reply;
+}
+
+/// What the script has said to reports and additions, and the leases. Verdicts and leases are
+/// remembered until `exchange` returns: what it does after this may fail.
 void RedisQueue::take(const store::JobOrders& orders, const RedisReply& reply,
                       store::JobReplies& replies) {
+  replies.accepted.clear();
   for (const RedisReply& item : reply.items.at(kAccepted).items) {
     replies.accepted.push_back(item.number() != 0);
   }
@@ -156,18 +182,21 @@ void RedisQueue::take(const store::JobOrders& orders, const RedisReply& reply,
   }
   keep(orders, reply, replies);
   forget_leases(orders, replies.accepted);
-  for (auto& lease : leases_of(reply)) replies.leases.push_back(std::move(lease));
+  for (std::size_t i = 0; i < orders.reports.size(); ++i) {
+    const JobReport& report = orders.reports[i];
+    if (report.kind != JobReport::Kind::alive) untold_.heard[report.lease] = replies.accepted[i];
+  }
+  take_leases(reply);
 }
 
-RedisReply RedisQueue::lease_more(const store::JobOrders& orders, Step& step, RedisReply reply,
-                                  store::JobReplies& replies) {
+RedisReply RedisQueue::lease_more(const store::JobOrders& orders, Step& step, RedisReply reply) {
   try {
     for (int i = 0; i < kSteps && step.go_on(orders, reply); ++i) {
       reply = say(orders, words_of(orders, step));
-      for (auto& lease : leases_of(reply)) replies.leases.push_back(std::move(lease));
+      take_leases(reply);
     }
     // In the order of the requests, though some were answered later.
-    std::ranges::stable_sort(replies.leases, {}, [&](const store::LeasedJob& job) {
+    std::ranges::stable_sort(untold_.leases, {}, [&](const store::LeasedJob& job) {
       return std::ranges::find(orders.requests, job.what.evaluator,
                                &store::LeaseRequest::evaluator) -
              orders.requests.begin();
@@ -250,21 +279,19 @@ void RedisQueue::add_what(const store::NewJob& what, Words& words) const {
                              what.path, std::to_string(what.priority)});
 }
 
-std::vector<store::LeasedJob> RedisQueue::leases_of(const RedisReply& reply) {
-  std::vector<store::LeasedJob> leases;
+void RedisQueue::take_leases(const RedisReply& reply) {
   for (const RedisReply& row : reply.items.at(kLeases).items) {
     const auto& item = row.items;
     const auto content = store::Digest::from_hex(item.at(3).text);
-    leases.push_back({.lease = {item.at(0).number(), item.at(1).number()},
-                      .what = {.content = content.value_or(store::Digest{}),
-                               .evaluator = item.at(4).number(),
-                               .arguments = item.at(5).text,
-                               .path = item.at(6).text,
-                               .priority = item.at(7).number()},
-                      .attempt = item.at(2).number() + 1});
-    held_[leases.back().lease.token] = leases.back();
+    untold_.leases.push_back({.lease = {item.at(0).number(), item.at(1).number()},
+                              .what = {.content = content.value_or(store::Digest{}),
+                                       .evaluator = item.at(4).number(),
+                                       .arguments = item.at(5).text,
+                                       .path = item.at(6).text,
+                                       .priority = item.at(7).number()},
+                              .attempt = item.at(2).number() + 1});
+    held_[untold_.leases.back().lease.token] = untold_.leases.back();
   }
-  return leases;
 }
 
 /// What was added and judged here is written to the catalog.

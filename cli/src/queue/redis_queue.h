@@ -68,16 +68,18 @@ class RedisQueue final : public store::JobQueue {
   store::LeasedJob* lease_of(const Entry& entry);
   std::int64_t change(const char* action, const store::JobFilter& filter);
 
-  std::map<store::Lease, bool> ask_again(store::JobReplies& replies);
+  void ask_again();
+  store::JobOrders add_most(const store::JobOrders& orders, store::JobReplies& replies);
+  RedisReply say_and_take(const store::JobOrders& orders, const Words& words,
+                          store::JobReplies& replies);
   void take(const store::JobOrders& orders, const RedisReply& reply, store::JobReplies& replies);
-  RedisReply lease_more(const store::JobOrders& orders, Step& step, RedisReply reply,
-                        store::JobReplies& replies);
+  RedisReply lease_more(const store::JobOrders& orders, Step& step, RedisReply reply);
   Words words_of(const store::JobOrders& orders, const Step& step);
   RedisReply say(const store::JobOrders& orders, const Words& words);
   void add_reports(const store::JobOrders& orders, Words& words) const;
   void add_holders(Words& words) const;
   void add_what(const store::NewJob& what, Words& words) const;
-  std::vector<store::LeasedJob> leases_of(const RedisReply& reply);
+  void take_leases(const RedisReply& reply);
   void keep(const store::JobOrders& orders, const RedisReply& reply,
             const store::JobReplies& replies);
   void forget_leases(const store::JobOrders& orders, const std::vector<bool>& accepted);
@@ -98,7 +100,13 @@ class RedisQueue final : public store::JobQueue {
   /// Leases that this object was given, by token. The number of a job may have changed since then.
   std::map<std::int64_t, store::LeasedJob> held_;
   std::set<std::string> holders_;  ///< owners of leases, as they were last seen
-  /// Was said, but not answered.
+  /// What `exchange` was answered and has not returned yet, because something failed after it.
+  struct Untold {
+    std::map<store::Lease, bool> heard = {};  ///< reports that are no `alive`: accepted?
+    std::vector<store::LeasedJob> leases = {};
+  };
+  Untold untold_;
+  /// Was said, but not answered, or the answer could not be written to the catalog.
   struct Unanswered {
     store::JobOrders orders;
     Words words;

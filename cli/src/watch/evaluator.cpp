@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kForms =
     "file.py:function, package.module.function, lib.so:symbol or a program such as './evaluate {}'";
 
+/// Levels of a result.
+constexpr std::size_t kDeepest = 100;
+
 bool is_library(std::string_view name) {
   return name.ends_with(".so") || name.find(".so.") != name.npos;
 }
@@ -147,6 +150,21 @@ std::string with_quoted_numbers(std::string_view text) {
   return result;
 }
 
+/// Of the brackets that are open at once. What reads and writes results calls itself for each.
+std::size_t depth(std::string_view text) {
+  std::size_t open = 0, deepest = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if (c == '{' || c == '[') deepest = std::max(deepest, ++open);
+    if ((c == '}' || c == ']') && open > 0) --open;
+  }
+  return deepest;
+}
+
 }  // namespace
 
 std::string EvaluatorSpec::text() const {
@@ -196,6 +214,9 @@ std::vector<std::string> split_words(std::string_view text) {
 }
 
 std::string result_json(std::string_view text) {
+  if (depth(text) > kDeepest) {
+    throw Error(fmt::format("the result is nested deeper than {} levels", kDeepest));
+  }
   const Json value = Json::parse(with_quoted_numbers(text), nullptr, false);
   const bool is_odd_number = value.is_string() && !text.empty() && text.find('"') == text.npos;
   if (value.is_number() || is_odd_number) return compact(Json{{"value", value}});
