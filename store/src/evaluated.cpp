@@ -68,8 +68,8 @@ class Loader {
   }
 
   std::vector<EvaluatedValue> load() {
-    // The later of two at a place replaces the earlier. What was deleted and taken again has its
-    // place among the checkpoints.
+    // The later of two at a place replaces the earlier, whenever they were judged. What was deleted
+    // and taken again has its place among the checkpoints.
     const auto rows = connection_(
         "SELECT kind, main_loop, iteration, loop, job.id, spec, json FROM ("
         "SELECT id, kind, main_loop, iteration, loop, digest FROM checkpoint WHERE run = ?1 "
@@ -79,7 +79,7 @@ class Loader {
         "now.iteration = gone.iteration AND now.loop = gone.loop)) AS point "
         "CROSS JOIN job ON job.content = point.digest CROSS JOIN job_result ON job = job.id "
         "CROSS JOIN evaluator ON evaluator.id = job.evaluator "
-        "ORDER BY point.id, evaluator.id, job.id",
+        "ORDER BY point.id, evaluator.id, arguments",
         run_);
     while (rows->step()) {
       const auto kind = static_cast<CheckpointKind>(rows->integer(0));

@@ -84,6 +84,12 @@ bool Exchange::take(const JobReport& report) {
       query->run();
       return query->changes() > 0;
     }
+    case JobReport::Kind::gone: {
+      const auto query = connection_("DELETE FROM job WHERE id = ?1 AND token = ?2 AND state = 1",
+                                     report.lease.job, report.lease.token);
+      query->run();
+      return query->changes() > 0;
+    }
   }
   return false;
 }

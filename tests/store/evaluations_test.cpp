@@ -43,15 +43,17 @@ class EvaluationsTest : public StoreTest {
   static std::string reference(const Run& run, std::int64_t epoch) {
     return run.key + "@" + std::to_string(epoch);
   }
-  void want(const Run& run, std::int64_t epoch) {
+  void want(const Run& run, std::int64_t epoch, const std::string& arguments = "") {
     queue_->exchange({.owner = "",
                       .retries = {},
                       .additions = {{.content = content(run, epoch),
                                      .evaluator = evaluator_,
+                                     .arguments = arguments,
                                      .path = reference(run, epoch)}}});
   }
-  void judge(const Run& run, std::int64_t epoch, const std::string& result) {
-    want(run, epoch);
+  void judge(const Run& run, std::int64_t epoch, const std::string& result,
+             const std::string& arguments = "") {
+    want(run, epoch, arguments);
     const auto lock = store_->lock_run("00000000000000aa");
     const auto leases = queue_
                             ->exchange({.owner = "00000000000000aa",
@@ -130,6 +132,21 @@ TEST_F(EvaluationsTest, OfAChangedEvaluatorReplaceThoseOfTheOldOne) {
   ASSERT_THAT(values, SizeIs(2));
   EXPECT_EQ(std::get<std::int64_t>(values[0].value), 1);
   EXPECT_EQ(std::get<std::int64_t>(values[1].value), 3);
+}
+
+TEST_F(EvaluationsTest, WithOtherArgumentsCountInTheOrderOfTheArgumentsNotOfTime) {
+  const Run run = record(2);
+  judge(run, 0, R"({"loss": 1})", R"({"split":"test"})");
+  judge(run, 0, R"({"loss": 2})", R"({"split":"small"})");
+  judge(run, 0, R"({"loss": 3})");
+  judge(run, 1, R"({"loss": 3})");
+  judge(run, 1, R"({"loss": 2})", R"({"split":"small"})");
+  judge(run, 1, R"({"loss": 1})", R"({"split":"test"})");
+  const auto values =
+      store_->catalog().values({.run = run.id, .first_epoch = -1, .evaluated = true});
+  ASSERT_THAT(values, SizeIs(2));
+  EXPECT_EQ(std::get<std::int64_t>(values[0].value), 1);
+  EXPECT_EQ(std::get<std::int64_t>(values[1].value), 1);
 }
 
 TEST_F(EvaluationsTest, DecideWhatIsKeptAndNoNumberRanksLast) {

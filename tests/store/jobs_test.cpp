@@ -270,6 +270,21 @@ TEST_P(JobsTest, AJobThatIsGivenBackIsFreeAtOnceAndHasNotFailed) {
   EXPECT_EQ(lease(owner(), 1).at(0).attempt, 1);
 }
 
+TEST_P(JobsTest, AJobWhoseCheckpointIsGoneIsForgottenUntilItComesBack) {
+  add({job(1)});
+  const Owner me = owner();
+  const Lease lost = lease(me, 1).at(0).lease;
+  EXPECT_FALSE(say(me, {lost.job, lost.token + 1}, Kind::gone));
+  EXPECT_TRUE(say(me, lost, Kind::gone));
+  EXPECT_FALSE(say(me, lost, Kind::done, "{}"));
+  EXPECT_THAT(queue_->jobs(), IsEmpty());
+  EXPECT_THAT(lease(me, 1), IsEmpty());
+  EXPECT_THAT(add({job(1)}), ElementsAre(true));
+  const auto again = lease(me, 1);
+  ASSERT_THAT(again, SizeIs(1));
+  EXPECT_TRUE(say(me, again[0].lease, Kind::done, "{}"));
+}
+
 TEST_P(JobsTest, WhoeverCancelsOrDropsAJobIsObeyedByItsWorker) {
   add_numbers(3);
   const Owner me = owner();

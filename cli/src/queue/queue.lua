@@ -103,10 +103,18 @@ local function fail(id, evaluator, owner, attempts, message, waits, most)
   if not dead then await(id, evaluator, due) end
 end
 
+local function forget(id, evaluator, owner, key)
+  leave(id, evaluator)
+  let_go(id, owner)
+  call('ZREM', all_of(evaluator), id)
+  call('HDEL', IDS, key)
+  call('DEL', job(id))
+end
+
 -- Reports, additions and leases, see JobQueue::exchange.
 local function take_report(lease_us, most)
   local id, token, kind, said, waits = arg(), arg(), arg(), arg(), list()
-  local found = call('HMGET', job(id), 'state', 'token', 'evaluator', 'owner', 'attempts')
+  local found = call('HMGET', job(id), 'state', 'token', 'evaluator', 'owner', 'attempts', 'key')
   local evaluator, owner, attempts = found[3], found[4], found[5]
   if found[1] ~= TAKEN or found[2] ~= token then return 0 end
   if kind == 'alive' then
@@ -116,6 +124,8 @@ local function take_report(lease_us, most)
     finish(id, evaluator, owner, said)
   elseif kind == 'failed' then
     fail(id, evaluator, owner, attempts, said, waits, most)
+  elseif kind == 'gone' then
+    forget(id, evaluator, owner, found[6])
   else
     reopen(id, evaluator, owner, attempts)
   end
@@ -399,11 +409,7 @@ local function changes()
       return 1
     end,
     drop = function(id, seen)
-      leave(id, seen.evaluator)
-      let_go(id, seen.owner)
-      call('ZREM', all_of(seen.evaluator), id)
-      call('HDEL', IDS, seen.key)
-      call('DEL', job(id))
+      forget(id, seen.evaluator, seen.owner, seen.key)
       -- For 30 days a machine that remembers the job does not bring it back.
       call('ZADD', DROPPED, text(now), seen.key)
       call('ZREMRANGEBYSCORE', DROPPED, '-inf', text(now - 30 * 86400 * 1000000))

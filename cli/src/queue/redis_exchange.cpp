@@ -19,7 +19,7 @@ using store::JobOrder;
 using store::JobReport;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-constexpr std::array<const char*, 4> kKinds{"alive", "done", "failed", "back"};
+constexpr std::array<const char*, 5> kKinds{"alive", "done", "failed", "back", "gone"};
 /// What is at which place of the script's answer.
 enum Part : std::size_t { kAccepted, kAdded, kLeases, kNext, kNow, kStrangers, kHolders, kPlaces };
 /// Others may take what was chosen: so often another choice is made.
@@ -304,16 +304,23 @@ void RedisQueue::keep(const store::JobOrders& orders, const RedisReply& reply,
   }
   for (std::size_t i = 0; i < orders.reports.size(); ++i) {
     const JobReport& report = orders.reports[i];
-    if (report.kind != JobReport::Kind::done || !replies.accepted.at(i)) continue;
+    const bool is_gone = report.kind == JobReport::Kind::gone;
+    if ((!is_gone && report.kind != JobReport::Kind::done) || !replies.accepted.at(i)) continue;
     const store::LeasedJob leased = held(report.lease);
     Entry one = entry(leased.lease.job, leased.what);
+    if (is_gone) {
+      changes.forgotten.push_back(std::move(one));
+      continue;
+    }
     one.result = {.token = report.lease.token,
                   .attempts = leased.attempt - 1,
                   .finished_us = reply.items.at(kNow).number(),
                   .json = report.text};
     changes.known.push_back(std::move(one));
   }
-  if (!changes.known.empty() || !changes.sightings.empty()) ledger_.write(changes);
+  const bool is_nothing =
+      changes.known.empty() && changes.forgotten.empty() && changes.sightings.empty();
+  if (!is_nothing) ledger_.write(changes);
 }
 
 void RedisQueue::forget_leases(const store::JobOrders& orders, const std::vector<bool>& accepted) {

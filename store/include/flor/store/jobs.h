@@ -95,6 +95,7 @@ struct JobReport {
     done,    ///< `text` is the result
     failed,  ///< `text` says why
     back,    ///< was not tried: somebody else may, at once
+    gone,    ///< its checkpoint is no more: the job is forgotten, and added again if that comes back
   };
   Lease lease;
   Kind kind = Kind::alive;
