@@ -48,6 +48,19 @@ TEST_F(WatchProgramTest, AnotherContentIsJudgedAndAnotherNameOrPlaceInTimeIsNot)
   EXPECT_THAT(judged(), SizeIs(2));
 }
 
+TEST_F(WatchProgramTest, WhatWasStillToBeJudgedWhenTheEvaluatorWasEditedIsJudgedAsItIsNow) {
+  const std::string judge = script("judge.sh", "#!/bin/sh\nexit 3\n");
+  settle(judge);
+  publish(1);
+  EXPECT_EQ(settle(judge, {"--retries", "0"}).status, 5);
+  EXPECT_EQ(run(command({"jobs", "retry", "1"})).status, 0);
+  counting_program();  // the same file
+  EXPECT_EQ(settle(judge).status, 0);
+  EXPECT_THAT(judged(), SizeIs(1));
+  EXPECT_EQ(count("cancelled"), 1U);
+  EXPECT_EQ(count("done"), 1U);
+}
+
 TEST_F(WatchProgramTest, OneWatchSeesWhatIsWrittenSlowlyOverwrittenAndReplaced) {
   const std::string judge = counting_program();
   Process watcher(watch(judge, {"--settle", "1.5"}),

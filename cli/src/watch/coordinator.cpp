@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace flor::cli {
@@ -124,7 +125,8 @@ void WatchCoordinator::open_pair(std::size_t place, Pair& pair, const std::strin
   const auto opened =
       memory_.add(watch_->places()[place], spec, plan_.arguments, queue_.name(), present);
   pair.watch = opened.id;
-  for (const store::Sighting& sighting : memory_.sightings(opened.id)) {
+  const std::vector<store::Sighting> seen = memory_.sightings(opened.id);
+  for (const store::Sighting& sighting : seen) {
     if (!sighting.content && plan_.existing) continue;
     pair.known[sighting.path] = sighting.file;
     if (!plan_.existing || watch_->identify_at(sighting.path) != sighting.file) continue;
@@ -133,6 +135,42 @@ void WatchCoordinator::open_pair(std::size_t place, Pair& pair, const std::strin
                                  .arguments = plan_.arguments,
                                  .path = sighting.path});
   }
+  take_over(pair, spec, seen);
+}
+
+/// What was still to be judged when the evaluator was edited is judged as it is now: nobody would
+/// do the old jobs, and what was seen is not found again.
+void WatchCoordinator::take_over(const Pair& pair, const std::string& spec,
+                                 const std::vector<store::Sighting>& seen) {
+  std::set<std::int64_t> older;
+  for (const store::Evaluator& one : queue_.evaluators()) {
+    if (one.spec == spec && one.id != pair.group->evaluator()) older.insert(one.id);
+  }
+  if (older.empty()) return;
+  std::multimap<store::Digest, std::int64_t> open;
+  for (const store::JobState state : {store::JobState::queued, store::JobState::failed}) {
+    for (const store::Job& job : queue_.jobs({.state = state})) {
+      const bool is_old = older.contains(job.what.evaluator);
+      if (is_old && job.what.arguments == plan_.arguments) {
+        open.emplace(job.what.content, job.lease.job);
+      }
+    }
+  }
+  store::JobOrders orders{.owner = owner_, .retries = plan_.retries};
+  store::JobFilter replaced;
+  for (const store::Sighting& sighting : seen) {
+    if (!sighting.content || !open.contains(*sighting.content)) continue;
+    if (watch_->identify_at(sighting.path) != sighting.file) continue;
+    orders.additions.push_back({.content = *sighting.content,
+                                .evaluator = pair.group->evaluator(),
+                                .arguments = plan_.arguments,
+                                .path = sighting.path});
+    const auto [begin, end] = open.equal_range(*sighting.content);
+    for (auto job = begin; job != end; ++job) replaced.ids.push_back(job->second);
+  }
+  if (replaced.ids.empty()) return;
+  queue_.exchange(orders);  // first, so that nothing is lost between
+  queue_.cancel(replaced);
 }
 
 /// Such files are never read, and need not be remembered twice.

@@ -91,6 +91,8 @@ class WatchCoordinator {
 
   void open_pairs(std::size_t place);
   void open_pair(std::size_t place, Pair& pair, const std::string& spec);
+  void take_over(const Pair& pair, const std::string& spec,
+                 const std::vector<store::Sighting>& seen);
   void forget_what_all_know(std::size_t place);
   void enter();
   void wait();
