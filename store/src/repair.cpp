@@ -287,6 +287,16 @@ class Repairer {
     for (const StoredManifest& manifest : load_manifests(connection)) {
       const std::string flaw = flaw_of(manifest, chunks_);
       if (flaw.empty()) continue;
+      if (manifest.table == std::string_view("checkpoint")) {
+        // As a deleted one: a copy of it elsewhere stays there, and may be fetched.
+        connection(
+            "INSERT OR REPLACE INTO discarded (id, run, kind, main_loop, iteration, loop, "
+            "created_us, raw_bytes, stored_bytes, digest, layout, chunks, discarded_us, "
+            "collected_us) SELECT id, run, kind, main_loop, iteration, loop, created_us, "
+            "raw_bytes, stored_bytes, digest, 0, x'', ?2, ?2 FROM checkpoint WHERE id = ?1",
+            manifest.id, now_us())
+            ->run();
+      }
       connection("DELETE FROM " + manifest.table + " WHERE id = ?1", manifest.id)->run();
       report_.dropped.push_back(fmt::format("{}: {}", manifest.what, flaw));
     }

@@ -3,6 +3,7 @@
 
 #include <flor/store/archive.h>
 #include <flor/store/error.h>
+#include <flor/store/repair.h>
 #include <flor/store/retention.h>
 
 #include <fstream>
@@ -247,6 +248,56 @@ TEST_F(SpoolTest, ARunThatWentOnElsewhereIsNotTakenBack) {
   expect_boundaries(*here, run.key, 1, 0, 4);
   EXPECT_EQ(here->catalog().values({run.id, {"loss"}}).size(), 4U);
   EXPECT_FALSE(spool(*here, run, *remote).changed);
+}
+
+TEST_F(SpoolTest, WhatIsHereStaysWhenItWasPrunedThereAndTheRunWentOn) {
+  const auto here = open();
+  const Run run = here->catalog().add_run(store::new_run());
+  record(*here, run, 1, 0, 3);
+  const auto remote = objects();
+  spool(*here, run, *remote);
+  const auto there = open("other");
+  fetch(*there, *remote, run.key);
+  const Run copy = there->catalog().resolve(run.key);
+  record(*there, copy, 1, 3, 6);
+  there->catalog().finish_run(copy.id, run.start.started_us + 100, false, "");
+  spool(*there, copy, *remote);
+  PruneOptions options;
+  options.rules.emplace();
+  options.rules->last = 1;
+  ASSERT_GT(prune(*remote, {choose_run(*remote, run.key)}, options).checkpoints, 0);
+  fetch(*here, *remote, run.key);
+  std::set<std::int64_t> epochs;
+  for (const auto& info : here->catalog().checkpoints(run.id)) {
+    epochs.insert(info.key.iteration);
+    store::expect_holds(*here, info.id, state(1, static_cast<int>(info.key.iteration)));
+  }
+  EXPECT_THAT(epochs, ::testing::ElementsAre(0, 1, 2, 3, 6));
+  EXPECT_EQ(store::damage(*here), "");
+  // And does not come back there.
+  const std::int64_t kept = choose_run(*remote, run.key).checkpoints;
+  const SpoolReport again = spool(*here, run, *remote);
+  EXPECT_EQ(again.bytes_sent, 0U);
+  EXPECT_EQ(again.run.checkpoints, kept);
+  EXPECT_FALSE(spool(*here, run, *remote).changed);
+}
+
+TEST_F(SpoolTest, WhatARepairGaveUpStaysThereAndComesBack) {
+  const auto here = open();
+  const Run run = finished_run(*here, 1, 4);
+  const auto remote = objects();
+  spool(*here, run, *remote);
+  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+    if (entry.path().extension() == ".pack") {
+      fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+    }
+  }
+  ASSERT_FALSE(store::repair(*here).dropped.empty());
+  ASSERT_LT(here->catalog().checkpoints(run.id).size(), 5U);
+  EXPECT_EQ(spool(*here, run, *remote).run.checkpoints, 5);
+  fetch(*here, *remote, run.key);
+  expect_boundaries(*here, run.key, 1, 0, 4);
+  EXPECT_EQ(store::damage(*here), "");
 }
 
 TEST_F(SpoolTest, DamageIsFoundAndNothingOfItIsTakenOver) {

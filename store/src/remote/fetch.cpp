@@ -302,7 +302,9 @@ class Fetching {
         content.discarded_us = content.collected_us = store::now_us();
         put_discarded(to, *run, content);
       }
-      for (const Content& content : reader_.discarded()) put_discarded(to, *run, content);
+      for (const Content& content : reader_.discarded()) {
+        if (!kept_.contains(content.name())) put_discarded(to, *run, content);
+      }
     }
     store::recount_checkpoints(to, *run);
     transaction.commit();
@@ -321,17 +323,22 @@ class Fetching {
         report_.run.key, objects_.url()));
   }
 
-  /// Before the facts of the run are replaced. What is here and there stays wanted.
+  /// Before the facts of the run are replaced: what is there or was once, and is here, stays. What
+  /// was never there is of another way that the run went here.
   void forget_checkpoints(std::int64_t run) {
     Connection& to = database_.connection;
-    std::set<Content::Name> here;
-    for (const Content& content : ContentReader(to, run).checkpoints()) here.insert(content.name());
-    std::erase_if(unwanted_, [&](Content& content) {
-      if (!here.contains(content.name())) return false;
-      checkpoints_.push_back(std::move(content));
-      return true;
-    });
-    to("DELETE FROM checkpoint WHERE run = ?1", run)->run();
+    std::set<Content::Name> there;
+    for (const Content& content : reader_.checkpoints()) there.insert(content.name());
+    for (const Content& content : reader_.discarded()) there.insert(content.name());
+    for (const Content& content : ContentReader(to, run).checkpoints()) {
+      if (there.contains(content.name())) {
+        kept_.insert(content.name());
+      } else {
+        to("DELETE FROM checkpoint WHERE id = ?1", content.id)->run();
+      }
+    }
+    std::erase_if(unwanted_,
+                  [&](const Content& content) { return kept_.contains(content.name()); });
     to("DELETE FROM discarded WHERE run = ?1", run)->run();
   }
 
@@ -384,7 +391,8 @@ class Fetching {
   store::PackWriter packs_;
   std::vector<Content> checkpoints_, unwanted_, objects_wanted_;
   Records records_;
-  std::int64_t first_ = 0;  ///< epoch from which checkpoints are wanted
+  std::set<Content::Name> kept_;  ///< checkpoints that were here before the facts were replaced
+  std::int64_t first_ = 0;        ///< epoch from which checkpoints are wanted
   std::map<std::string, std::uint64_t> parcel_bytes_;
   std::unordered_map<Digest, std::uint8_t> depths_;
   TransferProgress progress_;

@@ -141,8 +141,9 @@ class Spooling {
     });
     // Those that are only there keep the form that they have there.
     for (const Content& content : there) old->add_records(content.chunks, records_);
-    only_there_ = records_.list().size();
     objects_here_ = reader.objects();
+    if (old) keep_lost_objects(*old);
+    only_there_ = records_.list().size();
     checkpoints_ = std::move(there);
     for (Content& content : here) {
       reader.add_records(content.chunks, records_);
@@ -158,6 +159,17 @@ class Spooling {
             "back first, by flor fetch",
             run_.key, objects_.url()));
       }
+    }
+  }
+
+  /// Objects that were logged, and lost here to damage, stay there.
+  void keep_lost_objects(const ContentReader& old) {
+    std::set<Digest> here;
+    for (const Content& content : objects_here_) here.insert(content.digest);
+    for (Content& content : old.objects()) {
+      if (here.contains(content.digest)) continue;
+      old.add_records(content.chunks, records_);
+      objects_here_.push_back(std::move(content));
     }
   }
 
