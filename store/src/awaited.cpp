@@ -39,13 +39,31 @@ std::vector<LiveWatch> live_watches(const Database& database, Connection& connec
   return watches;
 }
 
-bool has_open_job(Connection& connection, const RetainedUnit& unit) {
+/// Evaluators that somebody judges with, in whatever place.
+std::set<std::string> live_specs(const Database& database, Connection& connection) {
+  std::set<std::string> specs;
+  const auto rows = connection("SELECT DISTINCT watcher, spec FROM watcher_place");
+  while (rows->step()) {
+    if (is_locked(database, rows->text_view(0))) specs.insert(rows->text(1));
+  }
+  return specs;
+}
+
+/// What waits for an evaluator that was edited since, nobody judges as it was: that counts only
+/// while somebody is there who takes it over, or still has the old one.
+bool has_open_job(Connection& connection, const RetainedUnit& unit,
+                  const std::set<std::string>& live) {
   return std::ranges::any_of(unit.checkpoints, [&](std::int64_t id) {
-    return connection(
-               "SELECT 1 FROM checkpoint JOIN job ON content = digest WHERE checkpoint.id = ?1 "
-               "AND state IN (0, 1, 2)",
-               id)
-        ->step();
+    const auto jobs = connection(
+        "SELECT spec, state = 1 OR NOT EXISTS (SELECT 1 FROM evaluator AS later "
+        "WHERE later.spec = evaluator.spec AND later.id > evaluator.id) FROM checkpoint "
+        "JOIN job ON content = checkpoint.digest JOIN evaluator ON evaluator.id = job.evaluator "
+        "WHERE checkpoint.id = ?1 AND state IN (0, 1, 2)",
+        id);
+    while (jobs->step()) {
+      if (jobs->integer(1) != 0 || live.contains(jobs->text(0))) return true;
+    }
+    return false;
   });
 }
 
@@ -73,10 +91,11 @@ void mark_awaited(const Database& database, Connection& connection,
       connection(
           "SELECT 1 FROM job WHERE state IN (0, 2) UNION ALL SELECT 1 FROM job WHERE state = 1")
           ->step();
+  const auto live = has_jobs ? live_specs(database, connection) : std::set<std::string>();
   for (LoadedUnit& loaded : units) {
     RetainedUnit& unit = loaded.unit;
     if (!loaded.state) continue;
-    unit.candidate.awaited = (has_jobs && has_open_job(connection, unit)) ||
+    unit.candidate.awaited = (has_jobs && has_open_job(connection, unit, live)) ||
                              std::ranges::any_of(watches, [&](const LiveWatch& watch) {
                                return !was_seen(connection, watch, unit);
                              });

@@ -181,6 +181,21 @@ TEST_F(EvaluationsTest, ThatAreStillToComeKeepTheirCheckpoint) {
   EXPECT_THAT(epochs(run), ElementsAre(0));
 }
 
+TEST_F(EvaluationsTest, OfAnEvaluatorThatWasEditedAreAwaitedOnlyWhileSomebodyWatchesWithIt) {
+  const Run run = record(3);
+  want(run, 1);
+  queue_->add_evaluator(kSpec, "2");
+  const std::string key = new_run_key();
+  auto lock = store_->lock_run(key);
+  const WatcherEntry entry(
+      *store_, Watcher{.key = key, .pid = 1, .host = "a", .workers = 1, .places = {{"", kSpec}}});
+  retain(*store_, run.id, {.last = 1}, Sizes::skipped);
+  EXPECT_THAT(epochs(run), ElementsAre(1, 2));
+  lock.reset();
+  retain(*store_, run.id, {.last = 1}, Sizes::skipped);
+  EXPECT_THAT(epochs(run), ElementsAre(2));
+}
+
 TEST_F(EvaluationsTest, OfAWatchThatLivesAreWaitedForAndOfOneThatDiedAreNot) {
   const Run run = record(4);
   const std::string place = "experiment linear", key = new_run_key();
