@@ -261,6 +261,26 @@ TEST_F(RedisQueueTest, AServerThatWasKilledAndLostWhatCameLastIsToldThat) {
   EXPECT_THAT(machine.local(), SizeIs(6));
 }
 
+TEST_F(RedisQueueTest, AWatchThatLivesKeepsItsLeasesThoughTheServerWasAwayForLonger) {
+  RedisServer server({"--save", ""});
+  std::int64_t now = 1'700'000'000'000'000;
+  Machine first(server.name()), second(server.name());
+  for (Machine* machine : {&first, &second}) {
+    machine->queue = cli::open_queue(*machine->store, server.name(), [&] { return now; });
+  }
+  first.add(0, 1);
+  const LeasedJob held = first.lease(1).at(0);
+  // As when it was started anew.
+  server.ask("HSET {flor}:head server another life 1");
+  now += 3'600'000'000;
+  EXPECT_THAT(second.lease(1), IsEmpty());
+  EXPECT_TRUE(first.say(held.lease, Kind::alive));
+  now += 29'000'000;
+  EXPECT_THAT(second.lease(1), IsEmpty());
+  now += 2'000'000;
+  EXPECT_THAT(second.lease(1), SizeIs(1));
+}
+
 TEST_F(RedisQueueTest, ADurableServerLosesNothingAndWhatWasDroppedStaysDropped) {
   RedisServer server({"--appendonly", "yes", "--appendfsync", "always"});
   Machine machine(server.name());

@@ -317,13 +317,19 @@ local function exchange()
 end
 
 -- Begins a life of the queue where there is none, or where the server was started anew, since it may
--- have lost what came last.
+-- have lost what came last. Nobody could prolong a lease meanwhile: all get the time to do so.
 local function attach()
-  local server = arg()
+  local server, lease_us = arg(), number()
   local found = call('HMGET', HEAD, 'life', 'server')
   if found[1] and found[2] == server then return found[1] end
   local begun = text(math.max(now, tonumber(found[1] or '0') + 1))
   call('HSET', HEAD, 'life', begun, 'server', server)
+  for _, id in ipairs(call('ZRANGE', LEASED, '-inf', text(now + lease_us), 'BYSCORE')) do
+    if call('EXISTS', job(id)) == 1 then
+      call('HSET', job(id), 'until', text(now + lease_us))
+      call('ZADD', LEASED, text(now + lease_us), id)
+    end
+  end
   return begun
 end
 

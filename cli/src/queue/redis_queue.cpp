@@ -100,7 +100,8 @@ void RedisQueue::connect() const {
 
 void RedisQueue::attach() const {
   server_->life.clear();
-  server_->life = run_once("attach", {server_->run}).text;
+  const std::int64_t lease = lease_us_ > 0 ? lease_us_ : store::JobOrders{}.lease_us;
+  server_->life = run_once("attach", {server_->run, std::to_string(lease)}).text;
 }
 
 RedisQueue::Words RedisQueue::request(const std::string& command, const Words& words) const {
