@@ -78,13 +78,6 @@ void Catalog::join_launch(std::int64_t run) {
   transaction.commit();
 }
 
-void Catalog::close_launch(std::int64_t group) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_->connection("UPDATE rank_launch SET launch = '' WHERE leader = ?1", group)->run();
-  transaction.commit();
-}
-
 RunState Catalog::group_state(const Run& run) const {
   if (!run.start.rank) return run.state;
   const std::vector<Run> all = ranks(run.start.rank->group);

@@ -353,8 +353,6 @@ class Catalog {
   void set_degraded(std::int64_t run, std::string_view why);
   /// Lets the other ranks join `launch.group`; its `attempt` is counted here.
   void open_launch(const RankLaunch& launch);
-  /// Nobody joins the group until it is opened again.
-  void close_launch(std::int64_t group);
   /// The latest launch that has this text.
   std::optional<RankLaunch> find_launch(std::string_view launch) const;
   /// Says that the run takes part in the present attempt of its group. `add_run` says so by itself.
