@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -153,6 +154,23 @@ TEST_F(Evaluate, ALibraryReadsTheStoreInPlace) {
     if (info.key.kind != store::CheckpointKind::boundary || info.key.iteration != 2) continue;
     EXPECT_EQ(rows[1]["values"]["raw_bytes.bytes"], info.raw_bytes);
   }
+}
+
+TEST_F(Evaluate, ACheckpointForWhichThereIsNoRoomWaitsAndLosesNoAttempt) {
+  bench_.record("trainer", {"--kwargs", "epochs=2"});
+  const fs::path scratch = bench_.home() / "scratch";
+  fs::remove_all(scratch);
+  std::ofstream(scratch) << "in the way";
+  const auto watcher = start(watch(judge(), {"--existing", "--retries", "0", "--until-idle"}));
+  EXPECT_TRUE(soon([&] { return !watcher->err().empty(); }));
+  std::this_thread::sleep_for(milliseconds(1500));
+  EXPECT_FALSE(watcher->ended());
+  EXPECT_EQ(count("dead"), 0u);
+  fs::remove(scratch);
+  const auto result = watcher->wait();
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  EXPECT_EQ(count("done"), 2u);
 }
 
 TEST_F(Evaluate, FilesOfAWatchThatWasKilledAreRemovedByTheNext) {

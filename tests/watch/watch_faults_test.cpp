@@ -134,6 +134,20 @@ TEST_F(WatchFaultsTest, WhatCannotBeLoadedIsOneLine) {
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
+TEST_F(WatchFaultsTest, AWatchThatFailsGivesBackWhatItWasAt) {
+  publish(1);
+  const std::string late = script("late.py",
+                                  "import os, time\nwhile not os.path.exists('begun'): "
+                                  "time.sleep(0.02)\nraise ValueError('too late')\n");
+  const auto result = run(watch(waiting_program(), {"--existing", "--evaluator", late + ":f"}));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("too late"));
+  EXPECT_TRUE(has_begun());
+  EXPECT_EQ(count("leased"), 0u);
+  EXPECT_EQ(count("queued"), 2u);
+  expect_nobody_is_left();
+}
+
 TEST_F(WatchFaultsTest, AnEvaluationMayTakeLongerThanItsLease) {
   publish(1);
   const std::string judge = waiting_program();

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,9 +27,11 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
   std::ofstream(path, std::ios::binary) << content;
 }
 
+/// As much of it as can be read: a process may end while its facts are read.
 inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
 }
 
 /// Nothing, or dead and waiting for a parent that does not care.

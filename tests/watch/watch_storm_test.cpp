@@ -42,6 +42,12 @@ class WatchStormTest : public WatchTest, public ::testing::WithParamInterface<Qu
     }
   }
 
+  void replace_ended(std::vector<std::unique_ptr<Process>>& watches, const std::string& judge) {
+    for (auto& watcher : watches) {
+      if (watcher->ended()) watcher = start(judge);
+    }
+  }
+
   void storm(const std::string& judge, int kills) {
     std::vector<std::unique_ptr<Process>> watches;
     for (int i = 0; i < kWatches; ++i) watches.push_back(start(judge));
@@ -49,17 +55,19 @@ class WatchStormTest : public WatchTest, public ::testing::WithParamInterface<Qu
       publish(i);
       std::this_thread::sleep_for(microseconds(random_() % 150'000));
       kill_somebody(watches);
-      for (auto& watcher : watches) {
-        if (watcher->ended()) watcher = start(judge);
-      }
+      replace_ended(watches, judge);
     }
-    EXPECT_TRUE(soon([&] { return count("done") == static_cast<std::size_t>(kills); }));
+    EXPECT_TRUE(soon([&] {
+      replace_ended(watches, judge);  // the last kill may be noticed late
+      return count("done") == static_cast<std::size_t>(kills);
+    }));
     for (auto& watcher : watches) {
       watcher->kill(SIGTERM);
       const auto result = watcher->wait();
       // It may just have been started, and not listen yet; or the last kill was noticed late.
       EXPECT_TRUE(result.status == 130 || result.signal == SIGTERM || result.signal == SIGKILL)
-          << result.err;
+          << "status " << result.status << ", signal " << result.signal
+          << (result.timed_out ? ", timed out: " : ": ") << result.err;
     }
     EXPECT_TRUE(soon([&] { return processes_with(mark()).empty(); }));
     const auto all = jobs();

@@ -131,9 +131,13 @@ CheckpointFiles::Made CheckpointFiles::make(const Order& order) const {
                        .digest = named.info.digest.hex()});
     made.path = file;
   } catch (const NotFound& error) {
-    made.gone = true;
+    made.end = Made::End::gone;
+    made.failure = error.what();
+  } catch (const Damaged& error) {
+    made.end = Made::End::damaged;
     made.failure = error.what();
   } catch (const std::exception& error) {
+    made.end = Made::End::later;
     made.failure = error.what();
   }
   return made;

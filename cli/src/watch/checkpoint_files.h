@@ -43,8 +43,14 @@ class CheckpointFiles {
   struct Made {
     store::Lease lease;
     std::filesystem::path path = {};  ///< for the evaluator; empty if there is none
-    bool gone = false;                ///< the checkpoint was deleted, or is another one now
-    std::string failure = {};         ///< why there is no path
+    enum class End {
+      made,
+      gone,     ///< the checkpoint was deleted, or is another one now
+      damaged,  ///< it cannot be read
+      later,    ///< the disk is full, or something is missing that may come back: not its fault
+    };
+    End end = End::made;
+    std::string failure = {};  ///< why there is no path
   };
   /// Readable when there is something to take.
   int descriptor() const { return news_; }

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace flor::cli {
@@ -24,8 +26,14 @@ using store::JobReport;
 
 /// What other processes do is learnt of by the bell; this is the net.
 constexpr milliseconds kLook{60'000};
+/// The same of who is asked to end.
+constexpr milliseconds kAsk{10'000};
 /// Between tries to write what cannot be written.
 constexpr milliseconds kFirstPause{200}, kLongestPause{10'000};
+/// For so long that is tried at the end.
+constexpr milliseconds kLastTries{2000};
+/// For each worker, besides that of what it is at.
+constexpr std::size_t kFilesAhead = 2;
 /// See `next_lease`.
 constexpr milliseconds kHidden{1000};
 /// Somebody waits for the end of a watch that ends when it is idle.
@@ -44,8 +52,19 @@ void put_before(std::vector<T> first, std::vector<T>& rest) {
   rest = std::move(first);
 }
 
-bool is_verdict(const JobReport& report) {
-  return report.kind == JobReport::Kind::done || report.kind == JobReport::Kind::failed;
+/// What the call returns; it is called again until then if it fails.
+template <typename Call>
+auto insist(std::chrono::steady_clock::time_point until, const Call& call) {
+  for (;;) {
+    try {
+      return call();
+    } catch (const Damaged&) {
+      throw;
+    } catch (const Error&) {
+      if (std::chrono::steady_clock::now() >= until) throw;
+    }
+    std::this_thread::sleep_for(kFirstPause);
+  }
 }
 
 std::unique_ptr<CheckpointSource> open_source(const store::Store& store, const WatchPlan& plan) {
@@ -86,7 +105,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
     groups_.push_back(std::make_unique<WorkerGroup>(judge.group, evaluator, store, note_));
   }
   more_.assign(groups_.size(), true);
-  queue_.bell();  // from now on
+  bell_ = queue_.bell();  // from now on
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);
@@ -211,13 +230,25 @@ void WatchCoordinator::enter() {
 }
 
 ExitStatus WatchCoordinator::run() {
+  try {
+    watch();
+  } catch (const std::exception& error) {
+    rescue(error.what());
+    throw;
+  }
+  give_back();
+  return stop_ ? ExitStatus::interrupted : status();
+}
+
+void WatchCoordinator::watch() {
   for (const auto& group : groups_) group->start();
   finder_.emplace(*watch_);
   next_heartbeat_ = Clock::now() + plan_.lease / 3;
   next_look_ = Clock::now() + kLook;
+  next_ask_ = Clock::now() + kAsk;
   for (;;) {
     wait();
-    if (stop_) break;
+    if (stop_) return;
     wind_down();
     take_news();
     take_verdicts();
@@ -226,11 +257,18 @@ ExitStatus WatchCoordinator::run() {
     for (const auto& group : groups_) group->dispatch();
     begin_exchange();
     publish();
-    if (has_ended()) break;
-    if (plan_.until_idle && is_idle()) return status();
+    if (has_ended() || (plan_.until_idle && is_idle())) return;
+    lose_patience();
   }
-  give_back();
-  return stop_ ? ExitStatus::interrupted : status();
+}
+
+/// It ends because of an error, which its caller tells; what came out before counts.
+void WatchCoordinator::rescue(const std::string& reason) {
+  try {
+    give_back();
+  } catch (const std::exception& error) {
+    if (error.what() != reason) note_(error.what());
+  }
 }
 
 /// Of who was asked to end: what nobody has begun is given back.
@@ -250,11 +288,13 @@ bool WatchCoordinator::has_ended() const {
 }
 
 void WatchCoordinator::wait() {
-  std::vector<pollfd> waiting{
-      {queue_.bell(), POLLIN, 0},         {signals_, POLLIN, 0},
-      {finder_->descriptor(), POLLIN, 0}, {exchange_.descriptor(), POLLIN, 0},
-      {sync_.descriptor(), POLLIN, 0},    {entry_->descriptor(), POLLIN, 0},
-      {files_->descriptor(), POLLIN, 0}};
+  std::vector<pollfd> waiting{{bell_, POLLIN, 0},
+                              {signals_, POLLIN, 0},
+                              {finder_->descriptor(), POLLIN, 0},
+                              {exchange_.descriptor(), POLLIN, 0},
+                              {sync_.descriptor(), POLLIN, 0},
+                              {entry_->descriptor(), POLLIN, 0},
+                              {files_->descriptor(), POLLIN, 0}};
   for (const auto& group : groups_) group->add_descriptors(waiting);
   const auto left = std::chrono::ceil<milliseconds>(due() - Clock::now());
   ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
@@ -267,14 +307,18 @@ void WatchCoordinator::wait() {
     drain(signals_);
     stop_ = true;
   }
-  const bool is_time = Clock::now() >= next_look_;
-  if (waiting[5].revents != 0 || is_time) stop_request_ = entry_->asked();
-  look_ = look_ || is_time;
+  if (waiting[5].revents != 0 || Clock::now() >= next_ask_) {
+    stop_request_ = entry_->asked();
+    next_ask_ = Clock::now() + kAsk;
+  }
+  look_ = look_ || Clock::now() >= next_look_;
 }
 
 WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
-  auto due = next_look_;
+  auto due = std::min(next_look_, next_ask_);
   for (const auto& group : groups_) due = std::min(due, group->due());
+  if (unsynced_since_ && !sync_.is_busy()) due = std::min(due, next_sync_);
+  if (next_file_) due = std::min(due, *next_file_);
   if (exchange_.is_busy()) return due;
   if (failing_since_) return std::min(due, next_try_);
   if (look_ || has_orders()) return Clock::now();
@@ -332,17 +376,38 @@ void WatchCoordinator::take_files() {
       files_->drop(made.lease);
       continue;
     }
-    store::LeasedJob& job = node.mapped();
-    if (made.gone) {
-      note_(printable(made.failure));
-      queue_.cancel({.ids = {made.lease.job}});
-    } else if (!made.failure.empty()) {
-      note_verdict({.job = job, .text = made.failure});
-    } else {
-      references_[made.lease] = std::exchange(job.what.path, made.path.string());
-      groups_[index_of(job.what.evaluator)]->give(std::move(job));
-    }
+    if (made.end != CheckpointFiles::Made::End::made) files_->drop(made.lease);
+    take_file(made, std::move(node.mapped()));
   }
+}
+
+void WatchCoordinator::take_file(const CheckpointFiles::Made& made, store::LeasedJob job) {
+  using End = CheckpointFiles::Made::End;
+  switch (made.end) {
+    case End::made:
+      file_pause_ = {};
+      references_[made.lease] = std::exchange(job.what.path, made.path.string());
+      return groups_[index_of(job.what.evaluator)]->give(std::move(job));
+    case End::gone:
+      note_(printable(made.failure));
+      orders_.reports.push_back({made.lease, JobReport::Kind::gone});
+      return;
+    case End::damaged:
+      return note_verdict({.job = std::move(job), .text = made.failure});
+    case End::later:
+      return postpone(made.lease, made.failure);
+  }
+}
+
+/// It is no failure of the job that there is no room for its file. Nothing is leased for a while.
+void WatchCoordinator::postpone(const store::Lease& lease, const std::string& reason) {
+  orders_.reports.push_back({lease, JobReport::Kind::back});
+  if (next_file_) return;  // as those that were begun before
+  if (file_pause_ == milliseconds::zero()) {
+    note_(fmt::format("{}; checkpoints wait until it works", printable(reason)));
+  }
+  file_pause_ = std::clamp(file_pause_ * 2, kFirstPause, kLongestPause);
+  next_file_ = Clock::now() + file_pause_;
 }
 
 /// What the job is called; its file is not needed any more.
@@ -385,6 +450,10 @@ bool WatchCoordinator::has_orders() const {
 }
 
 void WatchCoordinator::begin_exchange() {
+  if (next_file_ && Clock::now() >= *next_file_) {
+    next_file_.reset();
+    look_ = true;
+  }
   if (exchange_.is_busy() || (failing_since_ && Clock::now() < next_try_)) return;
   const bool beats = !leases().empty() && Clock::now() >= next_heartbeat_;
   if (!look_ && !has_orders() && !beats && Clock::now() < next_lease()) return;
@@ -436,7 +505,8 @@ void WatchCoordinator::note_replies(const store::JobReplies& replies) {
   }
   next_us_ = replies.next_us;
   for (const std::string& remark : replies.remarks) note_(remark);
-  found_nothing_open_ = !next_us_ && said_.reports.empty() && said_.additions.empty();
+  found_nothing_open_ = !next_us_ && said_.reports.empty() && said_.additions.empty() &&
+                        said_.requests.size() == groups_.size();
   for (std::size_t i = 0; i < said_.reports.size(); ++i) {
     obey(said_.reports[i], replies.accepted[i]);
   }
@@ -444,20 +514,24 @@ void WatchCoordinator::note_replies(const store::JobReplies& replies) {
 
 /// Results may have taken hours.
 void WatchCoordinator::keep_orders(const std::string& reason) {
-  const auto now = Clock::now();
-  std::erase_if(said_.reports, [](const JobReport& report) { return !is_verdict(report); });
+  std::erase_if(said_.reports,
+                [](const JobReport& report) { return report.kind == JobReport::Kind::alive; });
   put_before(std::move(said_.reports), orders_.reports);
   put_before(std::move(said_.additions), orders_.additions);
   put_before(std::move(said_.sightings), orders_.sightings);
   look_ = true;
   pause_ = failing_since_ ? std::min(pause_ * 2, kLongestPause) : kFirstPause;
-  next_try_ = now + pause_;
-  if (!failing_since_) {
-    failing_since_ = now;
-    note_(fmt::format("{}; results are kept until it works", reason));
-  } else if (plan_.until_idle && now - *failing_since_ > kPatience) {
-    throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
-                            reason, events_.size()));
+  next_try_ = Clock::now() + pause_;
+  failure_ = reason;
+  if (failing_since_) return;
+  failing_since_ = Clock::now();
+  note_(fmt::format("{}; results are kept until it works", reason));
+}
+
+void WatchCoordinator::lose_patience() const {
+  if (!plan_.until_idle) return;
+  for (const auto& since : {failing_since_, unsynced_since_}) {
+    if (since && Clock::now() - *since > kPatience) throw Error(failure_);
   }
 }
 
@@ -478,18 +552,39 @@ void WatchCoordinator::obey(const JobReport& report, bool accepted) {
 
 /// Tells of what has become durable, and begins to make durable what was accepted meanwhile.
 void WatchCoordinator::publish() {
-  if (sync_.take()) {
-    for (const JobEvent& event : std::exchange(syncing_, {})) {
-      gave_up_ = gave_up_ || event.kind == JobEvent::Kind::dead;
-      say_(event);
+  try {
+    if (sync_.take()) {
+      tell(std::exchange(syncing_, {}));
+      unsynced_since_.reset();
     }
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    keep_accepted(error.what());
   }
   if (sync_.is_busy() || accepted_.empty()) return;
+  if (unsynced_since_ && Clock::now() < next_sync_) return;
   syncing_ = std::exchange(accepted_, {});
   sync_.begin([this] {
     queue_.sync();
     return true;
   });
+}
+
+void WatchCoordinator::tell(const std::vector<JobEvent>& events) {
+  for (const JobEvent& event : events) {
+    gave_up_ = gave_up_ || event.kind == JobEvent::Kind::dead;
+    say_(event);
+  }
+}
+
+void WatchCoordinator::keep_accepted(const std::string& reason) {
+  put_before(std::exchange(syncing_, {}), accepted_);
+  next_sync_ = Clock::now() + kFirstPause * 5;
+  failure_ = reason;
+  if (unsynced_since_) return;
+  unsynced_since_ = Clock::now();
+  note_(fmt::format("{}; results are not told of until it works", reason));
 }
 
 void WatchCoordinator::give_back() {
@@ -508,18 +603,22 @@ void WatchCoordinator::give_back() {
     const auto same = [&](const JobReport& report) { return report.lease == lease; };
     if (std::ranges::none_of(orders_.reports, same)) orders_.reports.push_back(back);
   }
+  // What failed may have leased something that it could not tell of.
+  if (!has_orders() && !failing_since_ && accepted_.empty() && syncing_.empty()) return;
   orders_.requests.clear();
+  said_ = std::exchange(orders_, {});
   try {
-    said_ = std::exchange(orders_, {});
-    note_replies(queue_.exchange(said_));
-    queue_.sync();
+    const auto until = Clock::now() + kLastTries;
+    note_replies(insist(until, [this] { return queue_.exchange(said_); }));
+    insist(until, [this] { return queue_.sync(), true; });
   } catch (const Error& error) {
-    if (events_.empty()) throw;
+    const std::size_t lost = events_.size() + syncing_.size() + accepted_.size();
+    if (lost == 0) throw;
     throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
-                            error.what(), events_.size()));
+                            error.what(), lost));
   }
-  for (const JobEvent& event : std::exchange(syncing_, {})) say_(event);
-  for (const JobEvent& event : std::exchange(accepted_, {})) say_(event);
+  tell(std::exchange(syncing_, {}));
+  tell(std::exchange(accepted_, {}));
 }
 
 std::size_t WatchCoordinator::index_of(std::int64_t evaluator) const {
@@ -536,18 +635,26 @@ std::vector<store::Lease> WatchCoordinator::leases() const {
 }
 
 std::size_t WatchCoordinator::wanted(const WorkerGroup& group) const {
-  if (stop_request_ != store::StopRequest::none) return 0;
+  if (stop_request_ != store::StopRequest::none || next_file_) return 0;
   const auto coming =
       static_cast<std::size_t>(std::ranges::count_if(preparing_, [&](const auto& entry) {
         return entry.second.what.evaluator == group.evaluator();
       }));
-  return group.wanted() > coming ? group.wanted() - coming : 0;
+  std::size_t most = group.wanted();
+  if (!plan_.scopes.empty() && plan_.handover != Handover::reference) {
+    // Each needs the room of a checkpoint.
+    const std::size_t workers = plan_.judges[index_of(group.evaluator())].group.workers;
+    const std::size_t room = (1 + kFilesAhead) * std::max<std::size_t>(1, workers);
+    const std::size_t taken = group.leases().size();
+    most = std::min(most, room > taken ? room - taken : 0);
+  }
+  return most > coming ? most - coming : 0;
 }
 
 bool WatchCoordinator::is_idle() {
   // An evaluator that cannot be loaded is to be told of, though there is nothing to judge.
   const bool rests =
-      finder_idle_ && !has_orders() && !exchange_.is_busy() && !sync_.is_busy() &&
+      finder_idle_ && !has_orders() && !next_file_ && !exchange_.is_busy() && !sync_.is_busy() &&
       accepted_.empty() && leases().empty() &&
       std::ranges::all_of(groups_, [](const auto& group) { return group->is_ready(); });
   if (!rests) {

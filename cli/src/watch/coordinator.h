@@ -89,6 +89,8 @@ class WatchCoordinator {
     std::unordered_map<std::string, store::FileIdentity> known;
   };
 
+  void watch();
+  void rescue(const std::string& reason);
   void open_pairs(std::size_t place);
   void open_pair(std::size_t place, Pair& pair, const std::string& spec);
   void take_over(const Pair& pair, const std::string& spec,
@@ -101,6 +103,8 @@ class WatchCoordinator {
   void take_news();
   void hand_over(const store::LeasedJob& job);
   void take_files();
+  void take_file(const CheckpointFiles::Made& made, store::LeasedJob job);
+  void postpone(const store::Lease& lease, const std::string& reason);
   void take_verdicts();
   void note_verdict(Verdict verdict);
   std::string found_path(const store::LeasedJob& job);
@@ -114,7 +118,10 @@ class WatchCoordinator {
   void note_replies(const store::JobReplies& replies);
   void obey(const store::JobReport& report, bool accepted);
   void keep_orders(const std::string& reason);
+  void lose_patience() const;
   void publish();
+  void tell(const std::vector<JobEvent>& events);
+  void keep_accepted(const std::string& reason);
   void give_back();
   std::size_t index_of(std::int64_t evaluator) const;
   std::size_t wanted(const WorkerGroup& group) const;
@@ -131,29 +138,34 @@ class WatchCoordinator {
   std::string owner_;
   std::optional<store::RunLock> lock_;
   std::unique_ptr<CheckpointSource> watch_;
+  std::optional<store::WatcherEntry> entry_;          // is there until the workers are gone
   std::vector<std::unique_ptr<WorkerGroup>> groups_;  // as plan_.judges
   std::vector<std::vector<Pair>> pairs_;              // by place
-  std::optional<store::WatcherEntry> entry_;
   std::optional<CheckpointFiles> files_;
   std::map<store::Lease, store::LeasedJob> preparing_;  // their files are being made
-  std::map<store::Lease, std::string> references_;      // of those that were
-  store::JobOrders orders_;                             // of the next exchange
-  store::JobOrders said_;                               // of the one that runs
-  std::map<store::Lease, JobEvent> events_;             // reported; not told of yet
-  std::vector<JobEvent> accepted_;                      // by the queue; not durable yet
-  std::vector<JobEvent> syncing_;                       // as the sync that runs makes them
-  std::optional<std::int64_t> next_us_;                 // when there may be more to lease
+  // While no files can be made:
+  std::optional<Clock::time_point> next_file_;
+  std::chrono::milliseconds file_pause_{0};
+  std::map<store::Lease, std::string> references_;  // of those that were
+  store::JobOrders orders_;                         // of the next exchange
+  store::JobOrders said_;                           // of the one that runs
+  std::map<store::Lease, JobEvent> events_;         // reported; not told of yet
+  std::vector<JobEvent> accepted_;                  // by the queue; not durable yet
+  std::vector<JobEvent> syncing_;                   // as the sync that runs makes them
+  std::optional<std::int64_t> next_us_;             // when there may be more to lease
   std::vector<bool> more_;  // by group: the latest exchange did not say that there is none
-  Clock::time_point next_heartbeat_, next_look_, asked_;
+  Clock::time_point next_heartbeat_, next_look_, next_ask_, asked_;
   store::StopRequest stop_request_ = store::StopRequest::none;
   bool look_ = true, stop_ = false, gave_up_ = false, finder_idle_ = false;
   bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
   // While the queue cannot be written:
   std::optional<Clock::time_point> failing_since_;
-  Clock::time_point next_try_;
+  std::string failure_;  // the latest
+  std::optional<Clock::time_point> unsynced_since_;
+  Clock::time_point next_try_, next_sync_;
   std::chrono::milliseconds pause_{0};
   std::vector<std::string> incomplete_;
-  int signals_ = -1;
+  int signals_ = -1, bell_ = -1;
   std::optional<Finder> finder_;
   Background<store::JobReplies> exchange_;
   Background<bool> sync_;

@@ -194,7 +194,7 @@ void WorkerGroup::call_off(const store::Lease& lease) {
     if (!slot.job || slot.job->lease != lease) continue;
     note_(fmt::format("{}: its evaluation was called off", printable(slot.job->what.path)));
     slot.job.reset();
-    restart(slot);
+    if (slot.process) restart(slot);
   }
 }
 
