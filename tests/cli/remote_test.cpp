@@ -67,6 +67,18 @@ TEST_F(RemoteCommandTest, DamageThereIsSaidAndKeepsWhatIsHere) {
   EXPECT_EQ(catalog().checkpoints(run.id).size(), before);
 }
 
+TEST_F(RemoteCommandTest, TheRunThatWasFetchedIsTheOneThatIsReplayed) {
+  RunPlan plan;
+  const store::Run there = record(plan);
+  close();
+  ASSERT_EQ(flor({"spool", "linear", url()}).status, 0);
+  plan.started_us += 1'000'000;
+  record(plan);
+  close();
+  const Outcome replayed = flor({"replay", "linear@1", "--from", url(), "--", "/bin/false"});
+  EXPECT_THAT(replayed.err, HasSubstr("replaying run " + there.key.substr(0, 8)));
+}
+
 TEST_F(RemoteCommandTest, CheckpointsArePrunedThere) {
   record({});
   close();

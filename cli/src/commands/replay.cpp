@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace flor::cli {
 namespace {
 
@@ -120,12 +122,15 @@ int Replay::run(Context& context) {
 }
 
 int Replay::replay(Context& context) const {
+  std::string spec = run_;
   if (!from_.empty()) {
     if (all_versions_ || dry_run_ || run_.empty()) {
       throw UsageError(
           "--from fetches one run, which is named: leave out --all-versions and --dry-run");
     }
-    fetch_for_replay(context, run_, wish_.epochs, from_);
+    // NAME may mean another run here than there.
+    const std::size_t at = std::min(run_.rfind('@'), run_.size());
+    spec = fetch_for_replay(context, run_, wish_.epochs, from_) + run_.substr(at);
   }
   if (all_versions_) {
     if (!program_.empty() || own_ || current_) {
@@ -150,7 +155,7 @@ int Replay::replay(Context& context) const {
   if (run_.empty()) {
     run = default_run(context.catalog());
   } else {
-    RunChoice choice = parse_run(context.catalog(), run_);
+    RunChoice choice = parse_run(context.catalog(), spec);
     run = std::move(choice.run);
     epoch = choice.epoch;
   }

@@ -31,8 +31,8 @@ std::vector<EpochRange> ranges_of(std::string_view list) {
 
 }  // namespace
 
-void fetch_for_replay(Context& context, std::string_view run, std::string_view epochs,
-                      std::string_view url) {
+std::string fetch_for_replay(Context& context, std::string_view run, std::string_view epochs,
+                             std::string_view url) {
   std::string spec(run.substr(0, run.rfind('@')));
   if (spec.size() < run.size() && epochs.empty()) epochs = run.substr(spec.size() + 1);
   const std::vector<EpochRange> ranges = ranges_of(epochs);
@@ -41,7 +41,8 @@ void fetch_for_replay(Context& context, std::string_view run, std::string_view e
   // Of an experiment the latest run alone.
   if (std::ranges::find(there, spec, &remote::RemoteRun::experiment) != there.end()) spec += "~0";
   store::Store& opened = context.store_to_change(store::OpenMode::create);
-  for (const remote::RemoteRun& chosen : choose_remote(there, spec, objects->url())) {
+  const std::vector<remote::RemoteRun> runs = choose_remote(there, spec, objects->url());
+  for (const remote::RemoteRun& chosen : runs) {
     remote::FetchReport sum;
     for (const EpochRange& range : ranges) {
       TransferBar bar("fetching " + title(chosen));
@@ -57,6 +58,9 @@ void fetch_for_replay(Context& context, std::string_view run, std::string_view e
                              sum.checkpoints, chosen.checkpoints, objects->url(),
                              bytes(sum.bytes_received)));
   }
+  const auto named = std::ranges::find_if(
+      runs, [&](const remote::RemoteRun& chosen) { return chosen.key.starts_with(spec); });
+  return (named == runs.end() ? runs.front() : *named).key;
 }
 
 }  // namespace flor::cli
