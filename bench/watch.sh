@@ -89,11 +89,13 @@ class Watch:
         return found
 
     def cpu_seconds(self):
-        ticks = 0
+        # As the scheduler counts: ticks are too coarse for this.
+        nanoseconds = 0
         for pid in self.processes():
-            with open("/proc/{}/stat".format(pid)) as file:
-                ticks += sum(int(field) for field in file.read().rsplit(")", 1)[1].split()[11:15])
-        return ticks / os.sysconf("SC_CLK_TCK")
+            for task in os.listdir("/proc/{}/task".format(pid)):
+                with open("/proc/{}/task/{}/schedstat".format(pid, task)) as file:
+                    nanoseconds += int(file.read().split()[0])
+        return nanoseconds / 1e9
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)

@@ -6,8 +6,12 @@
 #include <flor/store/repair.h>
 #include <flor/store/retention.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <fstream>
 #include <random>
+#include <string>
 
 namespace flor::remote {
 namespace {
@@ -500,6 +504,24 @@ TEST_F(SpoolTest, WhateverIsDoneInWhateverOrderEveryStateIsRight) {
     }
     EXPECT_EQ(store::damage(*here) + store::damage(*there), "");
   }
+}
+
+// Anybody may make files in the directory for temporary ones.
+TEST_F(SpoolTest, ATemporaryDirectoryThatLeadsElsewhereIsNotEntered) {
+  const auto temporary = directory_ / "tmp", others = directory_ / "others" / "work";
+  std::filesystem::create_directories(temporary);
+  std::filesystem::create_directories(others);
+  std::ofstream(others / "kept") << "x";
+  const std::string name = "flor-remote-" + std::to_string(::geteuid());
+  std::filesystem::create_directory_symlink(others.parent_path(), temporary / name);
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before ? before : "";
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  const auto here = open();
+  const Run run = finished_run(*here, 1, 1);
+  EXPECT_THROW(spool(*here, run, *objects()), Error);
+  restored.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", restored.c_str(), 1);
+  EXPECT_TRUE(std::filesystem::exists(others / "kept"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -60,11 +61,28 @@ std::int64_t number(Connection& connection, const char* sql) {
   return row->step() ? row->integer(0) : 0;
 }
 
+/// Where anybody may make files: what is there under this name already may be somebody else's, or
+/// lead elsewhere.
+fs::path own_directory() {
+  const fs::path path = fs::temp_directory_path() / fmt::format("flor-remote-{}", ::geteuid());
+  struct stat found = {};
+  if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0) {
+    throw Error(fmt::format("cannot make the directory {}: {}: set TMPDIR to where you may write",
+                            path.string(), std::generic_category().message(errno)));
+  }
+  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 022) != 0) {
+    throw Error(
+        fmt::format("{} is no directory that you alone may write: remove it, or set TMPDIR "
+                    "to another place",
+                    path.string()));
+  }
+  return path;
+}
+
 }  // namespace
 
 WorkDirectory::WorkDirectory() {
-  const fs::path parent = fs::temp_directory_path() / fmt::format("flor-remote-{}", ::geteuid());
-  fs::create_directories(parent);
+  const fs::path parent = own_directory();
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     const int descriptor = lock_directory(entry.path());
