@@ -6,7 +6,7 @@
 # Usage: bench/original.sh BUILD ORIGINAL [--pairs N] [--models NAME...] [--MODEL SETTING=VALUE...]
 #
 # ORIGINAL is a directory with the package `flor` (pyflor 2.5.5) and what it imports. The data are
-# read from $FLOR_TEST_DATA: mnist/ and tinyshakespeare.txt. Some six minutes on two cores.
+# read from $FLOR_TEST_DATA: mnist/ and tinyshakespeare.txt. Some three minutes on two cores.
 set -euo pipefail
 if [ $# -lt 2 ]; then
   sed -n 's/^# Usage: /usage: /p' "$0" >&2

@@ -16,6 +16,14 @@ CheckpointInfo read_checkpoint(const Query& row) {
   return info;
 }
 
+void discard_checkpoint(Connection& connection, std::int64_t id, std::int64_t now_us) {
+  connection("INSERT OR REPLACE INTO discarded (" FLOR_DISCARDED_COLUMNS
+             ", discarded_us) SELECT " FLOR_DISCARDED_COLUMNS ", ?2 FROM checkpoint WHERE id = ?1",
+             id, now_us)
+      ->run();
+  connection("DELETE FROM checkpoint WHERE id = ?1", id)->run();
+}
+
 void recount_checkpoints(Connection& connection, std::int64_t run) {
   connection(
       "UPDATE run SET "

@@ -15,6 +15,16 @@ namespace flor::store {
 
 CheckpointInfo read_checkpoint(const Query& row);
 
+/// All that a checkpoint is: what goes over when one is deleted, and comes back when that is
+/// undone.
+#define FLOR_DISCARDED_COLUMNS                                                               \
+  "id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, " \
+  "layout, chunks"
+
+/// A checkpoint becomes a deleted one, whose content can be brought back until it is collected. The
+/// counters of its run are the caller's to recount. Within a transaction of the caller.
+void discard_checkpoint(Connection& connection, std::int64_t id, std::int64_t now_us);
+
 /// Brings the counters of a run up to date after checkpoints of it came or went other than by being
 /// written. What it added to the packs is what it was. Within a transaction of the caller.
 void recount_checkpoints(Connection& connection, std::int64_t run);

@@ -1,5 +1,6 @@
 // repair: finds out what cannot be read, looks for it elsewhere, and gives up the rest.
 #include "check_chunks.h"
+#include "checkpoint_rows.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
 #include "pack_scan.h"
@@ -289,15 +290,15 @@ class Repairer {
       if (flaw.empty()) continue;
       if (manifest.table == std::string_view("checkpoint")) {
         // As a deleted one: a copy of it elsewhere stays there, and may be fetched.
+        discard_checkpoint(connection, manifest.id, now_us());
         connection(
-            "INSERT OR REPLACE INTO discarded (id, run, kind, main_loop, iteration, loop, "
-            "created_us, raw_bytes, stored_bytes, digest, layout, chunks, discarded_us, "
-            "collected_us) SELECT id, run, kind, main_loop, iteration, loop, created_us, "
-            "raw_bytes, stored_bytes, digest, 0, x'', ?2, ?2 FROM checkpoint WHERE id = ?1",
-            manifest.id, now_us())
+            "UPDATE discarded SET layout = 0, chunks = x'', collected_us = discarded_us "
+            "WHERE id = ?1",
+            manifest.id)
             ->run();
+      } else {
+        connection("DELETE FROM " + manifest.table + " WHERE id = ?1", manifest.id)->run();
       }
-      connection("DELETE FROM " + manifest.table + " WHERE id = ?1", manifest.id)->run();
       report_.dropped.push_back(fmt::format("{}: {}", manifest.what, flaw));
     }
     // Not only the runs that lost something: a wrong count is damage, too.

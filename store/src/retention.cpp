@@ -20,10 +20,6 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 using Group = Candidate::Group;
 
-#define FLOR_DISCARDED_COLUMNS                                                               \
-  "id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, " \
-  "layout, chunks"
-
 /// Where no rule names a metric, that of the run's own strategy says what is best.
 KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>& strategy) {
   if (rules.best.empty() && strategy && !strategy->score_attribute.empty()) {
@@ -127,14 +123,7 @@ class Plan {
     const std::int64_t now = now_us();
     for (const LoadedUnit& unit : units_) {
       if (unit.unit.decision.kept) continue;
-      for (const std::int64_t id : unit.unit.checkpoints) {
-        connection("INSERT OR REPLACE INTO discarded (" FLOR_DISCARDED_COLUMNS
-                   ", discarded_us) SELECT " FLOR_DISCARDED_COLUMNS
-                   ", ?2 FROM checkpoint WHERE id = ?1",
-                   id, now)
-            ->run();
-        connection("DELETE FROM checkpoint WHERE id = ?1", id)->run();
-      }
+      for (const std::int64_t id : unit.unit.checkpoints) discard_checkpoint(connection, id, now);
     }
     for (const std::int64_t run : together_.runs) recount_checkpoints(connection, run);
   }

@@ -520,8 +520,15 @@ TEST_F(SpoolTest, ATemporaryDirectoryThatLeadsElsewhereIsNotEntered) {
   const auto here = open();
   const Run run = finished_run(*here, 1, 1);
   EXPECT_THROW(spool(*here, run, *objects()), Error);
-  restored.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", restored.c_str(), 1);
   EXPECT_TRUE(std::filesystem::exists(others / "kept"));
+
+  // One's own is entered, and closed to others.
+  std::filesystem::remove(temporary / name);
+  std::filesystem::create_directory(temporary / name);
+  std::filesystem::permissions(temporary / name, std::filesystem::perms(0775));
+  spool(*here, run, *objects());
+  EXPECT_EQ(std::filesystem::status(temporary / name).permissions(), std::filesystem::perms(0700));
+  restored.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", restored.c_str(), 1);
 }
 
 }  // namespace

@@ -209,7 +209,7 @@ class Asking {
     return hunks;
   }
 
-  /// False: nothing would be left.
+  /// False, and nothing is changed: nothing to ask would be left.
   bool leave_out(AskedVersion& asked, std::set<int> broken, const std::string& why) {
     for (const int number : std::set<int>(broken)) {
       const auto& needs = questions_->hunk(number).needs;
@@ -220,15 +220,17 @@ class Asking {
       if (!broken.contains(placed.hunk)) rest.insert(placed.hunk);
     }
     if (rest.empty()) return false;
-    std::vector<carry::Refused> refused = std::move(asked.patched.carried.refused);
+    auto patched = questions_->patch(asked.version.commit, rest);
+    if (!patched.changes()) return false;
+    auto& all = patched.carried.refused;
+    const auto& before = asked.patched.carried.refused;
+    all.insert(all.end(), before.begin(), before.end());
     for (const int number : broken) {
-      refused.push_back({number, "it does not compile there: " + why, {}});
+      all.push_back({number, "it does not compile there: " + why, {}});
     }
-    asked.patched = questions_->patch(asked.version.commit, rest);
-    auto& all = asked.patched.carried.refused;
-    all.insert(all.end(), refused.begin(), refused.end());
     std::ranges::sort(all, {}, &carry::Refused::hunk);
-    return asked.patched.changes();
+    asked.patched = std::move(patched);
+    return true;
   }
 
   std::vector<std::string> executed_loops(const AskedVersion& asked, const store::Run& run) const {

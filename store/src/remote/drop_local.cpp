@@ -74,14 +74,7 @@ DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRu
         ++report.awaited;
         continue;
       }
-      connection(
-          "INSERT OR REPLACE INTO discarded (id, run, kind, main_loop, iteration, loop, "
-          "created_us, raw_bytes, stored_bytes, digest, layout, chunks, discarded_us) SELECT id, "
-          "run, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, "
-          "layout, chunks, ?2 FROM checkpoint WHERE id = ?1",
-          content.id, now)
-          ->run();
-      connection("DELETE FROM checkpoint WHERE id = ?1", content.id)->run();
+      store::discard_checkpoint(connection, content.id, now);
       ++report.checkpoints;
     }
     store::recount_checkpoints(connection, run.id);

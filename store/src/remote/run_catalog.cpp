@@ -70,11 +70,13 @@ fs::path own_directory() {
     throw Error(fmt::format("cannot make the directory {}: {}: set TMPDIR to where you may write",
                             path.string(), std::generic_category().message(errno)));
   }
-  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 022) != 0) {
-    throw Error(
-        fmt::format("{} is no directory that you alone may write: remove it, or set TMPDIR "
-                    "to another place",
-                    path.string()));
+  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid()) {
+    throw Error(fmt::format(
+        "{} is no directory of yours: remove it, or set TMPDIR to another place", path.string()));
+  }
+  if ((found.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0) {
+    throw Error(fmt::format("cannot keep others out of {}: {}", path.string(),
+                            std::generic_category().message(errno)));
   }
   return path;
 }
