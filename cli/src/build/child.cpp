@@ -18,10 +18,9 @@
 #include <cstring>
 
 namespace flor::cli {
-namespace {
 
 /// A file without a name, which takes what a child writes however much it is.
-class Written {
+class Child::Written {
  public:
   explicit Written(const std::string& whose) : descriptor_(::memfd_create("written", MFD_CLOEXEC)) {
     if (descriptor_ < 0) {
@@ -52,17 +51,14 @@ class Written {
   int descriptor_;
 };
 
-}  // namespace
-
-ChildResult run_child(std::vector<std::string> words, const ChildOptions& options) {
-  std::optional<Written> output, errors;
+Child::Child(std::vector<std::string> words, const ChildOptions& options) : alone_(options.alone) {
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   if (options.log.empty()) {
-    output.emplace(words.front());
-    errors.emplace(words.front());
-    ::posix_spawn_file_actions_adddup2(&plan.actions, output->descriptor(), 1);
-    ::posix_spawn_file_actions_adddup2(&plan.actions, errors->descriptor(), 2);
+    output_ = std::make_unique<Written>(words.front());
+    errors_ = std::make_unique<Written>(words.front());
+    ::posix_spawn_file_actions_adddup2(&plan.actions, output_->descriptor(), 1);
+    ::posix_spawn_file_actions_adddup2(&plan.actions, errors_->descriptor(), 2);
   } else {
     ::posix_spawn_file_actions_addopen(&plan.actions, 1, options.log.c_str(),
                                        O_WRONLY | O_CREAT | O_APPEND, 0666);
@@ -74,27 +70,61 @@ ChildResult run_child(std::vector<std::string> words, const ChildOptions& option
   if (!options.directory.empty()) {
     ::posix_spawn_file_actions_addchdir_np(&plan.actions, options.directory.c_str());
   }
-  sigset_t pipe;  // which this process ignores
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::posix_spawnattr_setsigdefault(&plan.attributes, &pipe);
-  ::posix_spawnattr_setflags(&plan.attributes, POSIX_SPAWN_SETSIGDEF);
+  if (alone_) {
+    plan.stand_alone();
+  } else {
+    sigset_t pipe;  // which this process ignores
+    ::sigemptyset(&pipe);
+    ::sigaddset(&pipe, SIGPIPE);
+    ::posix_spawnattr_setsigdefault(&plan.attributes, &pipe);
+    ::posix_spawnattr_setflags(&plan.attributes, POSIX_SPAWN_SETSIGDEF);
+  }
   std::vector<std::string> environment = environment_with(options.environment);
-  pid_t child = -1;
-  const int error = ::posix_spawnp(&child, words.front().c_str(), &plan.actions, &plan.attributes,
+  const int error = ::posix_spawnp(&pid_, words.front().c_str(), &plan.actions, &plan.attributes,
                                    pointers(words).data(), pointers(environment).data());
-  if (error != 0) {
-    throw Error(fmt::format("{} cannot be started in {}: {}", printable(words.front()),
-                            printable(options.directory.string()), std::strerror(error)));
+  if (error == 0) return;
+  pid_ = -1;
+  throw Error(fmt::format("{} cannot be started in {}: {}", printable(words.front()),
+                          printable(options.directory.string()), std::strerror(error)));
+}
+
+Child::~Child() {
+  if (pid_ <= 0) return;
+  kill(SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+void Child::kill(int signal) const {
+  if (pid_ <= 0) return;
+  if (!alone_ || ::kill(-pid_, signal) != 0) ::kill(pid_, signal);
+}
+
+std::optional<ChildResult> Child::ended() {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  pid_ = -1;
+  return result(status);
+}
+
+ChildResult Child::wait() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
+  pid_ = -1;
+  return result(status);
+}
+
+ChildResult Child::result(int status) const {
   ChildResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (output) result.output = output->text();
-  if (errors) result.errors = errors->text();
+  if (output_) result.output = output_->text();
+  if (errors_) result.errors = errors_->text();
   return result;
+}
+
+ChildResult run_child(std::vector<std::string> words, const ChildOptions& options) {
+  return Child(std::move(words), options).wait();
 }
 
 std::optional<std::string> find_on_path(const std::string& name) {

@@ -1,8 +1,11 @@
 // Runs git, CMake and build commands, and waits for them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +18,8 @@ struct ChildOptions {
   /// What it writes is appended to this file; empty: it is returned.
   std::filesystem::path log = {};
   int inherited = -1;  ///< a descriptor that it and its children have, too; -1: none
+  /// In a process group of its own, and with no signals blocked: Ctrl-C does not reach it.
+  bool alone = false;
 };
 
 struct ChildResult {
@@ -24,8 +29,32 @@ struct ChildResult {
   std::string errors;  ///< standard error
 };
 
-/// `words`: a program that is looked for on PATH, and its arguments. Standard input is empty.
-/// Throws Error where it cannot be started.
+/// A running child. Killed and reaped with the object, if it still runs then; of one that is
+/// `alone`, its group.
+class Child {
+ public:
+  /// `words`: a program that is looked for on PATH, and its arguments. Standard input is empty.
+  /// Throws Error where it cannot be started.
+  Child(std::vector<std::string> words, const ChildOptions& options);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// What came of it, if it has ended; never waits. To be asked until it answers, and not again.
+  std::optional<ChildResult> ended();
+  /// The same, when it has ended.
+  ChildResult wait();
+  void kill(int signal) const;
+
+ private:
+  class Written;
+  ChildResult result(int status) const;
+  pid_t pid_ = -1;
+  bool alone_;
+  std::unique_ptr<Written> output_, errors_;
+};
+
+/// Starts a Child and waits for it.
 ChildResult run_child(std::vector<std::string> words, const ChildOptions& options);
 
 /// The program of this name on PATH.
