@@ -10,10 +10,11 @@ set_target_properties(flor_git PROPERTIES EXPORT_NAME git INTERFACE_INCLUDE_DIRE
 set_target_properties(flor_protocol PROPERTIES EXPORT_NAME protocol)
 set_target_properties(flor_data PROPERTIES EXPORT_NAME data)
 set_target_properties(flor_sources PROPERTIES EXPORT_NAME sources)
-install(TARGETS flor_store flor_git flor_protocol flor_sources flor_data flor_core
+install(TARGETS flor_store flor_git flor_protocol flor_sources flor_data flor_core flor_probe
         EXPORT florTargets FILE_SET HEADERS)
 if(FLOR_WITH_TORCH)
-  install(TARGETS flor_torch flor_torch_data flor_runtime EXPORT florTorchTargets FILE_SET HEADERS)
+  install(TARGETS flor_torch flor_torch_data flor_runtime flor_probe_torch
+          EXPORT florTorchTargets FILE_SET HEADERS)
   install(EXPORT florTorchTargets NAMESPACE flor:: DESTINATION ${flor_package_directory})
 else()
   install(TARGETS flor_runtime EXPORT florTargets)

@@ -7,6 +7,7 @@ namespace {
 
 class Fixed final : public Assignment {
  public:
+  explicit Fixed(std::vector<Epochs> epochs) : epochs_(std::move(epochs)), alone_(true) {}
   Fixed(std::vector<Epochs> epochs, const std::vector<store::MainLoop>& loops)
       : epochs_(std::move(epochs)) {
     // A run without epochs has only what lies outside them.
@@ -22,7 +23,7 @@ class Fixed final : public Assignment {
     return next_ < epochs_.size() ? epochs_[next_++] : Epochs{};
   }
   bool keeps(std::int64_t section) const override { return kept_.contains(section); }
-  bool may_end(std::int64_t) const override { return false; }
+  bool may_end(std::int64_t) const override { return alone_ && next_ == epochs_.size(); }
   void completed(const std::vector<store::ReplayedPart>&) override {}
   void report(const WorkDone&) override {}
   bool called_off() const override { return false; }
@@ -36,6 +37,7 @@ class Fixed final : public Assignment {
   std::vector<Epochs> epochs_;
   std::set<std::int64_t> kept_;
   std::size_t next_ = 0;
+  bool alone_ = false;
 };
 
 }  // namespace
@@ -43,6 +45,10 @@ class Fixed final : public Assignment {
 std::unique_ptr<Assignment> fixed_assignment(std::vector<Epochs> epochs,
                                              const std::vector<store::MainLoop>& loops) {
   return std::make_unique<Fixed>(std::move(epochs), loops);
+}
+
+std::unique_ptr<Assignment> epochs_alone(std::vector<Epochs> epochs) {
+  return std::make_unique<Fixed>(std::move(epochs));
 }
 
 }  // namespace flor::detail

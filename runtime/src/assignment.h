@@ -37,5 +37,7 @@ class Assignment {
 /// epoch 0, that after a loop to whoever holds its last.
 std::unique_ptr<Assignment> fixed_assignment(std::vector<Epochs> epochs,
                                              const std::vector<store::MainLoop>& loops);
+/// A list of epochs, and nothing of what lies outside the loops.
+std::unique_ptr<Assignment> epochs_alone(std::vector<Epochs> epochs);
 
 }  // namespace flor::detail

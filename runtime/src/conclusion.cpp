@@ -46,7 +46,7 @@ void conclude(const std::vector<Epochs>& epochs, double seconds, const WorkDone&
       fmt::format("{} values and {} states", result.values_compared, result.states_compared);
   const std::string found =
       result.values_found == 1 ? "1 new value" : fmt::format("{} new values", result.values_found);
-  if (result.values_found == 0 && flags.probes.empty() && !nested.empty()) {
+  if (result.values_found == 0 && flags.probes.empty() && flags.plugin.empty() && !nested.empty()) {
     const auto skipped = std::ranges::find_if(
         work.nested, [](const auto& entry) { return entry.second.skipped > 0; });
     if (skipped != work.nested.end()) {
@@ -69,6 +69,11 @@ void conclude(const std::vector<Epochs>& epochs, double seconds, const WorkDone&
                       result.states_compared, found, likely_cause(run, flags)));
       break;
     default:
+      if (flags.shows_what_is_stored()) {
+        say(Level::result,
+            fmt::format("the plug-in saw the states as they were stored; {}", found));
+        break;
+      }
       say(Level::result, fmt::format("unchecked: nothing that was recorded was computed again, so "
                                      "nothing could be compared; {}",
                                      found));

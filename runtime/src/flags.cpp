@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFlags =
     "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
-    "weak|strong, --flor_epochs A..B, --flor_probe LOOP, --flor_no_probe, "
+    "weak|strong, --flor_epochs A..B, --flor_probe LOOP, --flor_no_probe, --flor_plugin FILE, "
     "--flor_every N, --flor_epsilon X, "
     "--flor_every_steps N, --flor_every_seconds S, --flor_resume [auto], --flor_threads N, "
     "--flor_home DIR, --flor_no_git, --kwargs NAME=VALUE";
@@ -97,6 +97,7 @@ class Parser {
     if (flag_ == "--flor_run") return set(flags_.run);
     if (flag_ == "--flor_home") return set(flags_.home);
     if (flag_ == "--flor_init") return take_init();
+    if (flag_ == "--flor_plugin") return take_plugin();
     if (flag_ == "--flor_probe") return take_probes();
     if (flag_ == "--flor_every") return take_every();
     if (flag_ == "--flor_epsilon") return take_epsilon();
@@ -216,6 +217,13 @@ class Parser {
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("--flor_epochs: {}", error.what()));
     }
+    replay_only_ = flag_;
+    return true;
+  }
+
+  bool take_plugin() {
+    if (!flags_.plugin.empty()) throw UsageError("--flor_plugin is given twice: one at a time");
+    flags_.plugin = value("FILE");
     replay_only_ = flag_;
     return true;
   }

@@ -41,6 +41,7 @@ struct Flags {
   std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
   bool no_probe = false;                   ///< --flor_no_probe: ignore flor::probed, too
   std::optional<int> threads;              ///< --flor_threads N: instead of the recorded number
+  std::string plugin;                      ///< --flor_plugin FILE, see flor/probe.h
 
   // Either.
   std::string home;                           ///< --flor_home DIR
@@ -51,10 +52,14 @@ struct Flags {
   std::vector<std::string> arguments;  ///< thereof the program's own, without its name
 
   // A worker of `flor replay`, see protocol.h.
-  int worker_socket = -1;    ///< -1: none
-  std::vector<int> cores;    ///< to run on; empty: any
-  std::string sources;       ///< work tree that the program was built from; empty: it says itself
-  bool as_recorded = false;  ///< this very program recorded, whatever the sources are now
+  int worker_socket = -1;     ///< -1: none
+  std::vector<int> cores;     ///< to run on; empty: any
+  std::string sources;        ///< work tree that the program was built from; empty: it says itself
+  bool as_recorded = false;   ///< this very program recorded, whatever the sources are now
+  std::string plugin_digest;  ///< what the plug-in has to be
+
+  /// The plug-in sees what is stored, and nothing is executed that does not have to be.
+  bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
 };
 
 /// Takes Flor's flags out of argv: argc and argv are compacted, argv[argc] is null. Nothing after

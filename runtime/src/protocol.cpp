@@ -4,6 +4,7 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -76,6 +77,8 @@ std::string WorkerOrder::encode() const {
   json["cores"] = cores;
   json["sources"] = to_hex(sources);
   json["as_recorded"] = as_recorded;
+  json["plugin"] = to_hex(plugin);
+  json["plugin_digest"] = plugin_digest;
   return dump(json);
 }
 
@@ -92,6 +95,8 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     order.cores = json.at("cores").get<std::vector<int>>();
     order.sources = from_hex(json.value("sources", ""));
     order.as_recorded = json.value("as_recorded", false);
+    order.plugin = from_hex(json.value("plugin", ""));
+    order.plugin_digest = json.value("plugin_digest", "");
     return order;
   } catch (const std::exception&) {
     refuse(line);
@@ -142,6 +147,7 @@ WorkerLine WorkerLine::decode(std::string_view text) {
   if (word == "hello") {
     line.kind = Kind::hello;
     words >> line.digest;
+    if (words && !(words >> line.plugin_digest)) words.clear();
   } else if (word == "next") {
     line.kind = Kind::next;
     std::string reach;
@@ -164,6 +170,11 @@ WorkerLine WorkerLine::decode(std::string_view text) {
   return line;
 }
 
+std::string described_probes(std::vector<std::string> loops, const std::string& plugin) {
+  if (!plugin.empty()) loops.push_back(plugin.substr(plugin.rfind('/') + 1));
+  return fmt::format("{}", fmt::join(loops, ","));
+}
+
 std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order) {
   std::vector<std::string> probes = order.probes;
@@ -174,6 +185,7 @@ std::string question_of(const std::string& program_digest,
   for (const std::string& probe : probes) text += to_hex(probe) + ",";
   text += "\n";
   for (const std::string& argument : arguments) text += to_hex(argument) + " ";
+  if (!order.plugin_digest.empty()) text += "\nplug-in " + order.plugin_digest;
   return store::digest_of(std::as_bytes(std::span(text))).hex();
 }
 

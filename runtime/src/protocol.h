@@ -3,7 +3,8 @@
 //
 //   flor replay                         program
 //   order (JSON)
-//                                       hello DIGEST           the program's own digest
+//                                       hello DIGEST [PLUGIN]  the program's own digest, and that
+//                                                              of the plug-in that it has loaded
 //                                       next SECTION LOOP ITERATION REACH
 //   replay ID                           id in the catalog, before the first answer
 //   keep SECTION                        any number of these, then one of the next two
@@ -41,6 +42,10 @@ struct WorkerOrder {
   std::vector<int> cores;      ///< to run on; empty: any
   std::string sources = {};    ///< work tree that the program was built from; empty: not known
   bool as_recorded = false;  ///< it is the very program that recorded, whatever the sources are now
+  std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and its content's digest
+
+  /// As Flags say it.
+  bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
 
   std::string encode() const;
   /// Throws Error for what `encode` does not write.
@@ -84,7 +89,7 @@ std::string encode_done(const store::ReplayedPart& part);
 /// A line of a program's, taken apart.
 struct WorkerLine {
   enum class Kind { hello, next, done, work } kind = Kind::hello;
-  std::string digest;
+  std::string digest, plugin_digest;
   Position position;
   store::ReplayedPart part;
   WorkDone work;
@@ -96,5 +101,8 @@ struct WorkerLine {
 /// arguments, stepping into the same loops. `arguments` are those without Flor's flags.
 std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order);
+
+/// What the catalog notes of a replay's question: "train,weight_norms.so".
+std::string described_probes(std::vector<std::string> loops, const std::string& plugin);
 
 }  // namespace flor::detail

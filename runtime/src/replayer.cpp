@@ -25,11 +25,15 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(catalog, run_);
   check_probes();
-  probes_ = std::make_unique<Probes>(flags_, run_, record_->nested_loops(),
+  own_digest_ = program_digest();
+  if (!flags_.plugin.empty()) load_plugin();
+  Flags asking = flags_;
+  asking.no_probe = flags_.no_probe || flags_.shows_what_is_stored();
+  probes_ = std::make_unique<Probes>(asking, run_, record_->nested_loops(),
                                      store::home_directory(flags_.home));
   take_assignment();
   if (empty()) return;
-  probes_->announce();
+  if (!flags_.shows_what_is_stored()) probes_->announce();
   for (const store::Argument& argument : catalog.arguments(run_.id)) {
     arguments_[argument.name] = argument;
   }
@@ -52,7 +56,7 @@ Replayer::~Replayer() {
 /// What this process answers depends on the loops that it has found to step into, too: the sources
 /// may have changed where the program has not.
 std::string Replayer::asking_digest() const {
-  std::string digest = program_digest();
+  std::string digest = own_digest_;
   if (!flags_.probes.empty() || probes_->loops().empty()) return digest;
   std::vector<std::string> found = probes_->loops();
   std::ranges::sort(found);
@@ -63,7 +67,8 @@ std::string Replayer::asking_digest() const {
 void Replayer::take_assignment() {
   const std::string digest = asking_digest();
   if (flags_.worker_socket >= 0) {
-    auto handed_out = std::make_unique<HandedOut>(flags_.worker_socket, digest);
+    auto handed_out = std::make_unique<HandedOut>(flags_.worker_socket, digest,
+                                                  plugin_ ? plugin_->file().digest : "");
     piece_ = handed_out->next({});
     replay_ = handed_out->replay();
     empty_ = piece_.empty() && handed_out->may_end(0);
@@ -78,15 +83,9 @@ void Replayer::take_assignment() {
   empty_ = epochs_.empty() && flags_.segment > 0;
   announce();
   if (empty_) return;
-  assignment_ = fixed_assignment(epochs_, record_->main_loops());
+  assignment_ = flags_.shows_what_is_stored() ? epochs_alone(epochs_)
+                                              : fixed_assignment(epochs_, record_->main_loops());
   piece_ = assignment_->next({});
-  const WorkerOrder order{.run = {},
-                          .home = {},
-                          .probes = flags_.probes,
-                          .no_probe = flags_.no_probe,
-                          .strong = flags_.strong,
-                          .threads = flags_.threads,
-                          .cores = {}};
   replay_ =
       store_->catalog().add_replay({.run = run_.id,
                                     .started_us = now_us(),
@@ -95,10 +94,23 @@ void Replayer::take_assignment() {
                                     .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
                                     .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
                                     .strong = flags_.strong,
-                                    .probes = fmt::format("{}", fmt::join(probes_->loops(), ",")),
+                                    .probes = described_probes(probes_->loops(), flags_.plugin),
                                     .program_digest = store::file_digest(executable()),
                                     .command = flags_.command,
-                                    .question = question_of(digest, flags_.arguments, order)});
+                                    .question = question_of(digest, flags_.arguments, question())});
+}
+
+/// As far as it says what is asked.
+WorkerOrder Replayer::question() const {
+  return {.run = {},
+          .home = {},
+          .probes = flags_.probes,
+          .no_probe = flags_.no_probe,
+          .strong = flags_.strong,
+          .threads = flags_.threads,
+          .cores = {},
+          .plugin = flags_.plugin,
+          .plugin_digest = plugin_ ? plugin_->file().digest : std::string()};
 }
 
 void Replayer::set_threads() const {
@@ -127,11 +139,12 @@ void Replayer::announce() const {
           ? std::string()
           : fmt::format(" (segment {} of {}, counted from 0)", flags_.segment, flags_.segments);
   say(Level::result,
-      fmt::format("{}: {}{}{}{}", run, epochs, segment,
+      fmt::format("{}: {}{}{}{}{}", run, epochs, segment,
                   flags_.strong ? ", walking there from the start" : "",
                   flags_.probes.empty()
                       ? ""
-                      : fmt::format(", stepping into {}", fmt::join(flags_.probes, ", "))));
+                      : fmt::format(", stepping into {}", fmt::join(flags_.probes, ", ")),
+                  plugin_ ? fmt::format(", for {}", plugin_->file().name()) : ""));
   if (empty()) {
     say(Level::result, fmt::format("nothing to do: {} segments share {} epochs, and this one is "
                                    "empty",
@@ -168,7 +181,8 @@ LoopScope::Start Replayer::begin_main(Frame& frame, bool random_access) {
                 .iteration = 0,
                 .reach = random_access ? Reach::any : Reach::forward});
   }
-  target_ = part_of_loop(piece_, loop_->first_epoch, loop_->iterations);
+  show_stored(frame);
+  target_ = next_target(frame);
   if (!target_.empty()) return visit(frame, *loop_, random_access);
   if (piece_.empty() && assignment_->may_end(section_)) end_program(ExitStatus::done);
   return pass_by(frame, *loop_);
@@ -193,11 +207,15 @@ LoopScope::Start Replayer::begin_unknown(Frame& frame) {
   return {.visit = false};
 }
 
+void Replayer::report_work() {
+  work_.restored = state_->restored() + shown_checkpoints_;
+  work_.restored_bytes = state_->restored_bytes() + shown_bytes_;
+  assignment_->report(work_);
+}
+
 /// The session's thread has nothing to do until it has the next piece.
 void Replayer::next_piece(const Position& position) {
-  work_.restored = state_->restored();
-  work_.restored_bytes = state_->restored_bytes();
-  assignment_->report(work_);
+  report_work();
   background_->post([this] { keep_complete(true); });  // somebody may wait for it
   piece_ = assignment_->next(position);
   part_began_ = Clock::now();
@@ -286,23 +304,24 @@ void Replayer::end_iteration(Frame& frame) {
     ++work_.caught_up;
     return;
   }
+  show_live(ProbeAt::epoch_end, nullptr, epoch);
   ++visited_;
   complete(part);
 }
 
 /// The target is done: on to the next one in this loop, or out of it.
 LoopScope::Move Replayer::go_on(Frame& frame) {
-  const bool more_than_this_loop = piece_.end > frame.first_epoch + loop_->iterations;
-  if (!more_than_this_loop) {
+  piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
+  if (piece_.empty()) {
     next_piece({.section = section_,
                 .main_loop = frame.ordinal,
                 .iteration = frame.index,
                 .reach = random_access_ ? Reach::any : Reach::forward});
-    const Epochs target = part_of_loop(piece_, loop_->first_epoch, loop_->iterations);
-    if (!target.empty()) {
-      aim_at(frame, target);
-      return jump(frame);
-    }
+  }
+  show_stored(frame);
+  if (const Epochs target = next_target(frame); !target.empty()) {
+    aim_at(frame, target);
+    return jump(frame);
   }
   return {.go_on = !frame.limit_broke};
 }
@@ -449,6 +468,7 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
   if (!catching_up_)
     ++(skip ? work_.nested[frame.name].skipped : work_.nested[frame.name].executed);
   state_->restore_entry(key, frame.settings.attached);
+  show_live(ProbeAt::loop_begin, &frame, main.first_epoch + main.index);
   if (skip) {
     computed_ = false;
     state_->restore(key, frame.settings.attached);
@@ -601,9 +621,7 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
                                          state_->restore_seconds());
     }
     if (failed) return ExitStatus::done;  // the program says so itself
-    work_.restored = state_->restored();
-    work_.restored_bytes = state_->restored_bytes();
-    assignment_->report(work_);
+    report_work();
     if (flags_.worker_socket < 0) {
       conclude(epochs_, seconds_since(began_), work_, comparison_, run_, flags_);
     }

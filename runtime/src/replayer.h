@@ -5,6 +5,7 @@
 #include "assignment.h"
 #include "part_keeper.h"
 #include "plan.h"
+#include "plugin.h"
 #include "probes.h"
 #include "record.h"
 #include "recorded_state.h"
@@ -50,13 +51,16 @@ class Replayer : public Runtime {
   LoopScope::Move leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   LoopScope::Start begin_nested(Frame& frame) override;
+  void leave_nested(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
+  void left_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
   void tick() override;
 
  private:
   void take_assignment();
   std::string asking_digest() const;
+  WorkerOrder question() const;
   void set_threads() const;
   void announce() const;
   void check_probes() const;
@@ -66,7 +70,20 @@ class Replayer : public Runtime {
   void aim_at(Frame& frame, Epochs target);
   void end_iteration(Frame& frame);
   LoopScope::Move go_on(Frame& frame);
+  Epochs next_target(const Frame& frame) const;
+
+  // The plug-in, in replayer_plugin.cpp.
+  void load_plugin();
+  void check_places() const;
+  /// Nothing where there is none, it is not called there, or the epoch is only on the way.
+  void show_live(ProbeAt at, const Frame* nested, std::int64_t epoch);
+  void show_stored(Frame& frame);
+  void show_stored_epoch(Frame& frame, std::int64_t iteration);
+  void show_checkpoint(const store::CheckpointKey& key, std::int64_t epoch);
+  bool is_stored(std::int64_t iteration) const;
+  std::vector<store::CheckpointKey> loop_ends(std::int64_t iteration) const;
   LoopScope::Move jump(Frame& frame) const;
+  void report_work();
   void next_piece(const Position& position);
   void note_unvisited(const Frame& frame);
   void leave_loop_early(const store::MainLoop& loop, std::int64_t reached);
@@ -86,6 +103,11 @@ class Replayer : public Runtime {
   std::optional<store::RunUse> use_;  // before anything is looked up
   std::unique_ptr<Record> record_;
   std::unique_ptr<Probes> probes_;  // none where there is nothing to do
+  std::string own_digest_;          // of the program, without the plug-in
+  std::unique_ptr<Plugin> plugin_;
+  ProbedRun probed_run_;
+  std::int64_t shown_checkpoints_ = 0;  // to the plug-in
+  std::uint64_t shown_bytes_ = 0;
   bool empty_ = false;
   std::vector<Epochs> epochs_;  // asked for; empty in a worker, which does not know
   std::unique_ptr<Assignment> assignment_;

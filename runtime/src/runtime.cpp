@@ -168,6 +168,7 @@ void Runtime::end_loop(Frame& frame, LoopEnd how) {
   // Loops end in the reverse order of their beginning.
   std::erase(frames_, &frame);
   update_place();
+  if (frame.depth == 1) left_nested(frame, how);
 }
 
 void Runtime::suppress(bool suppressed) {

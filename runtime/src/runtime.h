@@ -147,6 +147,8 @@ class Runtime {
   /// Before the first iteration of a nested loop that was begun with `arriving`.
   virtual void reach(Frame&) {}
   virtual void end_nested(Frame& frame, LoopEnd how) = 0;
+  /// After a nested loop, executed or not; the place is that of its parent again.
+  virtual void left_nested(Frame&, LoopEnd) {}
   /// Keeps a batch of logged values; on the background thread.
   virtual void keep(LogBatch batch) = 0;
 
@@ -179,6 +181,9 @@ class Runtime {
   /// What is logged until the contrary is said is not kept.
   void suppress(bool suppressed);
 
+  /// The place that the frames say.
+  void update_place();
+
   const Frame& main_frame() const { return *frames_.front(); }
   std::string key_of(const Frame& nested) const { return nested.component; }
 
@@ -194,7 +199,6 @@ class Runtime {
   std::unique_ptr<Background> background_;
 
  private:
-  void update_place();
   void set_index(const Frame& frame, std::int64_t index);
 
   std::map<std::string, SavePlace> save_places_;  ///< by path: the last one

@@ -69,12 +69,15 @@ Flags worker_flags(int& argc, char** argv) {
   flags.cores = order.cores;
   flags.sources = order.sources;
   flags.as_recorded = order.as_recorded;
+  flags.plugin = order.plugin;
+  flags.plugin_digest = order.plugin_digest;
   flags.worker_socket = socket;
   return flags;
 }
 
-HandedOut::HandedOut(int socket, const std::string& digest) : socket_(socket) {
-  send("hello " + digest);
+HandedOut::HandedOut(int socket, const std::string& digest, const std::string& plugin)
+    : socket_(socket) {
+  send("hello " + digest + (plugin.empty() ? "" : " " + plugin));
 }
 
 Epochs HandedOut::next(const Position& position) {

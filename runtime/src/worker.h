@@ -22,7 +22,8 @@ Flags worker_flags(int& argc, char** argv);
 /// Work as `flor replay` hands it out. `digest`: of this program.
 class HandedOut final : public Assignment {
  public:
-  HandedOut(int socket, const std::string& digest);
+  /// `plugin`: digest of the plug-in that it has loaded, or empty.
+  HandedOut(int socket, const std::string& digest, const std::string& plugin);
 
   /// The id of the replay in the catalog, known after the first `next`.
   std::int64_t replay() const { return replay_; }

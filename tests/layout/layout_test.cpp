@@ -47,7 +47,7 @@ bool is_runtime(const std::string& header) {
 
 /// Headers that make classes of libtorch's kind.
 bool is_for_libtorch(const std::string& offence) {
-  for (const char* name : {"process_group.h", "samplers.h", "sharded_dataset.h"}) {
+  for (const char* name : {"probe_torch.h", "process_group.h", "samplers.h", "sharded_dataset.h"}) {
     if (offence.starts_with(std::string("runtime/include/flor/") + name + ": ")) return true;
   }
   return false;

@@ -31,6 +31,7 @@ Examples:
   flor replay linear --workers 2 --probe train
   flor replay linear --epochs 0,40..59        some of them
   flor replay linear --gpus 0,1,2,3           a process for each GPU
+  flor replay linear --plugin ./norms.so      a new metric for every epoch, from the stored states
   flor replay linear --dry-run                who would do what, and how long it would take
   flor replay linear:81be002                  an old version, with its own code, built as needed
   flor replay linear --all-versions --apply --where 'lr<0.01 and accuracy>0.9'
@@ -49,6 +50,8 @@ Examples:
     syntax.option("-e,--epochs", "LIST", wish_.epochs, "as A..B or 0,4..6; both ends are included");
     syntax.option("-p,--probe", "LOOP", wish_.probes,
                   "execute this nested loop instead of loading it");
+    syntax.option("--plugin", "FILE", wish_.plugin,
+                  "show the recorded states to this plug-in, see docs/plugins.md");
     syntax.flag("--no-probe", wish_.no_probe, "not even loops that the program marks as probed");
     syntax.option("--threads", "N", wish_.threads,
                   "threads of each process, instead of the recorded");

@@ -111,7 +111,7 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
 
 }  // namespace
 
-std::string verdict_text(const store::ReplayResult& total) {
+std::string verdict_text(const store::ReplayResult& total, bool shown) {
   const std::string found = plural(total.values_found, "new value");
   if (total.verdict == store::Verdict::differs) {
     return fmt::format("DIFFERS FROM THE RECORD: {} of {} values and {} of {} states; {}",
@@ -122,6 +122,7 @@ std::string verdict_text(const store::ReplayResult& total) {
     return fmt::format("exact: {} values and {} states equal the record; {}", total.values_compared,
                        total.states_compared, found);
   }
+  if (shown) return fmt::format("the plug-in saw the states as they were stored; {}", found);
   return fmt::format(
       "unchecked: nothing that was recorded was computed again, so nothing could be compared; {}",
       found);
@@ -169,11 +170,14 @@ void print_plan(Context& context, const ReplayRequest& request,
   }
   Output& out = context.out();
   out.write(fmt::format(
-      "would replay run {}: {}{}\n", title(request.run), print_parts(request.asked),
+      "would replay run {}: {}{}{}\n", title(request.run), print_parts(request.asked),
       request.order.probes.empty()
           ? std::string()
           : fmt::format(", stepping into {}",
-                        printable(fmt::format("{}", fmt::join(request.order.probes, ", "))))));
+                        printable(fmt::format("{}", fmt::join(request.order.probes, ", ")))),
+      request.order.plugin.empty() ? std::string()
+                                   : fmt::format(", for {}", printable(detail::described_probes(
+                                                                 {}, request.order.plugin)))));
   out.write(fmt::format("  command    {}\n",
                         printable(fmt::format("{}", fmt::join(request.launch.command, " ")))));
   out.write(
@@ -234,7 +238,7 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
   for (const std::string& difference : summary.differences) {
     out.write(fmt::format("differs: {}\n", printable(difference)));
   }
-  out.write(verdict_text(summary.total) + "\n");
+  out.write(verdict_text(summary.total, request.order.shows_what_is_stored()) + "\n");
 }
 
 }  // namespace flor::cli

@@ -17,7 +17,8 @@ ReplaySummary summarize(const ReplayRequest& request, const ReplayOutcome& outco
                         double estimate);
 
 /// "exact: 30 values and 6 states equal the record; 12 new values"
-std::string verdict_text(const store::ReplayResult& total);
+/// `shown`: nothing was executed that could have been compared, since a plug-in saw what is stored.
+std::string verdict_text(const store::ReplayResult& total, bool shown = false);
 
 void print_plan(Context& context, const ReplayRequest& request,
                 const std::set<std::int64_t>& missing, const Simulation& plan);

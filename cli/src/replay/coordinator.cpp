@@ -142,7 +142,7 @@ void Coordinator::add_replay() {
          .first_epoch = first == request_.asked.end() ? 0 : *first,
          .last_epoch = first == request_.asked.end() ? -1 : *request_.asked.rbegin(),
          .strong = request_.order.strong,
-         .probes = fmt::format("{}", fmt::join(request_.order.probes, ",")),
+         .probes = detail::described_probes(request_.order.probes, request_.order.plugin),
          .program_digest = launch.digest,
          .command = launch.command,
          .question = detail::question_of(digest_, launch.arguments, request_.order)});
@@ -270,7 +270,7 @@ void Coordinator::heed(int number, std::size_t rank, const detail::WorkerLine& l
   Member& member = slot.members[rank];
   switch (line.kind) {
     case Kind::hello:
-      greet(rank, member, line.digest);
+      greet(rank, member, line);
       break;
     case Kind::next:
       member.starting = false;
@@ -288,7 +288,13 @@ void Coordinator::heed(int number, std::size_t rank, const detail::WorkerLine& l
   }
 }
 
-void Coordinator::greet(std::size_t rank, Member& member, const std::string& digest) {
+void Coordinator::greet(std::size_t rank, Member& member, const detail::WorkerLine& hello) {
+  const std::string& digest = hello.digest;
+  if (hello.plugin_digest != request_.order.plugin_digest) {
+    throw Error(
+        fmt::format("{} was built with a Flor that knows no plug-ins: build it again with this one",
+                    printable(request_.launch.program)));
+  }
   if (digest != digest_) {
     if (known_) throw Error("the workers run different programs: start the replay again");
     begin(digest);
@@ -408,6 +414,11 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
     return;
   }
   if (!part) return;  // it had nothing left to do
+  // What a plug-in throws in one epoch it throws in every process, and most likely in every epoch.
+  if (!request_.order.plugin.empty() && status == static_cast<int>(ExitStatus::failed) &&
+      words.find(plugin_failed()) != words.npos) {
+    throw Error(words.substr(words.find(plugin_failed())));
+  }
   ++outcome_.restarts;
   if (++attempts_[*part] < kAttempts) {
     progress_.say(what + "; what it had not done is done again");
@@ -419,6 +430,11 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
       "{} {} times; the others go on without it",
       *part < 0 ? "what is outside the loops failed" : fmt::format("epoch {} failed", *part),
       kAttempts));
+}
+
+/// How a plug-in's exception is told.
+std::string Coordinator::plugin_failed() const {
+  return std::filesystem::path(request_.order.plugin).filename().string() + " failed ";
 }
 
 /// Completed epochs are kept; then everybody ends, in the end by force.

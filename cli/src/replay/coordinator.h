@@ -104,7 +104,7 @@ class Coordinator {
   void wait();
   void listen(int slot, std::size_t rank);
   void heed(int slot, std::size_t rank, const detail::WorkerLine& line);
-  void greet(std::size_t rank, Member& member, const std::string& digest);
+  void greet(std::size_t rank, Member& member, const detail::WorkerLine& hello);
   void note_done(int slot, std::size_t rank, const store::ReplayedPart& part);
   void answer(int slot, const Position& position);
   void hand_on(Slot& slot);
@@ -120,6 +120,7 @@ class Coordinator {
   void pass_on(int slot, std::size_t rank);
   std::string name_of(int slot, std::size_t rank) const;
   std::string last_words(const Member& member) const;
+  std::string plugin_failed() const;
   int running() const;
 
   store::Store& store_;

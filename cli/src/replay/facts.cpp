@@ -93,6 +93,19 @@ RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
   return facts;
 }
 
+void expect_loads_alone(RunFacts& facts) {
+  for (const LoopFacts& loop : facts.loops) {
+    for (std::int64_t i = 0; i < loop.iterations; ++i) {
+      if (!loop.boundaries.contains(i + 1)) continue;
+      const auto epoch = static_cast<std::size_t>(loop.first_epoch + i);
+      if (epoch >= facts.epochs.size()) continue;
+      // The state after it is the one before the next.
+      const bool known = epoch + 1 < facts.epochs.size() && i + 1 < loop.iterations;
+      facts.epochs[epoch].asked = facts.epochs[known ? epoch + 1 : epoch].restore;
+    }
+  }
+}
+
 std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,
                                 const std::vector<Epochs>& epochs) {
   std::set<std::int64_t> parts;

@@ -16,6 +16,9 @@ namespace flor::cli {
 RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
                       const std::vector<std::string>& probes);
 
+/// For a plug-in that sees what is stored: nothing else of these epochs is done.
+void expect_loads_alone(RunFacts& facts);
+
 /// The parts of a run that these epochs stand for: themselves, what is logged before the first main
 /// loop with epoch 0, and what is logged after a loop with its last epoch.
 std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,

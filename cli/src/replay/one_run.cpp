@@ -3,6 +3,7 @@
 #include "context.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "plugin_file.h"
 #include "replay/facts.h"
 #include "run_spec.h"
 
@@ -289,6 +290,11 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
     throw NotFound(fmt::format("run {} has no complete epoch: there is nothing to replay",
                                short_key(request.run)));
   }
+  if (!wish.plugin.empty()) {
+    const detail::PluginFile plugin = detail::read_plugin_file(wish.plugin);
+    request.order.plugin = plugin.path.string();
+    request.order.plugin_digest = plugin.digest;
+  }
   choose(request);
   request.launch = request.ranks.front().launch;
   request.facts = replay_facts(catalog, request.run, request.order.probes);
@@ -298,6 +304,10 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
   request.order.no_probe = wish.no_probe;
   request.order.strong = wish.strong;
   request.order.threads = wish.threads_given();
+  if (request.order.shows_what_is_stored()) {
+    expect_loads_alone(request.facts);
+    std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
+  }
   request.again = wish.again;
   request.verbose = wish.verbose;
   share_cores(context, wish, request);

@@ -15,7 +15,7 @@ class Context;
 
 /// How to replay, as the options of `flor replay` say it.
 struct ReplayWish {
-  std::string gpus, epochs;
+  std::string gpus, epochs, plugin;
   std::vector<std::string> probes;
   std::optional<std::uint64_t> workers, threads;
   std::optional<std::uint64_t> rank;  ///< of a group, alone
