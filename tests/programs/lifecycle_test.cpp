@@ -1,4 +1,5 @@
 // How a recording lives and ends: with its program, whatever the program does.
+#include "support/soon.h"
 #include "workbench.h"
 
 #include <chrono>
@@ -111,17 +112,21 @@ TEST_F(Lifecycle, AnUncaughtExceptionFailsTheRunAndEndsTheProgramAsEver) {
 TEST_F(Lifecycle, AnExceptionOfTheCatalogThatNobodyCatchesEndsAReplayAndKeepsItsValues) {
   const Words slow{"--kwargs", "epochs=100", "evaluate=20000", "mib=1"};
   ASSERT_EQ(bench_.run("paced", Words{"--flor", "test", "--flor_every", "1"} + slow).status, 0);
+  // Is there before the replay: to start it would take as long as the replay on a busy machine.
+  Process deletes({"python3", "-c",
+                   "import sqlite3, sys, time\n"
+                   "catalog = sqlite3.connect(sys.argv[1], timeout=60)\n"
+                   "print('ready', flush=True)\n"
+                   "while catalog.execute('SELECT count(*) FROM replay').fetchone()[0] == 0:\n"
+                   "    time.sleep(0.001)\n"
+                   "catalog.execute('DELETE FROM checkpoint')\n"
+                   "catalog.commit()\n",
+                   (bench_.home() / "catalog.db").string()},
+                  bench_.options());
+  ASSERT_TRUE(soon([&] { return deletes.out() == "ready\n"; })) << deletes.err();
   const auto replay = bench_.start("paced", {"--replay_flor"});
-  ASSERT_TRUE(eventually([&] { return !bench_.replays().empty(); }));
-  ASSERT_EQ(run_process({"python3", "-c",
-                         "import sqlite3, sys\n"
-                         "catalog = sqlite3.connect(sys.argv[1], timeout=60)\n"
-                         "catalog.execute('DELETE FROM checkpoint')\n"
-                         "catalog.commit()\n",
-                         (bench_.home() / "catalog.db").string()},
-                        {})
-                .status,
-            0);
+  const ProcessResult deleted = deletes.wait();
+  ASSERT_EQ(deleted.status, 0) << deleted.err;
   const ProcessResult result = replay->wait();
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.status, 3) << result.err;

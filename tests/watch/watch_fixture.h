@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/process.h"
+#include "support/soon.h"
 #include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
@@ -61,15 +62,6 @@ inline std::string tensors(int number) {
   std::string length(8, '\0');
   length[0] = static_cast<char>(header.size());
   return length + header + std::string(100, 'x');
-}
-
-/// Becomes true within a minute.
-inline bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 3000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
 }
 
 class WatchTest : public ::testing::Test {
