@@ -24,8 +24,8 @@ void check_export_name(const std::filesystem::path& file) {
 
 store::ExportReport export_checkpoint(const store::Store& store, std::int64_t checkpoint,
                                       const std::filesystem::path& file,
-                                      const ExportOrigin& origin) {
-  if (is_torch(file)) return store::write_torch_archive(store, checkpoint, file);
+                                      const ExportOrigin& origin, const std::stop_token& stop) {
+  if (is_torch(file)) return store::write_torch_archive(store, checkpoint, file, stop);
   return store::write_safetensors(store, checkpoint, file,
                                   {{"format", "pt"},
                                    {"flor.run", origin.run},
@@ -34,7 +34,8 @@ store::ExportReport export_checkpoint(const store::Store& store, std::int64_t ch
                                    {"flor.epoch", std::to_string(origin.epoch)},
                                    {"flor.loop", origin.loop},
                                    {"flor.saved", origin.saved},
-                                   {"flor.digest", origin.digest}});
+                                   {"flor.digest", origin.digest}},
+                                  stop);
 }
 
 }  // namespace flor::cli

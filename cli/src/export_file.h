@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <stop_token>
 #include <string>
 
 namespace flor::cli {
@@ -25,6 +26,7 @@ void check_export_name(const std::filesystem::path& file);
 /// The ending of the name chooses the form. Throws what the writers of flor/store/transfer.h throw.
 store::ExportReport export_checkpoint(const store::Store& store, std::int64_t checkpoint,
                                       const std::filesystem::path& file,
-                                      const ExportOrigin& origin);
+                                      const ExportOrigin& origin,
+                                      const std::stop_token& stop = {});
 
 }  // namespace flor::cli

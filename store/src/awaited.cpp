@@ -39,10 +39,13 @@ std::vector<LiveWatch> live_watches(const Database& database, Connection& connec
   return watches;
 }
 
-/// Evaluators that somebody judges with, in whatever place.
-std::set<std::string> live_specs(const Database& database, Connection& connection) {
+/// Evaluators that somebody judges the runs with: who watches them, and who judges what others
+/// find.
+std::set<std::string> live_specs(const Database& database, Connection& connection,
+                                 const std::vector<LiveWatch>& watches) {
   std::set<std::string> specs;
-  const auto rows = connection("SELECT DISTINCT watcher, spec FROM watcher_place");
+  for (const LiveWatch& watch : watches) specs.insert(watch.spec);
+  const auto rows = connection("SELECT DISTINCT watcher, spec FROM watcher_place WHERE place = ''");
   while (rows->step()) {
     if (is_locked(database, rows->text_view(0))) specs.insert(rows->text(1));
   }
@@ -50,13 +53,15 @@ std::set<std::string> live_specs(const Database& database, Connection& connectio
 }
 
 /// What waits for an evaluator that was edited since, nobody judges as it was: that counts only
-/// while somebody is there who takes it over, or still has the old one.
+/// while somebody is there who takes it over, or still has the old one. An evaluator is now what it
+/// was when its newest job was added: it may have been edited back.
 bool has_open_job(Connection& connection, const RetainedUnit& unit,
                   const std::set<std::string>& live) {
   return std::ranges::any_of(unit.checkpoints, [&](std::int64_t id) {
     const auto jobs = connection(
-        "SELECT spec, state = 1 OR NOT EXISTS (SELECT 1 FROM evaluator AS later "
-        "WHERE later.spec = evaluator.spec AND later.id > evaluator.id) FROM checkpoint "
+        "SELECT spec, state = 1 OR evaluator.id = (SELECT newest.evaluator FROM job AS newest "
+        "JOIN evaluator AS same ON same.id = newest.evaluator WHERE same.spec = evaluator.spec "
+        "ORDER BY newest.id DESC LIMIT 1) FROM checkpoint "
         "JOIN job ON content = checkpoint.digest JOIN evaluator ON evaluator.id = job.evaluator "
         "WHERE checkpoint.id = ?1 AND state IN (0, 1, 2)",
         id);
@@ -91,7 +96,7 @@ void mark_awaited(const Database& database, Connection& connection,
       connection(
           "SELECT 1 FROM job WHERE state IN (0, 2) UNION ALL SELECT 1 FROM job WHERE state = 1")
           ->step();
-  const auto live = has_jobs ? live_specs(database, connection) : std::set<std::string>();
+  const auto live = has_jobs ? live_specs(database, connection, watches) : std::set<std::string>();
   for (LoadedUnit& loaded : units) {
     RetainedUnit& unit = loaded.unit;
     if (!loaded.state) continue;

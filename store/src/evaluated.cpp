@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -71,7 +72,7 @@ class Loader {
     // The later of two at a place replaces the earlier, whenever they were judged. What was deleted
     // and taken again has its place among the checkpoints.
     const auto rows = connection_(
-        "SELECT kind, main_loop, iteration, loop, job.id, spec, json FROM ("
+        "SELECT kind, main_loop, iteration, loop, job.id, spec, json, arguments FROM ("
         "SELECT id, kind, main_loop, iteration, loop, digest FROM checkpoint WHERE run = ?1 "
         "UNION ALL SELECT id, kind, main_loop, iteration, loop, digest FROM discarded AS gone "
         "WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM checkpoint AS now WHERE now.run = ?1 AND "
@@ -88,7 +89,7 @@ class Loader {
                             : epoch_spot(kind, rows->integer(1), rows->integer(2));
       const json result = json::parse(rows->text_view(6), nullptr, false);
       if (!spot || !result.is_object()) continue;
-      add(*spot, rows->integer(4), evaluator_name(rows->text_view(5)), result);
+      add(*spot, rows->integer(4), evaluation_name(rows->text_view(5), rows->text_view(7)), result);
     }
     std::vector<EvaluatedValue> values;
     values.reserve(values_.size());
@@ -154,6 +155,17 @@ class Loader {
   std::map<std::tuple<std::string, std::int64_t, std::string>, EvaluatedValue> values_;
 };
 
+/// Without what conditions, shells and names of metrics give a meaning to.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' ||
+                          c == '+' || c == '.' || (c & 0x80) != 0;
+    result += is_plain ? c : '_';
+  }
+  return result;
+}
+
 bool has_results(Connection& connection) {
   return connection("SELECT 1 FROM job_result LIMIT 1")->step();
 }
@@ -173,6 +185,18 @@ std::string evaluator_name(std::string_view spec) {
   name = name.substr(name.rfind('/') + 1);
   const std::size_t dot = name.rfind('.');
   return std::string(dot == 0 ? name : name.substr(0, dot));
+}
+
+std::string evaluation_name(std::string_view spec, std::string_view arguments) {
+  std::string name = evaluator_name(spec);
+  const json object = json::parse(arguments, nullptr, false);
+  if (!object.is_object()) return name;
+  for (const auto& [argument, value] : object.items()) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    name += '.' + plain(argument);
+    name += '_' + plain(text);
+  }
+  return name;
 }
 
 std::vector<EvaluatedValue> load_evaluated(Connection& connection, std::int64_t run) {

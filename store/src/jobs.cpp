@@ -155,12 +155,27 @@ bool Exchange::is_alive(const std::string& owner) {
 }
 
 /// Whoever lost its lease may have died of the job, or been killed: that is not told apart, and no
-/// attempt is counted.
+/// attempt is counted. That a lease was extended because nobody had prolonged it is known by its
+/// end being the time when the job is due.
 void Exchange::reclaim() {
-  std::vector<std::int64_t> lost;
-  const auto row = connection_("SELECT id, owner, lease_until_us FROM job WHERE state = 1");
-  while (row->step()) {
-    if (row->integer(2) <= now_ || !is_alive(row->text(1))) lost.push_back(row->integer(0));
+  std::vector<std::int64_t> lost, late;
+  {
+    const auto row =
+        connection_("SELECT id, owner, lease_until_us, due_us FROM job WHERE state = 1");
+    while (row->step()) {
+      const bool is_over = row->integer(2) <= now_,
+                 was_extended = row->integer(2) == row->integer(3);
+      if (!is_alive(row->text(1)) || (is_over && was_extended)) {
+        lost.push_back(row->integer(0));
+      } else if (is_over) {
+        late.push_back(row->integer(0));
+      }
+    }
+  }
+  for (const std::int64_t id : late) {
+    connection_("UPDATE job SET lease_until_us = ?2, due_us = ?2 WHERE id = ?1", id,
+                now_ + std::max<std::int64_t>(1, orders_.lease_us / 2))
+        ->run();
   }
   for (const std::int64_t id : lost) {
     connection_(

@@ -61,7 +61,7 @@ std::vector<Job> read_jobs(Connection& connection, const JobFilter& filter) {
 
 bool JobFilter::accepts(const Job& job) const {
   return (!state || job.state == *state) && (!evaluator || job.what.evaluator == *evaluator) &&
-         (ids.empty() || std::ranges::find(ids, job.lease.job) != ids.end());
+         (ids.empty() || ids.contains(job.lease.job));
 }
 
 /// Executes `sql`, which changes the job ?1, for each that is accepted.

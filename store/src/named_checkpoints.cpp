@@ -100,6 +100,19 @@ NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference) 
       "the checkpoint {} is gone: it was deleted, or its run went on before it", reference));
 }
 
+std::optional<NamedCheckpoint> find_content(const Store& store, const Digest& content) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  const auto rows =
+      database.connection("SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
+                          "WHERE point.digest = ?1 AND point.kind IN (0, 3) ORDER BY point.id DESC",
+                          content);
+  while (rows->step()) {
+    if (auto named = read_named(*rows)) return named;
+  }
+  return std::nullopt;
+}
+
 std::int64_t running(const Store& store, const CheckpointScope& scope) {
   const Database& database = *store.impl().database;
   const Lock lock(database.mutex);

@@ -36,6 +36,10 @@ bool is_temporary_of(const std::string& name, const std::string& file) {
 
 }  // namespace
 
+void throw_if_stopped(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Error("the file was not written: it is not wanted any more");
+}
+
 NewFile::NewFile(Filesystem& filesystem, std::filesystem::path path)
     : filesystem_(filesystem), path_(std::move(path)), directory_(path_.parent_path()) {
   if (directory_.empty()) directory_ = ".";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <stop_token>
 
 namespace flor::store {
 
@@ -35,6 +36,9 @@ class NewFile {
   std::unique_ptr<File> file_;
   std::uint64_t bytes_ = 0;
 };
+
+/// Throws Error if it is requested: what was begun then leaves nothing behind.
+void throw_if_stopped(const std::stop_token& stop);
 
 /// Makes the names durable of a directory and of those that lead to it. Which of them are new is
 /// not known: a process that made them may have been killed before it came to this.

@@ -128,8 +128,9 @@ std::string header_of(const Source& source, const std::vector<std::size_t>& orde
   for (std::size_t i = 0; i < source.items.size(); ++i) {
     const Item& item = source.items[i];
     if (item.name == kMetadata) {
-      throw Error(
-          fmt::format("an item has the name '{}', which the format keeps for itself", kMetadata));
+      throw UsageError(fmt::format(
+          "an item has the name '{}', which a .safetensors file keeps for itself: use a .pt file",
+          kMetadata));
     }
     names.push_back(item.name);
     if (!is_tensor(item)) {
@@ -270,7 +271,8 @@ class Parser {
 };
 
 ExportReport write(Filesystem& files, const Source& source, const std::filesystem::path& file,
-                   const std::map<std::string, std::string>& metadata) {
+                   const std::map<std::string, std::string>& metadata,
+                   const std::stop_token& stop) {
   const std::vector<std::size_t> order = order_of(source.items);
   ExportReport report;
   report.tensors = static_cast<std::int64_t>(order.size());
@@ -279,10 +281,14 @@ ExportReport write(Filesystem& files, const Source& source, const std::filesyste
   try {
     header = header_of(source, order, Json(metadata));
   } catch (const Json::exception&) {
-    throw Error("an item has a name that is not UTF-8, which the format does not allow");
+    throw UsageError(
+        "an item has a name that is not UTF-8, which a .safetensors file does not allow: use a .pt "
+        "file");
   }
   if (header.size() > kHeaderBytesMax) {
-    throw Error("the items that are no tensors are too large for the header: use a .pt file");
+    throw UsageError(
+        "the items that are no tensors are too large for the header of a .safetensors file: use a "
+        ".pt file");
   }
   NewFile out(files, file);
   std::array<std::byte, 8> length{};
@@ -290,8 +296,10 @@ ExportReport write(Filesystem& files, const Source& source, const std::filesyste
   out.append(length);
   out.append(std::as_bytes(std::span(header)));
   for (const std::size_t i : order) {
+    throw_if_stopped(stop);
     source.read(i, [&](std::span<const std::byte> content) { out.append(content); });
   }
+  throw_if_stopped(stop);
   out.finish();
   report.bytes = out.bytes();
   return report;
@@ -301,10 +309,11 @@ ExportReport write(Filesystem& files, const Source& source, const std::filesyste
 
 ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
                                const std::filesystem::path& file,
-                               const std::map<std::string, std::string>& metadata) {
+                               const std::map<std::string, std::string>& metadata,
+                               const std::stop_token& stop) {
   const CheckpointReader reader(store, checkpoint);
   const Source source{reader.items(), [&](std::size_t i, const auto& use) { use(reader.read(i)); }};
-  return write(store.impl().database->files, source, file, metadata);
+  return write(store.impl().database->files, source, file, metadata, stop);
 }
 
 ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::path& file,
@@ -314,7 +323,7 @@ ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::
   source.read = [&](std::size_t i, const auto& use) {
     use({snapshot.items[i].content.get(), static_cast<std::size_t>(source.items[i].bytes)});
   };
-  return write(Filesystem::system(), source, file, metadata);
+  return write(Filesystem::system(), source, file, metadata, {});
 }
 
 Snapshot read_safetensors(const std::filesystem::path& file) {

@@ -127,7 +127,7 @@ class Pickle {
 }  // namespace
 
 ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
-                                 const std::filesystem::path& file) {
+                                 const std::filesystem::path& file, const std::stop_token& stop) {
   const CheckpointReader reader(store, checkpoint);
   ExportReport report;
   Pickle pickle;
@@ -144,8 +144,10 @@ ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
   add_text("archive/data.pkl", pickle.finish());
   add_text("archive/byteorder", "little");
   for (std::size_t i = 0; i < reader.items().size(); ++i) {
+    throw_if_stopped(stop);
     zip.add(fmt::format("archive/data/{}", i), reader.read(i));
   }
+  throw_if_stopped(stop);
   add_text("archive/version", "3\n");
   zip.finish();
   out.finish();

@@ -59,7 +59,7 @@ void ZipWriter::add(std::string_view name, std::span<const std::byte> content) {
   const std::uint64_t padding = (kAlignment - start % kAlignment) % kAlignment;
   if (start + padding + content.size() > kMax ||
       entries_.size() == std::numeric_limits<std::uint16_t>::max()) {
-    throw Error(
+    throw UsageError(
         "a .pt archive is written only up to 4 GiB and 65535 tensors: use a .safetensors file");
   }
   Entry& entry = entries_.emplace_back();
@@ -89,7 +89,7 @@ void ZipWriter::finish() {
     append_text(bytes, entry.name);
   }
   if (start + bytes.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error("a .pt archive is written only up to 4 GiB: use a .safetensors file");
+    throw UsageError("a .pt archive is written only up to 4 GiB: use a .safetensors file");
   }
   const auto size = static_cast<std::uint32_t>(bytes.size());
   const auto count = static_cast<std::uint16_t>(entries_.size());

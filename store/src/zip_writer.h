@@ -11,7 +11,7 @@
 
 namespace flor::store {
 
-/// Writes no ZIP64: up to 4 GiB and 65 535 entries; throws Error beyond that.
+/// Writes no ZIP64: up to 4 GiB and 65 535 entries; throws UsageError beyond that.
 class ZipWriter {
  public:
   explicit ZipWriter(NewFile& file) : file_(file) {}

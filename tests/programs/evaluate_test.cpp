@@ -1,5 +1,6 @@
 // Flor's own runs, judged while they are recorded and afterwards: `flor watch --experiment`, what
 // its results are good for, and how watches are asked and ended.
+#include "support/soon.h"
 #include "workbench.h"
 
 #include <nlohmann/json.hpp>
@@ -24,14 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return false;
-}
 
 class Evaluate : public ::testing::Test {
  protected:
@@ -171,6 +164,49 @@ TEST_F(Evaluate, ACheckpointForWhichThereIsNoRoomWaitsAndLosesNoAttempt) {
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
   EXPECT_EQ(count("done"), 2u);
+}
+
+TEST_F(Evaluate, AWatchThatEndsWhenItIsIdleDoesNotWaitForRoomForEver) {
+  bench_.record("trainer", {"--kwargs", "epochs=2"});
+  const fs::path scratch = bench_.home() / "scratch";
+  fs::remove_all(scratch);
+  std::ofstream(scratch) << "in the way";
+  const auto result = settle(judge(), {"--existing", "--patience", "1"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("scratch"));
+  EXPECT_EQ(count("queued"), 2u) << "the next watch judges them";
+}
+
+TEST_F(Evaluate, AWatchThatOnlyHelpsJudgesWhatIsHandedOverAsItIsToldAndNothingElse) {
+  const std::string evaluator = judge("test -e go || exit 3\n");
+  bench_.record("trainer", {"--kwargs", "epochs=2"});
+  EXPECT_EQ(settle(evaluator, {"--existing", "--as", "pt", "--retries", "0"}).status, 5);
+  EXPECT_EQ(flor({"jobs", "retry", "--all"}).status, 0);
+  std::ofstream(root() / "go") << "1";
+  std::ofstream(root() / "judged") << "";
+  const Words helper{"watch", "--evaluator", evaluator, "--until-idle"};
+  EXPECT_EQ(flor(helper).status, 0);
+  EXPECT_THAT(judged(), IsEmpty()) << "it would have given .safetensors to the evaluator";
+  EXPECT_EQ(flor(helper + Words{"--as", "pt"}).status, 0);
+  const std::string key = bench_.last_run().key;
+  EXPECT_THAT(judged(), ElementsAre(key + "@0.pt", key + "@1.pt"));
+}
+
+TEST_F(Evaluate, AWatchThatOnlyHelpsMakesNoMoreFilesAheadThanOneThatFinds) {
+  const std::string counting = judge(
+      "while ! test -e go; do sleep 0.02; done\nls \"$FLOR_HOME\"/scratch/*/ | wc -l >> files\n");
+  bench_.record("trainer", {"--kwargs", "epochs=30"});
+  const auto watcher = start(watch(counting, {"--existing"}));
+  ASSERT_TRUE(soon([&] { return !judged().empty(); }));
+  EXPECT_EQ(flor({"shutdown", "--now"}).status, 0);
+  watcher->wait();
+  std::ofstream(root() / "go") << "1";
+  EXPECT_EQ(flor({"watch", "--evaluator", counting, "--until-idle"}).status, 0);
+  EXPECT_EQ(count("done"), 30u);
+  std::ifstream files(root() / "files");
+  int most = 0;
+  for (int number = 0; files >> number;) most = std::max(most, number);
+  EXPECT_LE(most, 4) << "of one worker: its own, two ahead, and one that is about to go";
 }
 
 TEST_F(Evaluate, FilesOfAWatchThatWasKilledAreRemovedByTheNext) {

@@ -134,19 +134,23 @@ TEST_F(EvaluationsTest, OfAChangedEvaluatorReplaceThoseOfTheOldOne) {
   EXPECT_EQ(std::get<std::int64_t>(values[1].value), 3);
 }
 
-TEST_F(EvaluationsTest, WithOtherArgumentsCountInTheOrderOfTheArgumentsNotOfTime) {
-  const Run run = record(2);
+TEST_F(EvaluationsTest, WithOtherArgumentsAreOtherMetrics) {
+  const Run run = record(1);
   judge(run, 0, R"({"loss": 1})", R"({"split":"test"})");
   judge(run, 0, R"({"loss": 2})", R"({"split":"small"})");
   judge(run, 0, R"({"loss": 3})");
-  judge(run, 1, R"({"loss": 3})");
-  judge(run, 1, R"({"loss": 2})", R"({"split":"small"})");
-  judge(run, 1, R"({"loss": 1})", R"({"split":"test"})");
-  const auto values =
-      store_->catalog().values({.run = run.id, .first_epoch = -1, .evaluated = true});
-  ASSERT_THAT(values, SizeIs(2));
-  EXPECT_EQ(std::get<std::int64_t>(values[0].value), 1);
-  EXPECT_EQ(std::get<std::int64_t>(values[1].value), 1);
+  judge(run, 0, R"({"loss": 4})", R"({"k":2,"ema":true,"of":["a b","c"]})");
+  std::map<std::string, std::int64_t> found;
+  for (const Value& value :
+       store_->catalog().values({.run = run.id, .first_epoch = -1, .evaluated = true})) {
+    found[value.name] = std::get<std::int64_t>(value.value);
+  }
+  EXPECT_EQ(found,
+            (std::map<std::string, std::int64_t>{{"judge.split_test.loss", 1},
+                                                 {"judge.split_small.loss", 2},
+                                                 {"judge.loss", 3},
+                                                 {"judge.ema_true.k_2.of___a_b___c__.loss", 4}}));
+  retain(*store_, run.id, {.best = {{.metric = "judge.split_test.loss"}}}, Sizes::skipped);
 }
 
 TEST_F(EvaluationsTest, DecideWhatIsKeptAndNoNumberRanksLast) {
@@ -184,7 +188,8 @@ TEST_F(EvaluationsTest, ThatAreStillToComeKeepTheirCheckpoint) {
 TEST_F(EvaluationsTest, OfAnEvaluatorThatWasEditedAreAwaitedOnlyWhileSomebodyWatchesWithIt) {
   const Run run = record(3);
   want(run, 1);
-  queue_->add_evaluator(kSpec, "2");
+  evaluator_ = queue_->add_evaluator(kSpec, "2");
+  want(run, 2);
   const std::string key = new_run_key();
   auto lock = store_->lock_run(key);
   const WatcherEntry entry(
@@ -194,6 +199,25 @@ TEST_F(EvaluationsTest, OfAnEvaluatorThatWasEditedAreAwaitedOnlyWhileSomebodyWat
   lock.reset();
   retain(*store_, run.id, {.last = 1}, Sizes::skipped);
   EXPECT_THAT(epochs(run), ElementsAre(2));
+}
+
+TEST_F(EvaluationsTest, OfAnEvaluatorThatWasEditedBackAreAwaitedAndAWatchElsewhereDoesNotCount) {
+  const Run run = record(4);
+  const std::int64_t first = evaluator_;
+  want(run, 0);
+  evaluator_ = queue_->add_evaluator(kSpec, "2");
+  want(run, 1);
+  evaluator_ = first;
+  want(run, 2);
+  const std::string key = new_run_key();
+  const auto lock = store_->lock_run(key);
+  const WatcherEntry entry(*store_, Watcher{.key = key,
+                                            .pid = 1,
+                                            .host = "a",
+                                            .workers = 1,
+                                            .places = {{"experiment another", kSpec}}});
+  retain(*store_, run.id, {.last = 1}, Sizes::skipped);
+  EXPECT_THAT(epochs(run), ElementsAre(0, 2, 3)) << "nobody judges 1 as the evaluator was then";
 }
 
 TEST_F(EvaluationsTest, OfAWatchThatLivesAreWaitedForAndOfOneThatDiedAreNot) {

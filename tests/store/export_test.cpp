@@ -186,6 +186,24 @@ TEST_F(ExportTest, AFileThatCannotBeWrittenLeavesNothing) {
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 2);  // the store and is.pt
 }
 
+TEST_F(ExportTest, OneThatIsNotWantedAnyMoreEndsAndLeavesNothing) {
+  const auto store = open();
+  const std::int64_t id = write(*store, everything());
+  std::stop_source stop;
+  stop.request_stop();
+  const auto token = stop.get_token();
+  for (const char* name : {"is.pt", "is.safetensors"}) {
+    const bool torch = std::string(name) == "is.pt";
+    EXPECT_THAT(message_of<Error>([&] {
+                  torch ? write_torch_archive(*store, id, directory_ / name, token)
+                        : write_safetensors(*store, id, directory_ / name, {}, token);
+                }),
+                HasSubstr("not wanted any more"));
+  }
+  const std::filesystem::directory_iterator entries(directory_.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);  // the store
+}
+
 /// Contents by name, from the local headers alone.
 std::map<std::string, std::string> unzip(const std::string& file) {
   std::map<std::string, std::string> entries;

@@ -186,6 +186,8 @@ TEST_P(JobsTest, ALeaseIsSomebodysUntilNobodyProlongsIt) {
   EXPECT_THAT(waiting.leases, IsEmpty()) << "it was prolonged";
   EXPECT_EQ(waiting.next_us, now_ + kSecond);
   now_ += kSecond;
+  EXPECT_EQ(ask(second, 1).next_us, now_ + 15 * kSecond) << "who lives may still prolong it";
+  now_ += 15 * kSecond;
   const auto taken = lease(second, 1);
   ASSERT_THAT(taken, SizeIs(1));
   EXPECT_GT(taken[0].lease.token, lost.token);
@@ -199,6 +201,21 @@ TEST_P(JobsTest, ALeaseIsSomebodysUntilNobodyProlongsIt) {
   EXPECT_EQ(only_job().state, JobState::done);
   EXPECT_EQ(only_job().result, "{\"loss\":2}");
   EXPECT_EQ(only_job().finished_us, now_);
+}
+
+TEST_P(JobsTest, AfterAPauseOfEverybodyWhoLivesKeepsItsLeases) {
+  add({job(1)});
+  const Owner first = owner(), second = owner();
+  const Lease mine = lease(first, 1).at(0).lease;
+  now_ += 3600 * kSecond;  // the machine was suspended
+  EXPECT_THAT(lease(second, 1), IsEmpty());
+  now_ += kSecond;
+  EXPECT_TRUE(say(first, mine, Kind::alive));
+  now_ += 29 * kSecond;
+  EXPECT_THAT(lease(second, 1), IsEmpty());
+  now_ += 3600 * kSecond;  // again
+  EXPECT_THAT(lease(second, 1), IsEmpty()) << "that it was extended before does not count";
+  EXPECT_TRUE(say(first, mine, Kind::done, "{}"));
 }
 
 TEST_P(JobsTest, ALateResultCountsWhileNobodyElseHasTheJob) {

@@ -180,7 +180,7 @@ class QueuesAgreeTest : public ::testing::Test {
     const auto evaluator = *rc::gen::inRange<std::size_t>(0, 4);
     both([&](Side& side) {
       JobFilter filter;
-      for (const std::size_t place : places) filter.ids.push_back(side.numbers.at(place));
+      for (const std::size_t place : places) filter.ids.insert(side.numbers.at(place));
       if (state < 6) filter.state = static_cast<JobState>(state);
       if (evaluator < 2) filter.evaluator = side.evaluators[evaluator];
       const std::int64_t count = what == 0   ? side.queue->retry(filter)

@@ -278,7 +278,33 @@ TEST_F(RedisQueueTest, AWatchThatLivesKeepsItsLeasesThoughTheServerWasAwayForLon
   now += 29'000'000;
   EXPECT_THAT(second.lease(1), IsEmpty());
   now += 2'000'000;
+  EXPECT_THAT(second.lease(1), IsEmpty()) << "it is extended once";
+  now += 15'000'000;
   EXPECT_THAT(second.lease(1), SizeIs(1));
+}
+
+TEST_F(RedisQueueTest, AServerThatWasStartedAnewRenewsALeaseForAsLongAsItsHolderHasIt) {
+  RedisServer server({"--save", ""});
+  std::int64_t now = 1'700'000'000'000'000;
+  Machine first(server.name()), second(server.name());
+  for (Machine* machine : {&first, &second}) {
+    machine->queue = cli::open_queue(*machine->store, server.name(), [&] { return now; });
+  }
+  first.add(0, 1);
+  constexpr std::int64_t kLong = 600'000'000, kShort = 1'000'000;
+  const auto held =
+      first
+          .exchange(
+              {.owner = "", .lease_us = kLong, .retries = {}, .requests = {{first.evaluator, 1}}})
+          .leases.at(0);
+  server.ask("HSET {flor}:head server another life 1");
+  now += kLong - 1;
+  const JobOrders hasty{
+      .owner = "", .lease_us = kShort, .retries = {}, .requests = {{second.evaluator, 1}}};
+  EXPECT_THAT(second.exchange(hasty).leases, IsEmpty());
+  now += kLong - 1;
+  EXPECT_THAT(second.exchange(hasty).leases, IsEmpty()) << "its holder may be silent for so long";
+  EXPECT_TRUE(first.say(held.lease, Kind::done, "{}"));
 }
 
 TEST_F(RedisQueueTest, ADurableServerLosesNothingAndWhatWasDroppedStaysDropped) {

@@ -148,6 +148,37 @@ TEST_F(WatchFaultsTest, AWatchThatFailsGivesBackWhatItWasAt) {
   expect_nobody_is_left();
 }
 
+TEST_F(WatchFaultsTest, WhatCameOutBeforeAnEvaluatorCouldNotGoOnCounts) {
+  fs::create_directories(directory_ / "bin");
+  fs::copy_file("/usr/bin/env", directory_ / "bin/env");
+  const auto where = run({"/bin/sh", "-c", "command -v python3"}).out;
+  fs::create_symlink(where.substr(0, where.find('\n')), directory_ / "bin/python3");
+  const std::string file =
+      script("judge.py",
+             "import os, time\nopen('server', 'w').write(str(os.getpid()))\n"
+             "def f(path):\n    open('begun', 'a').write('x')\n"
+             "    while not os.path.exists('go') or '2' in path: time.sleep(0.02)\n"
+             "    open('judged', 'a').write(path + '\\n')\n    return 1\n");
+  publish(1);
+  publish(2);
+  auto alone = options();
+  alone.environment["PATH"] = (directory_ / "bin").string();
+  Process watcher(watch(file + ":f", {"--existing", "--workers", "2"}), alone);
+  ASSERT_TRUE(soon([&] { return read_file(directory_ / "begun") == "xx"; })) << watcher.err();
+  watcher.kill(SIGSTOP);
+  write_file(directory_ / "go", "");
+  ASSERT_TRUE(soon([&] { return judged().size() == 1; }));
+  std::this_thread::sleep_for(milliseconds(300));  // until it has said so
+  fs::remove(directory_ / "bin/python3");
+  ::kill(std::stoi(read_file(directory_ / "server")), SIGKILL);
+  watcher.kill(SIGCONT);
+  const auto result = watcher.wait();
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("python3 cannot be started"));
+  EXPECT_EQ(count("done"), 1u) << result.err;
+  expect_nobody_is_left();
+}
+
 TEST_F(WatchFaultsTest, AnEvaluationMayTakeLongerThanItsLease) {
   publish(1);
   const std::string judge = waiting_program();

@@ -57,8 +57,67 @@ TEST_F(WatchProgramTest, WhatWasStillToBeJudgedWhenTheEvaluatorWasEditedIsJudged
   counting_program();  // the same file
   EXPECT_EQ(settle(judge).status, 0);
   EXPECT_THAT(judged(), SizeIs(1));
-  EXPECT_EQ(count("cancelled"), 1U);
+  EXPECT_THAT(jobs(), SizeIs(1)) << "the old job is forgotten";
   EXPECT_EQ(count("done"), 1U);
+}
+
+TEST_F(WatchProgramTest, AnEvaluatorThatIsEditedBackFindsAllThatWaits) {
+  const std::string first = "#!/bin/sh\ntest -e go || exit 3\necho \"$1\" >> judged\necho 1\n";
+  const std::string judge = script("judge.sh", first);
+  const Words once{"--retries", "0"};
+  settle(judge);
+  publish(1);
+  EXPECT_EQ(settle(judge, once).status, 5);
+  EXPECT_EQ(run(command({"jobs", "retry", "1"})).status, 0);
+  script("judge.sh", "#!/bin/sh\nexit 4\n");
+  EXPECT_EQ(settle(judge, once).status, 5);
+  EXPECT_EQ(run(command({"jobs", "retry", "--all"})).status, 0);
+  script("judge.sh", first);
+  write_file(directory_ / "go", "");
+  EXPECT_EQ(settle(judge, once).status, 0);
+  EXPECT_THAT(judged(), ElementsAre("1.safetensors"));
+  EXPECT_THAT(jobs(), SizeIs(1));
+}
+
+TEST_F(WatchProgramTest, WhatAWatchWasAtThatWasKilledIsJudgedByTheEditedEvaluatorToo) {
+  publish(1);
+  const std::string judge = script("judge.sh", "#!/bin/sh\necho begun > begun\nexec sleep 60\n");
+  {
+    Process watcher(watch(judge, {"--existing"}), options());
+    ASSERT_TRUE(soon([&] { return fs::exists(directory_ / "begun"); }));
+    watcher.kill(SIGKILL);
+    watcher.wait();
+  }
+  counting_program();  // the same file
+  EXPECT_EQ(settle(judge).status, 0);
+  EXPECT_THAT(judged(), SizeIs(1));
+  EXPECT_THAT(jobs(), SizeIs(1));
+}
+
+TEST_F(WatchProgramTest, AnEvaluatorThatIsEditedWhileItIsWatchedWithIsAnotherOneFromThenOn) {
+  const std::string waiting =
+      "#!/bin/sh\necho begun >> begun\nwhile ! test -e go; do sleep 0.02; done\n"
+      "echo \"old ${1##*/}\" >> judged\necho 1\n";
+  const std::string judge = script("judge.sh", waiting);
+  Process watcher(watch(judge, {"--existing"}), options());
+  publish(1);
+  ASSERT_TRUE(soon([&] { return fs::exists(directory_ / "begun"); }));
+  publish(2);
+  ASSERT_TRUE(soon([&] { return jobs().size() == 2; }));
+  write_file(directory_ / "new.sh", "#!/bin/sh\necho \"new ${1##*/}\" >> judged\necho 2\n");
+  fs::permissions(directory_ / "new.sh", fs::perms::owner_all);
+  fs::rename(directory_ / "new.sh", judge);  // the old one runs on
+  publish(3);
+  ASSERT_TRUE(soon([&] { return watcher.err().find("was edited") != std::string::npos; }));
+  write_file(directory_ / "go", "");
+  EXPECT_TRUE(soon([&] { return count("done") == 3; })) << watcher.err();
+  publish(4);
+  EXPECT_TRUE(soon([&] { return count("done") == 4; }));
+  stop(watcher);
+  EXPECT_THAT(judged_in_order(), ElementsAre("old 1.safetensors", "new 2.safetensors",
+                                             "new 3.safetensors", "new 4.safetensors"));
+  EXPECT_EQ(settle(judge, {"--existing"}).status, 0);
+  EXPECT_THAT(judged(), SizeIs(5)) << "only the first was judged by the old one";
 }
 
 TEST_F(WatchProgramTest, OneWatchSeesWhatIsWrittenSlowlyOverwrittenAndReplaced) {

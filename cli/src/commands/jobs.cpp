@@ -107,7 +107,7 @@ std::int64_t parse_id(const std::string& word) {
 
 Jobs::Choice Jobs::choose(Context& context) const {
   Choice choice;
-  for (std::size_t i = 1; i < words_.size(); ++i) choice.filter.ids.push_back(parse_id(words_[i]));
+  for (std::size_t i = 1; i < words_.size(); ++i) choice.filter.ids.insert(parse_id(words_[i]));
   if (!state_.empty()) {
     choice.filter.state = store::job_state_from(state_);
     if (!choice.filter.state) {
@@ -161,7 +161,7 @@ void Jobs::change(Context& context, const std::string& action) {
         fmt::format("flor jobs {}: name jobs, say which (--state dead), or give --all", action));
   }
   store::JobFilter which{.state = choice.filter.state};
-  for (const Job& job : require(choice)) which.ids.push_back(job.lease.job);
+  for (const Job& job : require(choice)) which.ids.insert(job.lease.job);
   std::int64_t count = 0;
   if (!which.ids.empty()) {
     count = action == "retry"    ? queue_->retry(which)

@@ -75,6 +75,8 @@ Examples:
     syntax.option("--marker", "NAME", marker_, "the file that completes a checkpoint directory");
     syntax.flag("--existing", existing_, "judge what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
+    syntax.option("--patience", "SECONDS", patience_,
+                  "how long --until-idle tries while nothing can be written; 60 unless given");
     syntax.option("-w,--workers", "N", workers_,
                   "judge so many at once with each evaluator; 1 unless given");
     syntax.option("--gpus", "LIST", gpus_,
@@ -106,7 +108,7 @@ Examples:
   std::vector<std::string> directories_, experiments_, runs_, evaluators_;
   std::string filter_ = kDefaultFilter, marker_, order_ = "fifo", arguments_, gpus_, queue_;
   std::string form_ = "safetensors";
-  std::string timeout_, settle_, interval_, lease_;
+  std::string timeout_, settle_, interval_, lease_, patience_;
   std::optional<std::uint64_t> workers_, retries_;
   bool existing_ = false, until_idle_ = false, poll_ = false, status_ = false;
 };
@@ -228,6 +230,8 @@ WatchPlan Watch::plan(Context& context) const {
   plan.handover = parse_handover(form_);
   for (const std::string& text : evaluators_) {
     WatchPlan::Judge judge = this->judge(text, plan.directories);
+    const bool of_files = !plan.directories.empty() || plan.handover == Handover::safetensors;
+    if (!of_files) judge.group.evaluator.form = form_;
     const auto same = [&](const WatchPlan::Judge& other) {
       return other.group.evaluator.text() == judge.group.evaluator.text();
     };
@@ -253,6 +257,7 @@ WatchPlan Watch::plan(Context& context) const {
   }
   plan.existing = existing_;
   plan.until_idle = until_idle_;
+  if (!patience_.empty()) plan.patience = parse_seconds("--patience", patience_);
   return plan;
 }
 

@@ -118,7 +118,7 @@ local function take_report(lease_us, most)
   local evaluator, owner, attempts = found[3], found[4], found[5]
   if found[1] ~= TAKEN or found[2] ~= token then return 0 end
   if kind == 'alive' then
-    call('HSET', job(id), 'until', text(now + lease_us))
+    call('HSET', job(id), 'until', text(now + lease_us), 'term', text(lease_us))
     call('ZADD', LEASED, text(now + lease_us), id)
   elseif kind == 'done' then
     finish(id, evaluator, owner, said)
@@ -156,17 +156,24 @@ local function add()
   return {0, id}
 end
 
-local function take_away(dead)
+-- A lease that nobody prolonged in time is extended once, so that after a pause of everybody who
+-- lives prolongs its leases before they are taken: then it ends when the job is due.
+local function take_away(dead, lease_us)
   local is_dead = {}
   for _, owner in ipairs(dead) do is_dead[owner] = true end
   local ids = call('ZRANGE', LEASED, '-inf', text(now), 'BYSCORE')
   if #dead > 0 then ids = call('ZRANGE', LEASED, 0, -1) end
   for _, id in ipairs(ids) do
-    local found = call('HMGET', job(id), 'evaluator', 'owner', 'attempts', 'until')
+    local found = call('HMGET', job(id), 'evaluator', 'owner', 'attempts', 'until', 'due')
+    local is_over = found[4] and tonumber(found[4]) <= now
     if not found[1] then
       call('ZREM', LEASED, id)
-    elseif is_dead[found[2]] or tonumber(found[4]) <= now then
+    elseif is_dead[found[2]] or (is_over and found[4] == found[5]) then
       reopen(id, found[1], found[2], found[3])
+    elseif is_over then
+      local untill = text(now + math.max(1, math.floor(lease_us / 2)))
+      call('HSET', job(id), 'until', untill, 'due', untill)
+      call('ZADD', LEASED, untill, id)
     end
   end
 end
@@ -199,7 +206,7 @@ local function give(id, owner, lease_us)
   leave(id, found[3])
   hold(id, owner, now + lease_us)
   call('HSET', job(id), 'state', TAKEN, 'token', token, 'owner', owner, 'leased', text(now),
-       'until', text(now + lease_us))
+       'until', text(now + lease_us), 'term', text(lease_us))
   return {id, token, found[1], found[2], found[3], found[4], found[5], found[6]}
 end
 
@@ -298,7 +305,7 @@ local function exchange()
   if requests > 0 then
     unknown = strangers(owner, alive, dead)
     if #unknown == 0 then
-      take_away(dead)
+      take_away(dead, lease_us)
       for i = 1, requests do
         evaluators[i] = ARGV[at + 1]
         found[i] = lease(owner, lease_us, leases)
@@ -324,10 +331,13 @@ local function attach()
   if found[1] and found[2] == server then return found[1] end
   local begun = text(math.max(now, tonumber(found[1] or '0') + 1))
   call('HSET', HEAD, 'life', begun, 'server', server)
-  for _, id in ipairs(call('ZRANGE', LEASED, '-inf', text(now + lease_us), 'BYSCORE')) do
-    if call('EXISTS', job(id)) == 1 then
-      call('HSET', job(id), 'until', text(now + lease_us))
-      call('ZADD', LEASED, text(now + lease_us), id)
+  for _, id in ipairs(call('ZRANGE', LEASED, 0, -1)) do
+    local found = call('HMGET', job(id), 'state', 'term', 'until')
+    -- As long as its holder has it, not as long as who notices would.
+    local untill = now + tonumber(found[2] or lease_us)
+    if found[1] and tonumber(found[3]) < untill then
+      call('HSET', job(id), 'until', text(untill))
+      call('ZADD', LEASED, text(untill), id)
     end
   end
   return begun
@@ -352,7 +362,7 @@ local function offer_one(again, owner, lease_us)
     leave(id, what.evaluator)
     hold(id, owner, now + lease_us)
     call('HSET', job(id), 'state', TAKEN, 'token', held, 'owner', owner, 'leased', text(now),
-         'until', text(now + lease_us))
+         'until', text(now + lease_us), 'term', text(lease_us))
   end
   found = call('HMGET', job(id), 'state', 'token', 'attempts', 'result')
   return {id, found[1], found[2], found[3],

@@ -192,7 +192,7 @@ store::Evaluator RedisQueue::evaluator(std::int64_t id) const {
 
 std::vector<Job> RedisQueue::jobs(const store::JobFilter& filter) const {
   const Lock lock(mutex_);
-  std::vector<std::int64_t> ids = filter.ids;
+  std::vector<std::int64_t> ids(filter.ids.begin(), filter.ids.end());
   if (ids.empty()) {
     for (const RedisReply& id : run("ids", {}).items) ids.push_back(id.number());
   }

@@ -4,7 +4,6 @@
 #include "output/text.h"
 
 #include <flor/store/error.h>
-#include <flor/store/named_checkpoints.h>
 #include <flor/store/watchers.h>
 
 #include <fmt/format.h>
@@ -92,11 +91,11 @@ void CheckpointFiles::drop(const store::Lease& lease) {
 
 void CheckpointFiles::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return !orders_.empty(); })) {
+  while (changed_.wait(lock, stop, [this] { return !orders_.empty(); }) && !stop.stop_requested()) {
     const Order order = std::move(orders_.front());
     orders_.pop_front();
     lock.unlock();
-    Made made = make(order);
+    Made made = make(order, stop);
     lock.lock();
     made_.push_back(std::move(made));
     const std::uint64_t one = 1;
@@ -104,43 +103,63 @@ void CheckpointFiles::run(const std::stop_token& stop) {
   }
 }
 
-CheckpointFiles::Made CheckpointFiles::make(const Order& order) const {
-  Made made{.lease = order.lease};
-  try {
-    const std::string& reference = order.job.path;
-    const auto use = store_->use_run(reference.substr(0, reference.find('@')));
-    const store::NamedCheckpoint named = store::find_checkpoint(*store_, reference);
-    if (named.info.digest != order.job.content) {
+/// The one of that name, or another of the same content: what is judged is the content. Throws
+/// NotFound if there is none.
+CheckpointFiles::Found CheckpointFiles::find(const store::NewJob& job) const {
+  const auto use = [&](const std::string& reference) {
+    Found found{.use = store_->use_run(reference.substr(0, reference.find('@'))),
+                .named = store::find_checkpoint(*store_, reference)};
+    if (found.named.info.digest != job.content) {
       throw NotFound(fmt::format("the checkpoint {} is another one now", reference));
     }
-    if (form_ == Handover::reference) {
-      made.path = reference;
-      return made;
-    }
-    const fs::path below = directory(order.lease);
-    fs::create_directories(below);
-    std::string name = reference + (form_ == Handover::pt ? ".pt" : ".safetensors");
-    std::ranges::replace(name, '/', '_');
-    const fs::path file = below / name;
-    export_checkpoint(*store_, named.info.id, file,
-                      {.run = named.run,
-                       .experiment = named.experiment,
-                       .commit = named.commit,
-                       .epoch = named.epoch.value_or(0),
-                       .saved = named.saved,
-                       .digest = named.info.digest.hex()});
-    made.path = file;
+    return found;
+  };
+  try {
+    return use(job.path);
+  } catch (const NotFound&) {
+    const auto other = store::find_content(*store_, job.content);
+    if (!other) throw;
+    return use(other->reference);
+  }
+}
+
+CheckpointFiles::Made CheckpointFiles::make(const Order& order, const std::stop_token& stop) const {
+  Made made{.lease = order.lease};
+  const auto end = [&](Made::End how, const std::exception& error) {
+    made.end = how;
+    made.failure = error.what();
+  };
+  try {
+    const Found found = find(order.job);
+    made.path = form_ == Handover::reference ? fs::path(found.named.reference)
+                                             : write(order, found.named, stop);
   } catch (const NotFound& error) {
-    made.end = Made::End::gone;
-    made.failure = error.what();
+    end(Made::End::gone, error);
   } catch (const Damaged& error) {
-    made.end = Made::End::damaged;
-    made.failure = error.what();
+    end(Made::End::damaged, error);
+  } catch (const UsageError& error) {
+    end(Made::End::damaged, error);
   } catch (const std::exception& error) {
-    made.end = Made::End::later;
-    made.failure = error.what();
+    end(Made::End::later, error);
   }
   return made;
+}
+
+fs::path CheckpointFiles::write(const Order& order, const store::NamedCheckpoint& named,
+                                const std::stop_token& stop) const {
+  const fs::path below = directory(order.lease);
+  fs::create_directories(below);
+  std::string name = named.reference + (form_ == Handover::pt ? ".pt" : ".safetensors");
+  std::ranges::replace(name, '/', '_');
+  export_checkpoint(*store_, named.info.id, below / name,
+                    {.run = named.run,
+                     .experiment = named.experiment,
+                     .commit = named.commit,
+                     .epoch = named.epoch.value_or(0),
+                     .saved = named.saved,
+                     .digest = named.info.digest.hex()},
+                    stop);
+  return below / name;
 }
 
 }  // namespace flor::cli

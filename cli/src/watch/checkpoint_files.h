@@ -3,6 +3,7 @@
 #pragma once
 
 #include <flor/store/jobs.h>
+#include <flor/store/named_checkpoints.h>
 #include <flor/store/store.h>
 
 #include <condition_variable>
@@ -33,7 +34,8 @@ class CheckpointFiles {
  public:
   /// `owner`: key of the lock that the process holds. Removes what processes left that have died.
   CheckpointFiles(std::shared_ptr<store::Store> store, std::string owner, Handover form);
-  /// Removes all files.
+  /// Removes all files. Does not wait for the end of one that is being made, but for that of the
+  /// tensor it is at.
   ~CheckpointFiles();
   CheckpointFiles(const CheckpointFiles&) = delete;
   CheckpointFiles& operator=(const CheckpointFiles&) = delete;
@@ -45,8 +47,8 @@ class CheckpointFiles {
     std::filesystem::path path = {};  ///< for the evaluator; empty if there is none
     enum class End {
       made,
-      gone,     ///< the checkpoint was deleted, or is another one now
-      damaged,  ///< it cannot be read
+      gone,     ///< its content is in no checkpoint any more
+      damaged,  ///< it cannot be read, or the form cannot hold it: that will not change
       later,    ///< the disk is full, or something is missing that may come back: not its fault
     };
     End end = End::made;
@@ -64,7 +66,14 @@ class CheckpointFiles {
     store::NewJob job;
   };
   void run(const std::stop_token& stop);
-  Made make(const Order& order) const;
+  struct Found {
+    std::optional<store::RunUse> use;
+    store::NamedCheckpoint named;
+  };
+  Found find(const store::NewJob& job) const;
+  Made make(const Order& order, const std::stop_token& stop) const;
+  std::filesystem::path write(const Order& order, const store::NamedCheckpoint& named,
+                              const std::stop_token& stop) const;
   std::filesystem::path directory(const store::Lease& lease) const;
 
   std::shared_ptr<store::Store> store_;

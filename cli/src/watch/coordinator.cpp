@@ -13,57 +13,24 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
-#include <set>
-#include <thread>
 #include <utility>
 
 namespace flor::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 using store::JobReport;
 
-/// What other processes do is learnt of by the bell; this is the net.
-constexpr milliseconds kLook{60'000};
-/// The same of who is asked to end.
+/// Who is asked to end learns of it by a bell; this is the net.
 constexpr milliseconds kAsk{10'000};
-/// Between tries to write what cannot be written.
-constexpr milliseconds kFirstPause{200}, kLongestPause{10'000};
-/// For so long that is tried at the end.
-constexpr milliseconds kLastTries{2000};
 /// For each worker, besides that of what it is at.
 constexpr std::size_t kFilesAhead = 2;
 /// See `next_lease`.
 constexpr milliseconds kHidden{1000};
-/// Somebody waits for the end of a watch that ends when it is idle.
-constexpr seconds kPatience{60};
 
 void drain(int descriptor) {
   char buffer[sizeof(signalfd_siginfo)];
   while (::read(descriptor, buffer, sizeof buffer) > 0) {
-  }
-}
-
-template <typename T>
-void put_before(std::vector<T> first, std::vector<T>& rest) {
-  first.insert(first.end(), std::make_move_iterator(rest.begin()),
-               std::make_move_iterator(rest.end()));
-  rest = std::move(first);
-}
-
-/// What the call returns; it is called again until then if it fails.
-template <typename Call>
-auto insist(std::chrono::steady_clock::time_point until, const Call& call) {
-  for (;;) {
-    try {
-      return call();
-    } catch (const Damaged&) {
-      throw;
-    } catch (const Error&) {
-      if (std::chrono::steady_clock::now() >= until) throw;
-    }
-    std::this_thread::sleep_for(kFirstPause);
   }
 }
 
@@ -73,11 +40,6 @@ std::unique_ptr<CheckpointSource> open_source(const store::Store& store, const W
   }
   return std::make_unique<RunWatch>(store::Store::open(store.home(), store::OpenMode::existing),
                                     plan.scopes, plan.finding.poll);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 }  // namespace
@@ -95,14 +57,15 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       watch_(open_source(store, plan_)) {
   ::signal(SIGIO, SIG_IGN);  // of leases on files that somebody wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
-  std::filesystem::create_directories(store.home() / "logs" / "jobs");
+  std::filesystem::create_directories(job_logs(store));
   orders_.owner = owner_;
   orders_.retries = plan_.retries;
   orders_.lease_us = std::chrono::microseconds(plan_.lease).count();
   for (const WatchPlan::Judge& judge : plan_.judges) {
     const EvaluatorSpec& spec = judge.group.evaluator;
-    const std::int64_t evaluator = queue_.add_evaluator(spec.text(), spec.digest());
-    groups_.push_back(std::make_unique<WorkerGroup>(judge.group, evaluator, store, note_));
+    guards_.emplace_back(spec);
+    const std::int64_t evaluator = queue_.add_evaluator(spec.text(), guards_.back().digest());
+    groups_.push_back(open_group(judge, evaluator));
   }
   more_.assign(groups_.size(), true);
   bell_ = queue_.bell();  // from now on
@@ -116,117 +79,14 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
   enter();
 }
 
+std::unique_ptr<EvaluationGroup> WatchCoordinator::open_group(const WatchPlan::Judge& judge,
+                                                              std::int64_t evaluator) const {
+  return std::make_unique<WorkerGroup>(judge.group, evaluator, job_logs(store_), note_);
+}
+
 WatchCoordinator::~WatchCoordinator() {
   finder_.reset();
   if (signals_ >= 0) ::close(signals_);
-}
-
-void WatchCoordinator::open_pairs(std::size_t place) {
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const WatchPlan::Judge& judge = plan_.judges[i];
-    if (judge.directory && *judge.directory != plan_.directories[place]) continue;
-    Pair& pair = pairs_[place].emplace_back();
-    pair.group = groups_[i].get();
-    open_pair(place, pair, judge.group.evaluator.text());
-  }
-  forget_what_all_know(place);
-}
-
-/// What was there when a directory was watched for the first time is not judged, unless that is
-/// asked for; what came since is.
-void WatchCoordinator::open_pair(std::size_t place, Pair& pair, const std::string& spec) {
-  std::vector<store::Sighting> present;
-  if (!plan_.existing) {
-    for (const auto& [path, file] : watch_->present(place)) {
-      present.push_back({0, path, file, {}});
-    }
-  }
-  const auto opened =
-      memory_.add(watch_->places()[place], spec, plan_.arguments, queue_.name(), present);
-  pair.watch = opened.id;
-  const std::vector<store::Sighting> seen = memory_.sightings(opened.id);
-  for (const store::Sighting& sighting : seen) {
-    if (!sighting.content && plan_.existing) continue;
-    pair.known[sighting.path] = sighting.file;
-    if (!plan_.existing || watch_->identify_at(sighting.path) != sighting.file) continue;
-    orders_.additions.push_back({.content = *sighting.content,
-                                 .evaluator = pair.group->evaluator(),
-                                 .arguments = plan_.arguments,
-                                 .path = sighting.path});
-  }
-  take_over(pair, spec, seen);
-}
-
-/// What was still to be judged when the evaluator was edited is judged as it is now: nobody would
-/// do the old jobs, and what was seen is not found again.
-void WatchCoordinator::take_over(const Pair& pair, const std::string& spec,
-                                 const std::vector<store::Sighting>& seen) {
-  std::set<std::int64_t> older;
-  for (const store::Evaluator& one : queue_.evaluators()) {
-    if (one.spec == spec && one.id != pair.group->evaluator()) older.insert(one.id);
-  }
-  if (older.empty()) return;
-  std::multimap<store::Digest, std::int64_t> open;
-  for (const store::JobState state : {store::JobState::queued, store::JobState::failed}) {
-    for (const store::Job& job : queue_.jobs({.state = state})) {
-      const bool is_old = older.contains(job.what.evaluator);
-      if (is_old && job.what.arguments == plan_.arguments) {
-        open.emplace(job.what.content, job.lease.job);
-      }
-    }
-  }
-  store::JobOrders orders{.owner = owner_, .retries = plan_.retries};
-  store::JobFilter replaced;
-  for (const store::Sighting& sighting : seen) {
-    if (!sighting.content || !open.contains(*sighting.content)) continue;
-    if (watch_->identify_at(sighting.path) != sighting.file) continue;
-    orders.additions.push_back({.content = *sighting.content,
-                                .evaluator = pair.group->evaluator(),
-                                .arguments = plan_.arguments,
-                                .path = sighting.path});
-    const auto [begin, end] = open.equal_range(*sighting.content);
-    for (auto job = begin; job != end; ++job) replaced.ids.push_back(job->second);
-  }
-  if (replaced.ids.empty()) return;
-  queue_.exchange(orders);  // first, so that nothing is lost between
-  queue_.cancel(replaced);
-}
-
-/// Such files are never read, and need not be remembered twice.
-void WatchCoordinator::forget_what_all_know(std::size_t place) {
-  std::vector<Pair>& pairs = pairs_[place];
-  if (pairs.empty()) return;
-  const auto known = pairs.front().known;
-  for (const auto& [path, file] : known) {
-    const bool all = std::ranges::all_of(pairs, [&](const Pair& pair) {
-      const auto found = pair.known.find(path);
-      return found != pair.known.end() && found->second == file;
-    });
-    if (!all) continue;
-    watch_->know(place, path, file);
-    for (Pair& pair : pairs) pair.known.erase(path);
-  }
-}
-
-/// Says who watches, to those who ask and to those who delete checkpoints.
-void WatchCoordinator::enter() {
-  store::Watcher self{.key = owner_, .pid = ::getpid(), .host = host_name()};
-  const std::vector<std::string> places = watch_->places();
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const WatchPlan::Judge& judge = plan_.judges[i];
-    self.workers += static_cast<std::int64_t>(judge.group.workers);
-    for (const std::string& place : places) {
-      if (judge.directory && judge.directory->string() != place) continue;
-      self.places.push_back({place, judge.group.evaluator.text()});
-    }
-    // One that judges what others have found.
-    if (places.empty()) self.places.push_back({"", judge.group.evaluator.text()});
-  }
-  entry_.emplace(store_, self);
-  files_.emplace(store::Store::open(store_.home(), store::OpenMode::existing), owner_,
-                 plan_.handover);
-  // For evaluators that read a checkpoint in place.
-  ::setenv("FLOR_HOME", store_.home().c_str(), 1);
 }
 
 ExitStatus WatchCoordinator::run() {
@@ -254,6 +114,7 @@ void WatchCoordinator::watch() {
     take_verdicts();
     take_replies();
     take_files();
+    notice_edits();
     for (const auto& group : groups_) group->dispatch();
     begin_exchange();
     publish();
@@ -319,7 +180,11 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
   for (const auto& group : groups_) due = std::min(due, group->due());
   if (unsynced_since_ && !sync_.is_busy()) due = std::min(due, next_sync_);
   if (next_file_) due = std::min(due, *next_file_);
+  if (plan_.until_idle && files_failing_since_) {
+    due = std::min(due, *files_failing_since_ + plan_.patience);
+  }
   if (exchange_.is_busy()) return due;
+  due = std::min(due, next_edit());
   if (failing_since_) return std::min(due, next_try_);
   if (look_ || has_orders()) return Clock::now();
   if (!leases().empty()) due = std::min(due, next_heartbeat_);
@@ -330,7 +195,7 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
 WatchCoordinator::Clock::time_point WatchCoordinator::next_lease() const {
   bool wants = false;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    if (wanted(*groups_[i]) == 0) continue;
+    if (wanted(i) == 0) continue;
     if (more_[i]) return Clock::now();
     wants = true;
   }
@@ -364,7 +229,9 @@ void WatchCoordinator::take_news() {
 
 /// A checkpoint of Flor's own is made ready before a worker gets it.
 void WatchCoordinator::hand_over(const store::LeasedJob& job) {
+  if (ends_) return orders_.reports.push_back({job.lease, JobReport::Kind::back});
   if (!is_reference(job.what.path)) return groups_[index_of(job.what.evaluator)]->give(job);
+  reads_files_.insert(job.what.evaluator);
   preparing_.emplace(job.lease, job);
   files_->make(job.lease, job.what);
 }
@@ -386,6 +253,7 @@ void WatchCoordinator::take_file(const CheckpointFiles::Made& made, store::Lease
   switch (made.end) {
     case End::made:
       file_pause_ = {};
+      files_failing_since_.reset();
       references_[made.lease] = std::exchange(job.what.path, made.path.string());
       return groups_[index_of(job.what.evaluator)]->give(std::move(job));
     case End::gone:
@@ -403,8 +271,10 @@ void WatchCoordinator::take_file(const CheckpointFiles::Made& made, store::Lease
 void WatchCoordinator::postpone(const store::Lease& lease, const std::string& reason) {
   orders_.reports.push_back({lease, JobReport::Kind::back});
   if (next_file_) return;  // as those that were begun before
-  if (file_pause_ == milliseconds::zero()) {
-    note_(fmt::format("{}; checkpoints wait until it works", printable(reason)));
+  file_failure_ = printable(reason);
+  if (!files_failing_since_) {
+    files_failing_since_ = Clock::now();
+    note_(fmt::format("{}; checkpoints wait until it works", file_failure_));
   }
   file_pause_ = std::clamp(file_pause_ * 2, kFirstPause, kLongestPause);
   next_file_ = Clock::now() + file_pause_;
@@ -426,7 +296,7 @@ void WatchCoordinator::call_off(const store::Lease& lease) {
 
 void WatchCoordinator::take_verdicts() {
   for (const auto& group : groups_) {
-    for (Verdict& verdict : group->hear()) note_verdict(std::move(verdict));
+    group->hear([this](Verdict verdict) { note_verdict(std::move(verdict)); });
   }
 }
 
@@ -445,180 +315,14 @@ void WatchCoordinator::note_verdict(Verdict verdict) {
                              std::move(verdict.text)});
 }
 
-bool WatchCoordinator::has_orders() const {
-  return !orders_.reports.empty() || !orders_.additions.empty() || !orders_.sightings.empty();
-}
-
-void WatchCoordinator::begin_exchange() {
-  if (next_file_ && Clock::now() >= *next_file_) {
-    next_file_.reset();
-    look_ = true;
-  }
-  if (exchange_.is_busy() || (failing_since_ && Clock::now() < next_try_)) return;
-  const bool beats = !leases().empty() && Clock::now() >= next_heartbeat_;
-  if (!look_ && !has_orders() && !beats && Clock::now() < next_lease()) return;
-  add_heartbeats();
-  look_ = false;
-  asked_ = Clock::now();
-  next_look_ = asked_ + kLook;
-  orders_.requests.clear();
-  for (const auto& group : groups_) {
-    const std::size_t count = wanted(*group);
-    if (count > 0) orders_.requests.push_back({group->evaluator(), count, plan_.order});
-  }
-  said_ = orders_;
-  orders_.reports.clear();
-  orders_.additions.clear();
-  orders_.sightings.clear();
-  exchange_.begin([this] { return queue_.exchange(said_); });
-}
-
-void WatchCoordinator::add_heartbeats() {
-  if (Clock::now() < next_heartbeat_) return;
-  next_heartbeat_ = Clock::now() + plan_.lease / 3;
-  for (const store::Lease& lease : leases()) {
-    orders_.reports.push_back({lease, JobReport::Kind::alive});
-  }
-}
-
-void WatchCoordinator::take_replies() {
-  try {
-    if (const auto replies = exchange_.take()) note_replies(*replies);
-  } catch (const Damaged&) {
-    throw;
-  } catch (const Error& error) {
-    keep_orders(error.what());
-  }
-}
-
-void WatchCoordinator::note_replies(const store::JobReplies& replies) {
-  if (failing_since_) note_("the queue can be written again");
-  failing_since_.reset();
-  std::map<std::int64_t, std::size_t> given;
-  for (const store::LeasedJob& job : replies.leases) {
-    hand_over(job);
-    ++given[job.what.evaluator];
-  }
-  more_.assign(groups_.size(), true);
-  for (const store::LeaseRequest& request : said_.requests) {
-    more_[index_of(request.evaluator)] = given[request.evaluator] == request.count;
-  }
-  next_us_ = replies.next_us;
-  for (const std::string& remark : replies.remarks) note_(remark);
-  found_nothing_open_ = !next_us_ && said_.reports.empty() && said_.additions.empty() &&
-                        said_.requests.size() == groups_.size();
-  for (std::size_t i = 0; i < said_.reports.size(); ++i) {
-    obey(said_.reports[i], replies.accepted[i]);
-  }
-}
-
-/// Results may have taken hours.
-void WatchCoordinator::keep_orders(const std::string& reason) {
-  std::erase_if(said_.reports,
-                [](const JobReport& report) { return report.kind == JobReport::Kind::alive; });
-  put_before(std::move(said_.reports), orders_.reports);
-  put_before(std::move(said_.additions), orders_.additions);
-  put_before(std::move(said_.sightings), orders_.sightings);
-  look_ = true;
-  pause_ = failing_since_ ? std::min(pause_ * 2, kLongestPause) : kFirstPause;
-  next_try_ = Clock::now() + pause_;
-  failure_ = reason;
-  if (failing_since_) return;
-  failing_since_ = Clock::now();
-  note_(fmt::format("{}; results are kept until it works", reason));
-}
-
+/// Somebody waits for the end of a watch that ends when it is idle.
 void WatchCoordinator::lose_patience() const {
   if (!plan_.until_idle) return;
-  for (const auto& since : {failing_since_, unsynced_since_}) {
-    if (since && Clock::now() - *since > kPatience) throw Error(failure_);
-  }
-}
-
-void WatchCoordinator::obey(const JobReport& report, bool accepted) {
-  if (report.kind == JobReport::Kind::alive) {
-    if (!accepted) call_off(report.lease);
-    return;
-  }
-  const auto event = events_.find(report.lease);
-  if (event == events_.end()) return;
-  if (accepted) {
-    accepted_.push_back(std::move(event->second));
-  } else {
-    note_(fmt::format("{}: its result is not wanted any more", printable(event->second.path)));
-  }
-  events_.erase(event);
-}
-
-/// Tells of what has become durable, and begins to make durable what was accepted meanwhile.
-void WatchCoordinator::publish() {
-  try {
-    if (sync_.take()) {
-      tell(std::exchange(syncing_, {}));
-      unsynced_since_.reset();
-    }
-  } catch (const Damaged&) {
-    throw;
-  } catch (const Error& error) {
-    keep_accepted(error.what());
-  }
-  if (sync_.is_busy() || accepted_.empty()) return;
-  if (unsynced_since_ && Clock::now() < next_sync_) return;
-  syncing_ = std::exchange(accepted_, {});
-  sync_.begin([this] {
-    queue_.sync();
-    return true;
-  });
-}
-
-void WatchCoordinator::tell(const std::vector<JobEvent>& events) {
-  for (const JobEvent& event : events) {
-    gave_up_ = gave_up_ || event.kind == JobEvent::Kind::dead;
-    say_(event);
-  }
-}
-
-void WatchCoordinator::keep_accepted(const std::string& reason) {
-  put_before(std::exchange(syncing_, {}), accepted_);
-  next_sync_ = Clock::now() + kFirstPause * 5;
-  failure_ = reason;
-  if (unsynced_since_) return;
-  unsynced_since_ = Clock::now();
-  note_(fmt::format("{}; results are not told of until it works", reason));
-}
-
-void WatchCoordinator::give_back() {
-  for (const store::Lease& lease : leases()) {
-    orders_.reports.push_back({lease, JobReport::Kind::back});
-  }
-  for (const auto& group : groups_) group->stop();
-  while (exchange_.is_busy()) {
-    pollfd waiting{exchange_.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);
-    take_replies();
-  }
-  // What has just been leased is given back, too.
-  for (const store::Lease& lease : leases()) {
-    const JobReport back{lease, JobReport::Kind::back};
-    const auto same = [&](const JobReport& report) { return report.lease == lease; };
-    if (std::ranges::none_of(orders_.reports, same)) orders_.reports.push_back(back);
-  }
-  // What failed may have leased something that it could not tell of.
-  if (!has_orders() && !failing_since_ && accepted_.empty() && syncing_.empty()) return;
-  orders_.requests.clear();
-  said_ = std::exchange(orders_, {});
-  try {
-    const auto until = Clock::now() + kLastTries;
-    note_replies(insist(until, [this] { return queue_.exchange(said_); }));
-    insist(until, [this] { return queue_.sync(), true; });
-  } catch (const Error& error) {
-    const std::size_t lost = events_.size() + syncing_.size() + accepted_.size();
-    if (lost == 0) throw;
-    throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
-                            error.what(), lost));
-  }
-  tell(std::exchange(syncing_, {}));
-  tell(std::exchange(accepted_, {}));
+  const auto is_over = [&](const std::optional<Clock::time_point>& since) {
+    return since && Clock::now() - *since > plan_.patience;
+  };
+  if (is_over(failing_since_) || is_over(unsynced_since_)) throw Error(failure_);
+  if (is_over(files_failing_since_)) throw Error(file_failure_);
 }
 
 std::size_t WatchCoordinator::index_of(std::int64_t evaluator) const {
@@ -634,16 +338,19 @@ std::vector<store::Lease> WatchCoordinator::leases() const {
   return all;
 }
 
-std::size_t WatchCoordinator::wanted(const WorkerGroup& group) const {
-  if (stop_request_ != store::StopRequest::none || next_file_) return 0;
+std::size_t WatchCoordinator::wanted(std::size_t index) const {
+  const EvaluationGroup& group = *groups_[index];
+  const bool is_edited = guards_[index].due() != Clock::time_point::max();
+  if (stop_request_ != store::StopRequest::none || next_file_ || is_edited) return 0;
   const auto coming =
       static_cast<std::size_t>(std::ranges::count_if(preparing_, [&](const auto& entry) {
         return entry.second.what.evaluator == group.evaluator();
       }));
   std::size_t most = group.wanted();
-  if (!plan_.scopes.empty() && plan_.handover != Handover::reference) {
+  const bool reads_runs = !plan_.scopes.empty() || reads_files_.contains(group.evaluator());
+  if (reads_runs && plan_.handover != Handover::reference) {
     // Each needs the room of a checkpoint.
-    const std::size_t workers = plan_.judges[index_of(group.evaluator())].group.workers;
+    const std::size_t workers = plan_.judges[index].group.workers;
     const std::size_t room = (1 + kFilesAhead) * std::max<std::size_t>(1, workers);
     const std::size_t taken = group.leases().size();
     most = std::min(most, room > taken ? room - taken : 0);

@@ -4,6 +4,7 @@
 #include "watch/background.h"
 #include "watch/checkpoint_files.h"
 #include "watch/directory_watch.h"
+#include "watch/edit_guard.h"
 #include "watch/finder.h"
 #include "watch/worker_group.h"
 
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,9 +44,10 @@ struct WatchPlan {
   DirectoryWatchOptions finding;
   store::JobOrder order = store::JobOrder::fifo;
   store::RetryPolicy retries;
-  std::chrono::milliseconds lease{30'000};  ///< prolonged three times before it ends
-  bool existing = false;                    ///< what is there at the beginning is judged, too
-  bool until_idle = false;                  ///< ends when there is nothing to do
+  std::chrono::milliseconds lease{30'000};     ///< prolonged three times before it ends
+  bool existing = false;                       ///< what is there at the beginning is judged, too
+  bool until_idle = false;                     ///< ends when there is nothing to do
+  std::chrono::milliseconds patience{60'000};  ///< of one that does, while nothing can be written
 };
 
 /// An evaluation has ended.
@@ -57,6 +60,9 @@ struct JobEvent {
   double seconds = 0;  ///< that it took
 };
 
+/// An evaluator that is edited meanwhile judges as it was what its workers are at, and then becomes
+/// another one, which takes over what waits.
+///
 /// Everything happens in the thread that calls `run`, except what takes long: finding, and the
 /// queue, which a thread asks while more is collected for it. Workers get their next jobs as soon
 /// as the queue knows of it; what came out is told as soon as it is durable.
@@ -81,22 +87,32 @@ class WatchCoordinator {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// What other processes do is learnt of by the bell; this is the net.
+  static constexpr std::chrono::milliseconds kLook{60'000};
+  /// Between tries to write what cannot be written.
+  static constexpr std::chrono::milliseconds kFirstPause{200}, kLongestPause{10'000};
   /// A directory with an evaluator for it.
   struct Pair {
     std::int64_t watch = 0;  // of WatchMemory
-    WorkerGroup* group = nullptr;
+    EvaluationGroup* group = nullptr;
     /// What this evaluator need not judge, though another of the directory has to.
     std::unordered_map<std::string, store::FileIdentity> known;
   };
 
   void watch();
   void rescue(const std::string& reason);
+  std::unique_ptr<EvaluationGroup> open_group(const WatchPlan::Judge& judge,
+                                              std::int64_t evaluator) const;
   void open_pairs(std::size_t place);
   void open_pair(std::size_t place, Pair& pair, const std::string& spec);
-  void take_over(const Pair& pair, const std::string& spec,
+  void take_over(std::int64_t evaluator, const std::string& spec,
                  const std::vector<store::Sighting>& seen);
   void forget_what_all_know(std::size_t place);
   void enter();
+  void notice_edits();
+  std::optional<std::int64_t> take_over_edited(std::size_t group);
+  void renew(std::size_t group, std::int64_t evaluator);
+  Clock::time_point next_edit() const;
   void wait();
   Clock::time_point due() const;
   Clock::time_point next_lease() const;
@@ -113,6 +129,7 @@ class WatchCoordinator {
   bool has_ended() const;
   void take_replies();
   void begin_exchange();
+  void begin_saying();
   bool has_orders() const;
   void add_heartbeats();
   void note_replies(const store::JobReplies& replies);
@@ -124,7 +141,7 @@ class WatchCoordinator {
   void keep_accepted(const std::string& reason);
   void give_back();
   std::size_t index_of(std::int64_t evaluator) const;
-  std::size_t wanted(const WorkerGroup& group) const;
+  std::size_t wanted(std::size_t group) const;
   std::vector<store::Lease> leases() const;
   bool is_idle();
   ExitStatus status() const;
@@ -138,14 +155,18 @@ class WatchCoordinator {
   std::string owner_;
   std::optional<store::RunLock> lock_;
   std::unique_ptr<CheckpointSource> watch_;
-  std::optional<store::WatcherEntry> entry_;          // is there until the workers are gone
-  std::vector<std::unique_ptr<WorkerGroup>> groups_;  // as plan_.judges
-  std::vector<std::vector<Pair>> pairs_;              // by place
+  std::optional<store::WatcherEntry> entry_;              // is there until the workers are gone
+  std::vector<std::unique_ptr<EvaluationGroup>> groups_;  // as plan_.judges
+  std::vector<EditGuard> guards_;                         // as plan_.judges
+  std::vector<std::vector<Pair>> pairs_;                  // by place
   std::optional<CheckpointFiles> files_;
   std::map<store::Lease, store::LeasedJob> preparing_;  // their files are being made
   // While no files can be made:
   std::optional<Clock::time_point> next_file_;
   std::chrono::milliseconds file_pause_{0};
+  std::optional<Clock::time_point> files_failing_since_;
+  std::string file_failure_;                        // the latest
+  std::set<std::int64_t> reads_files_;              // evaluators that were given some of them
   std::map<store::Lease, std::string> references_;  // of those that were
   store::JobOrders orders_;                         // of the next exchange
   store::JobOrders said_;                           // of the one that runs
@@ -157,6 +178,7 @@ class WatchCoordinator {
   Clock::time_point next_heartbeat_, next_look_, next_ask_, asked_;
   store::StopRequest stop_request_ = store::StopRequest::none;
   bool look_ = true, stop_ = false, gave_up_ = false, finder_idle_ = false;
+  bool ends_ = false;                // what is leased now goes back at once
   bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
   // While the queue cannot be written:
   std::optional<Clock::time_point> failing_since_;

@@ -174,8 +174,9 @@ std::string EvaluatorSpec::text() const {
 }
 
 std::string EvaluatorSpec::digest() const {
-  const std::string all = store::file_digest(file) + '\0' + function + '\0' +
-                          fmt::format("{}", fmt::join(words, std::string_view("\0", 1)));
+  std::string all = store::file_digest(file) + '\0' + function + '\0' +
+                    fmt::format("{}", fmt::join(words, std::string_view("\0", 1)));
+  if (!form.empty()) all += '\0' + form;
   return store::digest_of(std::as_bytes(std::span(all))).hex();
 }
 

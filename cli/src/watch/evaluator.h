@@ -21,9 +21,12 @@ struct EvaluatorSpec {
   std::vector<std::string> words =
       {};  ///< of a program, itself first; "{}" stands for the checkpoint
 
+  /// How it is handed Flor's own checkpoints, if not as .safetensors: that makes another evaluator.
+  std::string form = {};
+
   /// With absolute paths: the same for the same evaluator, wherever it is named.
   std::string text() const;
-  /// Of the content of `file`, and of what it is told.
+  /// Of the content of `file`, of what it is told, and of `form`.
   std::string digest() const;
 };
 

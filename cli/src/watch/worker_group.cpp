@@ -36,15 +36,21 @@ void limit_log(const std::filesystem::path& log) {
 
 }  // namespace
 
-std::filesystem::path job_log(const store::Store& store, const store::Lease& lease) {
-  return store.home() / "logs" / "jobs" / fmt::format("{}.{}.log", lease.job, lease.token);
+std::filesystem::path job_logs(const store::Store& store) { return store.home() / "logs" / "jobs"; }
+
+std::filesystem::path job_log(const std::filesystem::path& logs, const store::Lease& lease) {
+  return logs / fmt::format("{}.{}.log", lease.job, lease.token);
 }
 
-WorkerGroup::WorkerGroup(GroupPlan plan, std::int64_t evaluator, const store::Store& store,
+std::filesystem::path job_log(const store::Store& store, const store::Lease& lease) {
+  return job_log(job_logs(store), lease);
+}
+
+WorkerGroup::WorkerGroup(GroupPlan plan, std::int64_t evaluator, std::filesystem::path logs,
                          Note note)
     : plan_(std::move(plan)),
       evaluator_(evaluator),
-      store_(store),
+      logs_(std::move(logs)),
       note_(std::move(note)),
       processes_(plan_.evaluator) {}
 
@@ -73,21 +79,36 @@ WorkerGroup::Clock::time_point WorkerGroup::due() const {
   return due;
 }
 
-std::vector<Verdict> WorkerGroup::hear() {
-  std::vector<Verdict> verdicts;
-  processes_.hear();
-  for (Slot& slot : slots_) {
-    for (const Answer& answer : slot.process->answers()) {
-      hear(slot, answer, verdicts);
-      if (answer.kind == Answer::Kind::died) break;  // its slot has another process now
+void WorkerGroup::hear(const Tell& tell) {
+  try {
+    processes_.hear();
+    for (Slot& slot : slots_) {
+      for (const Answer& answer : slot.process->answers()) {
+        hear(slot, answer, tell);
+        if (answer.kind == Answer::Kind::died) break;  // its slot has another process now
+      }
     }
+    end_overdue(tell);
+    limit_logs();
+  } catch (const Error&) {
+    hear_last(tell);
+    throw;
   }
-  end_overdue(verdicts);
-  limit_logs();
-  return verdicts;
 }
 
-void WorkerGroup::hear(Slot& slot, const Answer& answer, std::vector<Verdict>& verdicts) {
+/// The evaluator cannot go on; what had come out by then counts.
+void WorkerGroup::hear_last(const Tell& tell) {
+  for (Slot& slot : slots_) {
+    if (!slot.process) continue;
+    for (const Answer& answer : slot.process->answers()) {
+      const bool is_verdict =
+          answer.kind == Answer::Kind::result || answer.kind == Answer::Kind::error;
+      if (is_verdict) hear(slot, answer, tell);
+    }
+  }
+}
+
+void WorkerGroup::hear(Slot& slot, const Answer& answer, const Tell& tell) {
   const auto cannot = [&](const char* what, const std::string& why) {
     return Error(fmt::format("{} {}: {}", printable(plan_.evaluator.text()), what, printable(why)));
   };
@@ -101,17 +122,17 @@ void WorkerGroup::hear(Slot& slot, const Answer& answer, std::vector<Verdict>& v
     case Answer::Kind::result:
       if (!slot.job) return;
       try {
-        verdicts.push_back(end(slot, true, result_json(answer.text)));
+        tell(end(slot, true, result_json(answer.text)));
       } catch (const Error& error) {
-        verdicts.push_back(end(slot, false, error.what()));
+        tell(end(slot, false, error.what()));
       }
       return;
     case Answer::Kind::error:
-      if (slot.job) verdicts.push_back(end(slot, false, answer.text));
+      if (slot.job) tell(end(slot, false, answer.text));
       return;
     case Answer::Kind::died:
       if (slot.job) {
-        verdicts.push_back(end(slot, false, answer.text));
+        tell(end(slot, false, answer.text));
       } else if (!slot.is_ready && ++deaths_before_ready_ >= kDeathsBeforeReady * slots_.size()) {
         throw cannot("does not start", processes_.last_end().value_or(answer.text));
       }
@@ -123,7 +144,7 @@ void WorkerGroup::hear(Slot& slot, const Answer& answer, std::vector<Verdict>& v
 Verdict WorkerGroup::end(Slot& slot, bool good, std::string text) {
   const double seconds = std::chrono::duration<double>(Clock::now() - slot.began).count();
   mean_seconds_ = mean_seconds_ ? 0.8 * *mean_seconds_ + 0.2 * seconds : seconds;
-  const auto log = job_log(store_, slot.job->lease);
+  const auto log = job_log(logs_, slot.job->lease);
   std::error_code error;
   if (std::filesystem::file_size(log, error) == 0 && !error) std::filesystem::remove(log, error);
   return {*std::exchange(slot.job, std::nullopt), good, std::move(text), seconds};
@@ -135,13 +156,13 @@ void WorkerGroup::restart(Slot& slot) {
   slot.is_ready = false;
 }
 
-void WorkerGroup::end_overdue(std::vector<Verdict>& verdicts) {
+void WorkerGroup::end_overdue(const Tell& tell) {
   if (!plan_.timeout) return;
   for (Slot& slot : slots_) {
     if (!slot.job || Clock::now() < slot.began + *plan_.timeout) continue;
-    verdicts.push_back(end(slot, false,
-                           fmt::format("it took longer than {} s (--timeout)",
-                                       static_cast<double>(plan_.timeout->count()) / 1000)));
+    tell(end(slot, false,
+             fmt::format("it took longer than {} s (--timeout)",
+                         static_cast<double>(plan_.timeout->count()) / 1000)));
     restart(slot);
   }
 }
@@ -150,7 +171,7 @@ void WorkerGroup::limit_logs() {
   if (Clock::now() < next_limit_) return;
   next_limit_ = Clock::now() + kLogPause;
   for (const Slot& slot : slots_) {
-    if (slot.job) limit_log(job_log(store_, slot.job->lease));
+    if (slot.job) limit_log(job_log(logs_, slot.job->lease));
   }
 }
 
@@ -169,7 +190,7 @@ void WorkerGroup::dispatch() {
     slot.job = std::move(backlog_.front());
     backlog_.pop_front();
     slot.began = Clock::now();
-    slot.process->judge(slot.job->what, job_log(store_, slot.job->lease));
+    slot.process->judge(slot.job->what, job_log(logs_, slot.job->lease));
   }
 }
 

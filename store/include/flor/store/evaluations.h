@@ -15,4 +15,9 @@ namespace flor::store {
 /// checkpoint counts; a name that the run logs itself is the run's.
 std::string evaluator_name(std::string_view spec);
 
+/// The same of an evaluation that is told `arguments` (a JSON object, or nothing), so that the
+/// results of different ones are different metrics: "accuracy.split_test" of {"split": "test"}.
+/// Signs that mean something elsewhere, such as spaces and brackets, become "_".
+std::string evaluation_name(std::string_view spec, std::string_view arguments);
+
 }  // namespace flor::store

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -142,7 +143,7 @@ struct JobReplies {
 struct JobFilter {
   std::optional<JobState> state = {};
   std::optional<std::int64_t> evaluator = {};
-  std::vector<std::int64_t> ids = {};  ///< empty: all
+  std::set<std::int64_t> ids = {};  ///< empty: all
   bool accepts(const Job& job) const;
 };
 
@@ -165,9 +166,11 @@ class JobQueue {
   virtual std::string name() const = 0;
 
   /// Reports, then additions, then leases, in one transaction: after a crash either everything of
-  /// it has happened or nothing. Before leases are given, those are taken away that nobody
-  /// prolonged in time, or whose owner's lock is free, so that it has died. That is no failure of
-  /// the job.
+  /// it has happened or nothing. Before leases are given, those are taken away whose owner's lock
+  /// is free, so that it has died, and those that nobody prolonged in time. The latter get half a
+  /// lease (of who asks) more when that is seen first: after a pause of everybody, as when a machine
+  /// was suspended, who lives prolongs its leases before anybody takes them. To lose a lease is no
+  /// failure of the job.
   ///
   /// Everybody sees it at once, but a loss of power may undo it until `sync` has returned. Work may
   /// begin before that, as what was found would be found again; no result may be told of.

@@ -40,6 +40,9 @@ std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const Checkpo
 /// NotFound with the reason if there is none.
 NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference);
 
+/// The newest that has this content and a name, of whatever run; deleted ones do not count.
+std::optional<NamedCheckpoint> find_content(const Store& store, const Digest& content);
+
 /// How many runs of the scope are being recorded.
 std::int64_t running(const Store& store, const CheckpointScope& scope);
 

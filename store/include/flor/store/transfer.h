@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,13 @@ struct ExportReport {
 /// Writes the checkpoint as a .safetensors file, with `metadata` (text by name) in its header.
 /// Items that the format has no type for are kept there, too, so that `read_safetensors` gives back
 /// every item. The file appears under its name when it is whole and durable; an existing one is
-/// replaced. Throws Error if it cannot be written, Damaged if the checkpoint cannot be read.
+/// replaced. Throws UsageError if the form cannot hold it, Error if it cannot be written, Damaged if
+/// the checkpoint cannot be read. When `stop` is requested it ends with an Error after the tensor
+/// that it is at, and leaves nothing behind.
 ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
                                const std::filesystem::path& file,
-                               const std::map<std::string, std::string>& metadata);
+                               const std::map<std::string, std::string>& metadata,
+                               const std::stop_token& stop = {});
 
 /// The same of items in memory.
 ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::path& file,
@@ -36,7 +40,8 @@ ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::
 /// `torch.load` of Python and `torch::pickle_load` of libtorch read. Items that are no tensors
 /// become tensors of their bytes. As for the rest like `write_safetensors`.
 ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
-                                 const std::filesystem::path& file);
+                                 const std::filesystem::path& file,
+                                 const std::stop_token& stop = {});
 
 /// Puts `content` into `file`: it appears under its name when it is whole and durable, an existing
 /// one is replaced. Throws Error if it cannot be written; an existing file stays as it is then.

@@ -1,0 +1,37 @@
+#include "watch/edit_guard.h"
+
+#include "watch/complete.h"
+
+#include <utility>
+
+namespace flor::cli {
+namespace {
+
+/// Editors write a file in pieces.
+constexpr std::chrono::milliseconds kSettle{500};
+
+}  // namespace
+
+EditGuard::EditGuard(EvaluatorSpec evaluator)
+    : evaluator_(std::move(evaluator)),
+      file_(identify(evaluator_.file)),
+      known_(evaluator_.digest()),
+      digest_(known_) {}
+
+bool EditGuard::look() {
+  auto now = identify(evaluator_.file);
+  if (now == file_) return changed_.has_value();
+  file_ = std::move(now);
+  digest_ = evaluator_.digest();
+  changed_ = digest_ == known_ ? std::nullopt : std::optional(Clock::now());
+  return changed_.has_value();
+}
+
+bool EditGuard::is_settled() const { return changed_ && file_ && Clock::now() >= due(); }
+
+EditGuard::Clock::time_point EditGuard::due() const {
+  if (!changed_) return Clock::time_point::max();
+  return file_ ? *changed_ + kSettle : Clock::now() + kSettle;  // it may come back
+}
+
+}  // namespace flor::cli
