@@ -26,7 +26,7 @@ namespace {
 constexpr int kSocket = 3;  // in the child
 
 struct Started {
-  Child child;
+  WorkerChild child;
   LineSocket socket;
 };
 
@@ -50,7 +50,7 @@ Started spawn(std::vector<std::string> words) {
     throw Error(fmt::format("{} cannot be started: {}{}", printable(words.front()),
                             std::strerror(error), remedy));
   }
-  return {Child(pid), std::move(socket)};
+  return {WorkerChild(pid), std::move(socket)};
 }
 
 /// A byte that carries a descriptor.
@@ -85,16 +85,16 @@ std::string one_line(const nlohmann::json& message) {
 
 }  // namespace
 
-Child::~Child() { end(); }
+WorkerChild::~WorkerChild() { end(); }
 
-Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+WorkerChild::WorkerChild(WorkerChild&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
 
-Child& Child::operator=(Child&& other) noexcept {
+WorkerChild& WorkerChild::operator=(WorkerChild&& other) noexcept {
   std::swap(pid_, other.pid_);
   return *this;
 }
 
-std::string Child::end() {
+std::string WorkerChild::end() {
   if (pid_ <= 0) return {};
   siginfo_t info{};
   const bool ended =
@@ -209,7 +209,7 @@ std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start(
     const bool sent = send_descriptor(control_.descriptor(), there);
     ::close(there);
     if (sent) {
-      auto process = std::make_unique<EvaluatorProcess>(std::move(socket), Child());
+      auto process = std::make_unique<EvaluatorProcess>(std::move(socket), WorkerChild());
       process->begin(environment);
       return process;
     }

@@ -19,13 +19,13 @@
 namespace flor::cli {
 
 /// A child of this process. Killed and reaped with the object, if it still runs then.
-class Child {
+class WorkerChild {
  public:
-  Child() = default;
-  explicit Child(pid_t pid) : pid_(pid) {}
-  ~Child();
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&& other) noexcept;
+  WorkerChild() = default;
+  explicit WorkerChild(pid_t pid) : pid_(pid) {}
+  ~WorkerChild();
+  WorkerChild(WorkerChild&& other) noexcept;
+  WorkerChild& operator=(WorkerChild&& other) noexcept;
   /// Kills it and its group, waits for it, and says in words how it had ended if it had.
   std::string end();
 
@@ -37,7 +37,7 @@ class Child {
 /// the kernel kills it.
 class EvaluatorProcess {
  public:
-  EvaluatorProcess(LineSocket socket, Child child)
+  EvaluatorProcess(LineSocket socket, WorkerChild child)
       : socket_(std::move(socket)), child_(std::move(child)) {}
   ~EvaluatorProcess();
   EvaluatorProcess(const EvaluatorProcess&) = delete;
@@ -67,8 +67,8 @@ class EvaluatorProcess {
 
  private:
   LineSocket socket_;
-  Child child_;     // empty where the server of Python is its parent
-  pid_t pid_ = -1;  // of the worker, once it is ready
+  WorkerChild child_;  // empty where the server of Python is its parent
+  pid_t pid_ = -1;     // of the worker, once it is ready
   int pidfd_ = -1;
   bool died_ = false;
 };
@@ -92,7 +92,7 @@ class EvaluatorProcesses {
   void start_server();
   void drop_server();
   EvaluatorSpec spec_;
-  Child server_;
+  WorkerChild server_;
   LineSocket control_;  // to the server
   bool is_server_ready_ = false;
   std::optional<std::string> last_end_;
