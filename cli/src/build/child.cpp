@@ -20,7 +20,7 @@
 namespace flor::cli {
 
 /// A file without a name, which takes what a child writes however much it is.
-class Child::Written {
+class ChildProcess::Written {
  public:
   explicit Written(const std::string& whose) : descriptor_(::memfd_create("written", MFD_CLOEXEC)) {
     if (descriptor_ < 0) {
@@ -51,7 +51,8 @@ class Child::Written {
   int descriptor_;
 };
 
-Child::Child(std::vector<std::string> words, const ChildOptions& options) : alone_(options.alone) {
+ChildProcess::ChildProcess(std::vector<std::string> words, const ChildOptions& options)
+    : alone_(options.alone) {
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   if (options.log.empty()) {
@@ -88,26 +89,26 @@ Child::Child(std::vector<std::string> words, const ChildOptions& options) : alon
                           printable(options.directory.string()), std::strerror(error)));
 }
 
-Child::~Child() {
+ChildProcess::~ChildProcess() {
   if (pid_ <= 0) return;
   kill(SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-void Child::kill(int signal) const {
+void ChildProcess::kill(int signal) const {
   if (pid_ <= 0) return;
   if (!alone_ || ::kill(-pid_, signal) != 0) ::kill(pid_, signal);
 }
 
-std::optional<ChildResult> Child::ended() {
+std::optional<ChildResult> ChildProcess::ended() {
   int status = 0;
   if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
   return result(status);
 }
 
-ChildResult Child::wait() {
+ChildResult ChildProcess::wait() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
@@ -115,7 +116,7 @@ ChildResult Child::wait() {
   return result(status);
 }
 
-ChildResult Child::result(int status) const {
+ChildResult ChildProcess::result(int status) const {
   ChildResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (output_) result.output = output_->text();
@@ -124,7 +125,7 @@ ChildResult Child::result(int status) const {
 }
 
 ChildResult run_child(std::vector<std::string> words, const ChildOptions& options) {
-  return Child(std::move(words), options).wait();
+  return ChildProcess(std::move(words), options).wait();
 }
 
 std::optional<std::string> find_on_path(const std::string& name) {

@@ -31,14 +31,14 @@ struct ChildResult {
 
 /// A running child. Killed and reaped with the object, if it still runs then; of one that is
 /// `alone`, its group.
-class Child {
+class ChildProcess {
  public:
   /// `words`: a program that is looked for on PATH, and its arguments. Standard input is empty.
   /// Throws Error where it cannot be started.
-  Child(std::vector<std::string> words, const ChildOptions& options);
-  ~Child();
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
+  ChildProcess(std::vector<std::string> words, const ChildOptions& options);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
 
   /// What came of it, if it has ended; never waits. To be asked until it answers, and not again.
   std::optional<ChildResult> ended();
@@ -54,7 +54,7 @@ class Child {
   std::unique_ptr<Written> output_, errors_;
 };
 
-/// Starts a Child and waits for it.
+/// Starts a ChildProcess and waits for it.
 ChildResult run_child(std::vector<std::string> words, const ChildOptions& options);
 
 /// The program of this name on PATH.

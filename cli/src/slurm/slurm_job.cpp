@@ -199,7 +199,7 @@ std::unique_ptr<SlurmJob> SlurmJob::submit(const SlurmTasks& tasks, const SlurmW
     require("srun");
     auto job = std::make_unique<SlurmJob>(allocation);
     job->output_ = tasks.directory;
-    job->step_ = std::make_unique<Child>(
+    job->step_ = std::make_unique<ChildProcess>(
         srun_words(tasks, wish),
         ChildOptions{.directory = {},
                      .log = tasks.directory / fmt::format("slurm-{}.out", allocation),
@@ -247,7 +247,7 @@ const SlurmState& SlurmJob::state() {
                                                 std::chrono::seconds(15));
   if (now - asked_at_ < wait) return state_;
   asked_at_ = now;
-  asking_ = std::make_unique<Child>(
+  asking_ = std::make_unique<ChildProcess>(
       std::vector<std::string>{"squeue", "--noheader", "--array", "--states=all", "--jobs=" + id_,
                                "--format=%T|%r|%N"},
       ChildOptions{.directory = {}, .alone = true});
@@ -276,7 +276,7 @@ bool SlurmJob::cancel(double seconds) {
     }
     return state_.phase == SlurmState::Phase::ended;
   }
-  Child cancelling({"scancel", id_}, {.directory = {}, .alone = true});
+  ChildProcess cancelling({"scancel", id_}, {.directory = {}, .alone = true});
   while (Clock::now() < until) {
     if (const auto result = cancelling.ended()) return result->status == 0;
     ::poll(nullptr, 0, 10);

@@ -83,9 +83,9 @@ class SlurmJob {
   void hear(const ChildResult& answer);
 
   std::string id_;
-  std::filesystem::path output_;  ///< a directory with what it has written; empty: none
-  std::unique_ptr<Child> step_;   ///< srun
-  std::unique_ptr<Child> asking_;
+  std::filesystem::path output_;        ///< a directory with what it has written; empty: none
+  std::unique_ptr<ChildProcess> step_;  ///< srun
+  std::unique_ptr<ChildProcess> asking_;
   SlurmState state_;
   Clock::time_point since_ = Clock::now(), asked_at_{};
 };
