@@ -103,6 +103,20 @@ TEST(Tensors, RequiresGradComesBack) {
   EXPECT_TRUE(same_bits(restored(result), result.detach()));
 }
 
+TEST(Tensors, ThatWereComputedComeBackOutsideOfAnyGraph) {
+  const at::Tensor weight = at::randn({2}).requires_grad_();
+  at::Tensor hidden = weight * 2;  // as the hidden state that a recurrent network carries on
+  const MemoryState recorded = saved(hidden);
+  hidden = weight * 3;
+  MemoryState state = recorded;
+  state.load("t", hidden);
+  EXPECT_TRUE(hidden.is_leaf());
+  EXPECT_FALSE(hidden.requires_grad());
+  EXPECT_TRUE(same_bits(hidden, weight.detach() * 2));
+  // A replay that loads it instead of computing it finds the recorded state.
+  EXPECT_TRUE(saved(hidden) == recorded);
+}
+
 TEST(Tensors, TellAutogradThatTheyChanged) {
   at::Tensor tensor = at::ones({2});
   MemoryState state = saved(tensor);

@@ -177,7 +177,9 @@ void save(const at::Tensor& tensor, const StateWriter& writer) {
   const NamedLeaf leaf{"", tensor};
   LayoutEntry entry = describe_leaf("tensor", leaf);
   entry.device = c10::DeviceTypeName(tensor.device().type(), /*lower_case=*/true);
-  if (tensor.is_leaf()) entry.gradient = write_gradients(writer, {&leaf, 1}).front();
+  // What an operation computed comes back as a plain tensor, and is to be described like one.
+  entry.gradient =
+      tensor.is_leaf() ? write_gradients(writer, {&leaf, 1}).front() : std::string(kNoGradient);
   write_tensor(writer, "", tensor, Writers::program);
   writer.bytes(kLayoutItem, to_text({entry}));
 }
@@ -196,8 +198,10 @@ void load(at::Tensor& tensor, const StateReader& reader) {
     if (!fits) {
       const at::Device device = tensor.defined() ? tensor.device() : current_device(entry.device);
       tensor = at::empty(sizes, at::TensorOptions().dtype(type).device(device));
+    } else if (!tensor.is_leaf()) {
+      tensor = tensor.detach();  // the recorded content was not computed by this program's graph
     }
-    if (tensor.is_leaf() && tensor.requires_grad() != entry.flag) tensor.requires_grad_(entry.flag);
+    if (tensor.requires_grad() != entry.flag) tensor.requires_grad_(entry.flag);
   });
   read_tensor(reader, "", tensor);
   if (entry.gradient != "-") read_gradient(reader, {"", tensor}, entry.gradient);
