@@ -60,7 +60,7 @@ class Application {
 
  private:
   void parse(int argc, char** argv);
-  void refuse_unknown_command(std::span<char*> arguments) const;
+  const Entry* command_of(std::span<char*> arguments) const;
   std::string help_of(const Entry& entry) const;
   std::string general_help() const;
   std::string help(std::string_view command) const;
@@ -107,20 +107,25 @@ std::vector<std::string> Application::names() const {
   return result;
 }
 
-/// CLI11 would only say that an argument was not expected.
-void Application::refuse_unknown_command(std::span<char*> arguments) const {
+/// Null for `flor help`. Throws for an unknown command: CLI11 would only say that an argument was
+/// not expected.
+const Entry* Application::command_of(std::span<char*> arguments) const {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     if (argument == "--home" || argument == "--color") {
       ++i;
     } else if (!argument.starts_with('-')) {
       const std::vector<std::string> known = names();
-      if (std::ranges::find(known, argument) != known.end()) return;
+      const auto found = std::ranges::find(
+          entries_, argument, [](const Entry& entry) { return entry.command->name(); });
+      if (found != entries_.end()) return &*found;
+      if (argument == "help") return nullptr;
       std::string hint = did_you_mean(argument, known);
       if (hint.empty()) hint = ": 'flor help' lists the commands";
       throw UsageError(fmt::format("no command '{}'{}", printable(argument), hint));
     }
   }
+  return nullptr;
 }
 
 std::string Application::help_of(const Entry& entry) const {
@@ -170,7 +175,12 @@ std::string Application::help(std::string_view command) const {
 
 void Application::parse(int argc, char** argv) {
   const std::span arguments(argv + std::min(argc, 1), argv + argc);
-  refuse_unknown_command(arguments);
+  const Entry* command = command_of(arguments);
+  if (auto* rest = command ? command->syntax->rest_target() : nullptr) {
+    const auto dashes = std::ranges::find(arguments, std::string_view("--"));
+    if (dashes != arguments.end()) rest->assign(dashes + 1, arguments.end());
+    argc -= static_cast<int>(arguments.end() - dashes);
+  }
   try {
     app_.parse(argc, argv);
   } catch (const CLI::Success&) {

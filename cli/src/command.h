@@ -26,6 +26,10 @@ class Syntax {
   void operand(std::string name, std::string& target, std::string help, bool required);
   /// NAME..., any number of them.
   void operands(std::string name, std::vector<std::string>& target, std::string help);
+  /// -- NAME...: all words after "--", which is never one of the other operands.
+  void rest(std::string name, std::vector<std::string>& target, std::string help);
+  /// What receives them; null if the command takes none.
+  std::vector<std::string>* rest_target() const { return rest_; }
   /// `names` as "-n,--limit".
   void flag(std::string names, bool& target, std::string help);
   void option(std::string names, std::string value, std::string& target, std::string help);
@@ -48,6 +52,7 @@ class Syntax {
   CLI::App& app_;
   std::vector<Entry> entries_;
   std::string operands_;
+  std::vector<std::string>* rest_ = nullptr;
 };
 
 /// A subcommand: declared once, run at most once.

@@ -36,6 +36,12 @@ void Syntax::operands(std::string name, std::vector<std::string>& target, std::s
   entries_.push_back({std::move(name), std::move(help), true});
 }
 
+void Syntax::rest(std::string name, std::vector<std::string>& target, std::string help) {
+  rest_ = &target;
+  operands_ += " [-- " + name + "...]";
+  entries_.push_back({std::move(name), std::move(help), true});
+}
+
 void Syntax::flag(std::string names, bool& target, std::string help) {
   app_.add_flag(names, target);
   entries_.push_back({spaced(names), std::move(help)});

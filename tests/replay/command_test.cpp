@@ -120,8 +120,18 @@ INSTANTIATE_TEST_SUITE_P(Loops, ReplayShapes,
                                            "return_nested", "early_stopping", "thrown_out_of_main",
                                            "two_mains", "same_main_twice", "nested_of_nothing",
                                            "words_in_a_list", "shuffled_main", "shuffled_nested",
-                                           "attached_locals", "repeated_names"),
+                                           "attached_locals", "attached_to_main", "grows",
+                                           "repeated_names"),
                          [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST_F(ReplayCommand, TakesWhatStandsBehindTheDashesForTheProgramWhereNoRunIsNamed) {
+  bench_.record("trainer");
+  const auto result = replay({"--probe", "train", "--", other("trainer_inner")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("(test)"), HasSubstr("executed train 6 times")));
+  const auto unknown = replay({other("trainer_inner")});
+  EXPECT_EQ(unknown.status, 3);
+}
 
 TEST_F(ReplayCommand, FindsWhatOneProcessFindsEachValueOnce) {
   bench_.record("trainer");

@@ -44,7 +44,7 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "a run, or an experiment for its latest", false);
-    syntax.operands("PROGRAM", program_, "after --: the program and its arguments");
+    syntax.rest("PROGRAM", program_, "after --: the program and its arguments");
     syntax.option("-w,--workers", "N", wish_.workers, "processes; else as many as the cores allow");
     syntax.option("--gpus", "LIST", wish_.gpus, "as 0,1: one process for each of these GPUs");
     syntax.option("-e,--epochs", "LIST", wish_.epochs, "as A..B or 0,4..6; both ends are included");
