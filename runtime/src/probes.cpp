@@ -59,11 +59,12 @@ std::optional<std::string> content_of(const fs::path& path) {
 }  // namespace
 
 Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
-               const fs::path& home)
+               std::set<std::string> main, const fs::path& home)
     : enabled_(!flags.no_probe),
       finding_(enabled_ && flags.probes.empty()),
       named_(flags.probes),
       nested_(std::move(nested)),
+      main_(std::move(main)),
       loops_(flags.probes) {
   try {
     find(flags, run, home);
@@ -121,6 +122,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
   input.stale = !older_.empty();
   input.program = flags.source_file;
   input.nested = nested_;
+  input.main = main_;
   analysis_ = std::make_unique<sources::Analysis>(std::move(input));
 }
 
@@ -163,6 +165,7 @@ void Probes::announce_found() const {
                                      touched.loop, touched.why));
     }
   }
+  if (walks()) say(Level::result, fmt::format("from the start: {}", analysis_->walk()));
   const auto& looking = analysis_->looking();
   if (!analysis_->touched().empty() || looking.empty() || !finding_) return;
   const std::string more =

@@ -19,15 +19,18 @@ namespace flor::detail {
 
 class Probes {
  public:
-  /// `nested`: names of the recorded nested loops. Compares the sources of the program with the
+  /// `nested`, `main`: names of the recorded loops. Compares the sources of the program with the
   /// recorded commit; where that cannot be done, it says so in `announce`.
   Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
-         const std::filesystem::path& home);
+         std::set<std::string> main, const std::filesystem::path& home);
 
   /// Why each loop is stepped into, and what else changed; a line each.
   void announce() const;
   /// Names of the loops that were named or found, in that order.
   const std::vector<std::string>& loops() const { return loops_; }
+  /// What is asked needs what earlier epochs left in variables that nobody keeps: they are visited,
+  /// with the loops that were found executed there, too.
+  bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
   /// Whether this nested loop is to be executed although its end could be loaded.
   bool steps_into(const Frame& frame);
 
@@ -42,7 +45,7 @@ class Probes {
 
   bool enabled_, finding_;
   std::vector<std::string> named_;
-  std::set<std::string> nested_;
+  std::set<std::string> nested_, main_;
   std::vector<std::string> loops_;
   std::unique_ptr<sources::Analysis> analysis_;
   std::string problem_;  // why nothing could be found

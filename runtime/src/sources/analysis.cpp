@@ -57,7 +57,7 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
 }
 
 Analysis::Analysis(AnalysisInput input)
-    : nested_(input.nested), stale_(input.stale), complete_(input.complete) {
+    : nested_(input.nested), main_(input.main), stale_(input.stale), complete_(input.complete) {
   read(input);
   changes_ = find_changes(before_, now_);
   // Of other programs in the repository only the sources that this one may share with them count.
@@ -69,7 +69,9 @@ Analysis::Analysis(AnalysisInput input)
   if (changes_.all.empty()) return;
   callers_.emplace(sources_);
   callers_->follow(changes_.all);
+  leftovers_.emplace(sources_);
   find_sites();
+  find_walk();
   sort_changes();
 }
 
@@ -112,6 +114,19 @@ void Analysis::find_sites() {
   }
 }
 
+void Analysis::find_walk() {
+  for (const Site& site : sites_) {
+    if (site.loop->naming == ForLoop::Naming::computed || !main_.contains(site_name(*site.loop))) {
+      continue;
+    }
+    if (const auto left = leftovers_->of_main(*site.source, site.loop->range, changes_.all)) {
+      walk_ = explain(*left->change, true) + ", with '" + left->variable + "' that " +
+              site_name(*site.loop) + " changes and nobody keeps";
+      return;
+    }
+  }
+}
+
 std::string Analysis::explain(const Change& change, bool inside) const {
   std::string text = change.where;
   if (!inside && !change.label.empty()) text += " (" + change.label + ")";
@@ -129,6 +144,10 @@ std::optional<std::string> Analysis::why(const Source& source, Range range) cons
   std::optional<std::size_t> change = callers_->reached_from(source, range);
   if (!change) change = callers_->anywhere();
   if (change) return explain(changes_.all[*change], false);
+  if (const auto left = leftovers_->of_nested(source, range, changes_.all)) {
+    return explain(*left->change, true) + ", with '" + left->variable +
+           "' that the loop leaves behind and nobody keeps";
+  }
   // Somebody who was not read may call it.
   if (complete_) return std::nullopt;
   for (const Change& other : changes_.all) {

@@ -4,6 +4,7 @@
 
 #include "sources/callers.h"
 #include "sources/changes.h"
+#include "sources/leftovers.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -30,6 +31,7 @@ struct AnalysisInput {
   bool complete = true;          ///< `rest` has all of them; else every caller must be assumed
   std::string program;           ///< file that calls flor::init, as the compiler knew it; or empty
   std::set<std::string> nested;  ///< names of the recorded nested loops
+  std::set<std::string> main;    ///< and of the main loops
   bool stale = false;            ///< the program was built from older sources than these
 };
 
@@ -58,6 +60,9 @@ class Analysis {
   /// Changes outside the nested loops that only look at the computation.
   const std::vector<std::string>& looking() const { return looking_; }
   bool nothing_changed() const { return changes_.all.empty(); }
+  /// Why a replay has to begin with the first epoch: what changed code uses is left by earlier
+  /// epochs in variables that nobody keeps. Empty: it need not.
+  const std::string& walk() const { return walk_; }
 
  private:
   struct Site {
@@ -67,6 +72,7 @@ class Analysis {
 
   void read(AnalysisInput& input);
   void find_sites();
+  void find_walk();
   void sort_changes();
   std::optional<std::string> why(const Source& source, Range range) const;
   std::optional<std::string> why_by_name(std::string_view name) const;
@@ -76,16 +82,18 @@ class Analysis {
   std::vector<const Source*> matching(std::string_view file) const;
   std::optional<Range> region(const Source& source, const LoopPlace& place) const;
 
-  std::set<std::string> nested_;
+  std::set<std::string> nested_, main_;
   bool stale_ = false, complete_ = true;
   std::vector<SourcePointer> before_, now_, rest_;
   const Source* program_ = nullptr;
   std::vector<const Source*> sources_;  // of this program
   Changes changes_;
   std::optional<Callers> callers_;
+  std::optional<Leftovers> leftovers_;
   std::vector<Site> sites_;
   std::vector<Touched> touched_, computation_;
   std::vector<std::string> looking_;
+  std::string walk_;
 };
 
 /// Whether the file of that name is read as C or C++.
