@@ -82,6 +82,16 @@ std::optional<store::Run> earlier_run(const store::Catalog& catalog, std::int64_
   return std::nullopt;
 }
 
+store::Run after_its_end(const store::Catalog& catalog, const store::Run& run) {
+  constexpr double kDying = 2;  // seconds
+  store::Run now = run;
+  poll(kDying, [&] {
+    now = catalog.run(run.id).value_or(run);
+    return now.state != store::RunState::running;
+  });
+  return now;
+}
+
 void await_end_of_ranks(const store::Catalog& catalog, std::int64_t group) {
   constexpr double kDying = 10;  // seconds
   std::string running;

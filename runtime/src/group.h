@@ -25,6 +25,10 @@ store::RankLaunch await_first_rank(store::Store& store, const Ranks& ranks,
 std::optional<store::Run> earlier_run(const store::Catalog& catalog, std::int64_t group,
                                       std::int64_t rank);
 
+/// The run as it is now; of one that is being recorded, after a moment: a process that was killed
+/// may still be dying when the next one is started.
+store::Run after_its_end(const store::Catalog& catalog, const store::Run& run);
+
 /// For rank 0, before the group goes on: waits a little for ranks that are still dying. Throws Busy
 /// for one that is not.
 void await_end_of_ranks(const store::Catalog& catalog, std::int64_t group);

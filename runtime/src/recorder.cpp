@@ -504,6 +504,18 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   return resumption_ ? ExitStatus::failed : ExitStatus::done;
 }
 
+void Recorder::failed_after_all(std::string_view why) noexcept {
+  try {
+    store_->catalog().finish_run(run_.id, now_us(), true, why);
+    say(Level::warn, fmt::format("{}: run {} counts as failed; --flor {} --flor_resume goes on "
+                                 "with it",
+                                 why, run_.key.substr(0, 8), run_.start.experiment));
+  } catch (const std::exception& error) {
+    say(Level::error,
+        fmt::format("the end of run {} could not be recorded: {}", run_.key, error.what()));
+  }
+}
+
 /// What recording cost: of what the tolerance is for, and of what is stored in any case.
 std::string Recorder::cost_text() const {
   const store::Recording recording = schedule_.recording();

@@ -47,6 +47,7 @@ class Recorder : public Runtime {
                         const std::map<std::string, double>& scores) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
+  void failed_after_all(std::string_view why) noexcept override;
   void abandon(std::string_view why) noexcept override;
   void forget_in_child() noexcept override;
 
@@ -107,7 +108,7 @@ class Recorder : public Runtime {
 
   // Retention: recorder_saved.cpp.
   void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread
-  void delete_others(bool at_end = false);  ///< on the background thread, or when it is done
+  void delete_others(bool at_end = false);         ///< on the background thread, or when it is done
   std::string name_of_saved(std::string_view name, const SavePlace& place, std::int64_t& number);
 
   // A program that runs as several processes.

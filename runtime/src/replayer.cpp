@@ -29,8 +29,13 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   if (!flags_.plugin.empty()) load_plugin();
   Flags asking = flags_;
   asking.no_probe = flags_.no_probe || flags_.shows_what_is_stored();
-  probes_ = std::make_unique<Probes>(asking, run_, record_->nested_loops(),
+  std::set<std::string> main_loops;
+  for (const store::MainLoop& loop : record_->main_loops()) {
+    main_loops.insert(loop.name.substr(0, loop.name.find('~')));
+  }
+  probes_ = std::make_unique<Probes>(asking, run_, record_->nested_loops(), std::move(main_loops),
                                      store::home_directory(flags_.home));
+  if (probes_->walks()) flags_.strong = true;
   take_assignment();
   if (empty()) return;
   if (!flags_.shows_what_is_stored()) probes_->announce();
@@ -222,12 +227,21 @@ void Replayer::next_piece(const Position& position) {
 }
 
 LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
-  const store::CheckpointKey end{
-      .main_loop = loop.ordinal, .iteration = loop.iterations, .loop = {}};
   const bool builds_on_it = !piece_.empty() || assignment_->keeps(section_);
-  if (state_->restore(end, {}) || !builds_on_it) return {.visit = false};
-  // The state that what follows builds on is not stored: catch up through the whole rest of the
-  // loop.
+  try {
+    if (restore_boundary(loop, loop.iterations) || !builds_on_it) return {.visit = false};
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    if (!builds_on_it) {
+      say(Level::warn, fmt::format("what follows loop {} runs on the program's own state, since "
+                                   "the state at its end does not fit: {}",
+                                   loop.name, error.what()));
+      return {.visit = false};
+    }
+  }
+  // The state that what follows builds on is not stored, or does not fit yet: catch up through the
+  // whole rest of the loop.
   target_ = {loop.iterations, loop.iterations};
   return visit(frame, loop, false);
 }
@@ -239,17 +253,43 @@ void Replayer::aim_at(Frame& frame, Epochs target) {
   frame.limit_broke = target.end < loop_->iterations || loop_->broke || !loop_->ended;
 }
 
+bool Replayer::restore_boundary(const store::MainLoop& loop, std::int64_t iteration) {
+  return state_->restore({.main_loop = loop.ordinal, .iteration = iteration, .loop = {}}, {});
+}
+
+/// Restores the boundary from which the target is reached. A program that adds layers, parameter
+/// groups or registered objects while it trains does not have them when the loop begins: it is
+/// walked to where they fit.
+std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop) {
+  const std::set<std::int64_t> stored = record_->boundaries(loop.ordinal);
+  const auto start = start_boundary(stored, target_.first, flags_.strong);
+  if (!start) return start;
+  try {
+    restore_boundary(loop, *start);
+    return start;
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    const auto first = start_boundary(stored, target_.first, /*strong=*/true);
+    if (first == start) throw;
+    restore_boundary(loop, *first);  // throws if it is the program that has changed
+    flags_.strong = true;
+    say(Level::warn,
+        fmt::format("the state before epoch {} does not fit what the program has when {} begins "
+                    "({}): replay walks there from the start",
+                    loop.first_epoch + *start, loop.name, error.what()));
+    return first;
+  }
+}
+
 LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool random_access) {
-  const auto start =
-      start_boundary(record_->boundaries(loop.ordinal), target_.first, flags_.strong);
+  const auto start = restore_start(loop);
   frame.index = start.value_or(0);
   aim_at(frame, target_);
-  const auto restore_at = [&](std::int64_t iteration) {
-    return state_->restore({.main_loop = loop.ordinal, .iteration = iteration, .loop = {}}, {});
-  };
   // An iterator that is more than a position is begun in the state in which it was recorded to
   // begin (a sampler draws its permutation then), whatever the state that is restored afterwards.
-  if (start && (*start == 0 || !random_access)) restore_at(0);
+  const bool begins_anew = !random_access && start && *start > 0;
+  if (begins_anew) restore_boundary(loop, 0);
   if (!start && loop.first_epoch + target_.first > 0) {
     comparison_.difference(
         part_of(frame),
@@ -258,13 +298,15 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
                     loop.first_epoch + target_.first));
   }
   if (frame.index >= frame.limit) {
-    restore_at(frame.index);
+    if (begins_anew) restore_boundary(loop, frame.index);
     return {.visit = false};
   }
+  if (!begins_anew && frame.index > 0) restored_ = frame.index;
   return {.visit = true, .skip = static_cast<std::uint64_t>(frame.index)};
 }
 
 void Replayer::arrive(Frame& frame, bool) {
+  if (std::exchange(restored_, {}) == frame.index) return;
   state_->restore({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
 }
 
@@ -396,9 +438,7 @@ void Replayer::leave_loop_early(const store::MainLoop& loop, std::int64_t reache
   if (reached >= loop.iterations) return;
   std::string why = "is not stored";
   try {
-    const store::CheckpointKey end{
-        .main_loop = loop.ordinal, .iteration = loop.iterations, .loop = {}};
-    if (state_->restore(end, {})) return;
+    if (restore_boundary(loop, loop.iterations)) return;
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {  // e.g. objects that are registered in a later epoch
@@ -461,7 +501,7 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
                                  .loop = frame.component};
   met_.insert(frame.component);
   const auto checkpoint = record_->checkpoint(key);
-  const bool probed = !catching_up_ && probes_->steps_into(frame);
+  const bool probed = (!catching_up_ || probes_->walks()) && probes_->steps_into(frame);
   const bool skip = checkpoint && !probed &&
                     state_->has_attached(*checkpoint, frame.settings.attached) &&
                     !record_->main_loop_may_have_been_left_from(key);

@@ -67,6 +67,8 @@ class Replayer : public Runtime {
   LoopScope::Start begin_unknown(Frame& frame);
   LoopScope::Start pass_by(Frame& frame, const store::MainLoop& loop);
   LoopScope::Start visit(Frame& frame, const store::MainLoop& loop, bool random_access);
+  std::optional<std::int64_t> restore_start(const store::MainLoop& loop);
+  bool restore_boundary(const store::MainLoop& loop, std::int64_t iteration);
   void aim_at(Frame& frame, Epochs target);
   void end_iteration(Frame& frame);
   LoopScope::Move go_on(Frame& frame);
@@ -121,6 +123,7 @@ class Replayer : public Runtime {
   bool section_ours_ = false;              // what is logged now, outside the loops, is kept
   const store::MainLoop* loop_ = nullptr;  // recorded main loop that is being replayed
   bool random_access_ = false;             // its range can be stepped over, in both directions
+  std::optional<std::int64_t> restored_;   // its boundary that was restored before it is begun
   Epochs piece_;                           // what is replayed now, or next; may span main loops
   Epochs target_;                          // the part of it in this main loop, in its iterations
   bool catching_up_ = false;

@@ -1,5 +1,7 @@
 #include "resumption.h"
 
+#include "notice.h"
+
 #include <flor/store/resume_point.h>
 
 #include <fmt/format.h>
@@ -31,6 +33,23 @@ bool Resumption::restore_boundary(std::int64_t iteration) {
   return state_.restore({.main_loop = point_.main_loop, .iteration = iteration, .loop = {}}, {});
 }
 
+/// Where the state does not fit what the program has when the loop begins, since it adds layers or
+/// parameter groups while it trains, the complete iterations are all visited once more.
+void Resumption::restore_first(const store::MainLoop& loop) {
+  try {
+    restore_boundary(rehearsal_.first);
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    if (rehearsal_.first == 0 || !restore_boundary(0)) throw;
+    rehearsal_.first = 0;
+    say(Level::warn,
+        fmt::format("the state before epoch {} does not fit what the program has when {} begins "
+                    "({}): the epochs before it are visited, with their nested loops loaded",
+                    point_.epoch, loop.name, error.what()));
+  }
+}
+
 std::optional<LoopScope::Start> Resumption::begin_main(Frame& frame, bool random_access) {
   if (frame.ordinal > point_.main_loop) return std::nullopt;
   if (frame.ordinal == point_.main_loop && !point_.boundary) return std::nullopt;
@@ -46,6 +65,7 @@ std::optional<LoopScope::Start> Resumption::begin_main(Frame& frame, bool random
     state_.restore({.main_loop = loop.ordinal, .iteration = loop.iterations, .loop = {}}, {});
     return LoopScope::Start{.visit = false};
   }
+  restore_first(loop);
   frame.index = rehearsal_.first;
   // An iterator that is more than a position is begun in the state in which it was recorded to
   // begin, as in a replay.

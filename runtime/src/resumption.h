@@ -44,6 +44,7 @@ class Resumption {
  private:
   store::CheckpointKey step_key() const;
   bool restore_boundary(std::int64_t iteration);
+  void restore_first(const store::MainLoop& loop);
 
   const store::Store& store_;
   store::ResumePoint point_;

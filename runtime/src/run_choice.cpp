@@ -2,6 +2,7 @@
 
 #include "git/shadow.h"
 #include "group.h"
+#include "notice.h"
 
 #include <fmt/format.h>
 
@@ -67,6 +68,18 @@ std::string nothing_to_resume(const store::Run& latest, const std::vector<store:
                      latest.start.experiment, advice);
 }
 
+void leave_running_alone(std::vector<store::Run>& runs) {
+  const auto is_running = [](const store::Run& run) {
+    return run.state == store::RunState::running;
+  };
+  if (!runs.empty() && is_running(runs.front())) {
+    say(Level::warn, fmt::format("run {} of the same command is still being recorded: it is not "
+                                 "resumed",
+                                 runs.front().key.substr(0, 8)));
+  }
+  std::erase_if(runs, is_running);
+}
+
 }  // namespace
 
 std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Flags& flags,
@@ -83,14 +96,15 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
     const auto ranks = ranks_here();
     std::erase_if(runs, [&](const store::Run& run) {
       return run.start.repository != place ||
-             (automatic && (run.state == store::RunState::running || !has_ranks_of(run, ranks) ||
-                            !has_command(run, flags.command)));
+             (automatic && (!has_ranks_of(run, ranks) || !has_command(run, flags.command)));
     });
     if (runs.empty() && !automatic) {
       throw NotFound(fmt::format("no run {}was recorded in {}: there is nothing to resume",
                                  name ? fmt::format("of '{}' ", *name) : "", place));
     }
   }
+  if (!runs.empty()) runs.front() = after_its_end(catalog, runs.front());
+  if (automatic) leave_running_alone(runs);
   if (runs.empty()) return std::nullopt;
   store::Run latest = run_of_this_rank(catalog, runs.front(), "resume");
   if (latest.start.rank && latest.state != store::RunState::running) {

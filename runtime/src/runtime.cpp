@@ -108,6 +108,8 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
   if (frame.depth == 0) {
     frames_.push_back(&frame);
     frame.opened = true;
+    // Every checkpoint inside a main loop, or at its edges, holds what is attached to it.
+    frame.registered = registry_.add(frame.settings.attached);
     start = begin_main(frame, random_access);
   } else {
     if (frame.depth == 1) start = begin_nested(frame);
@@ -161,6 +163,7 @@ LoopScope::Move Runtime::leave_iteration(Frame& frame) {
 void Runtime::end_loop(Frame& frame, LoopEnd how) {
   if (frame.depth == 0) {
     end_main(frame, how);
+    registry_.drop(frame.registered);
   } else if (frame.depth == 1 && frame.visited) {
     if (frame.arriving && how == LoopEnd::exhausted) reach(frame);
     end_nested(frame, how);

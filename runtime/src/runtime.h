@@ -83,7 +83,8 @@ struct LoopScope::Frame {
   std::int64_t first_epoch = 0;  ///< number of iterations of the main loops before it
   std::optional<std::uint64_t> count;
   Clock::time_point iteration_began;
-  double flor_seconds = 0;  ///< Flor's own time in this iteration
+  double flor_seconds = 0;                ///< Flor's own time in this iteration
+  std::vector<std::uint64_t> registered;  ///< tickets of the attached locals
 };
 
 using Frame = LoopScope::Frame;
@@ -131,6 +132,8 @@ class Runtime {
 
   /// Ends the session; returns the status that the process should end with if it would have been 0.
   virtual ExitStatus finish(bool failed, std::string_view message) noexcept = 0;
+  /// The program, whose session had ended in order, ends with a status that says otherwise.
+  virtual void failed_after_all(std::string_view /*why*/) noexcept {}
   /// Forgets the session because it should not have begun.
   virtual void abandon(std::string_view why) noexcept = 0;
   /// In a child of fork(): lets go of what would make others think that the session lives there.

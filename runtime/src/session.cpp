@@ -36,6 +36,7 @@ std::terminate_handler previous_terminate = nullptr;
 constexpr std::uint64_t kEarly = 0;  // no ticket of a registry
 std::size_t early_slots = 0;
 bool init_called = false;
+bool ended_with_scope = false;  // when the program's status was not known yet
 // Of a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
 
@@ -83,6 +84,7 @@ void at_exit(int status, void*) {
   const std::string why =
       status == 0 ? std::string() : fmt::format("the program ended with status {}", status);
   end_session(status == 0 ? Ending::normal : Ending::failed, why);
+  if (status != 0 && ended_with_scope && held()) held()->failed_after_all(why);
   // glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
 }
@@ -256,6 +258,7 @@ Session init(int& argc, char** argv, const char* source_file) {
     if (flags.mode == Mode::record && !program_recipe()) warn_if_older(source_file);
     watch_the_end();
     exit_status = ExitStatus::done;
+    ended_with_scope = false;
     held() = open_runtime(std::move(flags));
   } catch (const Error& error) {
     say(Level::error, error.what());
@@ -281,6 +284,7 @@ Session& Session::operator=(Session&& other) noexcept {
 Session::~Session() {
   if (mode_ == Mode::off) return;
   const bool unwinding = std::uncaught_exceptions() > 0;
+  detail::ended_with_scope = !unwinding && detail::runtime();
   detail::end_session(unwinding ? detail::Ending::failed : detail::Ending::normal,
                       unwinding ? "an exception ended the program" : "");
 }

@@ -145,6 +145,18 @@ TEST_F(Lifecycle, AnExceptionThatIsCaughtIsTheProgramsOwnAffair) {
   EXPECT_EQ(bench_.last_run().epochs, 2);
 }
 
+// `main` catches, says what happened, and returns 1: the session ends before the status is known.
+TEST_F(Lifecycle, ARunWhoseProgramReturnsAFailureCanBeResumed) {
+  const auto result = record("catch");
+  EXPECT_THAT(result.err, HasSubstr("counts as failed; --flor test --flor_resume goes on with it"));
+  EXPECT_EQ(bench_.last_run().state, store::RunState::failed);
+  EXPECT_THAT(bench_.last_run().message, HasSubstr("status 5"));
+  const auto resumed = bench_.run("lifecycle", {"catch", "--flor", "test", "--flor_resume"});
+  EXPECT_THAT(resumed.err, HasSubstr("resuming run"));
+  EXPECT_EQ(resumed.status, 5);
+  EXPECT_EQ(bench_.store()->catalog().runs().size(), 1u);
+}
+
 TEST_F(Lifecycle, AbortLeavesAnInterruptedRunThatReplays) {
   EXPECT_EQ(record("abort").signal, SIGABRT);
   EXPECT_EQ(bench_.last_run().state, store::RunState::interrupted);

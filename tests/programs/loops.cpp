@@ -318,6 +318,37 @@ void attached_best(Chain& chain) {
   }
 }
 
+/// Each main loop has a local attached to it that its epochs change, and that is used behind it.
+void attached_to_main(Chain& chain) {
+  for (int fold = 0; fold < 3; ++fold) {
+    double best = 1e9;
+    for (const int epoch : flor::loop("epoch", 3, flor::with(best))) {
+      double sum = 0;
+      for (const int i : flor::loop("train", kSteps, flor::with(sum))) sum += step(chain, epoch, i);
+      best = std::min(best, sum + chain.next());
+      flor::log("best_until_now", best);
+      tail(chain, 3 * fold + epoch);
+    }
+    flor::log("best", best);
+  }
+}
+
+/// What is registered grows while it trains, like a network that gets more layers.
+void grows(Chain& chain) {
+  std::list<double> layers;
+  std::vector<flor::Checkpoints> more;
+  for (const int epoch : flor::loop("epoch", kEpochs)) {
+    if (epoch == 1 || epoch == 3) more.push_back(flor::checkpoints(layers.emplace_back(epoch)));
+    for (const int i : flor::loop("train", kSteps)) {
+      for (double& layer : layers) layer = 0.5 * layer + chain.next();
+      step(chain, epoch, i);
+    }
+    const double sum = std::accumulate(layers.begin(), layers.end(), 0.0);
+    show("sum", epoch, flor::log("sum", sum));
+    tail(chain, epoch);
+  }
+}
+
 /// Values of the elements and the place of a value are two things.
 void from_five(Chain& chain) {
   for (const int epoch : flor::loop("epoch", {5, 6, 7, 8, 9})) {
@@ -396,6 +427,8 @@ const std::map<std::string, void (*)(Chain&), std::less<>> kScenarios{
     {"shuffled_nested", shuffled_nested},
     {"attached_locals", attached_locals},
     {"attached_best", attached_best},
+    {"attached_to_main", attached_to_main},
+    {"grows", grows},
     {"from_five", from_five},
     {"repeated_names", repeated_names},
     {"slow_prologue", slow_prologue},

@@ -90,16 +90,15 @@ TEST_P(Loops, ReplayExactlyAcrossMissingCheckpoints) {
   expect_no_new_values();
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Loops,
-                         ::testing::Values("plain", "without_nested", "break_nested", "break_main",
-                                           "return_nested", "continue_both", "early_stopping",
-                                           "thrown_and_caught", "thrown_out_of_main", "two_mains",
-                                           "same_main_twice", "unnamed", "two_nested",
-                                           "same_nested_twice", "three_deep", "nested_now_and_then",
-                                           "nested_of_nothing", "words_in_a_list", "shuffled_main",
-                                           "shuffled_nested", "attached_locals", "attached_best",
-                                           "from_five", "repeated_names"),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Loops,
+    ::testing::Values("plain", "without_nested", "break_nested", "break_main", "return_nested",
+                      "continue_both", "early_stopping", "thrown_and_caught", "thrown_out_of_main",
+                      "two_mains", "same_main_twice", "unnamed", "two_nested", "same_nested_twice",
+                      "three_deep", "nested_now_and_then", "nested_of_nothing", "words_in_a_list",
+                      "shuffled_main", "shuffled_nested", "attached_locals", "attached_best",
+                      "attached_to_main", "grows", "from_five", "repeated_names"),
+    [](const auto& parameter) { return std::string(parameter.param); });
 
 class LoopFacts : public ::testing::Test {
  protected:

@@ -217,6 +217,25 @@ TEST_F(Resume, AutomaticallyEitherGoesOnOrBegins) {
   EXPECT_EQ(bench_.run_count(), 3u);
 }
 
+// A supervisor starts the job again as soon as it has sent the signal.
+TEST_F(Resume, ARunWhoseProcessIsStillDyingIsWaitedFor) {
+  const Words command = Words{"linger", "--flor", "test", "--flor_resume", "auto"} + every("stuck");
+  const auto lingers = [](const Process& process) {
+    while (process.out().find("lingering") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  };
+  const auto killed = bench_.start("loops", command);
+  lingers(*killed);
+  const auto next = bench_.start("loops", command);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  killed->kill(SIGKILL);
+  lingers(*next);
+  EXPECT_EQ(bench_.run_count(), 1u) << "it goes on, and does not begin anew";
+  next->kill(SIGKILL);
+  next->wait();
+}
+
 TEST_F(Resume, ArgumentsStayWhatTheyWere) {
   run(Words{"--flor", "test"} + every("two_nested"), after(SIGTERM, 6));
   const auto refused = run(Words{"--flor", "test", "--flor_resume"} + scenario("plain"));
@@ -312,6 +331,8 @@ constexpr const char* kScenarios[] = {"plain",
                                       "shuffled_nested",
                                       "attached_locals",
                                       "attached_best",
+                                      "attached_to_main",
+                                      "grows",
                                       "from_five",
                                       "repeated_names"};
 std::string name_of(const ::testing::TestParamInfo<const char*>& info) { return info.param; }

@@ -662,7 +662,7 @@ Checkpoints checkpoints(T&&... objects) {
   return Checkpoints(std::move(slots));
 }
 
-/// Locals that a nested loop changes (a running loss, a best score), see flor::loop.
+/// Locals that a nested or a main loop changes (a running loss, a best score), see flor::loop.
 struct With {
   std::vector<detail::Slot> slots;
 };
