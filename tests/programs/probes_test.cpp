@@ -123,6 +123,36 @@ TEST_F(FoundProbes, AnUnchangedProgramAndOneThatLogsOutsideTheLoopsSkipThemAll) 
   EXPECT_EQ(bench_.values("rate", false).size(), 3u);
 }
 
+// The usual question: what the training loop added up, and what the epochs found, in variables that
+// nobody registered.
+TEST_F(FoundProbes, WhatLoopsLeaveBehindIsComputedAgain) {
+  edit("src/train.cpp", "  for (int epoch", "  double least = 1e9;\n  for (int epoch");
+  edit("src/train.cpp", "    for (int step", "    double sum = 0;\n    for (int step");
+  edit("src/train.cpp", "      std::printf(\"train",
+       "      sum += weights[1];\n      std::printf(\"train");
+  edit("src/train.cpp", "    rate *= 0.9;",
+       "    if (weights[0] < least) least = weights[0];\n    rate *= 0.9;");
+  record();
+  edit("src/train.cpp", "    rate *= 0.9;",
+       "    flor::log(\"left\", sum + least);\n    std::printf(\"left %a\\n\", sum + least);\n    "
+       "rate *= "
+       "0.9;");
+  build();
+  std::vector<std::string> whole = lines_of(run({}).out),
+                           last = lines_of(run({"--replay_flor", "1/2"}).out);
+  const auto other = [](const std::string& line) { return !line.starts_with("left"); };
+  std::erase_if(whole, other);
+  std::erase_if(last, other);
+  ASSERT_EQ(whole.size(), 3u);
+  ASSERT_FALSE(last.empty());
+  EXPECT_EQ(last.back(), whole.back());
+  const auto replayed = run({"--replay_flor", "1/2"});
+  EXPECT_THAT(replayed.err,
+              AllOf(HasSubstr("stepping into train: src/train.cpp:"), HasSubstr("'sum'"),
+                    HasSubstr("walking there from the start"), HasSubstr("'least'")));
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+}
+
 TEST_F(FoundProbes, HelpersMacrosAndTheSecondLoopOfALineAreFoundByThePlaceOfTheirLoops) {
   record();
   edit("src/helper.h", "{ return", "{ flor::log(\"h\", weight); return");

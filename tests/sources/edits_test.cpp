@@ -230,7 +230,7 @@ std::vector<Edit> edits() {
        "train.cpp",
        "    const double error = validate",
        "    flor::log(\"size\", history.size());\n    const double error = validate",
-       {}},
+       {"test"}},
       {"a constant that the helper uses",
        "train.cpp",
        "kClip = 1.0",

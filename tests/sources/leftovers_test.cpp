@@ -1,0 +1,166 @@
+// What a loop leaves in variables that nobody keeps, and who asks for it afterwards.
+#include "sources/analysis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace flor::sources {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// The line that asks is where the program has //ASK.
+Analysis asked(const std::string& program, const std::string& line) {
+  std::string now = program;
+  now.replace(now.find("//ASK"), 5, line);
+  AnalysisInput input;
+  input.changed.push_back({"train.cpp", program, now});
+  input.program = "/project/train.cpp";
+  input.nested = {"train", "test"};
+  input.main = {"epoch"};
+  return Analysis(std::move(input));
+}
+
+std::vector<std::string> stepped_into(const std::string& program, const std::string& line) {
+  std::vector<std::string> loops;
+  const Analysis analysis = asked(program, line);
+  for (const auto& touched : analysis.touched()) loops.push_back(touched.loop);
+  return loops;
+}
+
+/// A main with the given state, training and what follows it in the epoch.
+std::string program(const std::string& state, const std::string& step, const std::string& tail) {
+  return R"(int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  Net net;
+  )" + state +
+         R"(
+  for (int epoch : flor::loop("epoch", 5)) {
+    double sum = 0;
+    std::vector<double> losses;
+    for (int i : flor::loop("train", 10)) {
+      const double loss = net.learn(i);
+      )" +
+         step +
+         R"(
+    }
+    for (int i : flor::loop("test", 3)) net.check(i);
+    )" + tail +
+         R"(
+  }
+}
+)";
+}
+const std::string kState = "auto state = flor::checkpoints(net);";
+
+TEST(Leftovers, ARunningSumThatIsAskedForBehindItsLoopExecutesTheLoop) {
+  const std::string text = program(kState, "sum += loss;", "//ASK");
+  EXPECT_THAT(stepped_into(text, "flor::log(\"mean\", sum / 10);"), ElementsAre("train"));
+  EXPECT_THAT(asked(text, "flor::log(\"mean\", sum / 10);").touched().front().why,
+              HasSubstr("'sum' that the loop leaves behind and nobody keeps"));
+  EXPECT_THAT(stepped_into(text, "const double mean = sum / 10; flor::log(\"mean\", mean);"),
+              ElementsAre("train"));
+  EXPECT_THAT(stepped_into(text, "flor::log(\"epoch\", epoch);"), IsEmpty());
+  EXPECT_THAT(stepped_into(text, "flor::log(\"net\", net.norm());"), IsEmpty());
+}
+
+TEST(Leftovers, ContainersAndTensorsThatAreChangedInPlaceCount) {
+  EXPECT_THAT(stepped_into(program(kState, "losses.push_back(loss);", "//ASK"),
+                           "flor::log(\"n\", losses.size());"),
+              ElementsAre("train"));
+  EXPECT_THAT(
+      stepped_into(program(kState, "losses[i] = loss;", "//ASK"), "flor::log(\"n\", losses[0]);"),
+      ElementsAre("train"));
+  EXPECT_THAT(stepped_into(program("Tensor seen;" + kState, "seen.add_(1);", "//ASK"),
+                           "flor::log(\"seen\", seen);"),
+              ElementsAre("train"));
+  EXPECT_THAT(stepped_into(program("Tensor data;" + kState, "net.use(data.slice(i));", "//ASK"),
+                           "flor::log(\"data\", net.loss(data));"),
+              IsEmpty())
+      << "what is only read is as it was";
+}
+
+TEST(Leftovers, WhatIsAttachedOrRegisteredOrTheLoopsOwnIsKept) {
+  std::string attached = program(kState, "sum += loss;", "//ASK");
+  attached.replace(attached.find("10))"), 4, "10, flor::with(sum)))");
+  EXPECT_THAT(stepped_into(attached, "flor::log(\"mean\", sum / 10);"), IsEmpty());
+  const std::string registered =
+      program("long steps = 0; auto state = flor::checkpoints(net, steps);", "++steps;", "//ASK");
+  EXPECT_THAT(stepped_into(registered, "flor::log(\"steps\", steps);"), IsEmpty());
+  EXPECT_THAT(asked(registered, "flor::log(\"steps\", steps);").walk(), IsEmpty());
+  EXPECT_THAT(stepped_into(program(kState, "double norm = 0; norm += loss;",
+                                   "const double norm = net.norm(); //ASK"),
+                           "flor::log(\"norm\", norm);"),
+              IsEmpty());
+}
+
+TEST(Leftovers, AreFollowedThroughVariablesFunctionsAndReferences) {
+  EXPECT_THAT(stepped_into(program(kState, "sum += loss;",
+                                   "const double mean = sum / 10; double scaled = 2 * mean; //ASK"),
+                           "flor::log(\"scaled\", scaled);"),
+              ElementsAre("train"));
+  const std::string returned = R"(double train(Net& net) {
+  double sum = 0;
+  for (int i : flor::loop("train", 10)) sum += net.learn(i);
+  return sum / 10;
+}
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  Net net;
+  auto state = flor::checkpoints(net);
+  for (int epoch : flor::loop("epoch", 5)) {
+    const double mean = train(net);
+    //ASK
+  }
+}
+)";
+  EXPECT_THAT(stepped_into(returned, "flor::log(\"mean\", mean);"), ElementsAre("train"));
+  EXPECT_THAT(stepped_into(returned, "flor::log(\"norm\", net.norm());"), IsEmpty());
+  const std::string referred = R"(void train(Net& net, double& sum) {
+  for (int i : flor::loop("train", 10)) sum += net.learn(i);
+}
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  Net net;
+  auto state = flor::checkpoints(net);
+  for (int epoch : flor::loop("epoch", 5)) {
+    double total = 0;
+    train(net, total);
+    //ASK
+  }
+}
+)";
+  EXPECT_THAT(stepped_into(referred, "flor::log(\"total\", total);"), ElementsAre("train"));
+  const std::string member = R"(struct Trainer {
+  void epoch() {
+    for (int i : flor::loop("train", 10)) running_ += net_.learn(i);
+  }
+  void report() {
+    //ASK
+  }
+  Net net_;
+  double running_ = 0;
+};
+)";
+  EXPECT_THAT(stepped_into(member, "flor::log(\"running\", running_);"), ElementsAre("train"));
+}
+
+TEST(Leftovers, WhatOutlivesEpochsIsAskedForFromTheStart) {
+  const std::string text = program("double best = 1e9; " + kState, "net.nudge(i);",
+                                   "if (net.norm() < best) best = net.norm(); //ASK");
+  EXPECT_THAT(asked(text, "flor::log(\"best\", best);").walk(),
+              HasSubstr("'best' that epoch changes and nobody keeps"));
+  EXPECT_THAT(stepped_into(text, "flor::log(\"best\", best);"), IsEmpty());
+  EXPECT_THAT(asked(text, "flor::log(\"norm\", net.norm());").walk(), IsEmpty());
+  EXPECT_THAT(asked(program(kState, "sum += loss;", "//ASK"), "flor::log(\"sum\", sum);").walk(),
+              IsEmpty())
+      << "each epoch begins it anew";
+}
+
+}  // namespace
+}  // namespace flor::sources
