@@ -1,5 +1,8 @@
 # What `cmake --install` puts in place, and the CMake package that `find_package(flor)` finds there.
+# Two components, which are two packages of Debian: `dev` (headers and libraries) and `tool` (the
+# command line tool, its manual and completions).
 set(flor_package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/flor)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 
 # The libraries that need libtorch are an export set of their own, so that projects without it can
 # use the rest.
@@ -21,10 +24,6 @@ else()
 endif()
 install(EXPORT florTargets NAMESPACE flor:: DESTINATION ${flor_package_directory})
 
-if(TARGET flor_cli)
-  install(TARGETS flor_cli)
-endif()
-
 configure_package_config_file(
   cmake/florConfig.cmake.in ${PROJECT_BINARY_DIR}/florConfig.cmake
   INSTALL_DESTINATION ${flor_package_directory})
@@ -33,3 +32,36 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/florConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/florConfig.cmake ${PROJECT_BINARY_DIR}/florConfigVersion.cmake
               cmake/FlorInstrument.cmake cmake/FlorSources.cmake
         DESTINATION ${flor_package_directory})
+include(FlorPkgConfig)
+if(FLOR_WITH_TORCH)
+  install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
+endif()
+
+# The command line tool, its manual, and what shells know of it.
+if(TARGET flor_cli)
+  install(TARGETS flor_cli COMPONENT tool)
+  set(manual ${PROJECT_BINARY_DIR}/manual)
+  find_program(FLOR_GZIP gzip REQUIRED)
+  add_custom_command(
+    OUTPUT ${manual}/done
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${manual}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}
+    COMMAND flor_cli __manual ${manual}
+    COMMAND sh -c "${FLOR_GZIP} -9n ${manual}/*.1"
+    COMMAND ${CMAKE_COMMAND} -E touch ${manual}/done
+    DEPENDS flor_cli
+    COMMENT "Writing the manual"
+    VERBATIM)
+  add_custom_target(flor_manual ALL DEPENDS ${manual}/done)
+  install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool
+          FILES_MATCHING PATTERN "*.1.gz")
+  set(completions ${PROJECT_SOURCE_DIR}/cli/completions)
+  install(FILES ${completions}/flor.bash RENAME flor COMPONENT tool
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${completions}/_flor COMPONENT tool
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+  install(FILES ${completions}/flor.fish COMPONENT tool
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
+
+include(FlorPackage)

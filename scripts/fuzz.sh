@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzzes everything that reads stored bytes, with libFuzzer and sanitizers, one target after another:
-#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 720 each, an hour for all five
+#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 720 each, 72 minutes for all six
 # Needs clang. What it finds lies in out/fuzz/TARGET-*; new inputs go to out/fuzz/corpus/TARGET, from
 # which `out/fuzz/build/tests/fuzz/TARGET_fuzz -merge=1 tests/fuzz/corpus/TARGET ...` keeps the few
 # that are worth it.
@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-720}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- codec pack blob safetensors store
+[ $# -gt 0 ] || set -- codec pack blob safetensors store remote
 cxx=${FUZZ_CXX:-$(command -v clang++ || command -v clang++-14)}
 build=out/fuzz/build
 cmake -G Ninja -S . -B $build -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER="$cxx" \

@@ -2,6 +2,8 @@
 # Installs what is needed, builds with warnings as errors and runs the tests; ends with ctest's
 # summary and status. `--slow` runs the slow tests too. `--s3` runs those, and only those, that want
 # a real S3 server: it installs Ceph's RADOS gateway and rclone, and starts the former on loopback.
+# `--slurm` does the same with a Slurm of two nodes, as root.
+# `--package` makes the packages of Debian and tries them in a clean Debian 12 (as root).
 # Further arguments go to ctest.
 #
 # FLOR_TEST_DATA: a directory with real data (mnist/, tinyshakespeare.txt) for the tests that can
@@ -20,7 +22,19 @@ if [ "${1-}" = --s3 ]; then
   labels='-L s3'
   shift
 fi
-scripts/install-packages.sh ${s3:+packages-s3.txt}
+slurm=
+if [ "${1-}" = --slurm ]; then
+  slurm=1
+  labels='-L slurm'
+  shift
+fi
+if [ "${1-}" = --package ]; then
+  scripts/install-packages.sh
+  scripts/package.sh
+  # shellcheck disable=SC2046  # two paths
+  exec tests/install/clean_root.sh $(ls build/package/flor_*.deb build/package/libflor-dev_*.deb)
+fi
+scripts/install-packages.sh ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt}
 cmake --preset ci
 cmake --build --preset ci -j "$(scripts/jobs.sh)"
 if [ -n "$s3" ]; then
@@ -28,8 +42,18 @@ if [ -n "$s3" ]; then
   # shellcheck disable=SC2064  # the directory of now
   trap "tests/remote/s3_server.sh down '$server'; rm -rf '$server'" EXIT
   FLOR_TEST_S3=$(tests/remote/s3_server.sh up "$server" 17480)
-  export FLOR_TEST_S3
+  export FLOR_TEST_S3 FLOR_TEST_S3_CA="$server/ca.pem"
   ctest --preset ci -j 2 $labels "$@"
+  exit
+fi
+if [ -n "$slurm" ]; then
+  cluster=$(mktemp -d)
+  # shellcheck disable=SC2064  # the directory of now
+  trap "tests/cluster/slurm_cluster.sh down '$cluster'; rm -rf '$cluster'" EXIT
+  tests/cluster/slurm_cluster.sh up "$cluster" 17680
+  FLOR_TEST_SLURM=$cluster
+  export FLOR_TEST_SLURM
+  ctest --preset ci -j 1 $labels "$@"
   exit
 fi
 # shellcheck disable=SC2086  # two words or none

@@ -1,10 +1,17 @@
 // The program around the subcommands.
 #include "app.h"
 
+#include "cluster/seat.h"
 #include "command.h"
 #include "commands/commands.h"
+#include "commands/looking.h"
+#include "commands/setup_commands.h"
+#include "complete.h"
 #include "context.h"
+#include "current_settings.h"
+#include "manual.h"
 #include "output/text.h"
+#include "pages.h"
 #include "watch/evaluator_process.h"
 
 #include <flor/store/error.h>
@@ -15,6 +22,9 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 #include <span>
 
 namespace flor::cli {
@@ -53,14 +63,32 @@ or NAME:COMMIT; RUN@12 is its epoch 12.
   flor COMMAND --help           more, with examples
 )";
 
+/// Those that kGlobalHelp lists.
+std::vector<Syntax::Entry> global_entries() {
+  std::vector<Syntax::Entry> entries;
+  std::string_view text = kGlobalHelp;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t begin = line.find('-'), end = line.find("  ", begin);
+    if (begin == line.npos || end == line.npos || !line.starts_with(' ')) continue;
+    entries.push_back({.left = std::string(line.substr(begin, end - begin)),
+                       .help = std::string(line.substr(line.find_first_not_of(' ', end)))});
+  }
+  return entries;
+}
+
 class Application {
  public:
   Application();
   int run(int argc, char** argv, Output& out);
+  /// The commands as texts.
+  Pages pages() const;
 
  private:
   void parse(int argc, char** argv);
   const Entry* command_of(std::span<char*> arguments) const;
+  void apply_settings();
   std::string help_of(const Entry& entry) const;
   std::string general_help() const;
   std::string help(std::string_view command) const;
@@ -84,11 +112,11 @@ Application::Application() {
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
   app_.add_flag("--version", version_);
-  constexpr std::array kMakers{make_list,     make_show,   make_log,    make_query,    make_audit,
-                               make_replay,   make_diff,   make_blame,  make_checkout, make_build,
-                               make_merge,    make_fsck,   make_keep,   make_gc,       make_du,
-                               make_archive,  make_export, make_import, make_watch,    make_jobs,
-                               make_shutdown, make_spool,  make_fetch,  make_remote};
+  constexpr std::array kMakers{
+      make_list,   make_show,     make_log,   make_query,    make_plot,   make_sql,    make_audit,
+      make_replay, make_diff,     make_blame, make_checkout, make_build,  make_merge,  make_fsck,
+      make_keep,   make_gc,       make_du,    make_archive,  make_export, make_import, make_watch,
+      make_jobs,   make_shutdown, make_spool, make_fetch,    make_remote, make_doctor, make_config};
   for (const auto make : kMakers) {
     Entry& entry = entries_.emplace_back();
     entry.command = make();
@@ -173,6 +201,20 @@ std::string Application::help(std::string_view command) const {
   throw UsageError(fmt::format("no command '{}'{}", printable(command), hint));
 }
 
+Pages Application::pages() const {
+  Pages pages;
+  for (const Entry& entry : entries_) {
+    pages.commands.push_back({.name = std::string(entry.command->name()),
+                              .summary = std::string(entry.command->summary()),
+                              .lesson = std::string(entry.command->lesson()),
+                              .usage = entry.syntax->usage(),
+                              .entries = entry.syntax->entries()});
+  }
+  pages.global = global_entries();
+  pages.introduction = kFirstSteps;
+  return pages;
+}
+
 void Application::parse(int argc, char** argv) {
   const std::span arguments(argv + std::min(argc, 1), argv + argc);
   const Entry* command = command_of(arguments);
@@ -194,6 +236,15 @@ void Application::parse(int argc, char** argv) {
   }
 }
 
+/// What no option says is as the settings have it.
+void Application::apply_settings() {
+  const bool colored = app_.get_option("--color")->count() > 0;
+  set_current_settings(store::Settings::read(
+      {{.name = "home", .flag = "--home", .value = options_.home},
+       {.name = "color", .flag = "--color", .value = colored ? options_.color : std::string()}}));
+  options_.color = current_settings().get("color").value;
+}
+
 int Application::run(int argc, char** argv, Output& out) {
   try {
     parse(argc, argv);
@@ -212,10 +263,28 @@ int Application::run(int argc, char** argv, Output& out) {
   }
   for (const Entry& entry : entries_) {
     if (!entry.app->parsed()) continue;
+    apply_settings();
     Context context(options_, out);
     return entry.command->run(context);
   }
   throw UsageError("no command given: 'flor help' lists them");
+}
+
+/// `flor complete WORDS...`, for shells; `flor __manual DIR`, for the build. Neither is listed.
+std::optional<int> run_hidden(std::span<char*> words, Output& out) {
+  if (words.empty()) return std::nullopt;
+  const std::string_view name = words[0];
+  if (name == "complete") {
+    out.write(print(complete(Application().pages(), {words.begin() + 1, words.end()})));
+    return 0;
+  }
+  if (name == "__manual" && words.size() == 2) {
+    for (const auto& [file, text] : manual(Application().pages(), FLOR_VERSION)) {
+      std::ofstream(std::filesystem::path(words[1]) / file) << text;
+    }
+    return 0;
+  }
+  return std::nullopt;
 }
 
 int report(std::string_view what, ExitStatus status) {
@@ -228,12 +297,14 @@ int report(std::string_view what, ExitStatus status) {
 int run(int argc, char** argv) {
   // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.
   std::signal(SIGPIPE, SIG_IGN);
+  if (argc > 2 && argv[1] == std::string_view("__seat")) return run_seat(argv[2]);
   if (argc > 2 && argv[1] == std::string_view("__evaluator")) {
     return run_evaluator_process({argv + 2, argv + argc});
   }
   Output out(1);
   try {
-    const int status = Application().run(argc, argv, out);
+    const auto hidden = run_hidden({argv + std::min(argc, 1), argv + argc}, out);
+    const int status = hidden ? *hidden : Application().run(argc, argv, out);
     out.flush();
     return status;
   } catch (const PipeClosed&) {

@@ -7,20 +7,16 @@
 #include <algorithm>
 
 namespace flor::cli {
-namespace {
 
 using store::Value;
 
 Json index_json(std::int64_t index) { return index < 0 ? Json(nullptr) : Json(index); }
 
-/// "4,0" as [4, 0].
 Json inner_json(const std::string& inner) {
   if (inner.empty()) return nullptr;
   Json indices = Json::parse("[" + inner + "]", nullptr, false);
   return indices.is_discarded() ? Json(inner) : indices;
 }
-
-}  // namespace
 
 std::string_view origin_of(const Value& value) {
   if (value.job != 0) return "evaluated";

@@ -19,6 +19,11 @@ std::string origin_of(std::span<const store::Value* const> cells);
 /// How a table shows that the run itself did not log it.
 Tone origin_tone(const store::Value& value);
 
+/// An index of a loop, or null where there is none.
+Json index_json(std::int64_t index);
+/// "4,0" as [4, 0]; null for no indices.
+Json inner_json(const std::string& inner);
+
 /// A row of `flor query --json`. `names`: those that were joined.
 Json row_json(const store::Run& run, std::span<const std::string> names, const Join& join,
               std::size_t row);

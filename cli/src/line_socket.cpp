@@ -40,7 +40,8 @@ void LineSocket::send(const std::string& line) {
 }
 
 std::vector<std::string> LineSocket::receive() {
-  char buffer[1 << 14];
+  char buffer[1 << 16];
+  const std::size_t searched = pending_.size();
   for (;;) {
     const ssize_t count = ::recv(descriptor_, buffer, sizeof buffer, MSG_DONTWAIT);
     if (count > 0) {
@@ -51,10 +52,12 @@ std::vector<std::string> LineSocket::receive() {
     }
   }
   std::vector<std::string> lines;
-  for (std::size_t end; (end = pending_.find('\n')) != pending_.npos;) {
-    lines.push_back(pending_.substr(0, end));
-    pending_.erase(0, end + 1);
+  std::size_t begin = 0;
+  for (std::size_t end = searched; (end = pending_.find('\n', end)) != pending_.npos;) {
+    lines.push_back(pending_.substr(begin, end - begin));
+    begin = ++end;
   }
+  pending_.erase(0, begin);
   return lines;
 }
 

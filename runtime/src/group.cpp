@@ -4,6 +4,7 @@
 
 #include <flor/store/error.h>
 #include <flor/store/launch.h>
+#include <flor/store/settings.h>
 
 #include <fmt/format.h>
 
@@ -19,14 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-double timeout_seconds() {
-  constexpr double kDefault = 120;
-  const char* text = std::getenv("FLOR_RANK_TIMEOUT");
-  if (!text) return kDefault;
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  return end != text && value >= 0 ? value : kDefault;
-}
+double timeout_seconds() { return std::stod(store::Settings::read().get("rank_timeout").value); }
 
 /// Calls `look` until it returns something or the time is over.
 template <typename Look>

@@ -9,15 +9,18 @@
 namespace flor::detail {
 namespace {
 
-int shown_level() {
-  static const int level = [] {
+int level_named(std::string_view name) {
+  if (name == "off") return -1;
+  if (name == "error") return static_cast<int>(Level::result);
+  if (name == "info") return static_cast<int>(Level::info);
+  if (name == "debug") return static_cast<int>(Level::debug);
+  return static_cast<int>(Level::warn);
+}
+
+std::atomic<int>& shown_level() {
+  static std::atomic<int> level = [] {
     const char* text = std::getenv("FLOR_LOG");
-    const std::string_view name = text ? text : "warn";
-    if (name == "off") return -1;
-    if (name == "error") return static_cast<int>(Level::result);
-    if (name == "info") return static_cast<int>(Level::info);
-    if (name == "debug") return static_cast<int>(Level::debug);
-    return static_cast<int>(Level::warn);
+    return level_named(text ? text : "warn");
   }();
   return level;
 }
@@ -25,6 +28,8 @@ int shown_level() {
 std::atomic<std::int64_t> own_rank{0};
 
 }  // namespace
+
+void set_shown_level(std::string_view name) { shown_level() = level_named(name); }
 
 void set_notice_rank(std::int64_t rank) { own_rank = rank; }
 

@@ -1,12 +1,10 @@
 #include "part_keeper.h"
 
-#include <iterator>
 #include <utility>
 
 namespace flor::detail {
 
 void PartKeeper::hold(std::int64_t part, store::Value value) {
-  value.replay = replay_;
   held_[part].push_back(std::move(value));
   constexpr std::size_t kHeldMax = std::size_t{1} << 20;
   if (++held_count_ >= kHeldMax) spill();
@@ -14,7 +12,7 @@ void PartKeeper::hold(std::int64_t part, store::Value value) {
 
 /// More than fits into memory: what there is becomes visible, and the part remains incomplete.
 void PartKeeper::spill() {
-  for (const auto& [part, values] : held_) catalog_.add_values(run_, values);
+  for (auto& [part, values] : held_) findings_.add_values(part, std::move(values));
   held_.clear();
   held_count_ = 0;
 }
@@ -28,16 +26,16 @@ void PartKeeper::keep(bool now) {
   constexpr std::chrono::milliseconds kWait(100);  // a transaction waits for the disk
   const auto time = std::chrono::steady_clock::now();
   if (complete_.empty() || (!now && time - kept_at_ < kWait)) return;
-  std::vector<store::Value> values;
+  std::vector<CompletePart> parts;
   for (const store::ReplayedPart& part : complete_) {
+    CompletePart& complete = parts.emplace_back(CompletePart{part, {}});
     const auto held = held_.find(part.part);
     if (held == held_.end()) continue;
     held_count_ -= held->second.size();
-    values.insert(values.end(), std::make_move_iterator(held->second.begin()),
-                  std::make_move_iterator(held->second.end()));
+    complete.values = std::move(held->second);
     held_.erase(held);
   }
-  catalog_.add_replayed(run_, replay_, values, complete_);
+  findings_.add_complete(std::move(parts));
   assignment_.completed(complete_);
   complete_.clear();
   kept_at_ = std::chrono::steady_clock::now();

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "assignment.h"
-
-#include <flor/store/catalog.h>
+#include "findings.h"
 
 #include <chrono>
 #include <cstddef>
@@ -18,8 +17,8 @@ namespace flor::detail {
 /// what the catalog throws.
 class PartKeeper {
  public:
-  PartKeeper(store::Catalog& catalog, Assignment& assignment, std::int64_t run, std::int64_t replay)
-      : catalog_(catalog), assignment_(assignment), run_(run), replay_(replay) {}
+  PartKeeper(Findings& findings, Assignment& assignment)
+      : findings_(findings), assignment_(assignment) {}
 
   void hold(std::int64_t part, store::Value value);
   void complete(store::ReplayedPart part);
@@ -29,9 +28,8 @@ class PartKeeper {
  private:
   void spill();
 
-  store::Catalog& catalog_;
+  Findings& findings_;
   Assignment& assignment_;
-  std::int64_t run_, replay_;
   std::map<std::int64_t, std::vector<store::Value>> held_;
   std::size_t held_count_ = 0;
   std::vector<store::ReplayedPart> complete_;

@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <sstream>
+#include <stdexcept>
 
 namespace flor::detail {
 namespace {
@@ -30,16 +32,90 @@ std::string dump(const Json& json) {
 
 /// Paths are bytes: in hex they survive every encoding.
 std::string to_hex(std::string_view text) {
+  constexpr const char* kDigits = "0123456789abcdef";
   std::string hex;
-  for (const char c : text) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  hex.reserve(2 * text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
   return hex;
 }
-std::string from_hex(const std::string& hex) {
+char nibble(char digit) {
+  if (digit >= '0' && digit <= '9') return static_cast<char>(digit - '0');
+  if (digit >= 'a' && digit <= 'f') return static_cast<char>(digit - 'a' + 10);
+  throw std::invalid_argument("hex");
+}
+std::string from_hex(std::string_view hex) {
   std::string text;
+  text.reserve(hex.size() / 2);
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    text += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    text += static_cast<char>(nibble(hex[i]) << 4 | nibble(hex[i + 1]));
   }
   return text;
+}
+
+/// Empty texts are words, too.
+std::string word_of(std::string_view text) { return fmt::format("={}", to_hex(text)); }
+std::string text_of(std::istringstream& words) {
+  std::string word;
+  words >> word;
+  if (!word.starts_with('=')) throw std::invalid_argument("word");
+  return from_hex(std::string_view(word).substr(1));
+}
+
+/// Reals by their bits: NaN and all digits come through.
+std::string scalar_word(const store::Scalar& scalar) {
+  if (const auto* integer = std::get_if<std::int64_t>(&scalar)) {
+    return fmt::format("i {}", *integer);
+  }
+  if (const auto* real = std::get_if<double>(&scalar)) {
+    return fmt::format("r {}", std::bit_cast<std::uint64_t>(*real));
+  }
+  return fmt::format("t {}", word_of(std::get<std::string>(scalar)));
+}
+store::Scalar read_scalar(std::istringstream& words) {
+  std::string kind;
+  words >> kind;
+  if (kind == "t") return text_of(words);
+  if (kind == "i") {
+    std::int64_t integer = 0;
+    words >> integer;
+    return integer;
+  }
+  if (kind != "r") throw std::invalid_argument("scalar");
+  std::uint64_t bits = 0;
+  words >> bits;
+  return std::bit_cast<double>(bits);
+}
+
+HandedValue decode_value(std::istringstream& words) {
+  HandedValue handed;
+  store::Value& value = handed.value;
+  int type = 0;
+  words >> handed.part >> type >> value.place.epoch >> value.place.step >> value.ordinal;
+  value.type = static_cast<store::ValueType>(type);
+  value.name = text_of(words);
+  value.place.path = text_of(words);
+  value.place.inner = text_of(words);
+  value.value = read_scalar(words);
+  return handed;
+}
+
+HandedObject decode_object(std::istringstream& words) {
+  HandedObject object;
+  int type = 0;
+  std::size_t dimensions = 0;
+  words >> type >> dimensions;
+  object.item.type = static_cast<store::ElementType>(type);
+  for (; dimensions > 0 && words; --dimensions) words >> object.item.sizes.emplace_back();
+  object.item.name = text_of(words);
+  const std::string content = text_of(words);
+  const auto bytes = std::as_bytes(std::span(content));
+  object.content.assign(bytes.begin(), bytes.end());
+  object.item.bytes = object.content.size();
+  return object;
 }
 
 WorkDone decode_work(const std::string& text) {
@@ -79,6 +155,7 @@ std::string WorkerOrder::encode() const {
   json["as_recorded"] = as_recorded;
   json["plugin"] = to_hex(plugin);
   json["plugin_digest"] = plugin_digest;
+  json["hands_in"] = hands_in;
   return dump(json);
 }
 
@@ -87,16 +164,17 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     const Json json = Json::parse(line);
     WorkerOrder order;
     order.run = json.at("run");
-    order.home = from_hex(json.at("home"));
+    order.home = from_hex(json.at("home").get<std::string>());
     order.no_probe = json.at("no_probe");
     order.strong = json.at("strong");
     for (const std::string probe : json.at("probes")) order.probes.push_back(from_hex(probe));
     if (!json.at("threads").is_null()) order.threads = json.at("threads").get<int>();
     order.cores = json.at("cores").get<std::vector<int>>();
-    order.sources = from_hex(json.value("sources", ""));
+    order.sources = from_hex(json.value("sources", std::string()));
     order.as_recorded = json.value("as_recorded", false);
-    order.plugin = from_hex(json.value("plugin", ""));
-    order.plugin_digest = json.value("plugin_digest", "");
+    order.plugin = from_hex(json.value("plugin", std::string()));
+    order.plugin_digest = json.value("plugin_digest", std::string());
+    order.hands_in = json.value("hands_in", false);
     return order;
   } catch (const std::exception&) {
     refuse(line);
@@ -139,7 +217,24 @@ std::string encode_done(const store::ReplayedPart& part) {
   return line;
 }
 
-WorkerLine WorkerLine::decode(std::string_view text) {
+std::string HandedValue::encode() const {
+  return fmt::format("value {} {} {} {} {} {} {} {} {}", part, static_cast<int>(value.type),
+                     value.place.epoch, value.place.step, value.ordinal, word_of(value.name),
+                     word_of(value.place.path), word_of(value.place.inner),
+                     scalar_word(value.value));
+}
+
+std::string encode_object(const store::Item& item, std::span<const std::byte> content) {
+  const std::string_view bytes(reinterpret_cast<const char*>(content.data()), content.size());
+  std::string sizes;
+  for (const std::int64_t size : item.sizes) sizes += fmt::format(" {}", size);
+  return fmt::format("object {} {}{} {} {}", static_cast<int>(item.type), item.sizes.size(), sizes,
+                     word_of(item.name), word_of(bytes));
+}
+
+std::string RestoreTime::encode() const { return fmt::format("restored {} {}", bytes, seconds); }
+
+WorkerLine WorkerLine::decode(std::string_view text) try {
   std::istringstream words{std::string(text)};
   std::string word;
   words >> word;
@@ -158,16 +253,25 @@ WorkerLine WorkerLine::decode(std::string_view text) {
     line.part = decode_done(words);
   } else if (word == "work") {
     line.kind = Kind::work;
-    try {
-      line.work = decode_work(std::string(text.substr(text.find(' ') + 1)));
-    } catch (const std::exception&) {
-      refuse(text);
-    }
+    line.work = decode_work(std::string(text.substr(text.find(' ') + 1)));
+  } else if (word == "value") {
+    line.kind = Kind::value;
+    line.value = decode_value(words);
+  } else if (word == "object") {
+    line.kind = Kind::object;
+    line.object = decode_object(words);
+  } else if (word == "restored") {
+    line.kind = Kind::restored;
+    words >> line.restored.bytes >> line.restored.seconds;
   } else {
     refuse(text);
   }
   if (words.fail()) refuse(text);
   return line;
+} catch (const Error&) {
+  throw;
+} catch (const std::exception&) {
+  refuse(text);
 }
 
 std::string described_probes(std::vector<std::string> loops, const std::string& plugin) {

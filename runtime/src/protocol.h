@@ -13,16 +13,25 @@
 //                                       done PART ...          a part is durable
 //                                       work JSON              what was done so far
 //
+// A program that may only read its store (WorkerOrder::hands_in) hands in what it finds. `done`
+// then means that all of the part's values have been said.
+//
+//                                       object ...             a logged content
+//                                       value PART ...
+//                                       restored BYTES SECONDS
+//
 // When `flor replay` shuts its side, the program keeps what it has completed and ends.
 #pragma once
 
 #include "plan.h"
 
 #include <flor/store/catalog.h>
+#include <flor/store/checkpoint.h>
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +52,8 @@ struct WorkerOrder {
   std::string sources = {};    ///< work tree that the program was built from; empty: not known
   bool as_recorded = false;  ///< it is the very program that recorded, whatever the sources are now
   std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and its content's digest
+  /// `home` is a snapshot of the store: what is found is said, not written.
+  bool hands_in = false;
 
   /// As Flags say it.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
@@ -86,13 +97,37 @@ struct WorkDone {
 /// "done ..."
 std::string encode_done(const store::ReplayedPart& part);
 
+/// A value that was found, and the part that it belongs to.
+struct HandedValue {
+  std::int64_t part = 0;
+  store::Value value;
+  std::string encode() const;  ///< "value ..."
+};
+
+/// A logged content, as CheckpointWriter::write_object takes it.
+struct HandedObject {
+  store::Item item;
+  std::vector<std::byte> content;
+};
+std::string encode_object(const store::Item& item, std::span<const std::byte> content);
+
+/// How long loading took.
+struct RestoreTime {
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  std::string encode() const;  ///< "restored ..."
+};
+
 /// A line of a program's, taken apart.
 struct WorkerLine {
-  enum class Kind { hello, next, done, work } kind = Kind::hello;
+  enum class Kind { hello, next, done, work, value, object, restored } kind = Kind::hello;
   std::string digest, plugin_digest;
   Position position;
   store::ReplayedPart part;
   WorkDone work;
+  HandedValue value;
+  HandedObject object;
+  RestoreTime restored;
   /// Throws Error for what is none.
   static WorkerLine decode(std::string_view line);
 };

@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include <flor/store/elsewhere.h>
+
 #include <algorithm>
 
 namespace flor::detail {
@@ -9,8 +11,8 @@ Record::Key Record::index(const store::CheckpointKey& key) {
 }
 
 Record::Record(const store::Catalog& catalog, const store::Run& run)
-    : main_loops_(catalog.main_loops(run.id)) {
-  for (const store::CheckpointInfo& checkpoint : catalog.checkpoints(run.id)) {
+    : run_(run.id), main_loops_(catalog.main_loops(run.id)) {
+  for (const store::CheckpointInfo& checkpoint : store::reachable_checkpoints(catalog, run.id)) {
     checkpoints_[index(checkpoint.key)] = checkpoint.id;
     if (checkpoint.key.kind == store::CheckpointKind::boundary) {
       boundaries_[checkpoint.key.main_loop].insert(checkpoint.key.iteration);

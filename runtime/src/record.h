@@ -18,9 +18,12 @@ class Record {
  public:
   Record(const store::Catalog& catalog, const store::Run& run);
 
+  std::int64_t run() const { return run_; }
+
   const store::MainLoop* main_loop(const std::string& name) const;
   const std::vector<store::MainLoop>& main_loops() const { return main_loops_; }
-  /// Id of the checkpoint taken there, if it is stored.
+  /// Id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
+  /// (store::Elsewhere).
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
   const store::LoopExecution* execution(const store::CheckpointKey& key) const;
@@ -38,6 +41,7 @@ class Record {
   static Key index(const store::CheckpointKey& key);
   void find_last_executions(const std::vector<store::LoopExecution>& executions);
 
+  std::int64_t run_;
   std::vector<store::MainLoop> main_loops_;
   std::map<Key, std::int64_t> checkpoints_;
   std::map<std::int64_t, std::set<std::int64_t>> boundaries_;

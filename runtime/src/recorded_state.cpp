@@ -1,7 +1,9 @@
 #include "recorded_state.h"
 
 #include "notice.h"
-#include "restore.h"
+
+#include <flor/store/elsewhere.h>
+#include <flor/store/error.h>
 
 #include <fmt/format.h>
 
@@ -22,15 +24,40 @@ bool only_ambient(const std::vector<StateDifference>& differences) {
 /// A checkpoint is often asked for several times in a row.
 const store::CheckpointReader& RecordedState::reader(std::int64_t checkpoint) {
   if (!reader_ || open_checkpoint_ != checkpoint) {
-    reader_ = std::make_unique<store::CheckpointReader>(store_, checkpoint);
+    const store::Elsewhere* elsewhere = store::Elsewhere::of_process();
+    reader_ = checkpoint < 0
+                  ? std::make_unique<store::CheckpointReader>(elsewhere->facts_of(checkpoint))
+                  : std::make_unique<store::CheckpointReader>(store_, checkpoint);
     open_checkpoint_ = checkpoint;
   }
   return *reader_;
 }
 
+std::int64_t RecordedState::brought(std::int64_t checkpoint) {
+  if (checkpoint >= 0) return checkpoint;
+  std::int64_t& here = brought_[checkpoint];
+  if (here == 0) {
+    here = store::Elsewhere::of_process()->bring(store_, record_.run(), checkpoint);
+  }
+  return here;
+}
+
+/// Digests say whether something differs, and are known of what is elsewhere, too; to say how, its
+/// content is needed.
+std::vector<StateDifference> RecordedState::compare(std::int64_t checkpoint,
+                                                    const CompareWith& compare) {
+  if (checkpoint >= 0) return compare(reader(checkpoint));
+  try {
+    return compare(reader(checkpoint));
+  } catch (const Damaged&) {
+    return compare(reader(brought(checkpoint)));
+  }
+}
+
 bool RecordedState::restore(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
-  const auto checkpoint = record_.checkpoint(key);
+  auto checkpoint = record_.checkpoint(key);
   if (!checkpoint) return false;
+  checkpoint = brought(*checkpoint);
   const auto began = std::chrono::steady_clock::now();
   detail::restore(reader(*checkpoint), registry_, attached, set_threads_);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -47,8 +74,9 @@ void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
   key.loop = entry_name(nested_end.loop);
   const auto checkpoint = record_.checkpoint(key);
   if (!checkpoint || !has_attached(*checkpoint, attached)) return;
-  const store::CheckpointReader entry(store_, *checkpoint);
-  const std::vector<StateDifference> stale = compare_attached(entry, attached);
+  const std::vector<StateDifference> stale = compare(
+      *checkpoint,
+      [&](const store::CheckpointReader& entry) { return compare_attached(entry, attached); });
   if (stale.empty()) return;
   if (!told_stale_) {
     told_stale_ = true;
@@ -59,7 +87,7 @@ void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
             "flor::checkpoints instead",
             nested_end.loop, stale.front().name, stale.front().what));
   }
-  restore_attached(entry, attached);
+  restore_attached(reader(brought(*checkpoint)), attached);
 }
 
 bool RecordedState::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) {
@@ -78,7 +106,9 @@ void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& 
   const auto checkpoint = record_.checkpoint(key);
   if (!checkpoint) return;
   const std::vector<StateDifference> differences =
-      detail::compare(reader(*checkpoint), registry_, attached);
+      compare(*checkpoint, [&](const store::CheckpointReader& recorded) {
+        return detail::compare(recorded, registry_, attached);
+      });
   const bool inside = key.kind == store::CheckpointKind::loop_end;
   if (!inside && !differences.empty() && only_ambient(differences)) {
     // A new log statement may draw random numbers of its own; the record's go on from here.

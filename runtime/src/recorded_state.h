@@ -3,12 +3,15 @@
 
 #include "record.h"
 #include "registry.h"
+#include "restore.h"
 #include "verdict.h"
 
 #include <flor/state.h>
 #include <flor/store/store.h>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,19 +44,25 @@ class RecordedState {
   void compare_with(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
                     const std::vector<Slot>& attached, bool computed);
 
+  /// The number here of a checkpoint that is to be read: one that is elsewhere comes.
+  std::int64_t brought(std::int64_t checkpoint);
+
   std::int64_t restored() const { return restored_; }
   std::uint64_t restored_bytes() const { return restored_bytes_; }
   double restore_seconds() const { return restore_seconds_; }
 
  private:
   const store::CheckpointReader& reader(std::int64_t checkpoint);
+  using CompareWith = std::function<std::vector<StateDifference>(const store::CheckpointReader&)>;
+  std::vector<StateDifference> compare(std::int64_t checkpoint, const CompareWith& compare);
 
   const store::Store& store_;
   const Record& record_;
   const Registry& registry_;
   Comparison& comparison_;
   bool set_threads_;
-  std::int64_t open_checkpoint_ = 0;  // the one that `reader_` reads
+  std::map<std::int64_t, std::int64_t> brought_;  // by their numbers elsewhere
+  std::int64_t open_checkpoint_ = 0;              // the one that `reader_` reads
   std::unique_ptr<store::CheckpointReader> reader_;
   std::int64_t restored_ = 0;
   std::uint64_t restored_bytes_ = 0;

@@ -18,7 +18,9 @@ namespace flor::detail {
 
 Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   run_on_cores(flags_.cores);
-  store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::existing);
+  store_ =
+      store::Store::open(store::home_directory(flags_.home),
+                         flags_.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
   use_ = store_->use_run(run_.key);
@@ -46,8 +48,8 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   state_ =
       std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_, !flags_.threads);
   value_check_ = std::make_unique<ValueCheck>(*store_, run_.id, comparison_);
-  writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
-  keeper_ = std::make_unique<PartKeeper>(catalog, *assignment_, run_.id, replay_);
+  findings_ = make_findings();
+  keeper_ = std::make_unique<PartKeeper>(*findings_, *assignment_);
   enter_section(0, true);
   start_journal();
   hurry_.emplace(*background_);  // there is no training that it could disturb
@@ -56,6 +58,11 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
 Replayer::~Replayer() {
   hurry_.reset();
   background_.reset();
+}
+
+std::unique_ptr<Findings> Replayer::make_findings() {
+  if (!flags_.hands_in) return std::make_unique<StoredFindings>(*store_, run_.id, replay_);
+  return std::make_unique<HandedFindings>(dynamic_cast<HandedOut&>(*assignment_));
 }
 
 /// What this process answers depends on the loops that it has found to step into, too: the sources
@@ -589,7 +596,9 @@ void Replayer::keep(LogBatch batch) {
     for_each_value(
         batch, ordinals_,
         [this](const LoggedContent& logged) {
-          return writer_->write_object(logged.item, logged.content);
+          std::string reference = findings_->write_object(logged.item, logged.content);
+          if (flags_.hands_in) value_check_->know(reference, logged.item, logged.content);
+          return reference;
         },
         [this](const LogRecord& record, store::Value value) {
           if (value_check_->is_new(record.part, value)) {
@@ -657,8 +666,7 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
     }
     if (flags_.worker_socket < 0) store_->catalog().finish_replay(replay_, result);
     if (state_->restored_bytes() > 0) {
-      store_->catalog().add_restore_time(replay_, state_->restored_bytes(),
-                                         state_->restore_seconds());
+      findings_->add_restore_time({state_->restored_bytes(), state_->restore_seconds()});
     }
     if (failed) return ExitStatus::done;  // the program says so itself
     report_work();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "assignment.h"
+#include "findings.h"
 #include "part_keeper.h"
 #include "plan.h"
 #include "plugin.h"
@@ -59,6 +60,7 @@ class Replayer : public Runtime {
 
  private:
   void take_assignment();
+  std::unique_ptr<Findings> make_findings();
   std::string asking_digest() const;
   WorkerOrder question() const;
   void set_threads() const;
@@ -135,12 +137,12 @@ class Replayer : public Runtime {
   bool interrupted_told_ = false;
   Clock::time_point part_began_ = Clock::now();
 
-  std::int64_t replay_ = 0;                          // id in the catalog
-  std::unique_ptr<store::CheckpointWriter> writer_;  // background thread: logged contents
-  Ordinals ordinals_;                                // background thread
-  std::unique_ptr<ValueCheck> value_check_;          // background thread
-  std::unique_ptr<PartKeeper> keeper_;               // background thread
-  std::string failure_;                              // background thread, read after draining
+  std::int64_t replay_ = 0;                  // id in the catalog
+  std::unique_ptr<Findings> findings_;       // background thread
+  Ordinals ordinals_;                        // background thread
+  std::unique_ptr<ValueCheck> value_check_;  // background thread
+  std::unique_ptr<PartKeeper> keeper_;       // background thread
+  std::string failure_;                      // background thread, read after draining
   std::optional<Background::Hurry> hurry_;
   Clock::time_point began_ = Clock::now();
 };

@@ -129,7 +129,7 @@ void Replayer::show_stored_epoch(Frame& frame, std::int64_t iteration) {
 }
 
 void Replayer::show_checkpoint(const store::CheckpointKey& key, std::int64_t epoch) {
-  StoredState state(*store_, *record_->checkpoint(key));
+  StoredState state(*store_, state_->brought(*record_->checkpoint(key)));
   const bool nested = key.kind == store::CheckpointKind::loop_end;
   const ProbePlace place{.at = nested ? ProbeAt::loop_end : ProbeAt::epoch_end,
                          .epoch = epoch,

@@ -9,6 +9,7 @@
 #include <flor/adapter.h>
 #include <flor/overlap.h>
 #include <flor/session.h>
+#include <flor/store/settings.h>
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
@@ -140,6 +141,17 @@ void warn_if_older(const char* source_file) {
                   executable().filename().string(), source_file));
 }
 
+/// What was not said by a flag, as the user's or the store's file of settings has it.
+void apply_settings(Flags& flags) {
+  const auto settings =
+      store::Settings::read({{.name = "home", .flag = "--flor_home", .value = flags.home}});
+  set_shown_level(settings.get("log").value);
+  const store::Setting& epsilon = settings.get("epsilon");
+  if (epsilon.origin != store::SettingOrigin::standard && flags.epsilon == Flags().epsilon) {
+    flags.epsilon = std::stod(epsilon.value);
+  }
+}
+
 /// Null: there is nothing to do, and the process shall end.
 std::unique_ptr<Runtime> open_runtime(Flags flags) {
   return flags.mode == Mode::record ? make_recorder(std::move(flags))
@@ -248,6 +260,7 @@ Session init(int& argc, char** argv, const char* source_file) {
     plain_kwargs = flags.kwargs;
     init_called = true;
     if (flags.mode == Mode::off) return Session(Mode::off);
+    apply_settings(flags);
     if (runtime()) throw Error("flor::init was called while a session is open");
     if (early_slots > 0) {
       throw UsageError(

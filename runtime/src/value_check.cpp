@@ -18,6 +18,10 @@ std::string identity(const store::Value& value) {
                      value.place.inner, value.ordinal);
 }
 
+std::string digest_text(const store::Item& item, std::span<const std::byte> content) {
+  return fmt::format("{} {}", print_shape(item), store::item_digest(content).hex());
+}
+
 }  // namespace
 
 bool ValueCheck::is_new(std::int64_t part, const store::Value& value) {
@@ -63,8 +67,15 @@ const ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {
 
 /// Contents are compared by digest: the same content may be stored under another reference.
 std::string ValueCheck::content_digest(const store::Value& value) const {
-  const store::Object object = store::read_object(store_, std::get<std::string>(value.value));
-  return fmt::format("{} {}", print_shape(object.item), store::item_digest(object.content).hex());
+  const auto& reference = std::get<std::string>(value.value);
+  if (const auto found = known_.find(reference); found != known_.end()) return found->second;
+  const store::Object object = store::read_object(store_, reference);
+  return digest_text(object.item, object.content);
+}
+
+void ValueCheck::know(const std::string& reference, const store::Item& item,
+                      std::span<const std::byte> content) {
+  if (!known_.contains(reference)) known_[reference] = digest_text(item, content);
 }
 
 }  // namespace flor::detail

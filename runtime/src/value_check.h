@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,9 @@ class ValueCheck {
   ValueCheck(const store::Store& store, std::int64_t run, Comparison& comparison)
       : store_(store), run_(run), comparison_(comparison) {}
 
+  /// A content that was logged now and is not in the store.
+  void know(const std::string& reference, const store::Item& item,
+            std::span<const std::byte> content);
   /// True: the run did not log this value. Else it is compared. `part` is what it belongs to.
   bool is_new(std::int64_t part, const store::Value& value);
 
@@ -34,6 +38,7 @@ class ValueCheck {
   std::int64_t run_;
   Comparison& comparison_;
   std::map<std::int64_t, Recorded> recorded_;  // by epoch
+  std::map<std::string, std::string> known_;   // digests of contents
 };
 
 }  // namespace flor::detail

@@ -71,6 +71,7 @@ Flags worker_flags(int& argc, char** argv) {
   flags.as_recorded = order.as_recorded;
   flags.plugin = order.plugin;
   flags.plugin_digest = order.plugin_digest;
+  flags.hands_in = order.hands_in;
   flags.worker_socket = socket;
   return flags;
 }

@@ -2,6 +2,7 @@
 
 #include "new_file.h"
 #include "schema.h"
+#include "snapshot_mark.h"
 
 #include <flor/store/error.h>
 
@@ -121,6 +122,11 @@ Connection::Mode connection_mode(const Paths& paths, OpenMode mode) {
   if (mode == OpenMode::create) return Connection::Mode::create;
   std::error_code error;
   if (!std::filesystem::exists(paths.catalog(), error)) throw_no_store(paths);
+  if (std::filesystem::exists(snapshot_mark(paths), error)) {
+    if (mode == OpenMode::read_only) return Connection::Mode::immutable;
+    throw Error(
+        fmt::format("{} is a snapshot of a store: it can only be read", paths.home.string()));
+  }
   if (mode == OpenMode::existing) return Connection::Mode::existing;
   try {
     Connection probe(paths.catalog(), Connection::Mode::read_only);

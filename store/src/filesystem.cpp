@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <string_view>
 #include <system_error>
 
 namespace flor::store {
@@ -123,6 +125,14 @@ void sync_directory(Filesystem& filesystem, const std::filesystem::path& directo
 }
 
 bool shared_memory_works(Filesystem& filesystem, const std::filesystem::path& directory) {
+  if (const char* known = std::getenv("FLOR_FILESYSTEM")) {
+    const std::string_view kind = known;
+    if (kind == "local" || kind == "network") return kind == "local";
+    if (!kind.empty()) {
+      throw UsageError(
+          fmt::format("FLOR_FILESYSTEM={}: expected local or network, or nothing", kind));
+    }
+  }
   static constexpr std::array<std::uint64_t, 12> kNetwork = {
       0x6969,      // NFS
       0x517B,      // SMB

@@ -1,27 +1,19 @@
 #include "store_impl.h"
 
+#include <flor/store/settings.h>
 #include <flor/store/store.h>
-
-#include <pwd.h>
-#include <unistd.h>
-
-#include <cstdlib>
 
 namespace flor::store {
 
 std::filesystem::path home_directory(std::string_view flag) {
-  if (!flag.empty()) return std::filesystem::absolute(flag).lexically_normal();
-  const char* variable = std::getenv("FLOR_HOME");
-  if (variable && *variable) return std::filesystem::absolute(variable).lexically_normal();
-  const char* home = std::getenv("HOME");
-  if (!home || !*home) {
-    const passwd* user = ::getpwuid(::getuid());
-    home = user ? user->pw_dir : nullptr;
-  }
-  if (!home || !*home) {
+  const std::string home =
+      Settings::read({{.name = "home", .flag = "--home", .value = std::string(flag)}})
+          .get("home")
+          .value;
+  if (home.starts_with('~')) {
     throw Error("no home directory is known for the store: set FLOR_HOME or give --flor_home");
   }
-  return std::filesystem::absolute(std::filesystem::path(home) / ".flor").lexically_normal();
+  return std::filesystem::absolute(home).lexically_normal();
 }
 
 Store::Impl::Impl(const std::filesystem::path& home, OpenMode open_mode, Filesystem& filesystem)

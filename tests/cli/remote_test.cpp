@@ -1,7 +1,10 @@
 // flor spool, flor fetch and flor remote through the real command line.
 #include "fixture.h"
+#include "remote/transfer_bar.h"
 
 #include <gmock/gmock.h>
+
+#include <fstream>
 
 namespace flor::testing {
 namespace {
@@ -91,6 +94,67 @@ TEST_F(RemoteCommandTest, CheckpointsArePrunedThere) {
   EXPECT_EQ(flor({"remote", "verify", url(), "--read-data"}).status, 0);
   EXPECT_EQ(flor({"remote", "prune", url(), "linear", "--whole-runs", "--grace", "0"}).status, 0);
   EXPECT_EQ(flor({"remote", "ls", url()}).status, 3);
+}
+
+TEST_F(RemoteCommandTest, ADamagedManifestIsSaidAndTheOtherRunsAreListedAndFetched) {
+  RunPlan plan;
+  const store::Run bad = record(plan);
+  plan.started_us += 1'000'000;
+  const store::Run good = record(plan);
+  close();
+  ASSERT_EQ(flor({"spool", "linear", url()}).status, 0);
+  const auto manifest = directory_ / "archive" / "runs" / bad.key / "00000001.json";
+  std::filesystem::resize_file(manifest, 100);
+  const Outcome listed = far({"remote", "ls", url()});
+  EXPECT_EQ(listed.status, 4);
+  EXPECT_THAT(listed.out, HasSubstr(good.key.substr(0, 8)));
+  EXPECT_THAT(listed.err, HasSubstr(bad.key));
+  EXPECT_EQ(far({"remote", "verify", url()}).status, 4);
+  EXPECT_EQ(far({"remote", "verify", url(), good.key}).status, 0);
+  EXPECT_EQ(far({"fetch", good.key, url()}).status, 0);
+  EXPECT_EQ(far({"fetch", bad.key, url()}).status, 4);
+  EXPECT_EQ(far({"fetch", "linear", url()}).status, 4);
+  const Outcome pruned = flor({"remote", "prune", url(), good.key, "--last", "1"});
+  EXPECT_EQ(pruned.status, 4);
+  EXPECT_THAT(pruned.out, HasSubstr("removed 0 objects"));
+  EXPECT_EQ(flor({"spool", bad.key, url()}).status, 0);
+  EXPECT_EQ(far({"remote", "ls", url()}).status, 0);
+}
+
+TEST_F(RemoteCommandTest, WhatIsDamagedThereIsMendedFromHere) {
+  record({});
+  close();
+  flor({"spool", "linear", url()});
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory_ / "archive" / "parcels")) {
+    if (!entry.is_regular_file()) continue;
+    std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(80) << "?";
+  }
+  EXPECT_EQ(flor({"remote", "verify", url()}).status, 0);
+  EXPECT_EQ(flor({"remote", "verify", url(), "--read-data"}).status, 4);
+  EXPECT_EQ(flor({"spool", "linear", url(), "--delete-local"}).status, 4);
+  EXPECT_EQ(flor({"spool", "linear", url(), "--repair"}).status, 0);
+  EXPECT_EQ(flor({"remote", "verify", url(), "--read-data"}).status, 0);
+  EXPECT_EQ(flor({"spool", "linear", url(), "--delete-local"}).status, 0);
+}
+
+TEST_F(RemoteCommandTest, AnEmptyPlaceIsPrunedAndOneCheckpointIsFetched) {
+  const store::Run run = record({});
+  close();
+  EXPECT_EQ(flor({"remote", "prune", url()}).status, 0);
+  flor({"spool", "linear", url()});
+  EXPECT_EQ(far({"fetch", run.key, url(), "--checkpoint", "0:0:1:"}).status, 0);
+  const Json fetched = far({"fetch", run.key, url(), "--checkpoint", "0:0:2:", "--json"}).json();
+  EXPECT_EQ(fetched["runs"][0]["checkpoints"], 1);
+  EXPECT_EQ(far({"fetch", run.key, url(), "--checkpoint", "x"}).status, 2);
+}
+
+TEST(TransferBarTest, ABarSaysHowMuchHowFastAndHowLongStill) {
+  EXPECT_EQ(cli::print_transfer({.done = 0, .all = 40 << 20}, 0), "0 B of 40 MiB");
+  EXPECT_EQ(cli::print_transfer({.done = 10 << 20, .all = 40 << 20}, 2.0),
+            "10 MiB of 40 MiB, 5.0 MiB/s, 6 s to go");
+  EXPECT_EQ(cli::print_transfer({.done = 40 << 20, .all = 40 << 20}, 8.0),
+            "40 MiB of 40 MiB, 5.0 MiB/s");
 }
 
 TEST_F(RemoteCommandTest, WrongUseIsSaidInOneLine) {

@@ -3,7 +3,8 @@
 // computes, so that a test need not believe Flor about what came out.
 //
 // Variants: HINDSIGHT logs more after the training loop and outside the loops, HINDSIGHT_INNER
-// inside the training loop, HINDSIGHT_RANDOM logs a value that needs random numbers of its own.
+// inside the training loop, HINDSIGHT_RANDOM logs a value that needs random numbers of its own,
+// HINDSIGHT_CONTENTS the weights themselves.
 #include "raise.h"
 #include "show.h"
 
@@ -90,6 +91,10 @@ int main(int argc, char** argv) {
 #endif
 #ifdef HINDSIGHT_RANDOM
     flor::log("sample", training.weights[training.engine() % training.weights.size()]);
+#endif
+#ifdef HINDSIGHT_CONTENTS
+    flor::log_tensor("weights", training.weights,
+                     {static_cast<std::int64_t>(training.weights.size())});
 #endif
     show("tail", epoch, training.norm(), sum);
   }

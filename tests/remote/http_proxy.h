@@ -24,6 +24,10 @@ enum class Fault {
   none,
   unavailable,      ///< 503 instead of an answer
   not_implemented,  ///< 501 instead of an answer
+  pretended,        ///< 200 instead of an answer
+  elsewhere,        ///< 307 to another host instead of an answer
+  endless,          ///< an answer that does not end
+  endless_headers,  ///< whose headers do not end
   reset,            ///< the connection breaks before the request has arrived
   reset_answer,     ///< the server has done it, and its answer is lost
   cut_answer,       ///< half of the answer
@@ -108,6 +112,29 @@ class HttpProxy {
     ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
   }
 
+  static std::string instead_of_an_answer(Fault fault) {
+    constexpr std::string_view kEnd = "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    switch (fault) {
+      case Fault::unavailable:
+        return std::string("HTTP/1.1 503 Slow Down").append(kEnd);
+      case Fault::not_implemented:
+        return std::string("HTTP/1.1 501 Not Implemented").append(kEnd);
+      case Fault::pretended:
+        return std::string("HTTP/1.1 200 OK").append(kEnd);
+      case Fault::elsewhere:
+        return std::string("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/x")
+            .append(kEnd);
+      case Fault::endless:
+        return "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+      case Fault::endless_headers:
+        return "HTTP/1.1 200 OK\r\n";
+      default:
+        return "";
+    }
+  }
+  static constexpr std::string_view kMore =
+      "0123456789012345678901234567890123456789012345678901234567890123456789";
+
   /// One request a connection.
   void serve(int client) {
     std::string request;
@@ -127,12 +154,13 @@ class HttpProxy {
     while (request.size() < head + 4 + length) {
       if (!receive(client, request)) return;
     }
-    if (fault == Fault::unavailable || fault == Fault::not_implemented) {
-      send_all(client,
-               fault == Fault::unavailable
-                   ? "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                   : "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\nConnection: "
-                     "close\r\n\r\n");
+    if (const std::string instead = instead_of_an_answer(fault); !instead.empty()) {
+      const std::string_view more = fault == Fault::endless           ? kMore
+                                    : fault == Fault::endless_headers ? "x-more: and more\r\n"
+                                                                      : "";
+      for (bool taken = send_all(client, instead); taken && !more.empty();) {
+        taken = send_all(client, more);
+      }
       return;
     }
     if (fault == Fault::corrupt_request && length > 0) request[head + 4 + length / 2] ^= 1;

@@ -18,20 +18,20 @@ std::vector<std::byte> text(std::string_view content) {
 TEST_F(ObjectsTest, AnObjectIsReadAsItWasWritten) {
   const auto store = objects();
   EXPECT_TRUE(store->put_if_absent("runs/a/1.json", text("hello")));
-  EXPECT_EQ(store->get("runs/a/1.json"), text("hello"));
+  EXPECT_EQ(store->get("runs/a/1.json", kMuch), text("hello"));
   EXPECT_EQ(store->get_range("runs/a/1.json", 1, 3), text("ell"));
   EXPECT_EQ(store->head("runs/a/1.json")->bytes, 5U);
   EXPECT_TRUE(store->put_if_absent("empty", {}));
-  EXPECT_EQ(store->get("empty"), text(""));
+  EXPECT_EQ(store->get("empty", kMuch), text(""));
 }
 
 TEST_F(ObjectsTest, AnObjectIsNotReplacedUnlessAskedTo) {
   const auto store = objects();
   store->put_if_absent("a/b", text("first"));
   EXPECT_FALSE(store->put_if_absent("a/b", text("second")));
-  EXPECT_EQ(store->get("a/b"), text("first"));
+  EXPECT_EQ(store->get("a/b", kMuch), text("first"));
   store->put("a/b", text("third"));
-  EXPECT_EQ(store->get("a/b"), text("third"));
+  EXPECT_EQ(store->get("a/b", kMuch), text("third"));
 }
 
 TEST_F(ObjectsTest, OfManyWritersOneWins) {
@@ -49,7 +49,7 @@ TEST_F(ObjectsTest, OfManyWritersOneWins) {
     }
     threads.clear();
     EXPECT_EQ(winners, 1);
-    EXPECT_EQ(store->get(key).size(), 1000U);
+    EXPECT_EQ(store->get(key, kMuch).size(), 1000U);
   }
 }
 
@@ -67,7 +67,7 @@ TEST_F(ObjectsTest, AListHasWhatIsBelowAPrefixInOrder) {
 
 TEST_F(ObjectsTest, WhatIsNotThereIsSaidToBeMissing) {
   const auto store = objects();
-  EXPECT_THROW(store->get("nothing"), NotFound);
+  EXPECT_THROW(store->get("nothing", kMuch), NotFound);
   EXPECT_THROW(store->get_range("nothing", 0, 1), NotFound);
   EXPECT_FALSE(store->head("nothing"));
   store->remove("nothing");

@@ -4,6 +4,7 @@
 #include "store/store_fixture.h"
 
 #include <flor/store/collect.h>
+#include <flor/store/jobs.h>
 #include <flor/store/remote.h>
 
 #include <fmt/core.h>
@@ -21,6 +22,9 @@ namespace fs = std::filesystem;
 using store::boundary;
 using store::Run;
 using store::Store;
+
+/// Larger than any object of these tests.
+inline constexpr std::uint64_t kMuch = std::uint64_t{1} << 30;
 
 class RemoteTest : public ::testing::Test {
  protected:
@@ -92,7 +96,30 @@ class RemoteTest : public ::testing::Test {
     return remote::fetch(store, objects, choose_run(objects, key), options);
   }
   static std::vector<std::string> damage_of(ObjectStore& objects) {
-    return verify(objects, list_runs(objects), true, {}).findings;
+    return verify(objects, list_runs(objects).runs, true, {}).findings;
+  }
+
+  /// An evaluator found this accuracy in the checkpoint after that many epochs.
+  static void judge(Store& store, const Run& run, std::int64_t iteration, double accuracy) {
+    const auto queue = store::open_catalog_queue(store);
+    const std::int64_t evaluator = queue->add_evaluator("/src/judge.py:judge", "1");
+    store::NewJob job{.content = {}, .evaluator = evaluator, .path = run.key};
+    for (const store::CheckpointInfo& info : store.catalog().checkpoints(run.id)) {
+      if (info.key == boundary(iteration)) job.content = info.digest;
+    }
+    const std::string owner = "00000000000000aa";
+    const auto lock = store.lock_run(owner);
+    const auto leases = queue
+                            ->exchange({.owner = owner,
+                                        .retries = {},
+                                        .additions = {job},
+                                        .requests = {{.evaluator = evaluator, .count = 1}}})
+                            .leases;
+    ASSERT_EQ(leases.size(), 1U);
+    queue->exchange({.owner = owner,
+                     .retries = {},
+                     .reports = {{leases[0].lease, store::JobReport::Kind::done,
+                                  fmt::format("{{\"accuracy\": {}}}", accuracy)}}});
   }
 
   testing::TemporaryDirectory directory_;
@@ -117,14 +144,17 @@ class WatchedObjects final : public ObjectStore {
 
   const std::string& url() const override { return objects_->url(); }
   bool put_if_absent(const std::string& key, std::span<const std::byte> content) override {
+    if (before_put) before_put(key);
     return step([&] { return objects_->put_if_absent(key, content); }, content.size(), 0);
   }
   void put(const std::string& key, std::span<const std::byte> content) override {
+    if (before_put) before_put(key);
     step([&] { return objects_->put(key, content), true; }, content.size(), 0);
   }
-  std::vector<std::byte> get(const std::string& key) override {
+  bool makes_exclusively() override { return exclusive && objects_->makes_exclusively(); }
+  std::vector<std::byte> get(const std::string& key, std::uint64_t most) override {
     if (before_get) before_get(key);
-    auto content = step([&] { return objects_->get(key); }, 0, 0);
+    auto content = step([&] { return objects_->get(key, most); }, 0, 0);
     read_ += content.size();
     return content;
   }
@@ -147,7 +177,8 @@ class WatchedObjects final : public ObjectStore {
   }
 
   /// What others do at that moment.
-  std::function<void(const std::string&)> before_get, before_list;
+  std::function<void(const std::string&)> before_get, before_list, before_put;
+  bool exclusive = true;  ///< false: as with a server that replaces objects in any case
 
   /// Kills the process before its n-th call; odd n: after the call (n - 1) / 2.
   void die_at(int n) { die_at_ = n; }

@@ -2,9 +2,11 @@
 # A real S3 server on loopback: Ceph's RADOS gateway with one monitor and one disk in a file.
 #
 #   s3_server.sh up DIRECTORY PORT     prints the endpoint when it answers; status 77: not installed
+#                                      PORT + 41 is the same over HTTPS, by DIRECTORY/ca.pem
 #   s3_server.sh down DIRECTORY        ends the three processes that `up` began
 #
-# Access key FLORKEY, secret florsecret123. Debian: radosgw ceph-mon ceph-osd ceph-common.
+# Access key FLORKEY, secret florsecret123. Buckets are also hosts: BUCKET.localhost. Debian: radosgw
+# ceph-mon ceph-osd ceph-common openssl.
 set -u
 action=$1
 directory=$(realpath -m "$2")
@@ -20,6 +22,17 @@ stop() {
       kill -9 "$pid" 2>/dev/null
     fi
   done
+}
+
+# An authority of its own, and a certificate of it for the server.
+certify() {
+  local names=subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:*.localhost
+  openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj "/CN=Flor's tests" \
+    -addext basicConstraints=critical,CA:TRUE -keyout "$directory/ca.key" -out "$directory/ca.pem" &&
+    openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$directory/server.key" \
+      -out "$directory/server.csr" &&
+    openssl x509 -req -days 30 -in "$directory/server.csr" -CA "$directory/ca.pem" \
+      -CAkey "$directory/ca.key" -CAcreateserial -extfile <(echo "$names") -out "$directory/server.pem"
 }
 
 configure() {
@@ -62,9 +75,9 @@ mon_data = $directory/mon
 osd_data = $directory/osd
 [client.rgw]
 # Without tcp_nodelay each small answer waits 40 ms for an acknowledgement.
-rgw_frontends = beast endpoint=127.0.0.1:$port tcp_nodelay=1
+rgw_frontends = beast endpoint=127.0.0.1:$port tcp_nodelay=1 ssl_endpoint=127.0.0.1:$((port + 41)) ssl_certificate=$directory/server.pem ssl_private_key=$directory/server.key
 rgw_data = $directory/rgw
-rgw_dns_name = 127.0.0.1
+rgw_dns_name = localhost
 END
 }
 
@@ -72,6 +85,7 @@ start() {
   local port=$1 identity
   mkdir -p "$directory"/{mon,osd,rgw}
   configure "$port"
+  certify || return 1
   monmaptool --create --clobber \
     --addv a "[v2:127.0.0.1:$((port + 1)),v1:127.0.0.1:$((port + 2))]" \
     --fsid 6f0c7a52-5d0e-4b6e-9c3a-8d1f2b3c4d5e "$directory/monmap" &&
@@ -101,8 +115,8 @@ END
 
 case $action in
 up)
-  for tool in radosgw radosgw-admin ceph-mon ceph-osd ceph monmaptool; do
-    command -v "$tool" >/dev/null || { echo "no $tool: install radosgw ceph-mon ceph-osd ceph-common" >&2; exit 77; }
+  for tool in radosgw radosgw-admin ceph-mon ceph-osd ceph monmaptool openssl; do
+    command -v "$tool" >/dev/null || { echo "no $tool: install radosgw ceph-mon ceph-osd ceph-common openssl" >&2; exit 77; }
   done
   mkdir -p "$directory"
   if start "$3" >"$directory/start.log" 2>&1; then

@@ -12,6 +12,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace flor::remote {
 namespace {
@@ -125,6 +129,63 @@ TEST_F(S3SettingsTest, MissingCredentialsAreSaid) {
   EXPECT_THROW(find(), Error);
 }
 
+/// What is thrown, which never has a secret in it.
+std::string thrown(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::Not(HasSubstr("hidden")));
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(S3SettingsTest, WhatCannotBeIsRefusedAndNoSecretIsPrinted) {
+  const std::map<std::string, std::string> good = {{"AWS_ACCESS_KEY_ID", "key"},
+                                                   {"AWS_SECRET_ACCESS_KEY", "hidden"}};
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"AWS_ACCESS_KEY_ID", "key\r\nx-amz-acl: public-read"},
+      {"AWS_SECRET_ACCESS_KEY", "hidden\n"},
+      {"AWS_SESSION_TOKEN", "hidden token"},
+      {"AWS_REGION", "eu west"},
+      {"AWS_REGION", "eu-west-1\nHost: x"},
+      {"AWS_MAX_ATTEMPTS", "many"},
+      {"AWS_MAX_ATTEMPTS", "0"},
+      {"AWS_ENDPOINT_URL", "localhost:9000"},
+      {"AWS_ENDPOINT_URL", "https://"},
+      {"AWS_ENDPOINT_URL", "https://user:hidden@host"},
+      {"AWS_ENDPOINT_URL", "https://host?x=hidden"},
+      {"AWS_ENDPOINT_URL", "http://a b"},
+  };
+  for (const auto& [name, value] : wrong) {
+    variables_ = good;
+    variables_[name] = value;
+    EXPECT_NE(thrown([&] { find(); }), "") << name << " " << value;
+  }
+  variables_ = good;
+  variables_["AWS_PROFILE"] = "";
+  variables_["AWS_MAX_ATTEMPTS"] = "3";
+  EXPECT_EQ(find().attempts, 3);
+}
+
+TEST_F(S3SettingsTest, HalfOfTheCredentialsAndOthersThanKeysAreSaid) {
+  variables_ = {{"AWS_ACCESS_KEY_ID", "key"}};
+  EXPECT_THAT(thrown([&] { find(); }), HasSubstr("AWS_SECRET_ACCESS_KEY is not"));
+  variables_ = {{"AWS_SECRET_ACCESS_KEY", "hidden"}};
+  EXPECT_THAT(thrown([&] { find(); }), HasSubstr("AWS_ACCESS_KEY_ID is not"));
+  write("config", "[profile lab]\ncredential_process = /bin/keys\n[default]\nsso_session = x\n");
+  variables_ = {{"AWS_PROFILE", "lab"}};
+  EXPECT_THAT(thrown([&] { find(); }), HasSubstr("credential_process"));
+  variables_.clear();
+  EXPECT_THAT(thrown([&] { find(); }), HasSubstr("sso_session"));
+}
+
+TEST_F(S3SettingsTest, FilesMayBeNamedFromTheHomeDirectory) {
+  write("mine", "[default]\naws_access_key_id=k\naws_secret_access_key=s\n");
+  variables_ = {{"AWS_SHARED_CREDENTIALS_FILE", "~/.aws/mine"}, {"AWS_CONFIG_FILE", ""}};
+  EXPECT_EQ(find().credentials.key, "k");
+}
+
 TEST(S3PlaceTest, PlacesAreParsed) {
   EXPECT_EQ(parse_s3_url("s3://bucket").prefix, "");
   EXPECT_EQ(parse_s3_url("s3://bucket/a/b/").prefix, "a/b/");
@@ -132,7 +193,8 @@ TEST(S3PlaceTest, PlacesAreParsed) {
   EXPECT_EQ(
       open_s3(parse_s3_url("s3://bucket/a/"), {{"k", "s", ""}, "r", "http://h", "", true})->url(),
       "s3://bucket/a");
-  for (const char* url : {"s3://", "s3:///key", "s3://Bucket/x", "s3://b", "https://bucket/x"}) {
+  for (const char* url : {"s3://", "s3:///key", "s3://Bucket/x", "s3://b", "https://bucket/x",
+                          "s3://bucket/a/../b", "s3://bucket/./a", "s3://bucket/a//b"}) {
     EXPECT_THROW(parse_s3_url(url), UsageError) << url;
   }
 }
@@ -156,6 +218,19 @@ TEST(S3XmlTest, ListsAndErrorsAreRead) {
   EXPECT_EQ(print_parts({"\"a\""}),
             "<?xml version=\"1.0\"?><CompleteMultipartUpload><Part><PartNumber>1</PartNumber>"
             "<ETag>\"a\"</ETag></Part></CompleteMultipartUpload>");
+}
+
+TEST(S3XmlTest, KeysThatAreEncodedAreDecoded) {
+  const ObjectPage page = parse_objects(
+      bytes("<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>a%20b+c%2B%01%</Key>"
+            "</Contents></ListBucketResult>"));
+  ASSERT_EQ(page.objects.size(), 1U);
+  EXPECT_EQ(page.objects[0].key, "a b c+\x01%");
+  EXPECT_EQ(parse_objects(bytes("<ListBucketResult><Contents><Key>a%20+</Key></Contents>"
+                                "</ListBucketResult>"))
+                .objects[0]
+                .key,
+            "a%20+");
 }
 
 TEST(S3XmlTest, APartOfAListThatDoesNotSayHowItGoesOnIsDamaged) {

@@ -1,11 +1,15 @@
-// flor export: one checkpoint as a file that other tools read.
+// flor export: a checkpoint, or the logged values of runs, as files that other tools read.
 #include "commands/commands.h"
 #include "context.h"
 #include "export_file.h"
+#include "exports/tensorboard.h"
+#include "exports/value_rows.h"
 #include "output/json.h"
+#include "output/output_file.h"
 #include "output/text.h"
 #include "output/time.h"
 #include "run_spec.h"
+#include "series/series.h"
 
 #include <flor/store/error.h>
 
@@ -20,36 +24,106 @@ namespace {
 using store::CheckpointInfo;
 using store::CheckpointKind;
 
+enum class Format { csv, json, jsonl, tensorboard, checkpoint };
+
 class Export final : public Command {
  public:
   std::string_view name() const override { return "export"; }
-  std::string_view summary() const override { return "write a checkpoint as .safetensors or .pt"; }
+  std::string_view summary() const override { return "checkpoints and logged values as files"; }
   std::string_view lesson() const override {
-    return R"(Writes the state after an epoch, or after the last one that is stored, to a file. A .pt file holds
-a dictionary of tensors, for torch.load of Python and torch::pickle_load of libtorch.
+    return R"(With a file that ends in .safetensors or .pt: the state after an epoch, or after the last one that is
+stored. A .pt file holds a dictionary of tensors, for torch.load of Python and torch::pickle_load of
+libtorch. With --format, or a file that ends in .csv, .json or .jsonl: all values that the runs
+logged, that replays found and that evaluators found, one a row. For TensorBoard -o names the
+directory in which each run gets one of its own: then 'tensorboard --logdir DIRECTORY'.
 
 Examples:
   flor export linear@12 model.safetensors
   flor export linear@s3 model.safetensors         what flor::save_checkpoint named s3
   flor export linear model.pt                     the last state of the latest run
   flor export linear@12 model.pt --loop train     at the end of the nested loop
+  flor export linear values.csv                   what it logged
+  flor export linear --format jsonl -m loss | head
+  flor export $(flor list linear -q) --format tensorboard -o logs
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.operand("RUN@EPOCH", run_,
-                   "the run, and the epoch after which the state is wanted, or RUN@NAME", true);
-    syntax.operand("FILE", file_, "where to write; its ending chooses the format", true);
+    syntax.operands("RUN", words_, "the run, then FILE; RUN@EPOCH or RUN@NAME for a checkpoint");
+    syntax.option("-o,--output", "FILE", output_,
+                  "where to write instead of FILE; for TensorBoard a directory");
+    syntax.option("--format", "FORMAT", format_,
+                  "csv, json, jsonl or tensorboard; else what the file ends in");
     syntax.option("-l,--loop", "NAME", loop_, "the state at the end of this nested loop");
+    syntax.option("-m,--metric", "METRIC", metrics_, "only values of this name");
+    syntax.option("--epochs", "A..B", epochs_, "only values of these epochs, both included");
   }
   int run(Context& context) override;
 
  private:
+  Format read_words();
+  int export_one_checkpoint(Context& context);
+  int export_values(Context& context, Format format);
+  int export_events(Context& context, const std::vector<store::Run>& runs,
+                    const ExportQuestion& question);
   CheckpointInfo choose(const store::Catalog& catalog, const RunChoice& choice) const;
   [[noreturn]] void throw_none(const store::Catalog& catalog, const RunChoice& choice,
                                const std::string& stored) const;
 
-  std::string run_, file_, loop_;
+  std::vector<std::string> words_, metrics_;
+  std::string output_, format_, loop_, epochs_;
 };
+
+std::optional<Format> format_of(std::string_view file) {
+  const auto ending = std::filesystem::path(file).extension();
+  if (ending == ".csv") return Format::csv;
+  if (ending == ".json") return Format::json;
+  if (ending == ".jsonl") return Format::jsonl;
+  if (ending == ".safetensors" || ending == ".pt" || ending == ".pth") return Format::checkpoint;
+  return std::nullopt;
+}
+
+Format parse_format(std::string_view text) {
+  if (text == "csv") return Format::csv;
+  if (text == "json") return Format::json;
+  if (text == "jsonl") return Format::jsonl;
+  if (text == "tensorboard") return Format::tensorboard;
+  throw UsageError(
+      fmt::format("--format {}: use csv, json, jsonl or tensorboard", printable(text)));
+}
+
+/// Leaves only runs in `words_`, and the file in `output_`.
+Format Export::read_words() {
+  if (output_.empty() && format_.empty() && words_.size() == 2) {
+    output_ = words_.back();
+    words_.pop_back();
+  }
+  std::optional<Format> format;
+  if (!format_.empty()) {
+    format = parse_format(format_);
+  } else if (!output_.empty()) {
+    format = format_of(output_);
+    if (!format) {
+      throw UsageError(fmt::format(
+          "'{}' ends in neither .safetensors, .pt, .csv, .json nor .jsonl: the ending chooses the "
+          "format, or --format does",
+          printable(output_)));
+    }
+  } else {
+    throw UsageError(
+        "nothing says what to write: give a file as in 'flor export RUN model.pt', or --format");
+  }
+  const bool values_asked = !metrics_.empty() || !epochs_.empty();
+  if (format == Format::checkpoint && (words_.size() != 1 || values_asked)) {
+    throw UsageError("a checkpoint is of one run, as in 'flor export RUN@EPOCH model.pt'");
+  }
+  if (format != Format::checkpoint && !loop_.empty()) {
+    throw UsageError("--loop chooses a checkpoint: leave it out for values");
+  }
+  if (format == Format::tensorboard && output_.empty()) {
+    throw UsageError("TensorBoard reads directories: name one with -o");
+  }
+  return *format;
+}
 
 /// The epoch after which the checkpoint was taken, counted over all main loops.
 std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::CheckpointKey& key) {
@@ -127,10 +201,10 @@ void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
                              title(choice.run), choice.epoch.value_or(0), place, stored));
 }
 
-int Export::run(Context& context) {
-  const std::filesystem::path file(file_);
+int Export::export_one_checkpoint(Context& context) {
+  const std::filesystem::path file(output_);
   check_export_name(file);
-  const RunChoice choice = parse_run(context.catalog(), run_);
+  const RunChoice choice = parse_run(context.catalog(), words_.front());
   const CheckpointInfo info = choose(context.catalog(), choice);
   const std::int64_t epoch = epoch_of(context.catalog().main_loops(choice.run.id), info.key);
   const store::ExportReport report =
@@ -149,7 +223,7 @@ int Export::run(Context& context) {
     result["loop"] = json_text(choice.saved.empty() ? info.key.loop : "");
     result["saved"] = json_text(choice.saved);
     result["digest"] = info.digest.hex();
-    result["file"] = file_;
+    result["file"] = output_;
     result["tensors"] = report.tensors;
     result["others"] = report.others;
     result["bytes"] = report.bytes;
@@ -159,9 +233,85 @@ int Export::run(Context& context) {
   const std::string place = choice.saved.empty() ? fmt::format("after epoch {}", epoch)
                                                  : "saved as " + printable(choice.saved);
   context.out().write(fmt::format("{}: {} tensors and {} other items of run {} {}, {}\n",
-                                  printable(file_), report.tensors, report.others,
+                                  printable(output_), report.tensors, report.others,
                                   title(choice.run), place, bytes(report.bytes)));
   return 0;
+}
+
+int Export::export_events(Context& context, const std::vector<store::Run>& runs,
+                          const ExportQuestion& question) {
+  Json files = Json::array();
+  for (const store::Run& run : runs) {
+    const TensorBoardReport report =
+        write_event_file(context.store(), run, question, output_, context.now_us());
+    files.push_back({{"run", run.key},
+                     {"file", report.file.string()},
+                     {"events", report.events},
+                     {"left_out", report.left_out}});
+    if (context.json()) continue;
+    context.out().write(fmt::format("{}: {} events of run {}\n", printable(report.file.string()),
+                                    report.events, title(run)));
+    if (report.left_out > 0) {
+      context.note(fmt::format("left out of run {}: {} values that TensorBoard has no form for",
+                               title(run), report.left_out));
+    }
+  }
+  if (context.json()) {
+    Json result = document("export");
+    result["format"] = "tensorboard";
+    result["files"] = std::move(files);
+    print(context.out(), result);
+  }
+  return 0;
+}
+
+int Export::export_values(Context& context, Format format) {
+  const store::Catalog& catalog = context.catalog();
+  std::vector<store::Run> runs;
+  for (const std::string& word : words_) {
+    store::Run run = parse_whole_run(catalog, word);
+    if (std::ranges::find(runs, run.id, &store::Run::id) == runs.end()) {
+      runs.push_back(std::move(run));
+    }
+  }
+  if (runs.empty()) runs.push_back(default_run(catalog));
+  if (!metrics_.empty()) require_metrics(catalog, runs, metrics_, "flor export RUN -m METRIC");
+  ExportQuestion question{.metrics = metrics_};
+  if (!epochs_.empty()) {
+    const EpochRange range = parse_epochs(epochs_);
+    question.first_epoch = range.first;
+    question.last_epoch = range.last;
+  }
+  if (format == Format::tensorboard) return export_events(context, runs, question);
+  const RowFormat rows = format == Format::csv    ? RowFormat::csv
+                         : format == Format::json ? RowFormat::json
+                                                  : RowFormat::jsonl;
+  if (output_.empty()) {
+    write_value_rows(context.store(), runs, question, rows, context.out());
+    return 0;
+  }
+  OutputFile file(output_);
+  const std::int64_t count = write_value_rows(context.store(), runs, question, rows, file.out());
+  file.finish();
+  if (context.json()) {
+    Json result = document("export");
+    result["format"] = rows == RowFormat::csv ? "csv" : rows == RowFormat::json ? "json" : "jsonl";
+    result["file"] = output_;
+    result["values"] = count;
+    print(context.out(), result);
+    return 0;
+  }
+  const std::string whose =
+      runs.size() == 1 ? "run " + title(runs.front()) : fmt::format("{} runs", runs.size());
+  context.out().write(fmt::format("{}: {} values of {}\n", printable(output_), count, whose));
+  return 0;
+}
+
+int Export::run(Context& context) {
+  if (!epochs_.empty()) parse_epochs(epochs_);
+  const Format format = read_words();
+  return format == Format::checkpoint ? export_one_checkpoint(context)
+                                      : export_values(context, format);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "remote/transfer_bar.h"
 #include "run_spec.h"
 
+#include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
 #include <flor/store/remote.h>
 
@@ -36,6 +37,8 @@ Examples:
     syntax.operand("NAME|RUN", run_, "an experiment for all of its runs, or NAME~N or an id", true);
     syntax.operand("URL", url_, "where from", true);
     syntax.option("--epochs", "A..B", epochs_, "only the checkpoints of these epochs");
+    syntax.option("--checkpoint", "PLACE", places_,
+                  "only this one of RUN, as KIND:LOOP:ITERATION:NAME; may be repeated");
     syntax.option("--threads", "N", threads_, "transfers at once (8)");
   }
   int run(Context& context) override {
@@ -47,8 +50,18 @@ Examples:
       options.last_epoch = range.last;
     }
     const auto objects = remote::open_objects(url_);
-    const auto runs =
-        choose_remote(remote::list_runs(*objects, options.threads), run_, objects->url());
+    if (!places_.empty()) {
+      if (!epochs_.empty()) throw UsageError("--checkpoint and --epochs: give one of them");
+      options.only.emplace();
+      for (const std::string& place : places_) {
+        options.only->push_back(store::parse_place(place));
+      }
+      options.objects = false;
+    }
+    const remote::RunList there = options.only
+                                      ? remote::RunList{{remote::choose_run(*objects, run_)}, {}}
+                                      : runs_in(*objects, options.threads);
+    const auto runs = options.only ? there.runs : choose_remote(there, run_, objects->url());
     store::Store& opened = context.store_to_change(store::OpenMode::create);
     Json results = Json::array();
     for (const remote::RemoteRun& run : runs) {
@@ -68,7 +81,9 @@ Examples:
       result["runs"] = std::move(results);
       print(context.out(), result);
     }
-    return static_cast<int>(ExitStatus::done);
+    // One of them may be of this name; a run that was named by its digits is there.
+    const bool one = runs.size() == 1 && runs.front().key.starts_with(run_);
+    return static_cast<int>(one ? ExitStatus::done : note_unreadable(context, there));
   }
 
  private:
@@ -89,6 +104,7 @@ Examples:
   }
 
   std::string run_, url_, epochs_;
+  std::vector<std::string> places_;
   std::optional<std::uint64_t> threads_;
 };
 

@@ -1,53 +1,23 @@
 #include "commands/jobs_follow.h"
 
+#include "catalog_events.h"
 #include "context.h"
 #include "output/stream.h"
 
-#include <poll.h>
-#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <map>
-#include <thread>
 #include <utility>
 
 namespace flor::cli {
 namespace {
 
-using std::chrono::milliseconds;
 using store::Job;
 
 /// What a queue on a server does is not heard here: so it is asked that often.
-constexpr int kPauseMs = 1000;
-/// The log is written before what it says can be read.
-constexpr milliseconds kSettle{50};
-
-/// Wakes when the catalog of the store is written.
-class CatalogEvents {
- public:
-  explicit CatalogEvents(const store::Store& store)
-      : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-    ::inotify_add_watch(inotify_, store.home().c_str(), IN_MODIFY);
-  }
-  ~CatalogEvents() {
-    if (inotify_ >= 0) ::close(inotify_);
-  }
-  CatalogEvents(const CatalogEvents&) = delete;
-  CatalogEvents& operator=(const CatalogEvents&) = delete;
-
-  void wait() const {
-    pollfd waiting{inotify_, POLLIN, 0};
-    if (::poll(&waiting, 1, kPauseMs) > 0) std::this_thread::sleep_for(kSettle);
-    char events[4096];
-    while (::read(inotify_, events, sizeof events) > 0) {
-    }
-  }
-
- private:
-  int inotify_;
-};
+constexpr std::chrono::milliseconds kPause{1000};
 
 std::size_t terminal_lines() {
   winsize size{};
@@ -91,7 +61,7 @@ void follow_jobs(Context& context, const JobsView& view) {
     }
     context.out().flush();
     shown = std::move(now);
-    events.wait();
+    events.wait(kPause);
   }
 }
 

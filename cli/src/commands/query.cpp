@@ -7,12 +7,12 @@
 #include "output/table.h"
 #include "output/text.h"
 #include "run_spec.h"
+#include "series/series.h"
 #include "values.h"
 
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -77,7 +77,6 @@ Examples:
  private:
   void check_options(const Context& context) const;
   std::vector<RunChoice> choose(const store::Catalog& catalog) const;
-  void require_metrics(const store::Catalog& catalog, const std::vector<RunChoice>& runs) const;
   Answer ask(const store::Catalog& catalog, const RunChoice& choice) const;
   Shape shape_of(const std::vector<Answer>& answers) const;
   void print_table(Context& context, const std::vector<Answer>& answers) const;
@@ -118,33 +117,6 @@ std::vector<RunChoice> Query::choose(const store::Catalog& catalog) const {
   }
   if (result.empty()) result.push_back({default_run(catalog), {}});
   return result;
-}
-
-/// A metric that none of the runs has is a mistake, and so is a question without one.
-void Query::require_metrics(const store::Catalog& catalog,
-                            const std::vector<RunChoice>& runs) const {
-  std::vector<std::string> known;
-  for (const RunChoice& choice : runs) {
-    for (store::MetricSummary& metric : catalog.metrics(choice.run.id)) {
-      if (std::ranges::find(known, metric.name) == known.end()) {
-        known.push_back(std::move(metric.name));
-      }
-    }
-  }
-  const std::string whose = runs.size() == 1 ? "run " + title(runs.front().run)
-                                             : fmt::format("these {} runs", runs.size());
-  const std::string has =
-      known.empty() ? "nothing was logged" : printable(fmt::format("{}", fmt::join(known, ", ")));
-  if (metrics_.empty()) {
-    throw UsageError(
-        fmt::format("no metric named: use 'flor query METRIC...' with one of {}: {}", whose, has));
-  }
-  for (const std::string& metric : metrics_) {
-    if (std::ranges::find(known, metric) != known.end()) continue;
-    std::string hint = did_you_mean(metric, known);
-    if (hint.empty()) hint = ": it has " + has;
-    throw NotFound(fmt::format("{} has no metric '{}'{}", whose, printable(metric), hint));
-  }
 }
 
 Answer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
@@ -287,7 +259,10 @@ int Query::run(Context& context) {
   std::set<std::string> met;
   std::erase_if(metrics_, [&](const std::string& name) { return !met.insert(name).second; });
   const std::vector<RunChoice> runs = choose(catalog);
-  require_metrics(catalog, runs);
+  std::vector<store::Run> asked;
+  for (const RunChoice& choice : runs) asked.push_back(choice.run);
+  // A metric that none of the runs has is a mistake, and so is a question without one.
+  require_metrics(catalog, asked, metrics_, "flor query METRIC...");
   std::vector<Answer> answers;
   std::size_t rows = 0;
   for (const RunChoice& choice : runs) {

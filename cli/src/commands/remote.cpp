@@ -49,6 +49,10 @@ Examples:
     syntax.option("--last", "N", keep_.last, "prune: keep the newest N checkpoints of a run");
     syntax.option("--best", "RULE", keep_.best, "prune: keep N:METRIC:min or N:METRIC:max");
     syntax.option("--every", "N", keep_.every, "prune: keep each N-th epoch");
+    syntax.flag("--unscored", keep_.unscored, "prune: keep what has no value of --best's metric");
+    syntax.option("--under", "SIZE", keep_.under,
+                  "prune: delete the worst of these until they fit");
+    syntax.flag("--newer", keep_.newer, "prune: of equal values the newer ranks higher");
     syntax.flag("--whole-runs", whole_runs_, "prune: delete the runs altogether");
     syntax.option("--grace", "TIME", grace_, "prune: keep for so long what nothing needs (24h)");
     syntax.flag("-n,--dry-run", dry_run_, "prune: change nothing, say what would be done");
@@ -58,17 +62,25 @@ Examples:
     objects_ = remote::open_objects(url_);
     const unsigned threads = parse_threads(threads_);
     check_options();
-    std::vector<RemoteRun> runs = remote::list_runs(*objects_, threads);
-    if (!run_.empty()) runs = choose_remote(runs, run_, objects_->url());
-    if (action_ == "ls") return list(context, runs);
-    return action_ == "verify" ? verify(context, runs, threads) : prune(context, runs, threads);
+    if (action_ == "prune") return prune(context, threads);
+    const remote::RunList there = runs_in(*objects_, threads);
+    const std::vector<RemoteRun> runs =
+        run_.empty() ? there.runs : choose_remote(there, run_, objects_->url());
+    if (action_ == "ls") {
+      list(context, runs);
+      return static_cast<int>(run_.empty() ? note_unreadable(context, there) : ExitStatus::done);
+    }
+    return verify(context, runs, run_.empty() ? there.unreadable : decltype(there.unreadable)(),
+                  threads);
   }
 
  private:
   void check_options() const;
-  int list(Context& context, const std::vector<RemoteRun>& runs) const;
-  int verify(Context& context, const std::vector<RemoteRun>& runs, unsigned threads) const;
-  int prune(Context& context, const std::vector<RemoteRun>& runs, unsigned threads) const;
+  void list(Context& context, const std::vector<RemoteRun>& runs) const;
+  int verify(Context& context, const std::vector<RemoteRun>& runs,
+             const std::vector<remote::UnreadableRun>& unreadable, unsigned threads) const;
+  int prune(Context& context, unsigned threads) const;
+  std::vector<RemoteRun> runs_to_prune(unsigned threads) const;
 
   std::string action_, url_, run_, grace_ = "24h";
   bool read_data_ = false, whole_runs_ = false, dry_run_ = false;
@@ -96,7 +108,7 @@ void Remote::check_options() const {
   }
 }
 
-int Remote::list(Context& context, const std::vector<RemoteRun>& runs) const {
+void Remote::list(Context& context, const std::vector<RemoteRun>& runs) const {
   if (context.json()) {
     Json result = document("remote ls");
     result["url"] = objects_->url();
@@ -117,7 +129,7 @@ int Remote::list(Context& context, const std::vector<RemoteRun>& runs) const {
       result["runs"].push_back(std::move(entry));
     }
     print(context.out(), result);
-    return 0;
+    return;
   }
   Table table({{"run"},
                {"name"},
@@ -141,15 +153,16 @@ int Remote::list(Context& context, const std::vector<RemoteRun>& runs) const {
     table.add(relative(run.spooled_us, context.now_us()));
   }
   table.print(context.out(), context.style());
-  return 0;
 }
 
-int Remote::verify(Context& context, const std::vector<RemoteRun>& runs, unsigned threads) const {
+int Remote::verify(Context& context, const std::vector<RemoteRun>& runs,
+                   const std::vector<remote::UnreadableRun>& unreadable, unsigned threads) const {
   TransferBar bar("reading");
   remote::TransferOptions options;
   options.threads = threads;
   options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
-  const remote::VerifyReport report = remote::verify(*objects_, runs, read_data_, options);
+  remote::VerifyReport report = remote::verify(*objects_, runs, read_data_, options);
+  for (const remote::UnreadableRun& run : unreadable) report.findings.push_back(run.why);
   bar.clear();
   if (context.json()) {
     Json result = document("remote verify");
@@ -176,7 +189,27 @@ int Remote::verify(Context& context, const std::vector<RemoteRun>& runs, unsigne
   return static_cast<int>(report.findings.empty() ? ExitStatus::done : ExitStatus::damaged);
 }
 
-int Remote::prune(Context& context, const std::vector<RemoteRun>& runs, unsigned threads) const {
+/// Of those whose manifests cannot be read it is enough to know them when they are to go.
+std::vector<RemoteRun> Remote::runs_to_prune(unsigned threads) const {
+  const remote::RunList there = remote::list_runs(*objects_, threads);
+  if (run_.empty()) return there.runs;
+  try {
+    return choose_remote(there, run_, objects_->url());
+  } catch (const Damaged&) {
+    if (!whole_runs_) throw;
+  }
+  std::vector<RemoteRun> given_up;
+  for (const remote::UnreadableRun& run : there.unreadable) {
+    if (run.key.starts_with(run_)) given_up.emplace_back().key = run.key;
+  }
+  if (given_up.size() > 1) {
+    throw UsageError(fmt::format("'{}' is the beginning of {} runs: give more digits",
+                                 printable(run_), given_up.size()));
+  }
+  return given_up;
+}
+
+int Remote::prune(Context& context, unsigned threads) const {
   remote::PruneOptions options;
   const store::KeepRules rules = parse_rules(keep_);
   if (!rules.empty()) options.rules = rules;
@@ -184,7 +217,10 @@ int Remote::prune(Context& context, const std::vector<RemoteRun>& runs, unsigned
   options.grace_us = parse_grace(grace_);
   options.dry_run = dry_run_;
   options.threads = threads;
-  const remote::PruneReport report = remote::prune(*objects_, runs, options);
+  const remote::PruneReport report = remote::prune(*objects_, runs_to_prune(threads), options);
+  const ExitStatus status = report.damaged                             ? ExitStatus::damaged
+                            : !report.findings.empty() || !report.fits ? ExitStatus::partly_done
+                                                                       : ExitStatus::done;
   if (context.json()) {
     Json result = document("remote prune");
     result["url"] = objects_->url();
@@ -196,8 +232,10 @@ int Remote::prune(Context& context, const std::vector<RemoteRun>& runs, unsigned
     result["waiting"] = report.waiting;
     result["waiting_bytes"] = report.waiting_bytes;
     result["unfinished"] = report.unfinished;
+    result["fits"] = report.fits;
+    result["findings"] = report.findings;
     print(context.out(), result);
-    return 0;
+    return static_cast<int>(status);
   }
   Output& out = context.out();
   out.write(fmt::format("{} {} and {}\n", dry_run_ ? "would delete" : "deleted",
@@ -211,7 +249,9 @@ int Remote::prune(Context& context, const std::vector<RemoteRun>& runs, unsigned
                           report.waiting == 1 ? "goes" : "go", grace_,
                           report.waiting == 1 ? "it" : "them"));
   }
-  return 0;
+  for (const std::string& finding : report.findings) context.note(finding);
+  if (!report.fits) context.note(fmt::format("what must stay is not under {}", keep_.under));
+  return static_cast<int>(status);
 }
 
 }  // namespace

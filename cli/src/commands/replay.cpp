@@ -4,7 +4,7 @@
 #include "context.h"
 #include "hindsight/all_versions.h"
 #include "output/text.h"
-#include "remote/fetch_epochs.h"
+#include "remote/far_run.h"
 #include "replay/one_run.h"
 #include "run_spec.h"
 
@@ -38,8 +38,11 @@ Examples:
                                               ask old versions what the work tree now logs
   flor replay 3f2a -- ./build/linear          another program than the recorded one
   flor replay linear@12 --from s3://bucket/prefix
-                                              a run that is elsewhere: what it needs is fetched
+                                              a run that is elsewhere: what it reads is fetched
   flor replay ddp --rank 0                    one rank alone, where nothing needs the others
+  flor replay linear --engine slurm --workers 8 --gpus-per-task 1 --time 2:00:00
+                                              on the nodes of a cluster
+  flor replay linear --engine ssh:node1,node2 on machines that share the store
 )";
   }
   void setup(Syntax& syntax) override {
@@ -69,7 +72,23 @@ Examples:
     syntax.option("--versions", "LIST", versions_, "only these commits, as A..B or A,B");
     syntax.option("--hunks", "LIST", hunks_, "only these log statements, as 1,3");
     syntax.option("--from", "URL", from_,
-                  "fetch what these epochs need from an object store first");
+                  "the run is in an object store: fetch what the replay reads, when it does");
+    syntax.option("--engine", "ENGINE", engine_,
+                  "where: local, slurm, ssh:HOST,HOST, or run:COMMAND (docs/clusters.md)");
+    SlurmWish& slurm = wish_.engine.slurm;
+    syntax.option("--partition", "NAME", slurm.partition, "of Slurm");
+    syntax.option("--account", "NAME", slurm.account, "of Slurm");
+    syntax.option("--time", "LIMIT", slurm.time, "of the job, as sbatch has it: 2:00:00");
+    syntax.option("--nodes", "N", slurm.nodes, "of Slurm; else as the workers fit");
+    syntax.option("--gres", "LIST", slurm.gres, "of each node: gpu:4");
+    syntax.option("--gpus-per-task", "N", slurm.gpus_per_task, "of each worker");
+    syntax.flag("--array", slurm.array, "a job of an array for each worker, not one for all");
+    syntax.option("--sbatch", "OPTION", slurm.sbatch, "a further option, as --sbatch=--mem=8G");
+    syntax.option("--srun", "OPTION", slurm.srun, "the same, of the step in the job");
+    syntax.option("--shared", "DIR", wish_.engine.shared,
+                  "what this machine and the others share, instead of the store");
+    syntax.option("--remote-flor", "PATH", wish_.engine.flor,
+                  "of flor on the other machines, if it is not that of this one");
     syntax.flag("-n,--dry-run", dry_run_, "run nothing, say what would be done");
     syntax.flag("-v,--verbose", wish_.verbose, "show what the processes write");
   }
@@ -79,7 +98,9 @@ Examples:
   int replay(Context& context) const;
   void choose(Context& context, ReplayRequest& request, std::optional<int> threads) const;
 
-  std::string run_, build_, versions_, hunks_, from_;
+  void choose_engine();
+
+  std::string run_, build_, versions_, hunks_, from_, engine_ = "local";
   std::vector<std::string> program_, where_;
   ReplayWish wish_;
   bool own_ = false, current_ = false, dry_run_ = false, all_versions_ = false, apply_ = false;
@@ -114,8 +135,27 @@ void Replay::choose(Context& context, ReplayRequest& request, std::optional<int>
   request.version = std::make_shared<VersionWithTree>(std::move(*choice.version));
 }
 
+void Replay::choose_engine() {
+  EngineWish& engine = wish_.engine;
+  parse_engine(engine_, engine);
+  if (!engine.is_local()) wish_.from = from_;
+  const SlurmWish& slurm = engine.slurm;
+  const bool said = !slurm.partition.empty() || !slurm.account.empty() || !slurm.time.empty() ||
+                    !slurm.gres.empty() || slurm.nodes || slurm.gpus_per_task || slurm.array ||
+                    !slurm.sbatch.empty() || !slurm.srun.empty();
+  if (said && engine.kind != EngineWish::Kind::slurm) {
+    throw UsageError(
+        "--partition, --account, --time, --nodes, --gres, --gpus-per-task, --array, --sbatch and "
+        "--srun belong to --engine slurm");
+  }
+  if (engine.is_local() && (!engine.shared.empty() || !engine.flor.empty())) {
+    throw UsageError("--shared and --remote-flor belong to --engine slurm, ssh: or run:");
+  }
+}
+
 int Replay::run(Context& context) {
   try {
+    choose_engine();
     return replay(context);
   } catch (const BuildError& error) {
     context.note(error.what());
@@ -126,6 +166,7 @@ int Replay::run(Context& context) {
 
 int Replay::replay(Context& context) const {
   std::string spec = run_;
+  std::optional<FarRun> far;
   if (!from_.empty()) {
     if (all_versions_ || dry_run_ || run_.empty()) {
       throw UsageError(
@@ -133,7 +174,8 @@ int Replay::replay(Context& context) const {
     }
     // NAME may mean another run here than there.
     const std::size_t at = std::min(run_.rfind('@'), run_.size());
-    spec = fetch_for_replay(context, run_, wish_.epochs, from_) + run_.substr(at);
+    far.emplace(context, run_, from_);
+    spec = far->key() + run_.substr(at);
   }
   if (all_versions_) {
     if (!program_.empty() || own_ || current_) {
@@ -172,6 +214,7 @@ int Replay::replay(Context& context) const {
     return static_cast<int>(ExitStatus::done);
   }
   const RunReplay replay = replay_run(context, std::move(request));
+  if (far) far->note(context);
   print_summary(context, replay.request, replay.outcome, replay.summary);
   return static_cast<int>(replay.status());
 }

@@ -202,7 +202,7 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
                    const ReplaySummary& summary) {
   if (context.json()) return print_json(context, request, outcome, summary);
   Output& out = context.out();
-  if (outcome.replay == 0) {
+  if (outcome.replay == 0 && outcome.missing.empty()) {
     out.write(fmt::format("run {}: {} answered before, nothing to do (--again computes it again)\n",
                           title(request.run), print_parts(request.asked)));
   } else {

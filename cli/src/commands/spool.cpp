@@ -38,6 +38,7 @@ Examples:
   flor spool linear file:///mnt/archive --watch  again and again until they have ended
   flor spool linear file:///mnt/archive --delete-local
                                                  then read it back, and free the space here
+  flor spool 3f2a file:///mnt/archive --repair   after flor remote verify has found damage
 )";
   }
   void setup(Syntax& syntax) override {
@@ -46,18 +47,21 @@ Examples:
     syntax.flag("--delete-local", delete_local_,
                 "when all of it was read back, delete the checkpoints here");
     syntax.flag("-w,--watch", watch_, "go on until the runs have ended");
+    syntax.flag("--repair", repair_, "read what is there, and send again what is damaged");
     syntax.option("--threads", "N", threads_, "transfers at once (8)");
   }
   int run(Context& context) override;
 
  private:
   std::vector<store::Run> choose(const store::Catalog& catalog) const;
-  void spool_all(Context& context, store::Store& opened);
+  void watch(Context& context, store::Store& opened);
+  void spool(Context& context, store::Store& opened, const store::Run& run);
   void delete_local(Context& context, store::Store& opened);
   void print_text(Context& context, const store::Run& run, const remote::SpoolReport& report) const;
 
   std::string run_, url_;
-  bool delete_local_ = false, watch_ = false;
+  bool delete_local_ = false, watch_ = false, repair_ = false;
+  ExitStatus status_ = ExitStatus::done;
   std::optional<std::uint64_t> threads_;
   std::unique_ptr<remote::ObjectStore> objects_;
   std::vector<store::Run> runs_;
@@ -74,18 +78,14 @@ std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
 }
 
 int Spool::run(Context& context) {
-  constexpr std::chrono::seconds kPause{5};
   objects_ = remote::open_objects(url_);
   parse_threads(threads_);
   store::Store& opened = context.store_to_change();
-  for (;;) {
+  if (watch_) {
+    watch(context, opened);
+  } else {
     runs_ = choose(opened.catalog());
-    spool_all(context, opened);
-    const bool running = std::ranges::any_of(
-        runs_, [](const store::Run& run) { return run.state == store::RunState::running; });
-    if (!watch_ || !running) break;
-    context.out().flush();
-    std::this_thread::sleep_for(kPause);
+    for (const store::Run& run : runs_) spool(context, opened, run);
   }
   if (delete_local_) delete_local(context, opened);
   if (context.json()) {
@@ -94,33 +94,74 @@ int Spool::run(Context& context) {
     result["runs"] = std::move(results_);
     print(context.out(), result);
   }
-  return static_cast<int>(ExitStatus::done);
+  return static_cast<int>(status_);
 }
 
-void Spool::spool_all(Context& context, store::Store& opened) {
-  for (const store::Run& run : runs_) {
-    TransferBar bar("spooling " + title(run));
-    remote::TransferOptions options;
-    options.threads = parse_threads(threads_);
-    options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
-    const remote::SpoolReport report = remote::spool(opened, run, *objects_, options);
-    bar.clear();
-    if (!context.json()) {
-      print_text(context, run, report);
-      continue;
+/// A place that does not answer, or another process in the way, does not end it: that may pass.
+void Spool::watch(Context& context, store::Store& opened) {
+  using std::chrono::seconds;
+  constexpr seconds kPause{5}, kLongestPause{300};
+  seconds pause = kPause;
+  bool told = false;
+  for (;;) {
+    runs_ = choose(opened.catalog());
+    const bool running = std::ranges::any_of(
+        runs_, [](const store::Run& run) { return run.state == store::RunState::running; });
+    std::string trouble;
+    for (const store::Run& run : runs_) {
+      try {
+        spool(context, opened, run);
+      } catch (const remote::Unreachable& error) {
+        trouble = error.what();
+      } catch (const Busy& error) {
+        trouble = error.what();
+      }
     }
-    Json entry;
-    entry["run"] = run.key;
-    entry["changed"] = report.changed;
-    entry["checkpoints"] = report.run.checkpoints;
-    entry["chunks"] = report.chunks;
-    entry["chunks_sent"] = report.chunks_sent;
-    entry["parcels_sent"] = report.parcels_sent;
-    entry["parcels_found"] = report.parcels_found;
-    entry["bytes_sent"] = report.bytes_sent;
-    entry["facts_bytes_sent"] = report.facts_sent;
-    results_.push_back(std::move(entry));
+    if (trouble.empty()) {
+      if (told) context.note("it goes on");
+      told = false;
+      pause = kPause;
+      if (!running) return;
+    } else if (!told) {
+      context.note(fmt::format("{}: trying again", trouble));
+      told = true;
+    }
+    context.out().flush();
+    std::this_thread::sleep_for(pause);
+    if (told) pause = std::min(2 * pause, kLongestPause);
   }
+}
+
+void Spool::spool(Context& context, store::Store& opened, const store::Run& run) {
+  TransferBar bar("spooling " + title(run));
+  remote::SpoolOptions options;
+  options.threads = parse_threads(threads_);
+  options.repair = repair_;
+  options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
+  const remote::SpoolReport report = remote::spool(opened, run, *objects_, options);
+  bar.clear();
+  if (report.lost > 0) {
+    context.note(fmt::format(
+        "run {}: {} damaged in {} and not here: flor remote verify says what is lost", title(run),
+        report.lost == 1 ? "1 checkpoint or object is"
+                         : fmt::format("{} checkpoints or objects are", report.lost),
+        objects_->url()));
+    status_ = ExitStatus::damaged;
+  }
+  if (!context.json()) return print_text(context, run, report);
+  Json entry;
+  entry["run"] = run.key;
+  entry["changed"] = report.changed;
+  entry["checkpoints"] = report.run.checkpoints;
+  entry["chunks"] = report.chunks;
+  entry["chunks_sent"] = report.chunks_sent;
+  entry["parcels_sent"] = report.parcels_sent;
+  entry["parcels_found"] = report.parcels_found;
+  entry["bytes_sent"] = report.bytes_sent;
+  entry["facts_bytes_sent"] = report.facts_sent;
+  entry["damaged"] = report.damaged;
+  entry["lost"] = report.lost;
+  results_.push_back(std::move(entry));
 }
 
 void Spool::print_text(Context& context, const store::Run& run,

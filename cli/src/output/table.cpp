@@ -11,6 +11,11 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kShrunkMin = 12;
 
+/// Of ASCII that can be shown, which is what nearly all cells are: its length is its width.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 struct Cell {
   std::string_view text;
   Tone tone;
@@ -20,8 +25,10 @@ struct Cell {
 /// ends in spaces.
 void append(std::string& line, std::size_t& pending, const Cell& cell, std::size_t width,
             Align align, const Style& style) {
-  const std::string fitted = shortened(cell.text, width);
-  const std::size_t padding = width - std::min(width, display_width(fitted));
+  const bool fits = cell.text.size() <= width && is_plain(cell.text);
+  const std::string cut = fits ? std::string() : shortened(cell.text, width);
+  const std::string_view fitted = fits ? cell.text : std::string_view(cut);
+  const std::size_t padding = width - std::min(width, fits ? fitted.size() : display_width(fitted));
   if (align == Align::right) pending += padding;
   if (!fitted.empty()) {
     line.append(pending, ' ');
@@ -44,10 +51,15 @@ Table::Table(std::vector<Column> columns, Header header)
 }
 
 void Table::add(std::string_view text, Tone tone) {
-  const std::string safe = printable(text);
   std::size_t& widest = widest_[ends_.size() % columns_.size()];
-  widest = std::max(widest, display_width(safe));
-  text_ += safe;
+  if (is_plain(text)) {
+    widest = std::max(widest, text.size());
+    text_ += text;
+  } else {
+    const std::string safe = printable(text);
+    widest = std::max(widest, display_width(safe));
+    text_ += safe;
+  }
   ends_.push_back(text_.size());
   tones_.push_back(tone);
 }

@@ -1,5 +1,6 @@
 #include "remote/choice.h"
 
+#include "context.h"
 #include "output/text.h"
 
 #include <flor/store/error.h>
@@ -85,6 +86,38 @@ std::vector<RemoteRun> choose_remote(const std::vector<RemoteRun>& runs, std::st
                                  printable(spec), chosen.size(), printable(url)));
   }
   return with_ranks(runs, chosen);
+}
+
+std::vector<RemoteRun> choose_remote(const remote::RunList& there, std::string_view spec,
+                                     std::string_view url) {
+  try {
+    return choose_remote(there.runs, spec, url);
+  } catch (const NotFound&) {
+    constexpr std::size_t kDigits = 4;
+    for (const remote::UnreadableRun& run : there.unreadable) {
+      if (spec.size() < kDigits || !run.key.starts_with(spec)) continue;
+      if (run.damaged) throw Damaged(run.why);
+      throw Error(run.why);
+    }
+    throw;
+  }
+}
+
+remote::RunList runs_in(remote::ObjectStore& objects, unsigned threads) {
+  remote::RunList there = remote::list_runs(objects, threads);
+  if (!there.empty()) return there;
+  throw NotFound(
+      fmt::format("there are no runs in {}: bring one there with flor spool", objects.url()));
+}
+
+ExitStatus note_unreadable(Context& context, const remote::RunList& there) {
+  ExitStatus status = ExitStatus::done;
+  for (const remote::UnreadableRun& run : there.unreadable) {
+    context.note(run.why);
+    if (run.damaged) status = ExitStatus::damaged;
+    if (status == ExitStatus::done) status = ExitStatus::partly_done;
+  }
+  return status;
 }
 
 std::string title(const RemoteRun& run) {

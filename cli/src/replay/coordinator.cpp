@@ -3,7 +3,6 @@
 #include "output/text.h"
 #include "output/time.h"
 #include "replay/facts.h"
-#include "replay/meeting.h"
 
 #include <flor/store/error.h>
 
@@ -11,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,17 +22,17 @@ namespace {
 constexpr int kAttempts = 3;
 constexpr int kSignalled = 128;  // a status above it: killed by the signal status - 128
 
-sigset_t stop_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
-  return set;
-}
-
 /// An exception that nobody catches ends in SIGABRT: that is a failure as an exit status is.
 bool was_killed(int status) { return status > kSignalled && status != kSignalled + SIGABRT; }
 
+/// "worker 0", for people.
+std::string title_of(std::string name) {
+  std::ranges::replace(name, '-', ' ');
+  return name;
+}
+
 std::string how_it_ended(int status) {
+  if (status == ReplayProcess::kLost) return "was lost";
   return status > kSignalled ? fmt::format("was ended by signal {}", status - kSignalled)
                              : fmt::format("ended with status {}", status);
 }
@@ -66,32 +64,11 @@ std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const Repla
   return sum;
 }
 
-/// Those of all ranks of a worker together, so that each finds its own by its local rank.
-std::string gpus_of_worker(const ReplayRequest& request, int worker) {
-  const std::size_t ranks = request.ranks.size();
-  std::vector<std::string> own;
-  for (std::size_t i = 0; i < ranks; ++i) {
-    const std::size_t index = static_cast<std::size_t>(worker) * ranks + i;
-    own.push_back(request.gpus[index % request.gpus.size()]);
-  }
-  return fmt::format("{}", fmt::join(own, ","));
-}
-
 }  // namespace
 
-Coordinator::Coordinator(store::Store& store, ReplayRequest request, Progress& progress)
-    : store_(store), request_(std::move(request)), progress_(progress) {
-  const sigset_t set = stop_signals();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-Coordinator::~Coordinator() {
-  slots_.clear();
-  if (signals_ >= 0) ::close(signals_);
-  const sigset_t set = stop_signals();
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
-}
+Coordinator::Coordinator(store::Store& store, ReplayRequest request, Engine& engine,
+                         Progress& progress)
+    : store_(store), request_(std::move(request)), engine_(engine), progress_(progress) {}
 
 bool Coordinator::Slot::running() const {
   return std::ranges::any_of(members,
@@ -148,12 +125,17 @@ void Coordinator::add_replay() {
          .question = detail::question_of(digest_, launch.arguments, request_.order)});
   }
   outcome_.replay = outcome_.ranks.front().replay;
+  std::vector<std::int64_t> replays;
+  for (std::size_t i = 0; i < request_.ranks.size(); ++i) {
+    replays.push_back(outcome_.ranks[i].replay);
+    mergers_.emplace_back(store_, request_.ranks[i].run.id, replays.back());
+  }
+  engine_.note_replays(replays);
 }
 
 ReplayOutcome Coordinator::run() {
   begin(request_.launch.digest);
   slots_.resize(static_cast<std::size_t>(request_.workers));
-  std::filesystem::create_directories(request_.logs);
   fill_slots();
   while (!over()) {
     wait();
@@ -161,10 +143,15 @@ ReplayOutcome Coordinator::run() {
       stop();
       break;
     }
+    if (auto why = engine_.look(); why && running() == 0) {
+      outcome_.gave_up = *std::move(why);
+      break;
+    }
     fill_slots();
     show_progress();
   }
   progress_.clear();
+  engine_.finish();
   for (const Slot& slot : slots_) {
     for (const Member& member : slot.members) outcome_.work.add(member.work);
   }
@@ -177,13 +164,23 @@ ReplayOutcome Coordinator::run() {
   return std::move(outcome_);
 }
 
-bool Coordinator::over() const { return known_ && pool_->done() && running() == 0; }
+/// Where everything is computed nobody waits long for processes elsewhere, whose machines may be
+/// gone.
+bool Coordinator::over() {
+  if (!known_ || !pool_->done()) return false;
+  if (running() == 0) return true;
+  if (!pool_done_) pool_done_ = Clock::now();
+  return engine_.is_elsewhere() && Clock::now() - *pool_done_ > std::chrono::seconds(5);
+}
 
 int Coordinator::running() const {
   return static_cast<int>(std::ranges::count_if(slots_, &Slot::running));
 }
 
-void Coordinator::start(int number) {
+/// False where there is no place for it.
+bool Coordinator::start(int number) {
+  Engine::Processes processes = engine_.start(number);
+  if (processes.empty()) return false;
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   std::vector<std::size_t> shown;
   for (const Member& member : slot.members) {
@@ -191,26 +188,13 @@ void Coordinator::start(int number) {
     shown.push_back(member.shown);
   }
   slot = {};
-  const std::size_t ranks = request_.ranks.size();
-  slot.members.resize(ranks);
-  shown.resize(ranks);
-  const Meeting meeting = ranks > 1 ? Meeting::arrange() : Meeting();
-  for (std::size_t i = 0; i < ranks; ++i) {
-    const auto& [run, launch] = request_.ranks[i];
-    Member& member = slot.members[i];
-    member.shown = shown[i];
-    member.log = request_.logs / (name_of(number, i) + ".log");
-    detail::WorkerOrder order = request_.order;
-    order.run = run.key;
-    const auto index = static_cast<std::size_t>(number) * ranks + i;
-    if (index < request_.cores.size()) order.cores = request_.cores[index];
-    std::map<std::string, std::string> variables;
-    if (run.start.rank) variables = meeting.variables(*run.start.rank);
-    if (!request_.gpus.empty()) {
-      variables["CUDA_VISIBLE_DEVICES"] = gpus_of_worker(request_, number);
-    }
-    member.process = std::make_unique<WorkerProcess>(launch, order, variables, member.log);
+  slot.members.resize(processes.size());
+  shown.resize(processes.size());
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    slot.members[i].shown = shown[i];
+    slot.members[i].process = std::move(processes[i]);
   }
+  return true;
 }
 
 /// Where there is work that nobody who runs can do, a fresh process can. What seems to be answered
@@ -221,24 +205,23 @@ void Coordinator::fill_slots() {
   for (const Slot& slot : slots_) useful -= slot.starting() ? 1 : 0;
   for (std::size_t i = 0; i < slots_.size() && useful > 0; ++i) {
     if (slots_[i].running()) continue;
-    start(static_cast<int>(i));
+    if (!start(static_cast<int>(i))) break;
     --useful;
   }
 }
 
 void Coordinator::wait() {
-  std::vector<pollfd> events{{signals_, POLLIN, 0}};
+  std::vector<pollfd> events{{signals_.descriptor(), POLLIN, 0}};
   for (const Slot& slot : slots_) {
     for (const Member& member : slot.members) {
       if (!member.process) continue;
-      events.push_back({member.process->socket(), POLLIN, 0});
-      events.push_back({member.process->pidfd(), POLLIN, 0});
+      for (const int event : member.process->events()) events.push_back({event, POLLIN, 0});
     }
   }
-  ::poll(events.data(), events.size(), 200);
-  signalfd_siginfo signal;
-  if (::read(signals_, &signal, sizeof signal) == sizeof signal) outcome_.interrupted = true;
+  ::poll(events.data(), events.size(), static_cast<int>(engine_.patience().count()));
+  if (signals_.came()) outcome_.interrupted = true;
   for (std::size_t i = 0; i < slots_.size(); ++i) look_after(static_cast<int>(i));
+  merge();
   answer_waiting();
 }
 
@@ -248,13 +231,20 @@ void Coordinator::look_after(int number) {
     Member& member = slot.members[i];
     if (!member.process) continue;
     // First whether it has ended, then what it said: nothing that it said before is lost.
-    const std::optional<int> status = member.process->ended();
+    const std::optional<int> status = end_of(member);
     listen(number, i);
     if (request_.verbose) pass_on(number, i);
     if (!status) continue;
+    merge();
     member.process.reset();
     note_end(number, i, *status);
   }
+}
+
+std::optional<int> Coordinator::end_of(Member& member) const {
+  const std::optional<int> status = member.process->ended();
+  if (status) member.words = member.process->last_words();
+  return status;
 }
 
 void Coordinator::listen(int number, std::size_t rank) {
@@ -280,10 +270,19 @@ void Coordinator::heed(int number, std::size_t rank, const detail::WorkerLine& l
       hand_on(slot);
       break;
     case Kind::done:
-      note_done(number, rank, line.part);
+      take_done(number, rank, line.part);
       break;
     case Kind::work:
       member.work = line.work;
+      break;
+    case Kind::value:
+      member.hands.take(line.value);
+      break;
+    case Kind::object:
+      mergers_.at(rank).take(line.object);
+      break;
+    case Kind::restored:
+      mergers_.at(rank).take(line.restored);
       break;
   }
 }
@@ -302,6 +301,22 @@ void Coordinator::greet(std::size_t rank, Member& member, const detail::WorkerLi
   known_ = true;
   if (outcome_.replay == 0 && !to_do_.empty()) add_replay();
   member.process->send(fmt::format("replay {}", outcome_.ranks[rank].replay));
+}
+
+/// What is handed in becomes durable in the next `merge`.
+void Coordinator::take_done(int number, std::size_t rank, const store::ReplayedPart& part) {
+  if (!engine_.hands_in()) return note_done(number, rank, part);
+  Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
+  mergers_.at(rank).complete(member.hands, part);
+  handed_.push_back({number, rank, part});
+}
+
+void Coordinator::merge() {
+  if (handed_.empty()) return;
+  for (Merger& merger : mergers_) merger.flush();
+  for (const Handed& handed : std::exchange(handed_, {})) {
+    note_done(handed.slot, handed.rank, handed.part);
+  }
 }
 
 /// A part is done when all ranks have done it.
@@ -367,6 +382,7 @@ void Coordinator::note_end(int number, std::size_t rank, int status) {
     if (!member.process) continue;
     member.process->kill(SIGKILL);
     listen(number, i);
+    merge();
     member.process.reset();
   }
   slot.waiting.reset();
@@ -385,8 +401,9 @@ void Coordinator::let_others_end(int number, std::size_t& rank, int& status) {
     for (std::size_t i = 0; i < slot.members.size(); ++i) {
       Member& member = slot.members[i];
       if (!member.process) continue;
-      const std::optional<int> other = member.process->ended();
+      const std::optional<int> other = end_of(member);
       listen(number, i);
+      merge();
       if (!other) continue;
       member.process.reset();
       if (was_killed(status) || !was_killed(*other)) continue;
@@ -399,11 +416,15 @@ void Coordinator::let_others_end(int number, std::size_t& rank, int& status) {
 void Coordinator::note_death(int number, std::size_t rank, int status) {
   const Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
   const std::optional<std::int64_t> part = pool_->released(number);
-  const std::string words = last_words(member);
-  std::string name = name_of(number, rank);
-  std::ranges::replace(name, '-', ' ');
-  const std::string what =
-      fmt::format("{} {}{}", name, how_it_ended(status), words.empty() ? "" : ": " + words);
+  const std::string& words = member.words;
+  const std::string what = fmt::format("{} {}{}", title_of(worker_name(request_, number, rank)),
+                                       how_it_ended(status), words.empty() ? "" : ": " + words);
+  if (status == ReplayProcess::kLost) {  // that says nothing about what it was at
+    if (!part && !member.starting) return;
+    ++outcome_.restarts;
+    progress_.say(what + (part ? "; what it had not done is done again" : ""));
+    return;
+  }
   if (member.starting) {
     if (is_verdict_on_the_question(status) || ++failed_starts_ >= kAttempts) {
       const ExitStatus as =
@@ -449,14 +470,15 @@ void Coordinator::stop() {
       }
     }
   };
-  each([](WorkerProcess& process) { process.call_off(); });
+  each([](ReplayProcess& process) { process.call_off(); });
   while (running() > 0) {
     const double seconds = std::chrono::duration<double>(Clock::now() - stopped).count();
+    if (seconds > 8) break;  // it is somewhere else, and nobody answers there
     if (seconds > 5 && sent < 2) {
-      each([](const WorkerProcess& process) { process.kill(SIGKILL); });
+      each([](ReplayProcess& process) { process.kill(SIGKILL); });
       sent = 2;
     } else if (seconds > 3 && sent < 1) {
-      each([](const WorkerProcess& process) { process.kill(SIGTERM); });
+      each([](ReplayProcess& process) { process.kill(SIGTERM); });
       sent = 1;
     }
     ::poll(nullptr, 0, 20);
@@ -465,6 +487,7 @@ void Coordinator::stop() {
         take_last_words(static_cast<int>(i), rank);
       }
     }
+    merge();
   }
 }
 
@@ -474,8 +497,8 @@ void Coordinator::take_last_words(int number, std::size_t rank) {
   const bool ended = member.process->ended().has_value();
   for (const std::string& text : member.process->receive()) {
     const auto line = detail::WorkerLine::decode(text);
-    if (line.kind == detail::WorkerLine::Kind::done ||
-        line.kind == detail::WorkerLine::Kind::work) {
+    if (line.kind != detail::WorkerLine::Kind::hello &&
+        line.kind != detail::WorkerLine::Kind::next) {
       heed(number, rank, line);
     }
   }
@@ -488,37 +511,18 @@ void Coordinator::show_progress() {
   for (const auto& [part, result] : outcome_.done) done += part >= 0 ? 1 : 0;
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const double left = done_cost_ > 0 ? pool_->cost_left() * seconds / done_cost_ : -1;
-  progress_.show(done, all, running(), left);
+  progress_.show(done, all, running(), left, engine_.waiting_for());
 }
 
 void Coordinator::pass_on(int number, std::size_t rank) {
   Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
-  std::ifstream log(member.log, std::ios::binary);
+  std::ifstream log(engine_.log_of(number, rank), std::ios::binary);
   log.seekg(static_cast<std::streamoff>(member.shown));
   for (std::string line; std::getline(log, line) && !log.eof();) {
     member.shown += line.size() + 1;
     progress_.clear();
-    std::string name = name_of(number, rank);
-    std::ranges::replace(name, '-', ' ');
-    fmt::print(stderr, "{}: {}\n", name, printable(line));
+    fmt::print(stderr, "{}: {}\n", title_of(worker_name(request_, number, rank)), printable(line));
   }
-}
-
-/// "worker-0", or "worker-0-rank-1"
-std::string Coordinator::name_of(int number, std::size_t rank) const {
-  const auto& place = request_.ranks[rank].run.start.rank;
-  return place && request_.ranks.size() > 1 ? fmt::format("worker-{}-rank-{}", number, place->rank)
-                                            : fmt::format("worker-{}", number);
-}
-
-/// The last line that it wrote: the most likely to say why it ended.
-std::string Coordinator::last_words(const Member& member) const {
-  std::ifstream log(member.log, std::ios::binary);
-  std::string last;
-  for (std::string line; std::getline(log, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last;
 }
 
 }  // namespace flor::cli

@@ -1,10 +1,13 @@
 // A replay by several processes: starts them, hands out the work, and looks after them.
 #pragma once
 
+#include "cluster/seat_starter.h"
+#include "replay/engine.h"
 #include "replay/launch.h"
+#include "replay/merger.h"
 #include "replay/pool.h"
 #include "replay/progress.h"
-#include "replay/worker_process.h"
+#include "replay/stop_signals.h"
 
 #include <flor/store/store.h>
 
@@ -40,6 +43,8 @@ struct ReplayRequest {
   std::vector<std::vector<int>> cores;  ///< of each process, worker by worker; may be empty
   std::vector<std::string> gpus;        ///< shared out among all processes; empty: as they are
   bool again = false;                   ///< also what has been answered before
+  EngineWish engine;                    ///< where
+  std::string from, epochs;             ///< see Work
   bool verbose = false;
   std::filesystem::path logs;
 };
@@ -62,12 +67,14 @@ struct ReplayOutcome {
   int restarts = 0;
   bool interrupted = false;
   std::set<std::int64_t> missing;  ///< neither done nor failed
+  std::string gave_up;             ///< why nobody could do them; empty: no such reason
 };
 
 class Coordinator {
  public:
-  Coordinator(store::Store& store, ReplayRequest request, Progress& progress);
-  ~Coordinator();
+  /// `engine` must outlive it.
+  Coordinator(store::Store& store, ReplayRequest request, Engine& engine, Progress& progress);
+  ~Coordinator() = default;
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
@@ -79,13 +86,14 @@ class Coordinator {
   using Clock = std::chrono::steady_clock;
   /// A process of a worker.
   struct Member {
-    std::unique_ptr<WorkerProcess> process;
+    std::unique_ptr<ReplayProcess> process;
+    Merger::Hands hands;
     bool starting = true;   ///< has not asked for work yet
     std::size_t asked = 0;  ///< questions
     std::size_t given = 0;  ///< answers
     ReplayedParts done;
     detail::WorkDone work;
-    std::filesystem::path log;
+    std::string words;      ///< the last that it wrote, once it has ended
     std::size_t shown = 0;  ///< bytes of the log that were passed on
   };
   /// A worker. The first of its ranks asks, and the others get the same answers.
@@ -99,12 +107,15 @@ class Coordinator {
 
   void begin(const std::string& digest);
   void add_replay();
-  void start(int slot);
+  bool start(int slot);
   void fill_slots();
   void wait();
   void listen(int slot, std::size_t rank);
   void heed(int slot, std::size_t rank, const detail::WorkerLine& line);
   void greet(std::size_t rank, Member& member, const detail::WorkerLine& hello);
+  void take_done(int slot, std::size_t rank, const store::ReplayedPart& part);
+  void merge();
+  std::optional<int> end_of(Member& member) const;
   void note_done(int slot, std::size_t rank, const store::ReplayedPart& part);
   void answer(int slot, const Position& position);
   void hand_on(Slot& slot);
@@ -113,20 +124,26 @@ class Coordinator {
   void note_end(int slot, std::size_t rank, int status);
   void let_others_end(int slot, std::size_t& rank, int& status);
   void note_death(int slot, std::size_t rank, int status);
-  bool over() const;
+  bool over();
   void stop();
   void take_last_words(int slot, std::size_t rank);
   void show_progress();
   void pass_on(int slot, std::size_t rank);
-  std::string name_of(int slot, std::size_t rank) const;
-  std::string last_words(const Member& member) const;
   std::string plugin_failed() const;
   int running() const;
 
   store::Store& store_;
   ReplayRequest request_;
+  Engine& engine_;
   Progress& progress_;
   std::vector<Slot> slots_;
+  std::vector<Merger> mergers_;  // of each rank, where processes hand in
+  struct Handed {
+    int slot;
+    std::size_t rank;
+    store::ReplayedPart part;
+  };
+  std::vector<Handed> handed_;  // complete, not yet durable
   std::optional<ReplayPool> pool_;
   std::set<std::int64_t> to_do_;
   ReplayOutcome outcome_;
@@ -134,8 +151,9 @@ class Coordinator {
   int failed_starts_ = 0;
   std::string digest_;  // what the workers say of themselves; before that, of the executable
   bool known_ = false;  // one has said it
-  int signals_ = -1;
+  StopSignals signals_;
   Clock::time_point began_ = Clock::now();
+  std::optional<Clock::time_point> pool_done_;
   double done_cost_ = 0;
 };
 

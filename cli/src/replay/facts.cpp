@@ -1,5 +1,7 @@
 #include "replay/facts.h"
 
+#include <flor/store/elsewhere.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +19,7 @@ class Loads {
  public:
   Loads(const store::Catalog& catalog, const store::Run& run) {
     const double rate = catalog.restore_rate().value_or(kBytesPerSecond);
-    for (const store::CheckpointInfo& info : catalog.checkpoints(run.id)) {
+    for (const store::CheckpointInfo& info : store::reachable_checkpoints(catalog, run.id)) {
       seconds_[{info.key.main_loop, info.key.iteration, info.key.loop}] =
           kLoad + static_cast<double>(info.raw_bytes) / rate;
     }

@@ -1,5 +1,8 @@
 #include "replay/one_run.h"
 
+#include "build/child.h"
+#include "cluster/cluster_engine.h"
+#include "cluster/session.h"
 #include "context.h"
 #include "output/text.h"
 #include "output/time.h"
@@ -7,7 +10,9 @@
 #include "replay/facts.h"
 #include "run_spec.h"
 
+#include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
+#include <flor/store/snapshot.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -105,6 +110,20 @@ std::vector<store::MainLoop> common_loops(const store::Catalog& catalog,
   return common;
 }
 
+/// How many seats to ask for, where nobody says it.
+std::int64_t usual_seats(const EngineWish& engine) {
+  if (engine.kind == EngineWish::Kind::ssh) return static_cast<std::int64_t>(engine.words.size());
+  constexpr std::int64_t kUsual = 4;
+  return static_cast<std::int64_t>(engine.slurm.nodes.value_or(kUsual));
+}
+
+void share_seats(const ReplayWish& wish, ReplayRequest& request) {
+  std::int64_t workers = usual_seats(wish.engine);
+  if (wish.workers) workers = static_cast<std::int64_t>(*wish.workers);
+  const ReplayPool pool(request.facts, request.asked, 1);
+  request.workers = static_cast<int>(std::min(workers, pool.pieces_at_most()));
+}
+
 void share_cores(Context& context, const ReplayWish& wish, ReplayRequest& request) {
   const auto cores = static_cast<std::int64_t>(cores_here().size());
   const int threads = request.launch.threads;
@@ -173,7 +192,7 @@ using Stored = std::set<StatePlace>;
 /// Where a rank has stored states.
 Stored states_of(const store::Catalog& catalog, std::int64_t run) {
   Stored stored;
-  for (const store::CheckpointInfo& info : catalog.checkpoints(run)) {
+  for (const store::CheckpointInfo& info : store::reachable_checkpoints(catalog, run)) {
     const store::CheckpointKey& key = info.key;
     const bool boundary = key.kind == store::CheckpointKind::boundary;
     if (!boundary && key.kind != store::CheckpointKind::loop_end) continue;
@@ -245,6 +264,10 @@ std::vector<store::MainLoop> replayable_loops(const store::Catalog& catalog,
 }  // namespace
 
 void check_wish(const ReplayWish& wish) {
+  if (!wish.engine.is_local() && !wish.gpus.empty()) {
+    throw UsageError(
+        "--gpus names GPUs of this machine: on others --gres or --gpus-per-task asks for them");
+  }
   if (wish.workers && (*wish.workers == 0 || *wish.workers > 4096)) {
     throw UsageError(fmt::format("--workers {}: expected 1 to 4096", *wish.workers));
   }
@@ -310,7 +333,14 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
   }
   request.again = wish.again;
   request.verbose = wish.verbose;
-  share_cores(context, wish, request);
+  request.engine = wish.engine;
+  request.from = wish.from;
+  request.epochs = wish.epochs.empty() && epoch ? std::to_string(*epoch) : wish.epochs;
+  if (wish.engine.is_local()) {
+    share_cores(context, wish, request);
+  } else {
+    share_seats(wish, request);
+  }
   return request;
 }
 
@@ -336,6 +366,62 @@ ExitStatus RunReplay::status() const {
   return summary.total.verdict == store::Verdict::differs ? ExitStatus::differs : ExitStatus::done;
 }
 
+namespace {
+
+/// What workers have completed whose `flor replay` was killed counts.
+void recover(Context& context, store::Store& store, const ReplayRequest& request) {
+  const std::int64_t merged =
+      recover_sessions(store, sessions_in(store, request.engine), [](const fs::path& directory) {
+        if (!fs::exists(directory / "job.sh") || !find_on_path("scancel")) return;
+        run_child({"scancel", "--name=" + directory.filename().string()}, {.directory = {}});
+      });
+  if (merged == 0) return;
+  context.note(fmt::format("{} that a killed replay had computed {} merged",
+                           merged == 1 ? "1 part" : fmt::format("{} parts", merged),
+                           merged == 1 ? "was" : "were"));
+}
+
+/// As others will see it: they read a look at the store, and say what they find.
+Work work_of(const ReplayRequest& request, const fs::path& store) {
+  Work work;
+  work.patience = cluster_patience();
+  work.from = request.from;
+  work.run = request.run.key;
+  work.epochs = request.epochs;
+  for (const ReplayedRank& rank : request.ranks) {
+    detail::WorkerOrder order = request.order;
+    order.run = rank.run.key;
+    order.home = store.string();
+    order.hands_in = true;
+    order.cores.clear();
+    work.ranks.push_back({rank.launch, order, rank.run.start.rank});
+  }
+  return work;
+}
+
+ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& progress) {
+  if (request.engine.is_local() && !store::is_on_network(store.home())) {
+    fs::create_directories(request.logs);
+    const auto engine = local_engine(request);
+    return Coordinator(store, request, *engine, progress).run();
+  }
+  Session session(store, request, sessions_in(store, request.engine));
+  if (request.engine.is_local()) {  // several processes shall not write there
+    request.order.home = session.snapshot().string();
+    request.order.hands_in = true;
+    fs::create_directories(request.logs);
+    const auto engine = local_engine(request);
+    return Coordinator(store, request, *engine, progress).run();
+  }
+  session.write_work(work_of(request, session.snapshot()));
+  // Signals are blocked from here on, so that none comes between a job and who cancels it.
+  const StopSignals signals;
+  const auto engine = cluster_engine(session, request.engine, request, progress);
+  return Coordinator(store, request, *engine, progress).run();
+}
+
+}  // namespace
+
 RunReplay replay_run(Context& context, ReplayRequest request) {
   const auto missing = parts_to_do(context.catalog(), request);
   const double estimate = simulate(request.facts, request.facts, missing, request.workers).seconds;
@@ -344,8 +430,13 @@ RunReplay replay_run(Context& context, ReplayRequest request) {
   store::Store& store = context.store_to_change();
   request.logs = make_room_for_logs(store.home(), request.run);
   Progress progress(!context.json() && ::isatty(2) == 1);
-  Coordinator coordinator(store, request, progress);
-  RunReplay replay{std::move(request), coordinator.run(), {}};
+  recover(context, store, request);
+  ReplayOutcome outcome_of_it = coordinate(store, request, progress);
+  RunReplay replay{std::move(request), std::move(outcome_of_it), {}};
+  if (const std::string& why = replay.outcome.gave_up; !why.empty()) {
+    if (replay.outcome.replay == 0) throw Error(why);
+    context.note(why + "; what was computed is kept, and the same command goes on");
+  }
   replay.summary = summarize(replay.request, replay.outcome, estimate);
   const ReplayOutcome& outcome = replay.outcome;
   if (outcome.replay > 0 && outcome.failed.empty() && outcome.missing.empty()) {

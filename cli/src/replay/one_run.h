@@ -1,6 +1,7 @@
 // One run, replayed: from what was asked for to what came out of it.
 #pragma once
 
+#include "cluster/seat_starter.h"
 #include "commands/replay_text.h"
 #include "replay/coordinator.h"
 
@@ -20,6 +21,8 @@ struct ReplayWish {
   std::optional<std::uint64_t> workers, threads;
   std::optional<std::uint64_t> rank;  ///< of a group, alone
   bool no_probe = false, strong = false, again = false, verbose = false;
+  EngineWish engine;
+  std::string from;  ///< an object store that workers elsewhere fetch the run from; or nothing
 
   std::optional<int> threads_given() const {
     return threads ? std::optional(static_cast<int>(*threads)) : std::nullopt;

@@ -15,8 +15,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `seconds_left` negative: unknown.
-  void show(std::int64_t done, std::int64_t all, int workers, double seconds_left);
+  /// `seconds_left` negative: unknown. `waiting_for`: why there are no more workers, or nothing.
+  void show(std::int64_t done, std::int64_t all, int workers, double seconds_left,
+            std::string_view waiting_for = {});
   /// A line that stays, above the bar.
   void say(std::string_view line);
   void clear();
@@ -25,6 +26,7 @@ class Progress {
   bool terminal_;
   bool drawn_ = false;
   std::int64_t told_ = 0;  // tenths of the whole
+  std::string told_waiting_;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
 };
 

@@ -13,8 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 namespace flor::cli {
 namespace {
@@ -25,7 +28,8 @@ constexpr int kSocket = 3;  // in the worker
 
 WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& order,
                              const std::map<std::string, std::string>& variables,
-                             std::filesystem::path log) {
+                             std::filesystem::path log)
+    : log_(std::move(log)) {
   const auto [here, there] = socket_pair();
   socket_ = LineSocket(here);
   auto changes = launch.environment;
@@ -34,7 +38,7 @@ WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& or
   std::vector<std::string> environment = environment_with(changes), words = launch.command;
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&plan.actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+  ::posix_spawn_file_actions_addopen(&plan.actions, 1, log_.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0666);
   ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
   ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
@@ -60,11 +64,24 @@ WorkerProcess::~WorkerProcess() {
   if (pidfd_ >= 0) ::close(pidfd_);
 }
 
-void WorkerProcess::call_off() { ::shutdown(socket(), SHUT_WR); }
+void WorkerProcess::call_off() { ::shutdown(socket_.descriptor(), SHUT_WR); }
 
-void WorkerProcess::kill(int signal) const {
+void WorkerProcess::kill(int signal) {
   if (pid_ <= 0) return;
   if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);  // its group may not be set up yet
+}
+
+/// Of a long log only the end is read.
+std::string WorkerProcess::last_words() const {
+  std::ifstream log(log_, std::ios::binary);
+  constexpr std::streamoff kEnd = 1 << 16;
+  log.seekg(0, std::ios::end);
+  log.seekg(std::max<std::streamoff>(log.tellg() - kEnd, 0));
+  std::string last;
+  for (std::string line; std::getline(log, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last;
 }
 
 std::optional<int> WorkerProcess::ended() {

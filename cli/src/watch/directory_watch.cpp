@@ -3,15 +3,13 @@
 #include "output/text.h"
 
 #include <flor/store/error.h>
+#include <flor/store/snapshot.h>
 
 #include <fmt/format.h>
-#include <linux/magic.h>
 #include <sys/inotify.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -83,15 +81,7 @@ bool links_to_neighbour(const fs::path& path) {
 
 }  // namespace
 
-bool has_no_events(const fs::path& path) {
-  constexpr std::array<std::uint32_t, 9> kRemote{
-      NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,         CIFS_SUPER_MAGIC,
-      SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC,        FUSE_SUPER_MAGIC,
-      V9FS_MAGIC,       0x0BD00BD0 /* Lustre */, 0x47504653 /* GPFS */};
-  struct statfs status{};
-  if (::statfs(path.c_str(), &status) != 0) return false;
-  return std::ranges::find(kRemote, static_cast<std::uint32_t>(status.f_type)) != kRemote.end();
-}
+bool has_no_events(const fs::path& path) { return store::is_on_network(path); }
 
 std::regex compile_filter(const std::string& filter) {
   try {

@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace flor::remote {
 namespace {
 
@@ -50,7 +52,37 @@ std::vector<std::byte> ids_in(Connection& to, const std::vector<Digest>& chunks)
   return store::encode_ids(ids);
 }
 
+void add_with_bases(const Records& from, const Digest& digest, Records& to) {
+  if (to.contains(digest)) return;
+  const Record& record = from.at(digest);
+  if (record.has_base()) add_with_bases(from, record.base, to);
+  to.add(record);
+}
+
+void put_pruned(Connection& to, std::int64_t run, const Content& content) {
+  to.execute(
+      "CREATE TABLE IF NOT EXISTS pruned (run INTEGER NOT NULL, kind INTEGER NOT NULL, main_loop "
+      "INTEGER NOT NULL, iteration INTEGER NOT NULL, loop TEXT NOT NULL, digest BLOB NOT NULL, "
+      "pruned_us INTEGER NOT NULL, PRIMARY KEY (run, kind, main_loop, iteration, loop, digest)) "
+      "STRICT, WITHOUT ROWID");
+  to("INSERT INTO pruned VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", run,
+     static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
+     content.key.loop, content.digest, content.discarded_us)
+      ->run();
+}
+
 }  // namespace
+
+Content Content::outline() const {
+  Content outline;
+  outline.key = key;
+  outline.created_us = created_us;
+  outline.discarded_us = discarded_us;
+  outline.raw_bytes = raw_bytes;
+  outline.stored_bytes = stored_bytes;
+  outline.digest = digest;
+  return outline;
+}
 
 bool Record::is_described_by(const store::RecordHeader& header) const {
   return header.digest == digest && header.raw_bytes == raw_bytes &&
@@ -72,7 +104,7 @@ void Records::add(const Record& record) {
 ContentReader::ContentReader(Connection& connection, std::int64_t run)
     : connection_(connection), run_(run) {}
 
-const Digest& ContentReader::load(std::uint32_t id) const {
+const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
   const auto known = digests_.find(id);
   if (known != digests_.end()) return known->second;
   Record record;
@@ -99,8 +131,12 @@ const Digest& ContentReader::load(std::uint32_t id) const {
       record.has_base() != (base != 0)) {
     throw Damaged("the catalog describes a chunk that cannot be: run `flor fsck`");
   }
+  // Each base is one less deep than what it is the base of: so there is no circle.
+  if (record.depth > depth_max) {
+    throw Damaged("a chunk has a base of the wrong depth in the catalog: run `flor fsck`");
+  }
   if (base != 0) {
-    record.base = load(base);
+    record.base = load(base, record.depth - 1);
     if (records_.at(record.base).depth + 1 != record.depth) {
       throw Damaged("a chunk has a base of the wrong depth in the catalog: run `flor fsck`");
     }
@@ -112,7 +148,8 @@ const Digest& ContentReader::load(std::uint32_t id) const {
 
 std::vector<Digest> ContentReader::digests_of(store::Bytes ids) const {
   std::vector<Digest> digests;
-  for (const std::uint32_t id : store::decode_ids(ids)) digests.push_back(load(id));
+  constexpr int kAnyDepth = UINT8_MAX;
+  for (const std::uint32_t id : store::decode_ids(ids)) digests.push_back(load(id, kAnyDepth));
   return digests;
 }
 
@@ -133,30 +170,46 @@ std::vector<Content> ContentReader::checkpoints() const {
 
 std::vector<Content> ContentReader::discarded() const {
   std::vector<Content> list;
-  const auto rows =
-      connection_("SELECT " + fmt::format(fmt::runtime(kContentColumns), "discarded") +
-                      ", discarded_us, collected_us FROM discarded LEFT JOIN layout "
-                      "ON layout.id = discarded.layout WHERE run = ?1 ORDER BY discarded.id",
-                  run_);
+  const auto rows = connection_(
+      "SELECT id, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, "
+      "discarded_us FROM discarded WHERE run = ?1 ORDER BY id",
+      run_);
   while (rows->step()) {
     Content& content = list.emplace_back(read_content(*rows));
-    content.discarded_us = rows->integer(12);
-    content.collected_us = rows->integer(13);
+    content.discarded_us = rows->integer(9);
   }
   return list;
 }
 
-std::vector<Content> ContentReader::objects() const {
-  std::set<Digest> wanted;
+std::vector<Content> ContentReader::pruned() const {
+  std::vector<Content> list;
+  if (!connection_("SELECT 1 FROM sqlite_schema WHERE name = 'pruned'")->step()) return list;
+  const auto rows = connection_(
+      "SELECT 0, kind, main_loop, iteration, loop, 0, 0, 0, digest, pruned_us FROM pruned WHERE "
+      "run = ?1",
+      run_);
+  while (rows->step()) {
+    Content& content = list.emplace_back(read_content(*rows));
+    content.discarded_us = rows->integer(9);
+  }
+  return list;
+}
+
+std::set<Digest> ContentReader::named_objects() const {
+  std::set<Digest> named;
   const auto values = connection_(
       "SELECT DISTINCT value FROM value JOIN series ON series.id = value.series WHERE run = ?1 AND "
       "value.type IN (5, 7)",
       run_);
   while (values->step()) {
-    if (const auto digest = Digest::from_hex(values->text_view(0))) wanted.insert(*digest);
+    if (const auto digest = Digest::from_hex(values->text_view(0))) named.insert(*digest);
   }
+  return named;
+}
+
+std::vector<Content> ContentReader::objects() const {
   std::vector<Content> list;
-  for (const Digest& digest : wanted) {
+  for (const Digest& digest : named_objects()) {
     const auto row = connection_(
         "SELECT object.raw_bytes, layout.digest, layout.items, chunks FROM object JOIN layout ON "
         "layout.id = object.layout WHERE object.digest = ?1",
@@ -171,6 +224,11 @@ std::vector<Content> ContentReader::objects() const {
   return list;
 }
 
+const Record* ContentReader::find(const Digest& digest) const {
+  const auto found = records_.find(digest);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
 void ContentReader::add_records(const std::vector<Digest>& chunks, Records& records) const {
   for (const Digest& digest : chunks) add_record(digest, records);
 }
@@ -182,27 +240,74 @@ void ContentReader::add_record(const Digest& digest, Records& records) const {
   records.add(record);
 }
 
-void put_records(Connection& to, const Records& records,
-                 const std::map<std::string, std::uint64_t>& parcel_bytes) {
+ParcelBytes parcel_lengths(Connection& catalog) {
+  ParcelBytes lengths;
+  const auto rows = catalog("SELECT name, bytes FROM pack");
+  while (rows->step()) lengths[rows->text(0)] = static_cast<std::uint64_t>(rows->integer(1));
+  return lengths;
+}
+
+void RunContents::add(const ContentReader& reader, Content content) {
+  reader.add_records(content.chunks, records);
+  checkpoints.push_back(std::move(content));
+}
+
+void put_records(Connection& to, const Records& records, const ParcelBytes& parcel_bytes) {
   std::map<std::string, std::int64_t> packs;
   for (const Record& record : records.list()) {
     std::int64_t& pack = packs[record.parcel];
     if (pack == 0) {
-      to("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, 0)", record.parcel,
+      to("INSERT OR IGNORE INTO pack (name, bytes, created_us) VALUES (?1, ?2, 0)", record.parcel,
          static_cast<std::int64_t>(parcel_bytes.at(record.parcel)))
           ->run();
-      pack = to.last_id();
+      const auto row = to("SELECT id FROM pack WHERE name = ?1", record.parcel);
+      row->step();
+      pack = row->integer(0);
     }
     const auto insert = to(
-        "INSERT INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, depth, "
-        "base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id FROM chunk "
-        "WHERE digest = ?9) END)",
+        "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
+        "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id "
+        "FROM chunk WHERE digest = ?9) END)",
         record.digest, pack, static_cast<std::int64_t>(record.offset),
         std::int64_t{record.raw_bytes}, std::int64_t{record.stored_bytes},
         std::int64_t{record.codec}, static_cast<std::int64_t>(record.type),
         std::int64_t{record.depth}, record.base);
     insert->run();
   }
+}
+
+void put_contents(Connection& to, std::int64_t run, const RunContents& contents,
+                  const ParcelBytes& parcel_bytes, RemoteRun& numbers) {
+  const auto in_order = [](std::vector<Content> list) {
+    std::ranges::sort(list, {}, [](const Content& content) {
+      return std::pair(content.created_us, content.name());
+    });
+    return list;
+  };
+  const std::vector<Content> checkpoints = in_order(contents.checkpoints);
+  const std::vector<Content> objects = in_order(contents.objects);
+  Records needed;
+  const auto need = [&](const std::vector<Content>& list) {
+    for (const Content& content : list) {
+      for (const Digest& digest : content.chunks) add_with_bases(contents.records, digest, needed);
+    }
+  };
+  need(checkpoints);
+  need(objects);
+  put_records(to, needed, parcel_bytes);
+  numbers.checkpoints = static_cast<std::int64_t>(checkpoints.size());
+  numbers.raw_bytes = numbers.stored_bytes = 0;
+  for (const Record& record : needed.list()) numbers.stored_bytes += record.bytes();
+  for (const Content& content : checkpoints) {
+    put_checkpoint(to, run, content);
+    numbers.raw_bytes += static_cast<std::uint64_t>(content.raw_bytes);
+  }
+  for (const Content& content : in_order(contents.gone)) put_discarded(to, run, content);
+  for (const Content& content : in_order(contents.pruned)) put_pruned(to, run, content);
+  for (const Content& content : objects) put_object(to, content);
+  to("UPDATE run SET checkpoints = ?2, raw_bytes = ?3 WHERE id = ?1", run, numbers.checkpoints,
+     static_cast<std::int64_t>(numbers.raw_bytes))
+      ->run();
 }
 
 void put_checkpoint(Connection& to, std::int64_t run, const Content& content) {
@@ -220,10 +325,10 @@ void put_discarded(Connection& to, std::int64_t run, const Content& content) {
   to("INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
      "stored_bytes, digest, layout, chunks, discarded_us, collected_us) VALUES ((SELECT 1 + "
      "max(coalesce((SELECT max(id) FROM discarded), 0), coalesce((SELECT seq FROM sqlite_sequence "
-     "WHERE name = 'checkpoint'), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, x'', ?10, ?11)",
+     "WHERE name = 'checkpoint'), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, x'', ?10, ?10)",
      run, static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
      content.key.loop, content.created_us, content.raw_bytes, content.stored_bytes, content.digest,
-     content.discarded_us, content.collected_us)
+     content.discarded_us)
       ->run();
   to("INSERT INTO sqlite_sequence (name, seq) SELECT 'checkpoint', 0 WHERE NOT EXISTS (SELECT 1 "
      "FROM sqlite_sequence WHERE name = 'checkpoint')")

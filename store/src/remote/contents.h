@@ -6,6 +6,7 @@
 #include "sqlite.h"
 
 #include <flor/store/checkpoint.h>
+#include <flor/store/remote.h>
 
 #include <cstdint>
 #include <map>
@@ -43,16 +44,21 @@ struct Record {
 struct Content {
   std::int64_t id = 0;  ///< in the catalog that it was read from
   store::CheckpointKey key;
-  std::int64_t created_us = 0, discarded_us = 0, collected_us = 0;
+  std::int64_t created_us = 0, discarded_us = 0;
   std::int64_t raw_bytes = 0, stored_bytes = 0;
   Digest digest;
   Digest layout;
   std::vector<std::byte> items;  ///< the layout blob
   std::vector<Digest> chunks;
 
-  using Name = std::tuple<store::CheckpointKind, std::int64_t, std::int64_t, std::string, Digest>;
+  using Place = std::tuple<store::CheckpointKind, std::int64_t, std::int64_t, std::string>;
+  /// A run has one checkpoint at each place.
+  Place place() const { return {key.kind, key.main_loop, key.iteration, key.loop}; }
+  /// The same without what it consists of.
+  Content outline() const;
+  using Name = std::pair<Place, Digest>;
   /// What makes it the same in two catalogs.
-  Name name() const { return {key.kind, key.main_loop, key.iteration, key.loop, digest}; }
+  Name name() const { return {place(), digest}; }
 };
 
 /// Records by digest, in an order in which each comes after its base.
@@ -77,17 +83,23 @@ class ContentReader {
   ContentReader(store::Connection& connection, std::int64_t run);
 
   std::vector<Content> checkpoints() const;
-  /// Deleted ones. Those whose content was collected have no chunks.
+  /// Deleted ones, without their content.
   std::vector<Content> discarded() const;
+  /// Those of them that were deleted in the object store: they are not sent again. `discarded_us`
+  /// says when.
+  std::vector<Content> pruned() const;
   /// What the values of the run refer to.
   std::vector<Content> objects() const;
+  std::set<Digest> named_objects() const;
 
+  /// The record of a chunk that something needs which was read; null if there is none.
+  const Record* find(const Digest& digest) const;
   /// Adds the records of these chunks and of their bases, with the place that the catalog gives.
   void add_records(const std::vector<Digest>& chunks, Records& records) const;
 
  private:
-  /// Reads the rows of a chunk and its bases, once. Its digest.
-  const Digest& load(std::uint32_t id) const;
+  /// Reads the rows of a chunk and its bases, once. Its digest. Damaged if it lies deeper.
+  const Digest& load(std::uint32_t id, int depth_max) const;
   std::vector<Digest> digests_of(store::Bytes ids) const;
   void add_record(const Digest& digest, Records& records) const;
 
@@ -97,10 +109,30 @@ class ContentReader {
   mutable std::unordered_map<Digest, Record> records_;
 };
 
-/// Writes contents and records to a catalog that has none of the run yet; records get ids in their
-/// order. Within a transaction of the caller.
-void put_records(store::Connection& to, const Records& records,
-                 const std::map<std::string, std::uint64_t>& parcel_bytes);
+/// All that a run has beside its facts, or is to have.
+struct RunContents {
+  std::vector<Content> checkpoints;  ///< that are stored
+  std::vector<Content> gone;         ///< that the run has had, too
+  std::vector<Content> pruned;       ///< thereof deleted in the object store
+  std::vector<Content> objects;
+  Records records;  ///< all that checkpoints and objects need, and perhaps more
+
+  /// A checkpoint and the records that it needs.
+  void add(const ContentReader& reader, Content content);
+};
+
+/// Lengths of parcels by name.
+using ParcelBytes = std::map<std::string, std::uint64_t>;
+ParcelBytes parcel_lengths(store::Connection& catalog);
+
+/// Writes them to a catalog that has the facts of the run and no content of it yet. The order of
+/// the rows depends on the contents alone, so that the same run gives the same catalog everywhere.
+/// `numbers` gets what the manifest says of the contents. Within a transaction of the caller.
+void put_contents(store::Connection& to, std::int64_t run, const RunContents& contents,
+                  const ParcelBytes& parcel_bytes, RemoteRun& numbers);
+
+/// Records that the catalog has already, in whatever form, stay as they are there.
+void put_records(store::Connection& to, const Records& records, const ParcelBytes& parcel_bytes);
 void put_checkpoint(store::Connection& to, std::int64_t run, const Content& content);
 /// As a deleted one, whose content is elsewhere.
 void put_discarded(store::Connection& to, std::int64_t run, const Content& content);

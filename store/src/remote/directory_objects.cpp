@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <mutex>
@@ -28,10 +29,20 @@ namespace fs = std::filesystem;
 using store::File;
 using store::Filesystem;
 using store::sync_directory;
-using store::throw_system_error;
 
 /// Files are written here, and linked to their names when they are durable.
 constexpr const char* kUnfinished = ".unfinished";
+
+/// What a file server, or a disk, may get over.
+[[noreturn]] void throw_directory_error(const char* what, const fs::path& path, int error) {
+  constexpr std::array kPassing = {EIO,      ENOSPC,     EDQUOT,       ESTALE,       ETIMEDOUT,
+                                   ENODEV,   ENETDOWN,   ENETUNREACH,  EHOSTDOWN,    EHOSTUNREACH,
+                                   ENOTCONN, ECONNRESET, ECONNREFUSED, ECONNABORTED, EAGAIN};
+  const std::string message =
+      fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(error));
+  if (std::ranges::find(kPassing, error) != kPassing.end()) throw Unreachable(message);
+  throw Error(message);
+}
 
 std::int64_t modified_us(const struct stat& status) {
   return status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1'000;
@@ -55,6 +66,14 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
   const fs::path& path() const { return path_; }
+  /// Of a link over the network the answer may be lost, and the second attempt finds the first.
+  bool is_linked_twice() const {
+    const int error = errno;
+    struct stat status{};
+    const bool twice = ::fstat(file_->descriptor(), &status) == 0 && status.st_nlink == 2;
+    errno = error;
+    return twice;
+  }
   void write(std::span<const std::byte> content) {
     file_->write_at(content, 0);
     file_->sync_data();
@@ -78,9 +97,9 @@ class DirectoryObjects final : public ObjectStore {
     prepare(target);
     Unfinished file(directory_ / kUnfinished);
     file.write(content);
-    if (::link(file.path().c_str(), target.c_str()) != 0) {
+    if (::link(file.path().c_str(), target.c_str()) != 0 && !file.is_linked_twice()) {
       if (errno == EEXIST) return false;
-      throw_system_error("create", target, errno);
+      throw_directory_error("create", target, errno);
     }
     sync_directory(Filesystem::system(), target.parent_path());
     return true;
@@ -92,14 +111,23 @@ class DirectoryObjects final : public ObjectStore {
     Unfinished file(directory_ / kUnfinished);
     file.write(content);
     if (::rename(file.path().c_str(), target.c_str()) != 0) {
-      throw_system_error("create", target, errno);
+      throw_directory_error("create", target, errno);
     }
     sync_directory(Filesystem::system(), target.parent_path());
   }
 
-  std::vector<std::byte> get(const std::string& key) override {
+  bool makes_exclusively() override { return true; }
+
+  std::vector<std::byte> get(const std::string& key, std::uint64_t most) override {
     const auto file = open(key);
-    return read(*file, 0, file->size());
+    const std::uint64_t size = file->size();
+    if (size > most) {
+      throw Damaged(
+          fmt::format("{} is larger than it may be: spool the run again from where it "
+                      "was recorded",
+                      file->path().string()));
+    }
+    return read(*file, 0, size);
   }
 
   std::vector<std::byte> get_range(const std::string& key, std::uint64_t offset,
@@ -112,7 +140,7 @@ class DirectoryObjects final : public ObjectStore {
     const fs::path path = path_of(key);
     if (::stat(path.c_str(), &status) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-      throw_system_error("look at", path, errno);
+      throw_directory_error("look at", path, errno);
     }
     return ObjectInfo{key, static_cast<std::uint64_t>(status.st_size), modified_us(status)};
   }
@@ -132,14 +160,15 @@ class DirectoryObjects final : public ObjectStore {
         if (auto info = head(key)) objects.push_back(std::move(*info));
       }
     }
-    if (error) throw_system_error("list", directory_ / prefix, error.value());
+    if (error) throw_directory_error("list", directory_ / prefix, error.value());
     std::ranges::sort(objects, {}, &ObjectInfo::key);
     return objects;
   }
 
   void remove(const std::string& key) override {
     const fs::path path = path_of(key);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_system_error("remove", path, errno);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+      throw_directory_error("remove", path, errno);
   }
 
   std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
@@ -169,7 +198,7 @@ class DirectoryObjects final : public ObjectStore {
       if (prepared_.contains(directory)) continue;
       std::error_code error;
       fs::create_directories(directory, error);
-      if (error) throw_system_error("create", directory, error.value());
+      if (error) throw_directory_error("create", directory, error.value());
       for (fs::path above = directory; above != directory_; above = above.parent_path()) {
         sync_directory(Filesystem::system(), above.parent_path());
       }

@@ -2,6 +2,7 @@
 #include "checkpoint_rows.h"
 #include "contents.h"
 #include "database.h"
+#include "evaluation_rows.h"
 #include "layout.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
@@ -34,9 +35,6 @@ constexpr int kTries = 5;
 /// Records that are fetched before they are made durable: what a killed fetch loses.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
 
-/// Records that lie closer together are read with one request.
-constexpr std::uint64_t kGapBytes = std::uint64_t{64} << 10;
-
 /// A part of a parcel, and the records in it: indices into a list, by offset.
 struct Request {
   std::string parcel;
@@ -61,11 +59,12 @@ std::vector<Request> plan_requests(const std::vector<Record>& records,
       requests.push_back({parcel, 0, all, true, std::move(list)});
       continue;
     }
+    // Those that lie side by side are read with one request; what is between others is not wanted.
     for (const std::size_t i : list) {
       const std::uint64_t begin = records[i].offset, end = begin + records[i].bytes();
       Request* last = requests.empty() ? nullptr : &requests.back();
-      const bool joins = last && last->parcel == parcel && begin <= last->end + kGapBytes &&
-                         end - last->begin <= kParcelBytes;
+      const bool joins =
+          last && last->parcel == parcel && begin <= last->end && end - last->begin <= kParcelBytes;
       if (!joins) {
         requests.push_back({parcel, begin, end, false, {i}});
       } else {
@@ -115,7 +114,7 @@ class Fetching {
       unwanted_.push_back(std::move(content));
       return true;
     });
-    objects_wanted_ = reader_.objects();
+    if (options_.objects) objects_wanted_ = reader_.objects();
     for (const Content& content : checkpoints_) reader_.add_records(content.chunks, records_);
     for (const Content& content : objects_wanted_) reader_.add_records(content.chunks, records_);
     const auto packs = catalog_.connection()("SELECT name, bytes FROM pack");
@@ -125,6 +124,7 @@ class Fetching {
   }
 
   bool is_wanted(const Content& content) {
+    if (options_.only) return std::ranges::count(*options_.only, content.key) > 0;
     if (!options_.first_epoch && !options_.last_epoch) return true;
     const std::int64_t last = options_.last_epoch.value_or(INT64_MAX - 1);
     // A boundary is the state before its epoch.
@@ -239,7 +239,7 @@ class Fetching {
     const std::string key = parcel_key(request.parcel);
     const std::string where = fmt::format("{}/{}", objects_.url(), key);
     std::vector<std::byte> bytes =
-        request.whole ? objects_.get(key)
+        request.whole ? objects_.get(key, request.end)
                       : objects_.get_range(key, request.begin, request.end - request.begin);
     if (request.whole && sha256_hex(bytes) != request.parcel) {
       throw Damaged(fmt::format("{} is damaged: its content does not have its SHA-256", where));
@@ -299,13 +299,16 @@ class Fetching {
     for (const Content& content : checkpoints_) restore(*run, content, replaces);
     if (replaces) {
       for (Content& content : unwanted_) {
-        content.discarded_us = content.collected_us = store::now_us();
+        content.discarded_us = store::now_us();
         put_discarded(to, *run, content);
       }
       for (const Content& content : reader_.discarded()) {
         if (!kept_.contains(content.name())) put_discarded(to, *run, content);
       }
     }
+    Evaluations evaluations;
+    add_evaluations(catalog_.connection(), catalog_.run(), evaluations);
+    put_evaluations(to, evaluations);
     store::recount_checkpoints(to, *run);
     transaction.commit();
     return true;
@@ -324,14 +327,16 @@ class Fetching {
   }
 
   /// Before the facts of the run are replaced: what is there or was once, and is here, stays. What
-  /// was never there is of another way that the run went here.
+  /// was never there, or has another state in its place there, is of another way that the run went.
   void forget_checkpoints(std::int64_t run) {
     Connection& to = database_.connection;
-    std::set<Content::Name> there;
-    for (const Content& content : reader_.checkpoints()) there.insert(content.name());
-    for (const Content& content : reader_.discarded()) there.insert(content.name());
+    std::map<Content::Place, Digest> there;
+    for (const Content& content : reader_.checkpoints()) there[content.place()] = content.digest;
+    std::set<Content::Name> once;
+    for (const Content& content : reader_.discarded()) once.insert(content.name());
     for (const Content& content : ContentReader(to, run).checkpoints()) {
-      if (there.contains(content.name())) {
+      const auto now = there.find(content.place());
+      if (now != there.end() ? now->second == content.digest : once.contains(content.name())) {
         kept_.insert(content.name());
       } else {
         to("DELETE FROM checkpoint WHERE id = ?1", content.id)->run();
@@ -378,9 +383,6 @@ class Fetching {
             content.key.iteration, content.key.loop, content.digest)
         ->step();
   }
-
-  /// Chains of differences are read one in the other.
-  static constexpr int kDepthMax = 64;
 
   store::Store& store_;
   store::Database& database_;

@@ -16,6 +16,11 @@ namespace flor::remote {
 /// Of records in a parcel. One request a MiB would take as long as the MiB itself; what is much
 /// longer gains nothing, and is lost as a whole when it fails.
 inline constexpr std::uint64_t kParcelBytes = std::uint64_t{16} << 20;
+/// More than any has: a single record may be a little longer than a MiB.
+inline constexpr std::int64_t kParcelBytesMax = std::int64_t{64} << 20;
+
+/// Chains of differences are read one in the other.
+inline constexpr int kDepthMax = 64;
 
 /// Parcels in the object store, by name.
 using Listing = std::map<std::string, ObjectInfo>;

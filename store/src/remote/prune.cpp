@@ -1,16 +1,12 @@
 // prune: deletes checkpoints in an object store, then what nothing refers to any more.
-#include "contents.h"
 #include "database.h"
 #include "layout.h"
 #include "references.h"
-#include "run_catalog.h"
-#include "sha256.h"
+#include "thinned_group.h"
 #include "worker_pool.h"
 
 #include <flor/store/error.h>
 #include <flor/store/remote.h>
-#include <flor/store/retention.h>
-#include <flor/store/transfer.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -23,44 +19,18 @@
 namespace flor::remote {
 namespace {
 
-using store::Connection;
-
-/// Removes from a catalog of one run what none of its checkpoints and objects needs.
-void drop_dead_content(const std::filesystem::path& file) {
-  Connection connection(file, Connection::Mode::existing);
-  connection.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
-  const auto run = connection("SELECT id FROM run");
-  run->step();
-  const ContentReader reader(connection, run->integer(0));
-  Records alive;
-  for (const Content& content : reader.checkpoints()) reader.add_records(content.chunks, alive);
-  for (const Content& content : reader.objects()) {
-    reader.add_records(content.chunks, alive);
+/// Runs by their groups, in the order of their first ones; of a group rank 0 first.
+std::vector<std::vector<RemoteRun>> groups_of(const std::vector<RemoteRun>& runs) {
+  std::vector<std::vector<RemoteRun>> groups;
+  std::map<std::string, std::size_t> places;
+  for (const RemoteRun& run : runs) {
+    const auto [place, is_new] =
+        places.try_emplace(run.leader.empty() ? run.key : run.leader, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(run);
   }
-  std::vector<std::int64_t> dead;
-  const auto rows = connection("SELECT id, digest FROM chunk");
-  while (rows->step()) {
-    if (!alive.contains(rows->digest(1))) dead.push_back(rows->integer(0));
-  }
-  store::Transaction transaction(connection);
-  connection.execute("PRAGMA defer_foreign_keys=ON");
-  for (const std::int64_t id : dead) connection("DELETE FROM chunk WHERE id = ?1", id)->run();
-  connection.execute(
-      "DELETE FROM pack WHERE id NOT IN (SELECT pack FROM chunk);"
-      "UPDATE discarded SET collected_us = coalesce(collected_us, discarded_us), chunks = x'', "
-      "layout = 0;"
-      "DELETE FROM layout WHERE id NOT IN (SELECT layout FROM checkpoint UNION ALL SELECT layout "
-      "FROM object)");
-  transaction.commit();
-}
-
-/// The rules for one run: those that were given, else the program's own.
-std::optional<store::KeepRules> rules_for(const store::Store& store, std::int64_t run,
-                                          const PruneOptions& options) {
-  if (options.rules) return options.rules;
-  const auto strategy = store.catalog().strategy(run);
-  if (!strategy || !strategy->num_to_keep) return std::nullopt;
-  return store::rules_of(*strategy);
+  for (auto& group : groups) std::ranges::stable_sort(group, {}, &RemoteRun::rank);
+  return groups;
 }
 
 class Pruning {
@@ -82,70 +52,42 @@ class Pruning {
     gone_.insert(run.key);
     if (options_.dry_run) return;
     // The latest first: what is left then is older, and goes, too.
-    std::vector<ObjectInfo> manifests = objects_.list(fmt::format("{}{}/", kRuns, run.key));
-    for (auto manifest = manifests.rbegin(); manifest != manifests.rend(); ++manifest) {
-      objects_.remove(manifest->key);
+    const std::vector<ManifestName> manifests = list_manifests(objects_, run.key);
+    for (auto name = manifests.rbegin(); name != manifests.rend(); ++name) {
+      objects_.remove(name->key());
     }
   }
 
-  void thin_out(const RemoteRun& run) {
-    const WorkDirectory work;
-    const std::filesystem::path file = work.path() / "catalog.db";
-    store::write_file(file, read_catalog(objects_, run));
-    RemoteRun thinner = run;
-    {
-      const auto store = store::Store::open(work.path(), store::OpenMode::existing);
-      const store::Run row = store->catalog().resolve(run.key);
-      const auto rules = rules_for(*store, row.id, options_);
-      if (!rules) return;
-      if (run.rank > 0 && !rules->best.empty()) {
-        throw UsageError(fmt::format(
-            "run {} is rank {} of a group, and what is best is known of rank 0 alone: prune by "
-            "--last or --every, or flor keep the group here and spool it to another place",
-            run.key, run.rank));
-      }
-      const auto report = store::retain(*store, row.id, *rules, store::Sizes::weighed);
-      if (report.deleted == 0) return;
-      thinner.checkpoints = 0;
-      thinner.raw_bytes = 0;
-      for (const auto& checkpoint : store->catalog().checkpoints(row.id)) {
-        ++thinner.checkpoints;
-        thinner.raw_bytes += checkpoint.raw_bytes;
-      }
-      thinner.stored_bytes = report.after;
-      report_.checkpoints += run.checkpoints - thinner.checkpoints;
-    }
+  /// The ranks of a group, or a run alone.
+  void thin_out(const std::vector<RemoteRun>& ranks) {
+    ThinnedGroup group(objects_, ranks);
+    const auto fits = group.decide(options_);
+    if (!fits) return;
+    report_.fits = report_.fits && *fits;
+    report_.checkpoints += group.deleted();
     if (options_.dry_run) return;
-    drop_dead_content(file);
-    put(thinner, seal_catalog(file));
+    group.write(now_);
+  }
+
+  void note(const Error& error) {
+    report_.findings.emplace_back(error.what());
+    report_.damaged = report_.damaged || error.status() == ExitStatus::damaged;
   }
 
   PruneReport finish() {
-    collect();
+    try {
+      collect();
+    } catch (const Damaged& error) {
+      note(error);
+    } catch (const NewerFormat& error) {
+      note(error);
+    }
     report_.unfinished = objects_.remove_unfinished(
         now_ - std::max(options_.grace_us, kUnfinishedUs), options_.dry_run);
     return report_;
   }
 
  private:
-  void put(RemoteRun run, const std::vector<std::byte>& catalog) {
-    run.catalog = sha256_hex(catalog);
-    run.catalog_bytes = catalog.size();
-    ++run.sequence;
-    run.spooled_us = now_;
-    objects_.put(catalog_key(run.catalog), catalog);
-    const std::string manifest = print_manifest(run);
-    if (!objects_.put_if_absent(manifest_key(run.key, run.sequence),
-                                std::as_bytes(std::span(manifest)))) {
-      throw Busy(fmt::format("run {} is being spooled to {}: try again", run.key, objects_.url()));
-    }
-    // The older ones still refer to what was deleted.
-    for (const ObjectInfo& object : objects_.list(fmt::format("{}{}/", kRuns, run.key))) {
-      const auto name = parse_manifest_key(object.key);
-      if (name && name->sequence < run.sequence) objects_.remove(object.key);
-    }
-  }
-
   /// What was already unreferred to the last times, and since when.
   std::map<std::string, std::int64_t> doomed() {
     std::map<std::string, std::int64_t> since;
@@ -157,7 +99,7 @@ class Pruning {
       doomed_lists_.push_back(object.key);
       std::vector<std::byte> text;
       try {
-        text = objects_.get(object.key);
+        text = objects_.get(object.key, object.bytes);
       } catch (const NotFound&) {
         continue;
       }
@@ -254,12 +196,21 @@ class Pruning {
 
 PruneReport prune(ObjectStore& objects, const std::vector<RemoteRun>& runs,
                   const PruneOptions& options) {
+  if (options.rules) store::check_rules(*options.rules);
   Pruning pruning(objects, options);
-  for (const RemoteRun& run : runs) {
+  const std::vector<std::vector<RemoteRun>> groups = groups_of(runs);
+  for (const std::vector<RemoteRun>& ranks : groups) {
     if (options.whole_runs) {
-      pruning.remove_run(run);
-    } else {
-      pruning.thin_out(run);
+      for (const RemoteRun& run : ranks) pruning.remove_run(run);
+      continue;
+    }
+    try {
+      pruning.thin_out(ranks);
+    } catch (const Unreachable&) {
+      throw;
+    } catch (const Error& error) {
+      if (groups.size() == 1) throw;
+      pruning.note(error);
     }
   }
   return pruning.finish();

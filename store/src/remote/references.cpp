@@ -1,6 +1,5 @@
 #include "references.h"
 
-#include "layout.h"
 #include "run_catalog.h"
 
 #include <flor/store/error.h>
@@ -14,74 +13,64 @@ namespace {
 
 constexpr int kTries = 20;
 
-std::vector<std::int64_t> sequences_of(ObjectStore& objects, const std::string& run) {
-  std::vector<std::int64_t> sequences;
-  for (const ObjectInfo& object : objects.list(fmt::format("{}{}/", kRuns, run))) {
-    if (const auto name = parse_manifest_key(object.key)) sequences.push_back(name->sequence);
-  }
-  std::ranges::sort(sequences);
-  return sequences;
-}
-
 }  // namespace
 
 std::set<std::string> References::read(const std::set<std::string>& without,
                                        Unreadable unreadable) {
-  std::map<std::string, std::vector<std::int64_t>> runs;
+  std::map<std::string, std::vector<ManifestName>> runs;
   for (const ManifestName& name : list_manifests(objects_)) {
-    if (!without.contains(name.run)) runs[name.run].push_back(name.sequence);
+    if (!without.contains(name.run)) runs[name.run].push_back(name);
   }
   std::set<std::string> keys;
-  for (auto& [run, sequences] : runs) {
-    for (int tries = 1; !add(run, sequences, unreadable, keys); ++tries) {
+  for (auto& [run, manifests] : runs) {
+    for (int tries = 1; !add(manifests, unreadable, keys); ++tries) {
       if (tries == kTries) {
         throw Busy(fmt::format("run {} keeps being spooled to {}: try again", run, objects_.url()));
       }
-      sequences = sequences_of(objects_, run);
+      manifests = list_manifests(objects_, run);
     }
   }
   return keys;
 }
 
-bool References::add(const std::string& run, const std::vector<std::int64_t>& sequences,
-                     Unreadable unreadable, std::set<std::string>& keys) {
-  for (const std::int64_t sequence : sequences) {
-    const auto found =
-        look_up(manifest_key(run, sequence), sequence == sequences.back(), unreadable);
+bool References::add(const std::vector<ManifestName>& manifests, Unreadable unreadable,
+                     std::set<std::string>& keys) {
+  for (const ManifestName& manifest : manifests) {
+    const auto found = look_up(manifest, manifest == manifests.back(), unreadable);
     if (!found) return false;
     keys.insert(found->begin(), found->end());
   }
   return true;
 }
 
-std::optional<std::vector<std::string>> References::look_up(const std::string& manifest,
+std::optional<std::vector<std::string>> References::look_up(const ManifestName& manifest,
                                                             bool is_latest, Unreadable unreadable) {
   if (const auto known = known_.find(manifest); known != known_.end()) return known->second;
-  RemoteRun run;
+  // Of an older manifest: nobody can read that any more.
+  const bool refused = is_latest && unreadable == Unreadable::refused;
+  std::vector<std::string> keys;
   try {
-    run = parse_manifest(objects_.get(manifest), fmt::format("{}/{}", objects_.url(), manifest));
-  } catch (const NotFound&) {
-    return std::nullopt;
-  }
-  std::vector<std::string> keys{catalog_key(run.catalog)};
-  try {
+    const RemoteRun run = read_manifest(objects_, manifest);
+    keys.push_back(catalog_key(run.catalog));
     for (const std::string& parcel : parcels_of(run)) keys.push_back(parcel_key(parcel));
   } catch (const NotFound&) {
-    if (!objects_.head(manifest)) return std::nullopt;
-    // Of an older manifest: nobody can read that any more.
-    if (is_latest && unreadable == Unreadable::refused) {
-      throw Damaged(fmt::format(
-          "the catalog of run {} is missing in {}, so what the run needs is not known and no "
-          "parcel was removed: flor remote prune {} {} --whole-runs gives the run up",
-          run.key, objects_.url(), objects_.url(), run.key));
-    }
+    if (!objects_.head(manifest.key())) return std::nullopt;
+    if (refused) throw_unknown(manifest, "is missing");
     return keys;
   } catch (const Damaged&) {
-    if (unreadable == Unreadable::refused) throw;
+    if (refused) throw_unknown(manifest, "is damaged");
     return keys;
   }
   known_[manifest] = keys;
   return keys;
+}
+
+void References::throw_unknown(const ManifestName& manifest, const char* what) const {
+  throw Damaged(fmt::format(
+      "the manifest or the catalog of run {1} {2} in {0}, so what the run needs is not known and "
+      "no object was removed: spool it again, or give it up: flor remote prune {0} {1} "
+      "--whole-runs",
+      objects_.url(), manifest.run, what));
 }
 
 std::vector<std::string> References::parcels_of(const RemoteRun& run) {

@@ -1,6 +1,8 @@
 // What the runs in an object store refer to: nothing else may be removed there.
 #pragma once
 
+#include "layout.h"
+
 #include <flor/store/remote.h>
 
 #include <map>
@@ -28,15 +30,16 @@ class References {
 
  private:
   /// False if one of the manifests is gone.
-  bool add(const std::string& run, const std::vector<std::int64_t>& sequences,
-           Unreadable unreadable, std::set<std::string>& keys);
+  bool add(const std::vector<ManifestName>& manifests, Unreadable unreadable,
+           std::set<std::string>& keys);
   /// What one manifest refers to; nothing if it is gone.
-  std::optional<std::vector<std::string>> look_up(const std::string& manifest, bool is_latest,
+  std::optional<std::vector<std::string>> look_up(const ManifestName& manifest, bool is_latest,
                                                   Unreadable unreadable);
   std::vector<std::string> parcels_of(const RemoteRun& run);
+  [[noreturn]] void throw_unknown(const ManifestName& manifest, const char* what) const;
 
   ObjectStore& objects_;
-  std::map<std::string, std::vector<std::string>> known_;    ///< keys by manifest
+  std::map<ManifestName, std::vector<std::string>> known_;   ///< keys by manifest
   std::map<std::string, std::vector<std::string>> parcels_;  ///< by catalog
 };
 

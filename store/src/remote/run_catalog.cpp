@@ -2,6 +2,7 @@
 
 #include "layout.h"
 #include "lock_file.h"
+#include "parcels.h"
 #include "schema.h"
 #include "sha256.h"
 
@@ -15,9 +16,11 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
+#include <tuple>
 
 namespace flor::remote {
 namespace {
@@ -27,8 +30,13 @@ using store::Connection;
 
 constexpr int kLevel = 3;
 
-/// More than any catalog of a run has.
+/// More than any catalog of a run has, compressed or not.
 constexpr std::uint64_t kCatalogBytesMax = std::uint64_t{1} << 36;
+/// Catalogs become some times shorter, and what is made to fill the memory some thousand times.
+constexpr std::uint64_t kRatioMax = 1000;
+
+/// Of the catalogs of object stores that a store keeps.
+constexpr std::uint64_t kCacheBytesMax = std::uint64_t{256} << 20;
 
 int lock_directory(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -59,6 +67,61 @@ void write_plain(const fs::path& path, std::span<const std::byte> content) {
 std::int64_t number(Connection& connection, const char* sql) {
   const auto row = connection(sql);
   return row->step() ? row->integer(0) : 0;
+}
+
+/// Removes what was not used for the longest time, so that so many more bytes fit.
+void make_room(const fs::path& cache, std::uint64_t bytes) {
+  std::error_code error;
+  std::vector<std::tuple<fs::file_time_type, std::uint64_t, fs::path>> files;
+  for (const auto& entry : fs::directory_iterator(cache, error)) {
+    std::error_code gone;
+    const auto used = entry.last_write_time(gone);
+    const std::uint64_t size = gone ? 0 : entry.file_size(gone);
+    if (gone) continue;
+    files.emplace_back(used, size, entry.path());
+    bytes += size;
+  }
+  std::ranges::sort(files);
+  for (const auto& [used, size, path] : files) {
+    if (bytes <= kCacheBytesMax) return;
+    if (fs::remove(path, error)) bytes -= size;
+  }
+}
+
+/// What a catalog says of content, in one look: names of parcels become keys, places are read, and
+/// chains of bases are followed.
+void check_content(Connection& connection) {
+  const auto wrong = connection(
+      "SELECT 1 FROM chunk LEFT JOIN pack ON pack.id = chunk.pack LEFT JOIN chunk base ON base.id "
+      "= chunk.base WHERE pack.id IS NULL OR typeof(chunk.digest) <> 'blob' OR "
+      "length(chunk.digest) <> 16 OR typeof(chunk.offset) <> 'integer' OR chunk.offset < 0 OR "
+      "chunk.offset > pack.bytes OR typeof(chunk.stored_bytes) <> 'integer' OR chunk.stored_bytes "
+      "NOT BETWEEN 0 AND ?1 OR typeof(chunk.raw_bytes) <> 'integer' OR chunk.raw_bytes NOT BETWEEN "
+      "0 AND ?2 OR chunk.offset + chunk.stored_bytes + ?3 > pack.bytes OR chunk.codec NOT BETWEEN "
+      "0 AND 255 OR chunk.type NOT BETWEEN 0 AND 255 OR chunk.depth NOT BETWEEN 0 AND ?4 OR "
+      "(chunk.depth > 0) <> (chunk.base IS NOT NULL) OR (chunk.depth > 0 AND (base.id IS NULL OR "
+      "base.depth <> chunk.depth - 1)) LIMIT 1",
+      std::int64_t{store::kPayloadBytesMax}, std::int64_t{store::kChunkBytes},
+      std::int64_t{store::kRecordHeaderBytes}, std::int64_t{kDepthMax});
+  if (wrong->step()) throw Damaged("it describes a chunk that cannot be");
+  // They are added up.
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 52;
+  for (const char* sql : {"SELECT iteration FROM checkpoint", "SELECT iteration FROM discarded",
+                          "SELECT first_epoch FROM main_loop"}) {
+    const auto rows = connection(sql);
+    while (rows->step()) {
+      if (rows->integer(0) < -1 || rows->integer(0) > kCountMax) {
+        throw Damaged("it counts iterations that cannot be");
+      }
+    }
+  }
+  const auto packs = connection("SELECT name, bytes FROM pack");
+  while (packs->step()) {
+    const std::int64_t bytes = packs->integer(1);
+    if (!is_content_name(packs->text_view(0)) || bytes < 0 || bytes > kParcelBytesMax) {
+      throw Damaged("it names a parcel that cannot be");
+    }
+  }
 }
 
 /// Where anybody may make files: what is there under this name already may be somebody else's, or
@@ -116,10 +179,11 @@ std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run) 
     return Damaged(fmt::format("{}/{} {}: spool the run again from where it was recorded",
                                objects.url(), key, what));
   };
-  const std::vector<std::byte> content = objects.get(key);
+  const std::vector<std::byte> content =
+      objects.get(key, std::min(run.catalog_bytes, kCatalogBytesMax));
   if (sha256_hex(content) != run.catalog) throw damaged("is not what its digest says");
   const unsigned long long size = ZSTD_getFrameContentSize(content.data(), content.size());
-  if (size > kCatalogBytesMax) throw damaged("is no catalog");
+  if (size > std::min(kCatalogBytesMax, kRatioMax * content.size())) throw damaged("is no catalog");
   std::vector<std::byte> file(size);
   const std::size_t got = ZSTD_decompress(file.data(), file.size(), content.data(), content.size());
   if (ZSTD_isError(got) || got != size) throw damaged("cannot be unpacked");
@@ -127,26 +191,53 @@ std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run) 
 }
 
 RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::path& cache) {
-  fs::path file = cache / (run.catalog + ".db");
-  std::error_code error;
   if (cache.empty()) {
-    file = work_.emplace().path() / "catalog.db";
+    const fs::path file = work_.emplace().path() / "catalog.db";
     write_plain(file, read_catalog(objects, run));
-  } else if (!fs::exists(file, error)) {
-    fs::create_directories(cache);
-    store::write_file(file, read_catalog(objects, run));
+    open(file, run, objects.url());
+    return;
   }
+  const fs::path file = cache / (run.catalog + ".db");
+  std::error_code error;
+  if (fs::exists(file, error)) {
+    fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+    try {
+      open(file, run, objects.url());
+      return;
+    } catch (const NewerFormat&) {
+      throw;
+    } catch (const Error&) {
+      // Removed by somebody who needed the room, or damaged here: it is read again.
+    }
+  }
+  fs::create_directories(cache);
+  const std::vector<std::byte> content = read_catalog(objects, run);
+  make_room(cache, content.size());
+  store::write_file(file, content);
+  open(file, run, objects.url());
+}
+
+void RunCatalog::open(const fs::path& file, const RemoteRun& run, const std::string& url) {
   connection_ = std::make_unique<Connection>(file, Connection::Mode::immutable);
+  // Whoever can write there must not be able to do more here than to say something wrong.
+  connection_->execute("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON");
   if (number(*connection_, "PRAGMA user_version") > store::kFormat) {
-    throw Error(fmt::format("the run {} in {} was spooled by a newer Flor: upgrade flor", run.key,
-                            objects.url()));
+    throw NewerFormat(
+        fmt::format("the run {} in {} was spooled by a newer Flor: upgrade flor", run.key, url));
   }
-  const auto row = (*connection_)("SELECT id FROM run WHERE key = ?1", run.key);
-  if (!row->step()) {
-    throw Damaged(fmt::format("the catalog of run {} in {} does not have it: spool it again",
-                              run.key, objects.url()));
+  try {
+    const auto row = (*connection_)("SELECT id FROM run WHERE key = ?1", run.key);
+    if (!row->step()) throw Damaged("it does not have it");
+    run_ = row->integer(0);
+    check_content(*connection_);
+  } catch (const Busy&) {
+    throw;
+  } catch (const Error& error) {
+    throw Damaged(
+        fmt::format("the catalog of run {} in {} is damaged ({}): spool it again from "
+                    "where it was recorded",
+                    run.key, url, error.what()));
   }
-  run_ = row->integer(0);
 }
 
 NewCatalog::NewCatalog() {
@@ -159,11 +250,7 @@ NewCatalog::NewCatalog() {
 
 std::vector<std::byte> NewCatalog::seal() {
   connection_.reset();
-  return seal_catalog(work_.path() / "catalog.db");
-}
-
-std::vector<std::byte> seal_catalog(const fs::path& path) {
-  const std::vector<std::byte> file = read_file(path);
+  const std::vector<std::byte> file = read_file(work_.path() / "catalog.db");
   std::vector<std::byte> object(ZSTD_compressBound(file.size()));
   const std::size_t size =
       ZSTD_compress(object.data(), object.size(), file.data(), file.size(), kLevel);

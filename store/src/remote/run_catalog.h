@@ -31,11 +31,12 @@ class WorkDirectory {
   int lock_ = -1;
 };
 
-/// A catalog that was read from an object store. Not thread-safe.
+/// A catalog that was read from an object store, and looked through: what it says of content can
+/// be. Not thread-safe.
 class RunCatalog {
  public:
   /// `cache`: where catalogs are kept so that they need not be read again; empty: nowhere.
-  /// Damaged if it is not what the manifest says.
+  /// Damaged if it is not what the manifest says, or makes no sense.
   RunCatalog(ObjectStore& objects, const RemoteRun& run, const std::filesystem::path& cache);
 
   store::Connection& connection() { return *connection_; }
@@ -43,6 +44,8 @@ class RunCatalog {
   std::int64_t run() const { return run_; }
 
  private:
+  void open(const std::filesystem::path& file, const RemoteRun& run, const std::string& url);
+
   std::optional<WorkDirectory> work_;  ///< without a cache
   std::unique_ptr<store::Connection> connection_;
   std::int64_t run_ = 0;
@@ -65,10 +68,7 @@ class NewCatalog {
   std::unique_ptr<store::Connection> connection_;
 };
 
-/// Compresses the file of a catalog to what is its object.
-std::vector<std::byte> seal_catalog(const std::filesystem::path& file);
-
-/// Where a store keeps catalogs of object stores.
+/// Where a store keeps catalogs of object stores: those that were used last, up to 256 MiB.
 std::filesystem::path catalog_cache(const std::filesystem::path& home);
 
 }  // namespace flor::remote

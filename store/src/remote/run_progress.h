@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <tuple>
+#include <vector>
 
 namespace flor::remote {
 
@@ -13,7 +14,8 @@ class RunProgress {
  public:
   RunProgress(store::Connection& connection, std::int64_t run);
 
-  /// It was resumed, has more epochs, or has ended, while the other did not.
+  /// It was resumed, or has more of anything, or has ended, while the other did not. Each of two
+  /// may be further in something.
   bool is_further_than(const RunProgress& other) const;
   /// It was replayed where the other was not.
   bool has_other_replays_than(const RunProgress& other) const;
@@ -22,7 +24,8 @@ class RunProgress {
   }
 
  private:
-  std::tuple<std::int64_t, std::int64_t, std::int64_t> recorded_;
+  std::vector<std::int64_t> resumptions_;  ///< when
+  std::vector<std::int64_t> counts_;       ///< of what only grows between two resumptions
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> replays_;
 };
 

@@ -6,11 +6,21 @@
 #include <openssl/hmac.h>
 
 namespace flor::remote {
+namespace {
+
+/// Looked up once: OpenSSL does so with each digest otherwise, in tables that all threads share.
+const EVP_MD* algorithm() {
+  static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  if (!found) throw Error("OpenSSL has no SHA-256");
+  return found;
+}
+
+}  // namespace
 
 Sha256 sha256(std::span<const std::byte> bytes) {
   Sha256 digest;
   if (EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()),
-                 nullptr, EVP_sha256(), nullptr) != 1) {
+                 nullptr, algorithm(), nullptr) != 1) {
     throw Error("OpenSSL has no SHA-256");
   }
   return digest;
@@ -21,7 +31,7 @@ std::string sha256_hex(std::string_view text) { return sha256_hex(std::as_bytes(
 
 Sha256 hmac_sha256(std::span<const std::byte> key, std::string_view text) {
   Sha256 digest;
-  if (!HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+  if (!HMAC(algorithm(), key.data(), static_cast<int>(key.size()),
             reinterpret_cast<const unsigned char*>(text.data()), text.size(),
             reinterpret_cast<unsigned char*>(digest.data()), nullptr)) {
     throw Error("OpenSSL has no HMAC with SHA-256");

@@ -2,6 +2,7 @@
 // manifest.
 #include "contents.h"
 #include "database.h"
+#include "evaluation_rows.h"
 #include "layout.h"
 #include "parcels.h"
 #include "row_copy.h"
@@ -9,6 +10,7 @@
 #include "run_progress.h"
 #include "sha256.h"
 #include "store_impl.h"
+#include "verification.h"
 #include "worker_pool.h"
 
 #include <flor/store/error.h>
@@ -17,9 +19,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <set>
+#include <thread>
 
 namespace flor::remote {
 namespace {
@@ -35,16 +42,54 @@ constexpr int kTries = 10;
 constexpr std::int64_t kFreshUs = std::int64_t{3600} * 1'000'000;
 static_assert(kFreshUs < kShortestGraceUs);
 
-std::int64_t count(Connection& connection, const char* sql, std::int64_t run) {
-  const auto row = connection(sql, run);
-  return row->step() ? row->integer(0) : 0;
+/// So that those who disturb each other do not do so again at once.
+void pause(int tries) {
+  std::random_device random;
+  std::this_thread::sleep_for(std::chrono::milliseconds(random() % (20U << std::min(tries, 6))));
 }
+
+/// What is there of the run already.
+struct Base {
+  std::optional<ManifestName> name;     ///< of the latest manifest, readable or not
+  std::optional<RemoteRun> run;         ///< the latest that can be read
+  std::unique_ptr<RunCatalog> catalog;  ///< its
+  std::optional<RemoteRun> past_hope;   ///< a later one, whose catalog cannot be read
+  bool intact = true;                   ///< `run` is of `name`
+};
+
+/// The latest manifest whose catalog can be read, too.
+Base find_base(ObjectStore& objects, const std::string& run, const std::filesystem::path& cache) {
+  Base base;
+  std::vector<ManifestName> names = list_manifests(objects, run);
+  if (!names.empty()) base.name = names.back();
+  for (; !names.empty(); names.pop_back()) {
+    std::optional<RemoteRun> found;
+    try {
+      found = read_manifest(objects, names.back());
+      base.catalog = std::make_unique<RunCatalog>(objects, *found, cache);
+      base.run = std::move(found);
+      return base;
+    } catch (const NotFound&) {
+      if (!objects.head(names.back().key())) throw Overtaken();
+    } catch (const NewerFormat&) {
+      throw;
+    } catch (const Damaged&) {
+      // Spooled again it is replaced.
+    }
+    base.intact = false;
+    if (found && !base.past_hope) base.past_hope = std::move(found);
+  }
+  return base;
+}
+
+/// What a run has had, without what that consists of.
+using Known = std::map<Content::Name, Content>;
 
 /// One attempt: from one state of the store to one manifest.
 class Spooling {
  public:
   Spooling(store::Store& store, const store::Run& run, ObjectStore& objects,
-           const TransferOptions& options)
+           const SpoolOptions& options)
       : database_(*store.impl().database),
         run_(run),
         objects_(objects),
@@ -53,9 +98,9 @@ class Spooling {
         source_(database_.paths, database_.files) {}
 
   SpoolReport operator()() {
-    previous_ = latest_manifest(objects_, run_.key);
-    if (previous_) previous_catalog_.emplace(objects_, *previous_, cache_);
+    base_ = find_base(objects_, run_.key, cache_);
     parcels_ = list_parcels(objects_);
+    if (options_.repair && base_.run) find_damage();
     read_store();
     find_records();
     send_parcels();
@@ -65,28 +110,48 @@ class Spooling {
   }
 
  private:
+  /// Damaged parcels count as missing.
+  void find_damage() {
+    for (const std::string& name :
+         damaged_parcels(objects_, *base_.run, *base_.catalog, options_)) {
+      parcels_.erase(name);
+      damaged_.insert(name);
+    }
+  }
+
   void read_store() {
     const auto connection = store::open_for_reading(database_.paths);
     const store::ReadTransaction transaction(*connection);
     const auto row =
-        (*connection)("SELECT finished_us IS NULL, failed FROM run WHERE id = ?1", run_.id);
+        (*connection)("SELECT finished_us IS NULL, failed, epochs FROM run WHERE id = ?1", run_.id);
     if (!row->step()) throw NotFound(fmt::format("run {} is not in the store", run_.key));
     describe(row->integer(0) != 0, row->integer(1) != 0);
-    if (previous_) {
-      const RunProgress there(previous_catalog_->connection(), previous_catalog_->run());
-      if (there.is_ahead_of(RunProgress(*connection, run_.id))) {
-        throw Error(
-            fmt::format("run {} has gone on, or was replayed, in {} since it was here: bring that "
-                        "back first, by flor fetch",
-                        run_.key, objects_.url()));
-      }
+    report_.run.epochs = row->integer(2);
+    check_progress(*connection);
+    choose_contents(ContentReader(*connection, run_.id));
+    Evaluations evaluations;
+    add_evaluations(*connection, run_.id, evaluations);
+    if (base_.catalog) {
+      add_evaluations(base_.catalog->connection(), base_.catalog->run(), evaluations);
     }
-    const ContentReader reader(*connection, run_.id);
-    choose_checkpoints(reader);
     store::Transaction filling(catalog_.connection());
     target_ = copy_facts(*connection, run_.id, catalog_.connection(), 0);
+    put_evaluations(catalog_.connection(), evaluations);
     filling.commit();
-    report_.run.epochs = count(*connection, "SELECT epochs FROM run WHERE id = ?1", run_.id);
+  }
+
+  /// What is newer there must not be replaced by what is here.
+  void check_progress(Connection& connection) const {
+    bool is_ahead = base_.past_hope && base_.past_hope->epochs > report_.run.epochs;
+    if (base_.catalog) {
+      const RunProgress there(base_.catalog->connection(), base_.catalog->run());
+      is_ahead = is_ahead || there.is_ahead_of(RunProgress(connection, run_.id));
+    }
+    if (!is_ahead) return;
+    throw Error(
+        fmt::format("run {} has gone on, or was replayed, in {} since it was here: bring that "
+                    "back first, by flor fetch",
+                    run_.key, objects_.url()));
   }
 
   void describe(bool open, bool failed) {
@@ -107,53 +172,83 @@ class Spooling {
     if (row->step()) run.leader = row->text(0);
   }
 
-  /// All that are here, except those that were deleted there; and those there that were deleted
-  /// here.
-  void choose_checkpoints(const ContentReader& reader) {
-    std::set<Content::Name> deleted_there, deleted_here;
-    std::vector<Content> there;
+  /// All checkpoints that are here, except those that were deleted there; and those there that were
+  /// deleted here. What is there and is not known here any more is of a way that the run left when
+  /// it was resumed.
+  void choose_contents(const ContentReader& reader) {
+    std::vector<Content> here = reader.checkpoints();
+    Known known;
+    for (const Content& content : here) known.emplace(content.name(), content.outline());
+    for (const Content& content : reader.discarded()) {
+      known.emplace(content.name(), content.outline());
+    }
+
+    std::map<Content::Name, std::int64_t> pruned;
     std::optional<ContentReader> old;
-    if (previous_) {
-      old.emplace(previous_catalog_->connection(), previous_catalog_->run());
-      there = old->checkpoints();
-      for (Content& content : old->discarded()) {
-        deleted_there.insert(content.name());
-        discarded_.push_back(std::move(content));
+    if (base_.catalog) {
+      old.emplace(base_.catalog->connection(), base_.catalog->run());
+      for (Content& content : old->pruned()) {
+        if (!known.contains(content.name())) continue;
+        pruned.emplace(content.name(), content.discarded_us);
+        contents_.pruned.push_back(std::move(content));
       }
     }
-    std::set<Content::Name> stored_there;
-    for (const Content& content : there) stored_there.insert(content.name());
-    for (Content& content : reader.discarded()) {
-      deleted_here.insert(content.name());
-      if (stored_there.contains(content.name()) || deleted_there.contains(content.name())) continue;
-      if (content.collected_us == 0) content.collected_us = content.discarded_us;
-      discarded_.push_back(std::move(content));
-    }
-    std::vector<Content> here = reader.checkpoints();
-    std::erase_if(here,
-                  [&](const Content& content) { return deleted_there.contains(content.name()); });
-    // Whatever their numbers are here, so that the same run gives the same catalog everywhere.
+    std::erase_if(here, [&](const Content& content) { return pruned.contains(content.name()); });
+    std::set<Content::Name> stored;
+    for (const Content& content : here) stored.insert(content.name());
+    if (old) add_what_is_only_there(*old, reader, known, stored);
+    only_there_ = contents_.records.list().size();
+    // Whatever their numbers are here, so that the same run gives the same parcels everywhere.
     std::ranges::stable_sort(here, {}, &Content::created_us);
-    std::set<Content::Name> chosen;
-    for (const Content& content : here) chosen.insert(content.name());
-    std::erase_if(there, [&](const Content& content) {
-      return chosen.contains(content.name()) || !deleted_here.contains(content.name());
-    });
-    // Those that are only there keep the form that they have there.
-    for (const Content& content : there) old->add_records(content.chunks, records_);
-    objects_here_ = reader.objects();
-    if (old) keep_lost_objects(*old);
-    only_there_ = records_.list().size();
-    checkpoints_ = std::move(there);
     for (Content& content : here) {
-      reader.add_records(content.chunks, records_);
-      ends_.push_back(records_.list().size());
-      checkpoints_.push_back(std::move(content));
+      contents_.add(reader, std::move(content));
+      ends_.push_back(contents_.records.list().size());
     }
-    for (const Content& content : objects_here_) reader.add_records(content.chunks, records_);
-    std::ranges::stable_sort(checkpoints_, {}, &Content::created_us);
-    for (const Record& record : records_.list()) {
-      if (record.has_base() && records_.at(record.base).depth + 1 != record.depth) {
+    for (Content& content : reader.objects()) {
+      reader.add_records(content.chunks, contents_.records);
+      contents_.objects.push_back(std::move(content));
+    }
+    for (auto& [name, content] : known) {
+      if (stored.contains(name)) continue;
+      const auto there = pruned.find(name);
+      if (there != pruned.end()) content.discarded_us = there->second;
+      contents_.gone.push_back(std::move(content));
+    }
+    check_depths();
+    find_copies(reader);
+  }
+
+  /// Of records that belong to what is only there, but also to something that is here.
+  void find_copies(const ContentReader& reader) {
+    copies_.resize(only_there_);
+    for (std::size_t i = 0; i < only_there_; ++i) {
+      const Record& record = contents_.records.list()[i];
+      const Record* copy = reader.find(record.digest);
+      if (copy && copy->is_same_record(record)) copies_[i] = *copy;
+    }
+  }
+
+  /// Checkpoints that were deleted here, and objects that were logged and lost here to damage. They
+  /// keep the form that they have there.
+  void add_what_is_only_there(const ContentReader& old, const ContentReader& reader,
+                              const Known& known, std::set<Content::Name>& stored) {
+    for (Content& content : old.checkpoints()) {
+      if (!known.contains(content.name()) || !stored.insert(content.name()).second) continue;
+      contents_.add(old, std::move(content));
+    }
+    const std::set<Digest> named = reader.named_objects();
+    std::set<Digest> here;
+    for (const Content& content : reader.objects()) here.insert(content.digest);
+    for (Content& content : old.objects()) {
+      if (here.contains(content.digest) || !named.contains(content.digest)) continue;
+      old.add_records(content.chunks, contents_.records);
+      contents_.objects.push_back(std::move(content));
+    }
+  }
+
+  void check_depths() const {
+    for (const Record& record : contents_.records.list()) {
+      if (record.has_base() && contents_.records.at(record.base).depth + 1 != record.depth) {
         throw Error(fmt::format(
             "run {} was archived here while some of its checkpoints are only in {}: bring them "
             "back first, by flor fetch",
@@ -162,55 +257,82 @@ class Spooling {
     }
   }
 
-  /// Objects that were logged, and lost here to damage, stay there.
-  void keep_lost_objects(const ContentReader& old) {
-    std::set<Digest> here;
-    for (const Content& content : objects_here_) here.insert(content.digest);
-    for (Content& content : old.objects()) {
-      if (here.contains(content.digest)) continue;
-      old.add_records(content.chunks, records_);
-      objects_here_.push_back(std::move(content));
-    }
-  }
-
   /// Where the records lie already.
   void find_records() {
-    here_ = records_.list();
-    for (std::size_t i = only_there_; i < records_.list().size(); ++i) {
-      records_.list()[i].parcel.clear();
+    here_ = contents_.records.list();
+    std::vector<Record>& records = contents_.records.list();
+    for (std::size_t i = only_there_; i < records.size(); ++i) {
+      records[i].parcel.clear();
       ++missing_;
     }
-    for (std::size_t i = 0; i < only_there_; ++i) {
-      if (!is_there(records_.list()[i])) {
-        throw Damaged(
-            fmt::format("the parcel {} is missing in {}, and run {} has no copy of it: "
-                        "flor remote verify says what is lost",
-                        records_.list()[i].parcel, objects_.url(), run_.key));
-      }
+    if (base_.catalog) {
+      read_lengths(base_.catalog->connection());
+      for (std::size_t i = 0; i < only_there_; ++i) look_for(i);
+      find_in(base_.catalog->connection());
+      report_.lost = count_lost();
     }
-    if (previous_catalog_) find_in(previous_catalog_->connection());
     if (missing_ == 0) return;
-    std::vector<RemoteRun> others;
-    try {
-      others = list_runs(objects_, options_.threads);
-    } catch (const NotFound&) {
-      return;
-    }
-    for (const RemoteRun& other : others) {
+    for (const RemoteRun& other : list_runs(objects_, options_.threads).runs) {
       if (missing_ == 0) return;
       if (other.key == run_.key) continue;
       try {
         RunCatalog catalog(objects_, other, cache_);
+        read_lengths(catalog.connection());
         find_in(catalog.connection());
       } catch (const NotFound&) {
         // Replaced or removed since it was listed. What it has is sent again.
+      } catch (const Damaged&) {
+        // That is another run's trouble.
+      } catch (const NewerFormat&) {
       }
     }
   }
 
-  bool is_there(const Record& record) const {
-    const auto parcel = parcels_.find(record.parcel);
-    return parcel != parcels_.end() && record.offset + record.bytes() <= parcel->second.bytes;
+  void read_lengths(Connection& catalog) {
+    const auto rows = catalog("SELECT name, bytes FROM pack");
+    while (rows->step()) {
+      const std::string name = rows->text(0);
+      const auto bytes = static_cast<std::uint64_t>(rows->integer(1));
+      const auto there = parcels_.find(name);
+      if (there != parcels_.end() && there->second.bytes != bytes) {
+        parcels_.erase(there);
+        damaged_.insert(name);
+      }
+      lengths_.emplace(name, bytes);
+    }
+  }
+
+  bool is_there(const Record& record) const { return parcels_.contains(record.parcel); }
+
+  /// What is not sound there is sent again if there is a copy here. Else it is as lost as it was:
+  /// its place stays, and `flor remote verify` tells of it.
+  void look_for(std::size_t i) {
+    Record& record = contents_.records.list()[i];
+    if (is_there(record)) return;
+    damaged_.insert(record.parcel);
+    if (!copies_[i]) {
+      lost_.insert(record.digest);
+      return;
+    }
+    here_[i] = *copies_[i];
+    record.parcel.clear();
+    ++missing_;
+  }
+
+  std::int64_t count_lost() const {
+    std::int64_t count = 0;
+    const auto is_lost = [&](const Digest& chunk) {
+      for (const Record* record = &contents_.records.at(chunk);;
+           record = &contents_.records.at(record->base)) {
+        if (lost_.contains(record->digest)) return true;
+        if (!record->has_base()) return false;
+      }
+    };
+    for (const auto* list : {&contents_.checkpoints, &contents_.objects}) {
+      count += std::ranges::count_if(
+          *list, [&](const Content& it) { return std::ranges::any_of(it.chunks, is_lost); });
+    }
+    return count;
   }
 
   void find_in(Connection& catalog) {
@@ -221,8 +343,8 @@ class Spooling {
         "ON base.id = chunk.base");
     while (rows->step()) {
       const Digest digest = rows->digest(0);
-      if (!records_.contains(digest)) continue;
-      Record& record = records_.at(digest);
+      if (!contents_.records.contains(digest)) continue;
+      Record& record = contents_.records.at(digest);
       if (!record.parcel.empty()) continue;
       Record found = record;
       found.parcel = rows->text(1);
@@ -231,14 +353,18 @@ class Spooling {
       found.codec = static_cast<std::uint8_t>(rows->integer(4));
       found.depth = static_cast<std::uint8_t>(rows->integer(5));
       found.base = rows->is_null(6) ? Digest() : rows->digest(6);
-      if (!found.is_same_record(record) || !is_there(found)) continue;
+      if (!found.is_same_record(record)) continue;
+      if (!is_there(found)) {
+        damaged_.insert(found.parcel);
+        continue;
+      }
       record = found;
       --missing_;
     }
   }
 
   void send_parcels() {
-    const std::vector<ParcelPlan> plans = plan_parcels(records_.list(), ends_);
+    const std::vector<ParcelPlan> plans = plan_parcels(contents_.records.list(), ends_);
     TransferProgress progress;
     for (const ParcelPlan& plan : plans) {
       for (const std::size_t i : plan) progress.all += here_[i].bytes();
@@ -250,39 +376,41 @@ class Spooling {
       parcel.reserve(kParcelBytes);
       for (const std::size_t record : plans[i]) source_.append(here_[record], parcel);
       names[i] = sha256_hex(parcel);
-      const bool sent = ensure(parcel_key(names[i]), parcel, parcels_, names[i]);
+      const bool sent = ensure(parcel_key(names[i]), parcel, names[i]);
       const std::lock_guard lock(mutex);
       ++(sent ? report_.parcels_sent : report_.parcels_found);
       if (sent) report_.bytes_sent += parcel.size();
       progress.done += parcel.size();
       if (options_.progress) options_.progress(progress);
     });
-    report_.chunks = static_cast<std::int64_t>(records_.list().size());
+    report_.chunks = static_cast<std::int64_t>(contents_.records.list().size());
+    report_.damaged = static_cast<std::int64_t>(damaged_.size());
     for (std::size_t p = 0; p < plans.size(); ++p) {
       std::uint64_t offset = 0;
       for (const std::size_t i : plans[p]) {
-        Record& record = records_.list()[i];
+        Record& record = contents_.records.list()[i];
         record.parcel = names[p];
         record.offset = offset;
         offset += record.bytes();
         ++report_.chunks_sent;
       }
-      parcels_[names[p]].bytes = offset;
+      lengths_[names[p]] = offset;
     }
   }
 
   /// Whether the object was sent: it may have been left by an attempt that was killed. If that is
-  /// long ago it may be about to be removed, and is written again.
-  bool ensure(const std::string& key, std::span<const std::byte> content, const Listing& listing,
-              const std::string& name) {
-    const auto known = listing.find(name);
-    if (known == listing.end()) {
-      if (objects_.put_if_absent(key, content)) return true;
-      // Somebody else was at it at the same time, or the list was old.
-      const auto info = objects_.head(key);
-      if (info && info->bytes == content.size() && is_fresh(*info)) return false;
-    } else if (known->second.bytes == content.size() && is_fresh(known->second)) {
-      return false;
+  /// long ago it may be about to be removed, and is written again; so is what is damaged.
+  bool ensure(const std::string& key, std::span<const std::byte> content, const std::string& name) {
+    if (!damaged_.contains(name)) {
+      const auto known = parcels_.find(name);
+      if (known == parcels_.end()) {
+        if (objects_.put_if_absent(key, content)) return true;
+        // Somebody else was at it at the same time, or the list was old.
+        const auto info = objects_.head(key);
+        if (info && info->bytes == content.size() && is_fresh(*info)) return false;
+      } else if (known->second.bytes == content.size() && is_fresh(known->second)) {
+        return false;
+      }
     }
     objects_.put(key, content);
     return true;
@@ -294,24 +422,9 @@ class Spooling {
 
   void write_catalog() {
     Connection& to = catalog_.connection();
-    std::map<std::string, std::uint64_t> sizes;
     RemoteRun& run = report_.run;
-    for (const Record& record : records_.list()) {
-      sizes[record.parcel] = parcels_.at(record.parcel).bytes;
-      run.stored_bytes += record.bytes();
-    }
     store::Transaction transaction(to);
-    put_records(to, records_, sizes);
-    for (const Content& content : checkpoints_) {
-      put_checkpoint(to, target_, content);
-      run.raw_bytes += static_cast<std::uint64_t>(content.raw_bytes);
-    }
-    for (const Content& content : discarded_) put_discarded(to, target_, content);
-    for (const Content& content : objects_here_) put_object(to, content);
-    run.checkpoints = static_cast<std::int64_t>(checkpoints_.size());
-    to("UPDATE run SET checkpoints = ?2, raw_bytes = ?3 WHERE id = ?1", target_, run.checkpoints,
-       static_cast<std::int64_t>(run.raw_bytes))
-        ->run();
+    put_contents(to, target_, contents_, lengths_, run);
     transaction.commit();
     sealed_ = catalog_.seal();
     run.catalog = sha256_hex(sealed_);
@@ -319,75 +432,73 @@ class Spooling {
   }
 
   bool is_unchanged() const {
-    if (!previous_ || report_.parcels_sent > 0) return false;
+    if (!base_.run || !base_.intact || report_.parcels_sent > 0) return false;
     RemoteRun now = report_.run;
-    now.sequence = previous_->sequence;
-    now.spooled_us = previous_->spooled_us;
-    return print_manifest(now) == print_manifest(*previous_);
+    now.sequence = base_.run->sequence;
+    now.spooled_us = base_.run->spooled_us;
+    if (print_manifest(now) != print_manifest(*base_.run)) return false;
+    const auto catalog = objects_.head(catalog_key(now.catalog));
+    if (!catalog || catalog->bytes != now.catalog_bytes) return false;
+    if (!options_.repair) return true;
+    try {
+      return sha256_hex(objects_.get(catalog->key, now.catalog_bytes)) == now.catalog;
+    } catch (const Damaged&) {
+      return false;
+    }
   }
 
   void write_manifest() {
     RemoteRun& run = report_.run;
     if (is_unchanged()) {
-      run = *previous_;
+      run = *base_.run;
       return;
     }
-    if (ensure(catalog_key(run.catalog), sealed_, {}, "")) report_.facts_sent += sealed_.size();
-    run.sequence = previous_ ? previous_->sequence + 1 : 1;
+    // Also where one of that name is: it may be damaged, or about to be removed.
+    objects_.put(catalog_key(run.catalog), sealed_);
+    run.sequence = base_.name ? base_.name->sequence + 1 : 1;
     run.spooled_us = store::now_us();
-    const std::string manifest = print_manifest(run);
-    const auto bytes = std::as_bytes(std::span(manifest));
-    if (!objects_.put_if_absent(manifest_key(run.key, run.sequence), bytes)) throw Overtaken();
-    report_.facts_sent += bytes.size();
+    if (!put_manifest(objects_, run, base_.name)) throw Overtaken();
+    report_.facts_sent = sealed_.size() + print_manifest(run).size();
     report_.changed = true;
-    check_parcels();
-    check_manifest();
+    check_objects();
     remove_old_manifests();
   }
 
   /// Now that they are referred to nobody removes them any more; but somebody may have.
-  void check_parcels() {
+  void check_objects() {
     const std::string catalog = catalog_key(report_.run.catalog);
     if (!objects_.head(catalog)) objects_.put(catalog, sealed_);
     const Listing there = list_parcels(objects_);
-    for (const Record& record : records_.list()) {
-      if (!there.contains(record.parcel)) throw Overtaken();
-    }
-  }
-
-  /// A server that cannot refuse to replace an object may have taken another writer's for this one.
-  void check_manifest() {
-    const auto latest = latest_manifest(objects_, run_.key);
-    if (!latest ||
-        (latest->sequence == report_.run.sequence && latest->catalog != report_.run.catalog)) {
-      throw Overtaken();
+    for (const Record& record : contents_.records.list()) {
+      if (!there.contains(record.parcel) && !lost_.contains(record.digest)) throw Overtaken();
     }
   }
 
   /// The one before stays: somebody may be reading it.
   void remove_old_manifests() {
-    for (const ObjectInfo& object : objects_.list(fmt::format("{}{}/", kRuns, run_.key))) {
-      const auto name = parse_manifest_key(object.key);
-      if (name && name->sequence < report_.run.sequence - 1) objects_.remove(object.key);
+    for (const ManifestName& name : list_manifests(objects_, run_.key)) {
+      if (name.sequence < report_.run.sequence - 1) objects_.remove(name.key());
     }
   }
 
   store::Database& database_;
   const store::Run& run_;
   ObjectStore& objects_;
-  const TransferOptions& options_;
+  const SpoolOptions& options_;
   std::filesystem::path cache_;
   RecordSource source_;
   NewCatalog catalog_;
   std::int64_t target_ = 0;  ///< the run in it
-  std::optional<RemoteRun> previous_;
-  std::optional<RunCatalog> previous_catalog_;
-  Listing parcels_;
-  std::vector<Content> checkpoints_, discarded_, objects_here_;
-  Records records_;
+  Base base_;
+  Listing parcels_;                ///< that are there, as far as they are known to be sound
+  std::set<std::string> damaged_;  ///< that are not
+  ParcelBytes lengths_;
+  RunContents contents_;
   std::vector<std::size_t> ends_;  ///< of checkpoints, in the records
-  std::size_t only_there_ = 0;     ///< so many records, the first, have no copy here
-  std::vector<Record> here_;       ///< the same records where they lie in the packs
+  std::size_t only_there_ = 0;     ///< so many records, the first, belong to what is not here
+  std::vector<std::optional<Record>> copies_;  ///< of these, where there is one here
+  std::set<Digest> lost_;                      ///< those that are nowhere
+  std::vector<Record> here_;                   ///< the same records where they lie in the packs
   std::int64_t missing_ = 0;
   std::vector<std::byte> sealed_;
   SpoolReport report_;
@@ -396,7 +507,7 @@ class Spooling {
 }  // namespace
 
 SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objects,
-                  const TransferOptions& options) {
+                  const SpoolOptions& options) {
   const auto use = store.use_run(run.key);
   for (int tries = 1;; ++tries) {
     try {
@@ -406,6 +517,7 @@ SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objec
         throw Busy(
             fmt::format("others keep changing run {} in {}: try again", run.key, objects.url()));
       }
+      pause(tries);
     } catch (const Moved&) {
       if (tries == kTries) throw Busy("the store's packs keep changing: try again");
     }

@@ -4,6 +4,7 @@
 #include "parcels.h"
 #include "run_catalog.h"
 #include "sha256.h"
+#include "verification.h"
 #include "worker_pool.h"
 
 #include <flor/store/error.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 namespace flor::remote {
 namespace {
@@ -38,6 +40,8 @@ class Verification {
       find(fmt::format("run {} is lost: {}", run.key, error.what()));
     } catch (const Damaged& error) {
       find(fmt::format("run {} is lost: {}", run.key, error.what()));
+    } catch (const NewerFormat& error) {
+      find(error.what());
     }
   }
 
@@ -72,7 +76,8 @@ class Verification {
     return std::move(report_);
   }
 
- private:
+  const std::set<std::string>& lost() const { return lost_; }
+
   void add(const RemoteRun& run, RunCatalog& catalog) {
     const ContentReader reader(catalog.connection(), catalog.run());
     Records records;
@@ -92,11 +97,12 @@ class Verification {
     }
   }
 
+ private:
   /// What is wrong with it; empty if nothing is.
   std::string read(const std::string& name, const Expected& parcel) const {
     try {
       const std::string key = parcel_key(name);
-      const std::vector<std::byte> bytes = objects_.get(key);
+      const std::vector<std::byte> bytes = objects_.get(key, parcel.bytes);
       if (sha256_hex(bytes) != name) return "is damaged: its content does not have its SHA-256";
       for (const Record& record : parcel.records) {
         if (record.offset + record.bytes() > bytes.size()) return "is shorter than its records";
@@ -115,6 +121,7 @@ class Verification {
     for (const std::string& run : expected_.at(name).runs) {
       runs += (runs.empty() ? "" : ", ") + run;
     }
+    lost_.insert(name);
     find(fmt::format("{}/{} {}; needed by run {}", objects_.url(), parcel_key(name), flaw, runs));
   }
   void find(std::string finding) { report_.findings.push_back(std::move(finding)); }
@@ -122,10 +129,19 @@ class Verification {
   ObjectStore& objects_;
   const TransferOptions& options_;
   std::map<std::string, Expected> expected_;
+  std::set<std::string> lost_;
   VerifyReport report_;
 };
 
 }  // namespace
+
+std::set<std::string> damaged_parcels(ObjectStore& objects, const RemoteRun& run,
+                                      RunCatalog& catalog, const TransferOptions& options) {
+  Verification verification(objects, options);
+  verification.add(run, catalog);
+  verification.finish(true);
+  return verification.lost();
+}
 
 VerifyReport verify(ObjectStore& objects, const std::vector<RemoteRun>& runs, bool read_data,
                     const TransferOptions& options) {

@@ -1,6 +1,8 @@
 // Where runs are spooled to: named objects that appear whole and never change, as S3 has them.
 #pragma once
 
+#include <flor/store/error.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,10 +20,17 @@ struct ObjectInfo {
   std::int64_t modified_us = 0;  ///< by the clock of the server, Unix time in microseconds
 };
 
+/// The place does not answer, or not now: later it may.
+class Unreachable : public Error {
+ public:
+  explicit Unreachable(const std::string& message) : Error(message) {}
+};
+
 /// Objects below one prefix, by keys like "runs/0123456789abcdef/00000001.json": letters, digits,
 /// '/', '.' and '-'. All functions may be called from several threads at once. They throw NotFound
 /// where the key or the whole place does not exist, Damaged where what arrives is not what was
-/// stored, and Error for everything else, after having tried again where that may help.
+/// stored, Unreachable where trying again has not helped but may help later, and Error for
+/// everything else.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -34,9 +43,14 @@ class ObjectStore {
   /// compared with a checksum by the server; if it throws, or the process dies, it is there whole
   /// or not at all.
   virtual bool put_if_absent(const std::string& key, std::span<const std::byte> content) = 0;
+  /// Whether of several that make an object at once really one wins. There are servers that replace
+  /// what is there although they were asked not to; then `put_if_absent` is good for objects that
+  /// are named after their content, and for nothing else. May ask the server, once.
+  virtual bool makes_exclusively() = 0;
   /// The same, but replaces an object of that key.
   virtual void put(const std::string& key, std::span<const std::byte> content) = 0;
-  virtual std::vector<std::byte> get(const std::string& key) = 0;
+  /// Damaged if it has more than `most` bytes.
+  virtual std::vector<std::byte> get(const std::string& key, std::uint64_t most) = 0;
   /// Exactly `size` bytes; Damaged if the object is shorter.
   virtual std::vector<std::byte> get_range(const std::string& key, std::uint64_t offset,
                                            std::uint64_t size) = 0;

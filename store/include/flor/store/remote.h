@@ -3,12 +3,15 @@
 #pragma once
 
 #include <flor/store/catalog.h>
+#include <flor/store/checkpoint.h>
 #include <flor/store/object_store.h>
 #include <flor/store/ranking.h>
 #include <flor/store/store.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +48,11 @@ struct TransferOptions {
   OnProgress progress = {};
 };
 
+struct SpoolOptions : TransferOptions {
+  /// Reads first what is there of the run, and sends what is damaged again.
+  bool repair = false;
+};
+
 struct SpoolReport {
   RemoteRun run;
   bool changed = false;            ///< a new manifest was written
@@ -54,6 +62,9 @@ struct SpoolReport {
   std::int64_t parcels_found = 0;  ///< that an earlier attempt had left there
   std::uint64_t bytes_sent = 0;    ///< in parcels
   std::uint64_t facts_sent = 0;    ///< bytes of the catalog and the manifest
+  std::int64_t damaged = 0;        ///< parcels that were found missing or damaged there
+  /// Checkpoints and objects that are damaged there, and not here to be sent again.
+  std::int64_t lost = 0;
 };
 
 /// Brings all of a run to the object store: its facts, its checkpoints and the tensors it logged.
@@ -61,16 +72,19 @@ struct SpoolReport {
 /// that a reader sees the run as it was before or as it is now. What dies in between leaves
 /// parcels that the next attempt finds, or `prune` removes. A checkpoint that was deleted here
 /// stays there, and one that was deleted there is not sent again. May be called while the run is
-/// recorded, and by any number of processes. Throws Error if the run there is ahead of the one here
-/// (fetch it first), Damaged where the store is.
+/// recorded, and by any number of processes. Throws Error if the run there has what the one here
+/// has not (fetch it first), Damaged where the store is.
 SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objects,
-                  const TransferOptions& options);
+                  const SpoolOptions& options);
 
 struct FetchOptions : TransferOptions {
   /// Epochs that are wanted, both included: the state before the first, or the nearest one before
   /// that if it was not stored, the ends of nested loops from there on, and the state after each.
-  /// Absent: all checkpoints. What the run logged always comes.
+  /// Absent: all checkpoints.
   std::optional<std::int64_t> first_epoch, last_epoch;
+  /// Only these checkpoints, whatever their epochs.
+  std::optional<std::vector<store::CheckpointKey>> only;
+  bool objects = true;  ///< tensors and images that were logged, too
 };
 
 struct FetchReport {
@@ -90,11 +104,41 @@ struct FetchReport {
 FetchReport fetch(store::Store& store, ObjectStore& objects, const RemoteRun& run,
                   const FetchOptions& options);
 
-/// One run by its key. Throws NotFound if it is not there.
+/// One run by its key. Throws NotFound if it is not there, Damaged if its manifest is.
 RemoteRun choose_run(ObjectStore& objects, std::string_view key);
 
-/// The runs that are there, the newest first. Throws NotFound if nothing was ever spooled there.
-std::vector<RemoteRun> list_runs(ObjectStore& objects, unsigned threads = 8);
+/// A run whose manifest is damaged, or of a newer Flor.
+struct UnreadableRun {
+  std::string key;
+  std::string why;  ///< a line that says what to do
+  bool damaged = true;
+};
+struct RunList {
+  std::vector<RemoteRun> runs;  ///< the newest first
+  std::vector<UnreadableRun> unreadable;
+  bool empty() const { return runs.empty() && unreadable.empty(); }
+};
+
+/// The runs that are there.
+RunList list_runs(ObjectStore& objects, unsigned threads = 8);
+
+/// A store with the rows of runs that are there and none of their content: what they recorded, and
+/// which checkpoints they have. It goes with the object.
+class RemoteFacts {
+ public:
+  /// `home`: of a store that keeps catalogs; empty: none does. Throws Damaged for a catalog that
+  /// is.
+  RemoteFacts(ObjectStore& objects, const std::vector<RemoteRun>& runs,
+              const std::filesystem::path& home);
+  ~RemoteFacts();
+  RemoteFacts(const RemoteFacts&) = delete;
+  RemoteFacts& operator=(const RemoteFacts&) = delete;
+  const std::filesystem::path& directory() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 struct VerifyReport {
   std::vector<std::string> findings;  ///< damage, a line each; empty if all is well
@@ -143,11 +187,18 @@ struct PruneReport {
   std::int64_t waiting = 0;  ///< objects that go when the grace is over
   std::uint64_t waiting_bytes = 0;
   std::int64_t unfinished = 0;  ///< remains of objects that were not completed
+  /// What could not be done, a line each: of single runs, or that no object goes since nobody knows
+  /// what a damaged run refers to.
+  std::vector<std::string> findings;
+  bool damaged = false;  ///< one of these is damage
+  bool fits = true;      ///< false: what must stay of a run takes more than KeepRules::under
 };
 
-/// Deletes checkpoints of `runs` by the rules of `flor keep`, then all parcels and catalogs that
-/// nothing refers to; what is not named as Flor names them stays. Throws UsageError for a grace
-/// that is too short, Damaged where a run's catalog cannot be read: then no object goes.
+/// Deletes checkpoints of `runs` by the rules of `flor keep`, groups of ranks together, then all
+/// parcels and catalogs that nothing refers to; what is not named as Flor names them stays. Of runs
+/// that are to go as a whole the key is enough. What is wrong with one run does not keep the others
+/// from being thinned out. Throws UsageError for a grace that is too short, or rules that make no
+/// sense.
 PruneReport prune(ObjectStore& objects, const std::vector<RemoteRun>& runs,
                   const PruneOptions& options);
 

@@ -15,8 +15,12 @@ namespace flor::remote {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-/// A transfer that moves nothing for so long is given up.
+/// A transfer that moves next to nothing for so long is given up.
 constexpr long kSilentSeconds = 60;
+constexpr long kSilentBytes = 100;  ///< a second
+
+/// Whatever a server says how much is to come.
+constexpr std::uint64_t kReservedMax = std::uint64_t{64} << 20;
 
 struct HeaderList {
   ~HeaderList() { curl_slist_free_all(list); }
@@ -47,15 +51,27 @@ int seek_body(void* data, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
+/// An answer, and how long it may be.
+struct Download {
+  Response& response;
+  std::uint64_t most;
+};
+
 std::size_t write_body(char* from, std::size_t size, std::size_t count, void* data) {
-  auto& body = static_cast<Response*>(data)->body;
+  const auto& download = *static_cast<Download*>(data);
+  auto& body = download.response.body;
   const auto bytes = std::as_bytes(std::span(from, size * count));
+  if (body.size() + bytes.size() > download.most) {
+    download.response.is_too_long = true;
+    return 0;  // ends the transfer
+  }
   body.insert(body.end(), bytes.begin(), bytes.end());
   return bytes.size();
 }
 
 std::size_t write_header(char* from, std::size_t size, std::size_t count, void* data) {
-  auto& response = *static_cast<Response*>(data);
+  const auto& download = *static_cast<Download*>(data);
+  Response& response = download.response;
   std::string_view line(from, size * count);
   if (line.starts_with("HTTP/")) response.headers.clear();
   if (const std::size_t colon = line.find(':'); colon != line.npos) {
@@ -66,8 +82,8 @@ std::size_t write_header(char* from, std::size_t size, std::size_t count, void* 
     while (!value.empty() && std::strchr(" \r\n", value.back())) value.remove_suffix(1);
     response.headers[name] = value;
     if (name == "content-length") {
-      constexpr std::size_t kMost = std::size_t{1} << 30;
-      response.body.reserve(std::min<std::size_t>(std::strtoull(value.data(), nullptr, 10), kMost));
+      const std::uint64_t length = std::strtoull(response.headers[name].c_str(), nullptr, 10);
+      response.body.reserve(std::min({length, download.most, kReservedMax}));
     }
   }
   return size * count;
@@ -114,7 +130,7 @@ void HttpClient::give_back(std::unique_ptr<Handle> handle) {
 }
 
 Response HttpClient::send(const std::string& origin, const Request& request,
-                          std::span<const std::byte> body) {
+                          std::span<const std::byte> body, std::uint64_t most) {
   auto handle = take();
   CURL* curl = handle->curl;
   Response response;
@@ -128,6 +144,7 @@ Response HttpClient::send(const std::string& origin, const Request& request,
     url += encode(request.parameters);
   }
   Upload upload{body, body};
+  Download download{response, most};
   std::array<char, CURL_ERROR_SIZE> reason{};
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   // The path is signed as it is.
@@ -137,7 +154,7 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason.data());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kSilentBytes);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   constexpr long kBuffer = 512L << 10;
@@ -145,9 +162,9 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, kBuffer);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.list);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_body);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &download);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, write_header);
-  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &download);
   if (!impl_->ca_bundle.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, impl_->ca_bundle.c_str());
   if (request.method == "HEAD") {
     curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
@@ -161,17 +178,19 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   }
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   const CURLcode code = curl_easy_perform(curl);
-  if (code == CURLE_OK) {
+  if (code == CURLE_OK || response.is_too_long) {
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     response.status = static_cast<int>(status);
-    give_back(std::move(handle));
+    if (code == CURLE_OK) give_back(std::move(handle));
   } else {
     // A connection that failed is not used again.
     response.failure = reason.front() ? reason.data() : curl_easy_strerror(code);
-    response.is_final = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_URL_MALFORMAT ||
-                        code == CURLE_SSL_CACERT_BADFILE || code == CURLE_UNSUPPORTED_PROTOCOL ||
-                        code == CURLE_COULDNT_RESOLVE_HOST;
+    response.is_untrusted =
+        code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+    response.is_passing =
+        !response.is_untrusted && code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
+    response.is_final = !response.is_passing || code == CURLE_COULDNT_RESOLVE_HOST;
   }
   return response;
 }

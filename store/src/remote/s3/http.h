@@ -17,7 +17,11 @@ struct Response {
   Headers headers;
   std::vector<std::byte> body;
   std::string failure;
-  bool is_final = false;  ///< without an answer: trying again will not help
+  bool is_final = false;      ///< without an answer: trying again at once will not help
+  bool is_passing = true;     ///< but later it may
+  bool is_untrusted = false;  ///< its certificate was refused
+  bool is_too_long = false;   ///< longer than was allowed: it was not received to its end
+  int attempts = 1;           ///< that it took
 };
 
 /// Thread-safe.
@@ -29,8 +33,10 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// Sends one request and waits for its answer. `origin` is "https://host:port".
-  Response send(const std::string& origin, const Request& request, std::span<const std::byte> body);
+  /// Sends one request and waits for its answer, of which at most `most` bytes are received.
+  /// `origin` is "https://host:port". Does not follow where the server sends elsewhere.
+  Response send(const std::string& origin, const Request& request, std::span<const std::byte> body,
+                std::uint64_t most);
 
  private:
   struct Handle;

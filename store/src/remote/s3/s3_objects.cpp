@@ -22,6 +22,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// A page of a list, or an error: more than any has.
+constexpr std::uint64_t kAnswerMax = std::uint64_t{8} << 20;
+/// Of an object of which only a part was asked for.
+constexpr std::uint64_t kWholeMax = std::uint64_t{64} << 20;
+
+/// What makes_exclusively writes, and leaves there for the next one.
+constexpr const char* kProbe = "probe";
+const std::string kProbeText = "flor";
+
 /// Parts of one object that are on their way at once.
 constexpr unsigned kPartsAtOnce = 4;
 
@@ -74,19 +83,36 @@ class S3Objects final : public ObjectStore {
       put_in_parts(key, content);
       return true;
     }
-    if (conditional_) {
+    if (refuses_ != Answer::no) {
       const Response response = send(request("PUT", key, {}, {{"if-none-match", "*"}}), content);
       if (is_good(response)) return true;
-      if (response.status == 412) return false;
-      const std::string code = code_of(response);
-      if (response.status != 501 && code != "NotImplemented" && code != "InvalidArgument") {
-        fail("write", key, response);
-      }
-      conditional_ = false;  // a server that does not know it
+      // An attempt whose answer was lost may have made it.
+      if (response.status == 412) return response.attempts > 1 && holds(key, content);
+      if (!is_unknown(response)) fail("write", key, response);
+      refuses_ = Answer::no;
     }
     if (head(key)) return false;
     put(key, content);
     return true;
+  }
+
+  /// Some servers do not know the condition, and some take it and do not heed it. So an object that
+  /// is there is written once more.
+  bool makes_exclusively() override {
+    for (int i = 0; i < 2 && refuses_ == Answer::unknown; ++i) {
+      const Response response =
+          send(request("PUT", kProbe, {}, {{"if-none-match", "*"}}), bytes_of(kProbeText));
+      if (response.status == 412 && response.attempts == 1) {
+        refuses_ = Answer::yes;
+      } else if (is_unknown(response)) {
+        refuses_ = Answer::no;
+      } else if (!is_good(response) && response.status != 412) {
+        fail("write", kProbe, response);
+      } else if (i == 1) {
+        refuses_ = response.status == 412 ? Answer::yes : Answer::no;
+      }
+    }
+    return refuses_ == Answer::yes;
   }
 
   void put(const std::string& key, std::span<const std::byte> content) override {
@@ -95,8 +121,14 @@ class S3Objects final : public ObjectStore {
     if (!is_good(response)) fail("write", key, response);
   }
 
-  std::vector<std::byte> get(const std::string& key) override {
-    Response response = send(request("GET", key), {});
+  std::vector<std::byte> get(const std::string& key, std::uint64_t most) override {
+    Response response = send(request("GET", key), {}, most);
+    if (response.is_too_long) {
+      throw Damaged(
+          fmt::format("{}/{} is larger than it may be: spool the run again from where it "
+                      "was recorded",
+                      url_, key));
+    }
     if (!is_good(response)) fail("read", key, response);
     return std::move(response.body);
   }
@@ -105,7 +137,9 @@ class S3Objects final : public ObjectStore {
                                    std::uint64_t size) override {
     if (size == 0) return {};
     const std::string range = fmt::format("bytes={}-{}", offset, offset + size - 1);
-    Response response = send(request("GET", key, {}, {{"range", range}}), {});
+    // A server that knows no ranges sends all of it.
+    Response response =
+        send(request("GET", key, {}, {{"range", range}}), {}, std::max(offset + size, kWholeMax));
     const bool cut_off =
         response.status == 416 || (response.status == 206 && response.body.size() != size);
     if (cut_off) {
@@ -113,7 +147,6 @@ class S3Objects final : public ObjectStore {
                                 url_, key));
     }
     if (response.status == 200 && response.body.size() >= offset + size) {
-      // A server that knows no ranges.
       return {response.body.begin() + static_cast<std::ptrdiff_t>(offset),
               response.body.begin() + static_cast<std::ptrdiff_t>(offset + size)};
     }
@@ -140,7 +173,8 @@ class S3Objects final : public ObjectStore {
 
   std::vector<ObjectInfo> list(const std::string& prefix) override {
     std::vector<ObjectInfo> objects;
-    Parameters parameters{{"list-type", "2"}, {"prefix", place_.prefix + prefix}};
+    Parameters parameters{
+        {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", place_.prefix + prefix}};
     for (;;) {
       const Response response = send(bucket_request("GET", parameters), {});
       if (!is_good(response)) fail("list", prefix, response);
@@ -177,6 +211,7 @@ class S3Objects final : public ObjectStore {
   std::int64_t remove_uploads(const std::string& directory, std::int64_t before_us, bool dry_run) {
     std::int64_t count = 0;
     const std::string prefix = place_.prefix + directory;
+    // Not encoded: Ceph encodes the keys of this list without saying so.
     Parameters parameters{{"uploads", ""}, {"prefix", prefix}};
     for (;;) {
       const Response response = send(bucket_request("GET", parameters), {});
@@ -221,14 +256,33 @@ class S3Objects final : public ObjectStore {
     return error ? error->code : "";
   }
 
-  /// Signs and sends; again and again, with growing pauses, while that may help.
-  Response send(Request request, std::span<const std::byte> content) {
+  static bool is_unknown(const Response& response) {
+    const std::string code = code_of(response);
+    return response.status == 501 || code == "NotImplemented" || code == "InvalidArgument";
+  }
+
+  bool holds(const std::string& key, std::span<const std::byte> content) {
+    try {
+      return std::ranges::equal(get(key, content.size()), content);
+    } catch (const Damaged&) {
+      return false;  // longer
+    } catch (const NotFound&) {
+      return false;
+    }
+  }
+
+  /// Signs and sends; again and again, with growing pauses, while that may help. An answer has at
+  /// most so many bytes.
+  Response send(Request request, std::span<const std::byte> content,
+                std::uint64_t most = kAnswerMax) {
     const std::string hash = sha256_hex(content);
     for (int attempt = 1;; ++attempt) {
       sign(request, settings_.credentials, settings_.region, hash,
            now_us() + limits_.clock_offset_us);
-      Response response = http_.send(origin_, request, content);
-      if (is_good(response) || attempt == limits_.attempts ||
+      Response response = http_.send(origin_, request, content, std::max(most, kAnswerMax));
+      response.attempts = attempt;
+      if (is_good(response) && response.body.size() > most) response.is_too_long = true;
+      if (is_good(response) || attempt >= settings_.attempts ||
           !may_pass(response, code_of(response))) {
         return response;
       }
@@ -293,15 +347,25 @@ class S3Objects final : public ObjectStore {
     const auto error = parse_error(response.body);
     const std::string code = error ? error->code : "";
     if (response.status == 0) {
-      throw Error(fmt::format("cannot {} {}: {} does not answer: {}", what, where, origin_,
-                              response.failure));
+      const std::string message = fmt::format("cannot {} {}: {} does not answer: {}", what, where,
+                                              origin_, response.failure);
+      if (!response.is_passing) {
+        throw Error(message +
+                    (response.is_untrusted
+                         ? ": AWS_CA_BUNDLE names the file of the certificates that are trusted"
+                         : ""));
+      }
+      throw Unreachable(message);
     }
     if (code == "NoSuchBucket") {
       throw NotFound(fmt::format("there is no bucket {} at {}", place_.bucket, settings_.endpoint));
     }
     if (response.status == 404) throw NotFound(fmt::format("there is no {}", where));
-    throw Error(fmt::format("cannot {} {}: the server says {}{}{}", what, where, response.status,
-                            code.empty() ? "" : " " + code, remedy(response, code)));
+    const std::string message =
+        fmt::format("cannot {} {}: the server says {}{}{}", what, where, response.status,
+                    code.empty() ? "" : " " + code, remedy(response, code));
+    if (may_pass(response, code)) throw Unreachable(message);
+    throw Error(message);
   }
 
   std::string remedy(const Response& response, const std::string& code) const {
@@ -314,6 +378,11 @@ class S3Objects final : public ObjectStore {
     }
     if (code == "ExpiredToken" || code == "InvalidToken") {
       return ": the session has ended: get new credentials (AWS_SESSION_TOKEN)";
+    }
+    if (response.status >= 300 && response.status < 400 &&
+        !response.headers.contains("x-amz-bucket-region")) {
+      return ": it sends elsewhere, where Flor does not follow: give the right endpoint "
+             "(AWS_ENDPOINT_URL) and region (AWS_REGION)";
     }
     if (response.status == 403) return ": these credentials may not do so, or are wrong";
     if (response.status == 301 || code == "AuthorizationHeaderMalformed") {
@@ -330,7 +399,9 @@ class S3Objects final : public ObjectStore {
   S3Limits limits_;
   HttpClient http_;
   std::string url_, host_, base_path_, origin_;
-  std::atomic<bool> conditional_{true};
+  /// Whether the server refuses to replace an object, if it is asked to.
+  enum class Answer : std::uint8_t { unknown, yes, no };
+  std::atomic<Answer> refuses_{Answer::unknown};
 };
 
 }  // namespace
@@ -351,6 +422,11 @@ S3Place parse_s3_url(std::string_view url) {
   rest.remove_prefix(slash);
   while (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
   while (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
+  // Clients and servers make something else of these.
+  const std::string whole = fmt::format("/{}/", rest);
+  for (const char* part : {"//", "/./", "/../"}) {
+    if (!rest.empty() && whole.find(part) != whole.npos) throw wrong("has a part that cannot be");
+  }
   if (!rest.empty()) place.prefix = std::string(rest) + "/";
   return place;
 }

@@ -16,7 +16,6 @@ struct S3Limits {
   /// Larger objects are sent in parts of `part_bytes`.
   std::uint64_t multipart_bytes = std::uint64_t{64} << 20;
   std::uint64_t part_bytes = std::uint64_t{16} << 20;
-  int attempts = 8;  ///< of a request that fails for a reason that may pass
   std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
   std::int64_t clock_offset_us = 0;  ///< added to the time by which requests are signed
 };

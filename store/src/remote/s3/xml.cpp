@@ -22,6 +22,41 @@ void load(pugi::xml_document& document, std::span<const std::byte> xml, const ch
   throw Damaged("the S3 server sent a part of a list, and does not say where it goes on");
 }
 
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/// "a%20b", "a+b" as "a b".
+std::string decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? digit(text[i + 2]) : -1;
+    if (text[i] == '%' && high >= 0 && low >= 0) {
+      plain += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      plain += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return plain;
+}
+
+/// Keys may have characters that XML cannot hold: servers that were asked to encode them say so.
+class Keys {
+ public:
+  explicit Keys(const pugi::xml_node& root)
+      : encoded_(std::string_view(root.child_value("EncodingType")) == "url") {}
+  std::string operator()(const pugi::xml_node& node, const char* name) const {
+    return encoded_ ? decoded(node.child_value(name)) : node.child_value(name);
+  }
+
+ private:
+  bool encoded_;
+};
+
 }  // namespace
 
 std::optional<S3Error> parse_error(std::span<const std::byte> xml) {
@@ -36,9 +71,10 @@ ObjectPage parse_objects(std::span<const std::byte> xml) {
   pugi::xml_document document;
   load(document, xml, "ListBucketResult");
   const pugi::xml_node root = document.child("ListBucketResult");
+  const Keys key_in(root);
   ObjectPage page;
   for (const pugi::xml_node& node : root.children("Contents")) {
-    page.objects.push_back({node.child_value("Key"), node.child("Size").text().as_ullong(),
+    page.objects.push_back({key_in(node, "Key"), node.child("Size").text().as_ullong(),
                             parse_time(node.child_value("LastModified"))});
   }
   if (root.child("IsTruncated").text().as_bool()) {
@@ -52,13 +88,14 @@ UploadPage parse_uploads(std::span<const std::byte> xml) {
   pugi::xml_document document;
   load(document, xml, "ListMultipartUploadsResult");
   const pugi::xml_node root = document.child("ListMultipartUploadsResult");
+  const Keys key_in(root);
   UploadPage page;
   for (const pugi::xml_node& node : root.children("Upload")) {
-    page.uploads.push_back({node.child_value("Key"), node.child_value("UploadId"),
+    page.uploads.push_back({key_in(node, "Key"), node.child_value("UploadId"),
                             parse_time(node.child_value("Initiated"))});
   }
   if (root.child("IsTruncated").text().as_bool()) {
-    page.next_key = root.child_value("NextKeyMarker");
+    page.next_key = key_in(root, "NextKeyMarker");
     page.next_id = root.child_value("NextUploadIdMarker");
     if (page.next_key.empty()) throw_cut_off();
   }

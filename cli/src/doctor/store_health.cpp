@@ -1,0 +1,173 @@
+#include "doctor/findings.h"
+#include "git/shadow.h"
+#include "output/text.h"
+#include "output/time.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace flor::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KnownFilesystem {
+  std::uint32_t magic;
+  const char* name;
+  bool network;
+};
+constexpr std::array kFilesystems{
+    KnownFilesystem{EXT4_SUPER_MAGIC, "ext4", false},
+    KnownFilesystem{0x58465342, "xfs", false},
+    KnownFilesystem{BTRFS_SUPER_MAGIC, "btrfs", false},
+    KnownFilesystem{0x2fc12fc1, "zfs", false},
+    KnownFilesystem{TMPFS_MAGIC, "tmpfs", false},
+    KnownFilesystem{OVERLAYFS_SUPER_MAGIC, "overlay", false},
+    KnownFilesystem{F2FS_SUPER_MAGIC, "f2fs", false},
+    KnownFilesystem{NFS_SUPER_MAGIC, "nfs", true},
+    KnownFilesystem{SMB_SUPER_MAGIC, "smb", true},
+    KnownFilesystem{0xff534d42, "cifs", true},
+    KnownFilesystem{0xfe534d42, "smb2", true},
+    KnownFilesystem{0x00c36400, "ceph", true},
+    KnownFilesystem{0x65735546, "fuse", true},
+    KnownFilesystem{V9FS_MAGIC, "9p", true},
+    KnownFilesystem{0x0bd00bd0, "lustre", true},
+    KnownFilesystem{0x47504653, "gpfs", true},
+};
+
+/// The nearest directory that is there.
+fs::path existing(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+void examine_filesystem(const fs::path& directory, Findings& findings) {
+  struct statfs status{};
+  if (::statfs(directory.c_str(), &status) != 0) return;
+  const auto magic = static_cast<std::uint32_t>(status.f_type);
+  std::string name = fmt::format("of type {:#x}", magic);
+  bool network = false;
+  for (const KnownFilesystem& known : kFilesystems) {
+    if (known.magic != magic) continue;
+    name = known.name;
+    network = known.network;
+  }
+  if (network) {
+    findings.push_back({"file system", Health::warning,
+                        fmt::format("{} of {}: the catalog may have to do without its "
+                                    "write-ahead log, and locks depend on the server",
+                                    name, directory.string()),
+                        "keep the store on a local disk, and bring runs to an object store with "
+                        "flor spool"});
+  } else if (magic == TMPFS_MAGIC) {
+    findings.push_back(
+        {"file system", Health::warning,
+         fmt::format("{} is in memory: the store is gone with the next start", directory.string()),
+         "set FLOR_HOME to a directory on a disk"});
+  } else {
+    findings.push_back({"file system", Health::ok, name});
+  }
+}
+
+void examine_room(const fs::path& directory, Findings& findings) {
+  struct statvfs status{};
+  if (::statvfs(directory.c_str(), &status) != 0) return;
+  const std::uint64_t free = std::uint64_t{status.f_bavail} * status.f_frsize;
+  constexpr std::uint64_t kLittle = std::uint64_t{2} << 30, kNone = std::uint64_t{100} << 20;
+  const std::string text = fmt::format("{} free", bytes(free));
+  const char* const advice = "flor du shows what is large, flor keep what can go";
+  if (free < kNone) {
+    findings.push_back({"free space", Health::failure, text, advice});
+  } else if (free < kLittle) {
+    findings.push_back({"free space", Health::warning, text, advice});
+  } else {
+    findings.push_back({"free space", Health::ok, text});
+  }
+}
+
+void examine_catalog(const store::Store& store, Findings& findings) {
+  const store::CheckReport report = store::check(store, false);
+  std::size_t orphans = 0;
+  for (const store::Finding& found : report.findings) {
+    if (found.kind == store::Finding::Kind::orphan) {
+      ++orphans;
+      continue;
+    }
+    findings.push_back({"catalog", Health::failure, printable(found.what), "flor fsck --repair"});
+  }
+  if (orphans > 0) {
+    findings.push_back({"catalog", Health::ok,
+                        fmt::format("{} left over by programs that were killed: flor gc removes "
+                                    "what is old",
+                                    orphans == 1 ? "1 file" : fmt::format("{} files", orphans))});
+  }
+  if (findings.empty() || findings.back().topic != "catalog") {
+    findings.push_back({"catalog", Health::ok, "sound (flor fsck also reads the contents)"});
+  }
+}
+
+}  // namespace
+
+void examine_store(const fs::path& home, Findings& findings) {
+  std::error_code error;
+  const fs::path there = existing(home);
+  if (::access(there.c_str(), W_OK) != 0) {
+    findings.push_back({"store", Health::failure,
+                        fmt::format("{} cannot be written", there.string()),
+                        "set FLOR_HOME to a directory of yours"});
+  }
+  examine_filesystem(there, findings);
+  examine_room(there, findings);
+  if (!fs::exists(home / "catalog.db", error)) {
+    findings.push_back(
+        {"store", Health::ok,
+         fmt::format("none at {} yet: record a run with --flor NAME", printable(home.string()))});
+    return;
+  }
+  try {
+    const auto store = store::Store::open(home, store::OpenMode::read_only);
+    findings.push_back({"store", Health::ok, printable(home.string())});
+    examine_catalog(*store, findings);
+    examine_runs(*store, findings);
+  } catch (const Error& problem) {
+    findings.push_back({"store", Health::failure, problem.what(), "flor fsck says more"});
+  }
+}
+
+void examine_repository(Findings& findings) {
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  try {
+    const auto repository = git::Repository::discover(here);
+    if (!repository) {
+      findings.push_back({"git", Health::warning,
+                          fmt::format("{} is in no repository: runs could not keep their sources",
+                                      printable(here.string())),
+                          "git init, or record with --flor_no_git"});
+      return;
+    }
+    const auto head = repository->head();
+    const auto shadow = repository->branch_tip(git::kShadowBranch);
+    findings.push_back(
+        {"git", Health::ok,
+         fmt::format("{}, {}, {}", printable(repository->work_tree().string()),
+                     head ? "HEAD at " + head->substr(0, 8) : "no commit yet",
+                     shadow ? fmt::format("{} at {}", git::kShadowBranch, shadow->substr(0, 8))
+                            : "nothing recorded yet")});
+  } catch (const Error& problem) {
+    findings.push_back({"git", Health::failure, problem.what(), "see the message"});
+  }
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,52 @@
+// Event files, which TensorBoard reads: frames of TFRecord around messages of the type Event.
+#pragma once
+
+#include "output/stream.h"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace flor::cli {
+
+/// CRC-32C (Castagnoli), as in RFC 3720.
+std::uint32_t crc32c(std::string_view bytes);
+
+/// The place of what is written next. Times are Unix time in microseconds.
+struct EventPlace {
+  std::int64_t step = 0;
+  std::int64_t time_us = 0;
+};
+
+/// `edges` has one element more than `counts`; neither is empty.
+struct HistogramBins {
+  std::span<const double> edges, counts;
+};
+
+struct EncodedImage {
+  std::int64_t height = 0, width = 0, channels = 0;
+  std::string_view png;
+};
+
+/// Writes events in the order of the calls. The names and numbers of the fields are those of
+/// TensorFlow's event.proto, summary.proto and tensor.proto.
+class EventFile {
+ public:
+  /// Begins the file.
+  EventFile(Output& out, std::int64_t started_us);
+
+  /// TensorBoard has numbers of 32 bits; larger ones become infinite.
+  void scalar(std::string_view tag, EventPlace place, double value);
+  /// The sums that the message has beside the bins are those of the bins' middles.
+  void histogram(std::string_view tag, EventPlace place, const HistogramBins& bins);
+  void image(std::string_view tag, EventPlace place, const EncodedImage& image);
+  /// Markdown.
+  void text(std::string_view tag, EventPlace place, std::string_view text);
+
+ private:
+  void record(std::string_view message);
+
+  Output& out_;
+};
+
+}  // namespace flor::cli

@@ -1,0 +1,241 @@
+#include "plot/figure.h"
+
+#include "output/text.h"
+#include "run_spec.h"
+#include "series/curve.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace flor::cli {
+namespace {
+
+constexpr std::size_t kArgumentsInLabel = 3;
+
+/// The arguments in which the runs differ.
+std::vector<std::string> telling_arguments(std::span<const PlottedRun> runs) {
+  std::map<std::string, std::vector<std::string>> values;  // and "" where a run lacks it
+  std::vector<std::string> order;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const store::Argument& argument : runs[i].arguments) {
+      auto [entry, added] = values.try_emplace(argument.name, runs.size());
+      if (added) order.push_back(argument.name);
+      entry->second[i] = argument.value;
+    }
+  }
+  std::erase_if(order, [&](const std::string& name) {
+    const auto& list = values.at(name);
+    return std::ranges::all_of(list, [&](const std::string& value) { return value == list[0]; });
+  });
+  if (order.size() > kArgumentsInLabel) order.resize(kArgumentsInLabel);
+  return order;
+}
+
+std::string run_label(const PlottedRun& plotted, std::span<const std::string> arguments,
+                      bool with_experiment) {
+  std::string label = short_key(plotted.run);
+  if (with_experiment) label += " " + plotted.run.start.experiment;
+  for (const std::string& name : arguments) {
+    for (const store::Argument& argument : plotted.arguments) {
+      if (argument.name == name) label += fmt::format(" {}={}", name, argument.value);
+    }
+  }
+  return label;
+}
+
+/// Seconds are drawn in the largest unit of which there are at least two.
+struct TimeUnit {
+  double seconds;
+  const char* name;
+};
+TimeUnit time_unit(double longest) {
+  constexpr std::array kUnits = {TimeUnit{86400, "days"}, TimeUnit{3600, "hours"},
+                                 TimeUnit{60, "minutes"}};
+  for (const TimeUnit& unit : kUnits) {
+    if (longest >= 2 * unit.seconds) return unit;
+  }
+  return {1, "seconds"};
+}
+
+class FigureMaker {
+ public:
+  FigureMaker(std::span<const PlottedRun> runs, const FigurePlan& plan) : runs_(runs), plan_(plan) {
+    const std::vector<std::string> arguments = telling_arguments(runs);
+    const bool experiments = std::ranges::any_of(runs, [&](const PlottedRun& plotted) {
+      return plotted.run.start.experiment != runs[0].run.start.experiment;
+    });
+    for (const PlottedRun& plotted : runs) {
+      run_labels_.push_back(run_label(plotted, arguments, experiments));
+    }
+  }
+
+  Figure make() {
+    name_axes();
+    for (const std::vector<std::string>& metrics : plan_.panels) add_panel(metrics);
+    note_left_out();
+    return std::move(figure_);
+  }
+
+ private:
+  void name_axes() {
+    figure_.y_kind = plan_.logarithmic ? ScaleKind::logarithmic : ScaleKind::linear;
+    figure_.x_label = std::string(to_string(plan_.axis));
+    figure_.x_kind = ScaleKind::whole;
+    if (plan_.axis != Axis::time) return;
+    double longest = 0;
+    for (const PlottedRun& plotted : runs_) {
+      for (const Series& series : plotted.answer.series) {
+        if (!series.points.empty()) longest = std::max(longest, series.points.back().x);
+      }
+    }
+    const TimeUnit unit = time_unit(longest);
+    figure_.x_label = fmt::format("{} of training", unit.name);
+    figure_.x_kind = ScaleKind::linear;
+    x_unit_ = unit.seconds;
+  }
+
+  void add_panel(const std::vector<std::string>& metrics) {
+    Panel panel;
+    panel.title = printable(fmt::format("{}", fmt::join(metrics, ", ")));
+    if (plan_.smoothing > 0) panel.title += fmt::format(" (smoothed, {})", plan_.smoothing);
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      for (const std::string& metric : metrics) {
+        for (const Series& series : runs_[i].answer.series) {
+          if (series.metric == metric) panel.curves.push_back(curve(i, series, metrics.size() > 1));
+        }
+      }
+    }
+    figure_.panels.push_back(std::move(panel));
+  }
+
+  Curve curve(std::size_t run, const Series& series, bool with_metric) {
+    std::vector<std::string> parts;
+    if (runs_.size() > 1) parts.push_back(run_labels_[run]);
+    if (with_metric) parts.push_back(series.metric);
+    if (several_paths(series.metric)) parts.push_back(fmt::format("in {}", series.path));
+    const std::string key = fmt::format("{}", fmt::join(parts, " "));
+    if (const auto only = only_origin(series); !only.empty()) parts.push_back(only);
+    Curve result;
+    result.label = printable(fmt::format("{}", fmt::join(parts, " ")));
+    result.look = looks_.try_emplace(key, looks_.size()).first->second;
+    result.points = shown_points(run, series, result);
+    if (plan_.smoothing > 0) {
+      result.unsmoothed = std::move(result.points);
+      result.points = smoothed(result.unsmoothed, plan_.smoothing);
+    }
+    return result;
+  }
+
+  /// The points with x in the unit of the axis; what cannot be drawn is a gap, and noted.
+  std::vector<Point> shown_points(std::size_t run, const Series& series, Curve& curve) {
+    curve.last = std::numeric_limits<double>::quiet_NaN();
+    curve.values = Range::none();
+    std::vector<Point> points = series.points;
+    std::int64_t nan = 0, infinite = 0, not_positive = 0;
+    for (Point& point : points) {
+      point.x /= x_unit_;
+      if (std::isnan(point.y)) {
+        ++nan;
+      } else if (std::isinf(point.y)) {
+        ++infinite;
+      } else {
+        curve.last = point.y;
+        curve.values.add(point.y);
+        if (!plan_.logarithmic || point.y > 0) continue;
+        ++not_positive;
+        point.y = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+    note(run, series, nan, "NaN");
+    note(run, series, infinite, "infinite");
+    note(run, series, not_positive, "not positive, which a logarithmic axis cannot show");
+    return points;
+  }
+
+  void note(std::size_t run, const Series& series, std::int64_t count, const char* what) {
+    if (count == 0) return;
+    figure_.notes.push_back(printable(
+        fmt::format("{} of run {}: {} of {} values {} {}", series.metric, short_key(runs_[run].run),
+                    count, series.points.size(), count == 1 ? "is" : "are", what)));
+  }
+
+  void note_left_out() {
+    std::int64_t numbers = 0, places = 0;
+    for (const PlottedRun& plotted : runs_) {
+      numbers += plotted.answer.no_numbers;
+      places += plotted.answer.no_place;
+    }
+    if (numbers)
+      figure_.notes.push_back(fmt::format("left out: {} values are no numbers", numbers));
+    if (places) {
+      figure_.notes.push_back(
+          fmt::format("left out: {} values were logged outside of every loop", places));
+    }
+  }
+
+  bool several_paths(const std::string& metric) const {
+    const std::string* path = nullptr;
+    for (const PlottedRun& plotted : runs_) {
+      for (const Series& series : plotted.answer.series) {
+        if (series.metric != metric) continue;
+        if (path && *path != series.path) return true;
+        path = &series.path;
+      }
+    }
+    return false;
+  }
+
+  static std::string only_origin(const Series& series) {
+    const auto all = [&](Origin origin) {
+      return std::ranges::all_of(series.points,
+                                 [&](const Point& point) { return point.origin == origin; });
+    };
+    if (series.points.empty()) return {};
+    if (all(Origin::hindsight)) return "(hindsight)";
+    if (all(Origin::evaluated)) return "(evaluated)";
+    return {};
+  }
+
+  std::span<const PlottedRun> runs_;
+  const FigurePlan& plan_;
+  std::vector<std::string> run_labels_;
+  std::map<std::string, std::size_t> looks_;
+  double x_unit_ = 1;
+  Figure figure_;
+};
+
+}  // namespace
+
+Figure make_figure(std::span<const PlottedRun> runs, const FigurePlan& plan) {
+  return FigureMaker(runs, plan).make();
+}
+
+Range x_range(const Figure& figure) {
+  Range range = Range::none();
+  for (const Panel& panel : figure.panels) {
+    for (const Curve& curve : panel.curves) {
+      if (curve.points.empty()) continue;
+      range.add(curve.points.front().x);
+      range.add(curve.points.back().x);
+    }
+  }
+  return range;
+}
+
+Range y_range(const Panel& panel, bool with_unsmoothed) {
+  Range range = Range::none();
+  for (const Curve& curve : panel.curves) {
+    for (const Point& point : curve.points) range.add(point.y);
+    if (!with_unsmoothed) continue;
+    for (const Point& point : curve.unsmoothed) range.add(point.y);
+  }
+  return range;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,62 @@
+// What a plot shows, before anything of it is drawn.
+#pragma once
+
+#include "plot/scale.h"
+#include "series/series.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+/// One line of a panel.
+struct Curve {
+  std::string label;              ///< printable; empty if the panel has only this one
+  std::size_t look = 0;           ///< curves of the same look are of the same thing, in all panels
+  std::vector<Point> points;      ///< smoothed, if that was asked for; gaps are not finite
+  std::vector<Point> unsmoothed;  ///< empty if `points` are
+  double last = 0;                ///< last finite value that was logged; NaN if there is none
+  Range values;                   ///< least and greatest finite value that was logged
+};
+
+/// Curves that share both axes.
+struct Panel {
+  std::string title;  ///< printable
+  std::vector<Curve> curves;
+};
+
+struct Figure {
+  std::string x_label;
+  ScaleKind x_kind = ScaleKind::linear;
+  ScaleKind y_kind = ScaleKind::linear;
+  std::vector<Panel> panels;
+  std::vector<std::string> notes;  ///< what is not shown, and why; printable
+};
+
+/// A run as the answer to what is drawn of it.
+struct PlottedRun {
+  store::Run run;
+  std::vector<store::Argument> arguments;
+  SeriesAnswer answer;
+};
+
+struct FigurePlan {
+  /// The metrics of each panel.
+  std::vector<std::vector<std::string>> panels;
+  Axis axis = Axis::epoch;
+  bool logarithmic = false;
+  double smoothing = 0;  ///< weight of `smoothed`
+};
+
+/// The labels say what tells the curves apart: the run with those of its arguments that the others
+/// do not share, the metric, the loop, and that nobody logged the values while recording.
+Figure make_figure(std::span<const PlottedRun> runs, const FigurePlan& plan);
+
+/// The range over all panels in x, and in y over the curves of one; `with_unsmoothed`: also of the
+/// values behind smoothed curves.
+Range x_range(const Figure& figure);
+Range y_range(const Panel& panel, bool with_unsmoothed);
+
+}  // namespace flor::cli

@@ -1,0 +1,51 @@
+#include "remote/far_run.h"
+
+#include "context.h"
+#include "output/time.h"
+#include "remote/choice.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace flor::cli {
+
+FarRun::FarRun(Context& context, std::string_view run, std::string_view url) {
+  std::string spec(run.substr(0, run.rfind('@')));
+  const auto objects = remote::open_objects(url);
+  url_ = objects->url();
+  const remote::RunList there = runs_in(*objects, remote::TransferOptions().threads);
+  // Of an experiment the latest run alone.
+  const bool is_name =
+      std::ranges::find(there.runs, spec, &remote::RemoteRun::experiment) != there.runs.end();
+  if (is_name) spec += "~0";
+  store::Store& opened = context.store_to_change(store::OpenMode::create);
+  runs_ = choose_remote(there, spec, url_);
+  remote::FetchOptions facts_only;
+  facts_only.only.emplace();
+  facts_only.objects = false;
+  for (const remote::RemoteRun& chosen : runs_) {
+    remote::fetch(opened, *objects, chosen, facts_only);
+  }
+  facts_.emplace(*objects, runs_, opened.home());
+  elsewhere_.emplace(facts_->directory(), std::filesystem::read_symlink("/proc/self/exe").string(),
+                     url_);
+  ::setenv("FLOR_ELSEWHERE", elsewhere_->text().c_str(), 1);
+  const auto named = std::ranges::find_if(
+      runs_, [&](const remote::RemoteRun& chosen) { return chosen.key.starts_with(spec); });
+  key_ = (named == runs_.end() ? runs_.front() : *named).key;
+}
+
+void FarRun::note(Context& context) const {
+  std::int64_t all = 0;
+  for (const remote::RemoteRun& run : runs_) all += run.checkpoints;
+  const store::Elsewhere::Arrived arrived = elsewhere_->arrived();
+  context.note(fmt::format("run {}: {} of {} checkpoints came from {}, {}", title(runs_.front()),
+                           arrived.checkpoints, all, url_, bytes(arrived.bytes)));
+}
+
+}  // namespace flor::cli

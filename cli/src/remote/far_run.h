@@ -1,0 +1,37 @@
+// A run that lies in an object store, for a replay that reads its checkpoints there when it needs
+// them.
+#pragma once
+
+#include <flor/store/elsewhere.h>
+#include <flor/store/remote.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+class Context;
+
+class FarRun {
+ public:
+  /// Brings the facts of `run` here from the object store at `url`, with all ranks of its group:
+  /// RUN or RUN@EPOCH, where NAME means the latest that is there. From now on this process, and
+  /// those that it starts, find its checkpoints there: the environment says so (store::Elsewhere).
+  FarRun(Context& context, std::string_view run, std::string_view url);
+
+  /// The run, which NAME may not mean here; of a group its rank 0, unless another rank was named.
+  const std::string& key() const { return key_; }
+  /// Says on standard error what has come.
+  void note(Context& context) const;
+
+ private:
+  std::string key_;
+  std::vector<remote::RemoteRun> runs_;
+  std::optional<remote::RemoteFacts> facts_;
+  std::optional<store::Elsewhere> elsewhere_;
+  std::string url_;
+};
+
+}  // namespace flor::cli

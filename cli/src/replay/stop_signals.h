@@ -1,0 +1,40 @@
+// SIGINT, SIGTERM and SIGHUP, as something to look at instead of an end.
+#pragma once
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace flor::cli {
+
+/// Blocks them as long as it lives; those that come meanwhile stay pending until they are taken.
+class StopSignals {
+ public:
+  StopSignals() {
+    ::sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set_, signal);
+    ::sigprocmask(SIG_BLOCK, &set_, &before_);
+    descriptor_ = ::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~StopSignals() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// Can be read when one has come.
+  int descriptor() const { return descriptor_; }
+  /// One has come. Takes it.
+  bool came() const {
+    signalfd_siginfo signal;
+    return ::read(descriptor_, &signal, sizeof signal) == sizeof signal;
+  }
+
+ private:
+  sigset_t set_, before_;
+  int descriptor_ = -1;
+};
+
+}  // namespace flor::cli

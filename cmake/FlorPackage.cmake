@@ -1,0 +1,57 @@
+# Packages of Debian, made by scripts/package.sh: `flor`, the command line tool, and `libflor-dev`.
+set(flor_deb ${PROJECT_SOURCE_DIR}/cmake/debian)
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME flor)
+set(FLOR_PACKAGE_CONTACT "Flor developers <flor@localhost>" CACHE STRING
+    "Who answers for the packages, as NAME <MAIL>")
+set(CPACK_PACKAGE_CONTACT "${FLOR_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES TRUE)
+set(CPACK_COMPONENTS_ALL tool dev)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
+
+set(CPACK_DEBIAN_TOOL_PACKAGE_NAME flor)
+set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_TOOL_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS "git")
+set(CPACK_DEBIAN_TOOL_PACKAGE_SUGGESTS "libflor-dev")
+set(CPACK_COMPONENT_TOOL_DESCRIPTION "look at recorded trainings and ask them more
+ Flor records the training of a model cheaply, so that any question that was
+ not asked while training can be asked afterwards. This package has the
+ command that lists runs, shows what they logged, and replays them.")
+
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libflor-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
+    "libzstd-dev, libsqlite3-dev, libfmt-dev, nlohmann-json3-dev, libgit2-dev, libxxhash-dev, pkg-config")
+if(FLOR_WITH_TORCH)
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtorch-dev, libjpeg-dev, libpng-dev")
+  # With the reference BLAS libtorch multiplies matrices many times slower.
+  set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "flor (= ${PROJECT_VERSION}), libopenblas0-pthread")
+else()
+  set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "flor (= ${PROJECT_VERSION})")
+endif()
+set(CPACK_COMPONENT_DEV_DESCRIPTION "record-replay runtime for model training in C++
+ Flor records the training of a model cheaply, so that any question that was
+ not asked while training can be asked afterwards. A program wraps its loops,
+ registers its state, and is replayed exactly. This package has the headers,
+ the static libraries, and the files for CMake and pkg-config.")
+
+# What Debian wants beside it: who made it and what changed.
+foreach(pair "tool flor" "dev libflor-dev")
+  separate_arguments(pair)
+  list(GET pair 0 component)
+  list(GET pair 1 package)
+  set(directory ${CMAKE_INSTALL_DATADIR}/doc/${package})
+  install(FILES ${flor_deb}/copyright DESTINATION ${directory} COMPONENT ${component})
+  install(FILES ${PROJECT_BINARY_DIR}/changelog.gz DESTINATION ${directory} COMPONENT ${component})
+endforeach()
+find_program(FLOR_GZIP gzip REQUIRED)
+configure_file(${flor_deb}/changelog ${PROJECT_BINARY_DIR}/changelog @ONLY)
+execute_process(COMMAND ${FLOR_GZIP} -9nc ${PROJECT_BINARY_DIR}/changelog
+                OUTPUT_FILE ${PROJECT_BINARY_DIR}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
+
+include(CPack)

@@ -1,0 +1,61 @@
+// Checkpoints of runs that lie in another place, an object store, and come when they are read: one
+// by one, while a replay that needs them waits.
+#pragma once
+
+#include <flor/store/catalog.h>
+#include <flor/store/checkpoint.h>
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+/// What is known of such checkpoints without their content, and the program that brings them. The
+/// process that replays has no network of its own: `flor fetch` does it.
+class Elsewhere {
+ public:
+  /// As FLOR_ELSEWHERE says, which `flor replay --from` sets for its workers; null without. Looked
+  /// up once. Throws Error for a text that is none.
+  static const Elsewhere* of_process();
+
+  /// `facts`: directory of a store that has the rows of the runs and none of their content.
+  /// `flor`: the program. `url`: the object store.
+  Elsewhere(std::filesystem::path facts, std::string flor, std::string url);
+  /// The value of FLOR_ELSEWHERE.
+  std::string text() const;
+
+  /// Adds to the checkpoints of a run those that are only there, with numbers below 0.
+  void add_to(std::vector<CheckpointInfo>& here, const std::string& run) const;
+  /// Says what is in a checkpoint of such a number; `read` would find nothing.
+  CheckpointReader facts_of(std::int64_t checkpoint) const;
+  /// Brings a checkpoint of such a number to `store`, and returns its number there. Waits for
+  /// others who bring something of the same run. Throws Error with what `flor fetch` said.
+  std::int64_t bring(const Store& store, std::int64_t run, std::int64_t checkpoint) const;
+
+  struct Arrived {
+    std::int64_t checkpoints = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// What all processes together have brought.
+  Arrived arrived() const;
+
+ private:
+  std::filesystem::path directory_;
+  std::string flor_, url_;
+  std::shared_ptr<Store> facts_;
+};
+
+/// The checkpoints of a run that can be read: those that are here, and those that come when they
+/// are.
+std::vector<CheckpointInfo> reachable_checkpoints(const Catalog& catalog, std::int64_t run);
+
+/// "0:0:25:train", and back.
+std::string print_place(const CheckpointKey& key);
+/// Throws UsageError.
+CheckpointKey parse_place(std::string_view text);
+
+}  // namespace flor::store

@@ -1,0 +1,55 @@
+// What may be set once for all programs and commands, and where each setting comes from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::store {
+
+/// A later one wins over those before it.
+enum class SettingOrigin { standard, user_file, store_file, environment, flag };
+std::string_view to_string(SettingOrigin origin);  ///< "default", "file", "environment", "flag"
+
+struct Setting {
+  std::string name, value;
+  SettingOrigin origin = SettingOrigin::standard;
+  std::string
+      where;  ///< "/home/ada/.config/flor/config, line 3", "FLOR_HOME", "--home"; may be empty
+  std::string help;  ///< what it means, and what may be set
+};
+
+/// Flags that were given for settings, by name of the setting: {"home", "--home", "/data/flor"}.
+struct GivenFlag {
+  std::string name, flag, value;
+};
+
+/// The settings as they hold for this process. Files have lines `name = value`; what follows a `#`
+/// at the beginning of a line or behind a blank is a remark.
+class Settings {
+ public:
+  /// Reads the user's file and that of the store, as far as they are there. Throws UsageError, with
+  /// file and line, for what is no setting or no value of it.
+  static Settings read(const std::vector<GivenFlag>& flags = {});
+
+  const std::vector<Setting>& all() const { return settings_; }
+  /// One of those that there are: home, color, log, epsilon, rank_timeout.
+  const Setting& get(std::string_view name) const;
+
+ private:
+  Setting& find(std::string_view name);
+  void set(std::string_view name, std::string value, SettingOrigin origin, std::string where);
+  void read_file(const std::filesystem::path& path, SettingOrigin origin);
+
+  std::vector<Setting> settings_;
+};
+
+/// $XDG_CONFIG_HOME/flor/config, else ~/.config/flor/config; empty where no home directory is
+/// known.
+std::filesystem::path user_settings_file();
+/// Of a store: $FLOR_HOME/config.
+std::filesystem::path store_settings_file(const std::filesystem::path& home);
+
+}  // namespace flor::store

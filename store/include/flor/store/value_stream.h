@@ -1,0 +1,28 @@
+// Logged values one after the other, for runs that logged millions.
+#pragma once
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+class Store;
+
+/// Hands out what `Catalog::values` returns, and holds no more of it than the values of one step.
+/// Names come in the order in which they were first logged, then what evaluators found, by name;
+/// the values of a name loop by loop, in a loop by epoch, step, inner, ordinal. All that was logged
+/// is of one state of the catalog. `sink` may use the store; its argument is the sink's to move
+/// from. What `sink` throws ends the reading. Throws what `Catalog::values` throws.
+void each_value(const Store& store, const ValueQuery& query,
+                const std::function<void(Value&&)>& sink);
+
+/// The loops in which the run logged values of these names, as `Place::path`.
+std::vector<std::string> value_paths(const Store& store, std::int64_t run,
+                                     std::span<const std::string> names);
+
+}  // namespace flor::store

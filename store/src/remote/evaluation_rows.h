@@ -1,0 +1,31 @@
+// What evaluators found in the checkpoints of a run. It belongs to content, not to runs.
+#pragma once
+
+#include "sqlite.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace flor::remote {
+
+struct Evaluation {
+  std::string path, json;
+  std::int64_t priority = 0, finished_us = 0;
+  auto operator<=>(const Evaluation&) const = default;
+};
+
+/// By content, evaluator and its digest, and arguments.
+using Evaluations =
+    std::map<std::tuple<store::Digest, std::string, std::string, std::string>, Evaluation>;
+
+/// Adds the results about checkpoints that the run has or has had. Of two for the same the later
+/// one stays.
+void add_evaluations(store::Connection& from, std::int64_t run, Evaluations& evaluations);
+
+/// Writes those that are not there, or not done there. Within a transaction of the caller.
+void put_evaluations(store::Connection& to, const Evaluations& evaluations);
+
+}  // namespace flor::remote

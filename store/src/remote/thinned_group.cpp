@@ -1,0 +1,134 @@
+#include "thinned_group.h"
+
+#include "evaluation_rows.h"
+#include "facts_store.h"
+#include "row_copy.h"
+#include "sha256.h"
+
+#include <flor/store/error.h>
+#include <flor/store/retention.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace flor::remote {
+namespace {
+
+using store::Connection;
+
+/// The rules for one run: those that were given, else the program's own.
+std::optional<store::KeepRules> rules_for(const store::Store& store, std::int64_t run,
+                                          const PruneOptions& options) {
+  if (options.rules) return options.rules;
+  const auto strategy = store.catalog().strategy(run);
+  if (!strategy || !strategy->num_to_keep) return std::nullopt;
+  return store::rules_of(*strategy);
+}
+
+}  // namespace
+
+ThinnedGroup::ThinnedGroup(ObjectStore& objects, std::vector<RemoteRun> ranks) : objects_(objects) {
+  members_.reserve(ranks.size());
+  for (RemoteRun& run : ranks) {
+    auto catalog = std::make_unique<RunCatalog>(objects, run, std::filesystem::path());
+    members_.push_back({std::move(run), std::move(catalog)});
+  }
+}
+
+void ThinnedGroup::read_kept(Connection& from) {
+  for (Member& member : members_) {
+    const auto row = from("SELECT id FROM run WHERE key = ?1", member.run.key);
+    row->step();
+    for (const Content& content : ContentReader(from, row->integer(0)).checkpoints()) {
+      member.kept.insert(content.name());
+    }
+  }
+}
+
+std::optional<bool> ThinnedGroup::decide(const PruneOptions& options) {
+  // In a store of their own the rules of `flor keep` run as they are.
+  FactsStore facts;
+  for (Member& member : members_) member.stored = facts.add(*member.catalog, member.run);
+  const RemoteRun& first = members_.front().run;
+  const store::Run run = facts.store().catalog().resolve(first.key);
+  const auto rules = rules_for(facts.store(), run.id, options);
+  if (!rules) return std::nullopt;
+  if (first.rank > 0 && !rules->best.empty()) {
+    throw UsageError(fmt::format(
+        "run {} is rank {} of a group, and what is best is known of rank 0 alone, which is not in "
+        "{}: spool that, too, or prune by --last or --every",
+        first.key, first.rank, objects_.url()));
+  }
+  const store::RetentionReport report =
+      store::retain(facts.store(), run.id, *rules, store::Sizes::weighed);
+  read_kept(facts.connection());
+  return report.fits;
+}
+
+std::int64_t ThinnedGroup::deleted() const {
+  std::int64_t count = 0;
+  for (const Member& member : members_) {
+    count += member.stored - static_cast<std::int64_t>(member.kept.size());
+  }
+  return count;
+}
+
+void ThinnedGroup::write(std::int64_t now_us) {
+  for (Member& member : members_) {
+    if (member.stored > static_cast<std::int64_t>(member.kept.size())) write(member, now_us);
+  }
+}
+
+void ThinnedGroup::write(Member& member, std::int64_t now_us) {
+  Connection& from = member.catalog->connection();
+  const std::int64_t run = member.catalog->run();
+  const ContentReader reader(from, run);
+  RunContents contents;
+  contents.gone = reader.discarded();
+  contents.pruned = reader.pruned();
+  for (Content& content : reader.checkpoints()) {
+    if (member.kept.contains(content.name())) {
+      contents.add(reader, std::move(content));
+      continue;
+    }
+    content.discarded_us = now_us;
+    contents.pruned.push_back(content);
+    contents.gone.push_back(std::move(content));
+  }
+  contents.objects = reader.objects();
+  for (const Content& content : contents.objects) {
+    reader.add_records(content.chunks, contents.records);
+  }
+  Evaluations evaluations;
+  add_evaluations(from, run, evaluations);
+  RemoteRun thinner = member.run;
+  NewCatalog catalog;
+  // In as many transactions as when it is spooled: the file counts them.
+  store::Transaction filling(catalog.connection());
+  const std::int64_t target = copy_facts(from, run, catalog.connection(), 0);
+  put_evaluations(catalog.connection(), evaluations);
+  filling.commit();
+  store::Transaction transaction(catalog.connection());
+  put_contents(catalog.connection(), target, contents, parcel_lengths(from), thinner);
+  transaction.commit();
+  const std::vector<std::byte> sealed = catalog.seal();
+  thinner.catalog = sha256_hex(sealed);
+  thinner.catalog_bytes = sealed.size();
+  thinner.spooled_us = now_us;
+  objects_.put(catalog_key(thinner.catalog), sealed);
+  const std::vector<ManifestName> names = list_manifests(objects_, thinner.key);
+  const bool is_latest =
+      !names.empty() && read_manifest(objects_, names.back()).catalog == member.run.catalog;
+  ++thinner.sequence;
+  if (!is_latest || !put_manifest(objects_, thinner, names.back())) {
+    throw Busy(
+        fmt::format("run {} is being spooled to {}: try again", thinner.key, objects_.url()));
+  }
+  // The older ones still refer to what was deleted.
+  for (const ManifestName& name : list_manifests(objects_, thinner.key)) {
+    if (name.sequence < thinner.sequence) objects_.remove(name.key());
+  }
+}
+
+}  // namespace flor::remote

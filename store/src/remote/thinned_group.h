@@ -1,0 +1,47 @@
+// A run, or the ranks of a group, in an object store, of which some checkpoints are to go.
+#pragma once
+
+#include "contents.h"
+#include "layout.h"
+#include "run_catalog.h"
+
+#include <flor/store/remote.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace flor::remote {
+
+class ThinnedGroup {
+ public:
+  /// `ranks`: rank 0 first. Throws what reading their catalogs throws.
+  ThinnedGroup(ObjectStore& objects, std::vector<RemoteRun> ranks);
+
+  /// By the rules that are given, or the program's own. Nothing if there are none; else whether
+  /// what stays is as little as they allow. Throws as store::retain does, and UsageError where what
+  /// is best is asked of a group whose rank 0 is not there.
+  std::optional<bool> decide(const PruneOptions& options);
+  /// So many checkpoints are to go.
+  std::int64_t deleted() const;
+  /// Writes new catalogs and manifests, and removes the old manifests. Busy if somebody is spooling
+  /// the run.
+  void write(std::int64_t now_us);
+
+ private:
+  struct Member {
+    RemoteRun run;
+    std::unique_ptr<RunCatalog> catalog;
+    std::set<Content::Name> kept = {};
+    std::int64_t stored = 0;
+  };
+  void read_kept(store::Connection& from);
+  void write(Member& member, std::int64_t now_us);
+
+  ObjectStore& objects_;
+  std::vector<Member> members_;
+};
+
+}  // namespace flor::remote

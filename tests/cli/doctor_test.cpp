@@ -1,0 +1,187 @@
+// flor doctor: what it finds in stores and machines as they are, and in such as they should not be.
+#include "cli/fixture.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DoctorTest : public CliTest {
+ protected:
+  /// The findings on a topic, "warn what -> advice".
+  std::vector<std::string> findings(const Outcome& outcome, const std::string& topic) {
+    std::vector<std::string> lines;
+    for (const auto& finding : outcome.json()["findings"]) {
+      if (finding["topic"] != topic) continue;
+      std::string line =
+          finding["health"].get<std::string>() + " " + finding["what"].get<std::string>();
+      if (finding["advice"].is_string()) line += " -> " + finding["advice"].get<std::string>();
+      lines.push_back(line);
+    }
+    return lines;
+  }
+  Outcome doctor() { return flor({"doctor", "--json"}); }
+  /// A run that began and that nobody lives for any more.
+  void begin(const std::map<std::string, std::string>& environment) {
+    catalog().add_run({.experiment = "linear",
+                       .started_us = 1'700'000'000'000'000,
+                       .commit = {},
+                       .repository = {},
+                       .directory = "/",
+                       .program = "/nowhere/train",
+                       .program_digest = "00",
+                       .command = {"/nowhere/train"},
+                       .environment = environment,
+                       .key = {}});
+  }
+};
+
+TEST_F(DoctorTest, SaysWhatIsHereAndThatItIsWell) {
+  record({});
+  close();
+  const Outcome outcome = doctor();
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(findings(outcome, "flor").at(0), HasSubstr("SQLite 3."));
+  EXPECT_THAT(findings(outcome, "flor").at(0), HasSubstr("libgit2 "));
+  EXPECT_THAT(findings(outcome, "flor").at(0), HasSubstr("zstd 1."));
+  EXPECT_EQ(findings(outcome, "libtorch").size(), 1u);
+  EXPECT_EQ(findings(outcome, "BLAS").size(), 1u);
+  EXPECT_THAT(findings(outcome, "threads").at(0), HasSubstr("cores"));
+  EXPECT_THAT(findings(outcome, "free space").at(0), HasSubstr(" free"));
+  EXPECT_THAT(findings(outcome, "catalog").at(0), HasSubstr("ok sound"));
+  EXPECT_EQ(findings(outcome, "store").at(0), "ok " + home().string());
+  EXPECT_THAT(findings(outcome, "home").at(0), HasSubstr("(--home)"));
+}
+
+TEST_F(DoctorTest, ADamagedStoreFailsAndSaysWhatRepairsIt) {
+  record({});
+  close();
+  for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+    std::filesystem::remove(entry.path());
+  }
+  const Outcome outcome = doctor();
+  EXPECT_EQ(outcome.status, 1);
+  const auto found = findings(outcome, "catalog");
+  ASSERT_FALSE(found.empty());
+  EXPECT_THAT(found.at(0), ::testing::StartsWith("fail "));
+  EXPECT_THAT(found.at(0), HasSubstr("-> flor fsck --repair"));
+  const Outcome text = flor({"doctor"});
+  EXPECT_EQ(text.status, 1);
+  EXPECT_THAT(text.out, HasSubstr("\nfail  catalog"));
+}
+
+TEST_F(DoctorTest, NamesWhatWouldMakeAReplayInexact) {
+  begin({{"host", "another"},
+         {"OMP_NUM_THREADS", "7"},
+         {"cuda0", "A card"},
+         {"deterministic algorithms", "off"},
+         {"cudnn.benchmark", "on"}});
+  close();
+  const Outcome outcome = doctor();
+  EXPECT_EQ(outcome.status, 0);
+  const auto found = findings(outcome, "replay");
+  EXPECT_THAT(found, ::testing::Contains(HasSubstr("was recorded on another")));
+  EXPECT_THAT(found, ::testing::Contains(HasSubstr("had OMP_NUM_THREADS=7")));
+  EXPECT_THAT(found, ::testing::Contains(HasSubstr("setDeterministicAlgorithms")));
+  EXPECT_THAT(found, ::testing::Contains(HasSubstr("setBenchmarkCuDNN(false)")));
+  EXPECT_THAT(found, ::testing::Contains(HasSubstr("CUBLAS_WORKSPACE_CONFIG=:4096:8")));
+  EXPECT_THAT(findings(outcome, "program").at(0), HasSubstr("/nowhere/train"));
+  EXPECT_THAT(findings(outcome, "runs"), ::testing::Contains(HasSubstr("warn 1 interrupted")));
+}
+
+TEST_F(DoctorTest, LooksAtTheRepositoryAndTheFileSystem) {
+  const Outcome none = doctor();
+  EXPECT_EQ(none.status, 0) << none.out;
+  EXPECT_THAT(findings(none, "git").at(0), HasSubstr("is in no repository"));
+  EXPECT_THAT(findings(none, "store").at(0), HasSubstr("record a run with --flor NAME"));
+  if (std::filesystem::is_directory("/dev/shm")) {
+    const Outcome memory = bare({"doctor", "--json", "--home", "/dev/shm/flor-none"});
+    EXPECT_THAT(findings(memory, "file system").at(0), HasSubstr("is in memory"));
+  }
+}
+
+class ConfigTest : public CliTest {
+ protected:
+  ConfigTest() { environment_["XDG_CONFIG_HOME"] = (work_ / "xdg").string(); }
+
+  void user_file(const std::string& text) { write(work_ / "xdg" / "flor" / "config", text); }
+  void store_file(const std::string& text) { write(home() / "config", text); }
+  static void write(const std::filesystem::path& path, const std::string& text) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  /// "value, origin, where" of a setting.
+  std::string setting(const Outcome& outcome, const std::string& name) {
+    for (const auto& each : outcome.json()["settings"]) {
+      if (each["name"] != name) continue;
+      return each["value"].get<std::string>() + ", " + each["origin"].get<std::string>() + ", " +
+             (each["where"].is_string() ? each["where"].get<std::string>() : "");
+    }
+    return {};
+  }
+};
+
+TEST_F(ConfigTest, LaterPlacesWinAndEachSettingSaysWhereItComesFrom) {
+  const std::string user = (work_ / "xdg/flor/config").string();
+  user_file("# mine\nhome = " + home().string() +
+            "\ncolor = always  # on terminals\nepsilon=0.1\n");
+  store_file("epsilon = 0.2\n");
+  Outcome outcome = bare({"config", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(setting(outcome, "home"), home().string() + ", file, " + user + ", line 2");
+  EXPECT_EQ(setting(outcome, "color"), "always, file, " + user + ", line 3");
+  EXPECT_EQ(setting(outcome, "epsilon"), "0.2, file, " + (home() / "config").string() + ", line 1");
+  EXPECT_EQ(setting(outcome, "log"), "warn, default, ");
+  environment_["FLOR_HOME"] = (work_ / "elsewhere").string();
+  environment_["FLOR_LOG"] = "info";
+  outcome = bare({"config", "--json", "--color", "never"});
+  EXPECT_EQ(setting(outcome, "home"), (work_ / "elsewhere").string() + ", environment, FLOR_HOME");
+  EXPECT_EQ(setting(outcome, "log"), "info, environment, FLOR_LOG");
+  EXPECT_EQ(setting(outcome, "color"), "never, flag, --color");
+  EXPECT_EQ(setting(outcome, "epsilon"), "0.1, file, " + user + ", line 4");
+  EXPECT_THAT(bare({"config"}).out, HasSubstr("environment: FLOR_LOG"));
+}
+
+TEST_F(ConfigTest, CommandsUseIt) {
+  record({});
+  close();
+  user_file("home = " + home().string() + "\ncolor = always\n");
+  const Outcome outcome = bare({"list"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("linear"));
+  EXPECT_THAT(outcome.out, HasSubstr("\x1b["));
+  EXPECT_THAT(bare({"list", "--color", "never"}).out, ::testing::Not(HasSubstr("\x1b[")));
+}
+
+TEST_F(ConfigTest, WhatIsNoSettingIsOneLineWithTheRightNames) {
+  const auto refusal = [&](const std::string& text) {
+    user_file(text);
+    const Outcome outcome = flor({"list"});
+    EXPECT_EQ(outcome.status, 2) << text;
+    EXPECT_EQ(outcome.lines().size(), 0u);
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal("\nepsilom = 1\n"),
+              HasSubstr("config, line 2: there is no setting 'epsilom'; settings are home, color, "
+                        "log, epsilon, rank_timeout"));
+  EXPECT_THAT(refusal("log = loud\n"), HasSubstr("expected off, error, warn, info or debug"));
+  EXPECT_THAT(refusal("epsilon = many\n"), HasSubstr("expected a number"));
+  EXPECT_THAT(refusal("verbose\n"), HasSubstr("'verbose' is no setting: write NAME = VALUE"));
+  std::filesystem::remove_all(work_ / "xdg");
+  store_file("home = /tmp\n");
+  const Outcome outcome = flor({"config"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("a store cannot say where it is"));
+}
+
+}  // namespace
+}  // namespace flor::testing
