@@ -1,11 +1,17 @@
 #!/bin/sh
 # Installs the packages of scripts/packages.txt, and of further lists beside it that are named, as
 # far as they are missing. As root, or through sudo.
-set -eu
+set -euf  # no file is meant by what stands in the lists
 cd "$(dirname "$0")"
 
 missing=
 for package in $(sed 's/#.*//' packages.txt "$@"); do
+  case $package in
+    *\?)
+      package=${package%\?}
+      command -v "$package" >/dev/null && continue
+      ;;
+  esac
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing="$missing $package"
 done

@@ -4,6 +4,8 @@
 # a real S3 server: it installs Ceph's RADOS gateway and rclone, and starts the former on loopback.
 # `--slurm` does the same with a Slurm of two nodes, as root.
 # `--package` makes the packages of Debian and tries them in a clean Debian 12 (as root).
+# `--browser` runs those, and only those, that look at the page of flor serve in a real browser: it
+# installs Chromium. FLOR_TEST_SCREENSHOTS: a directory for what they saw.
 # Further arguments go to ctest.
 #
 # FLOR_TEST_DATA: a directory with real data (mnist/, tinyshakespeare.txt) for the tests that can
@@ -34,7 +36,14 @@ if [ "${1-}" = --package ]; then
   # shellcheck disable=SC2046  # two paths
   exec tests/install/clean_root.sh $(ls build/package/flor_*.deb build/package/libflor-dev_*.deb)
 fi
-scripts/install-packages.sh ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt}
+browser=
+if [ "${1-}" = --browser ]; then
+  browser=1
+  labels='-L browser'
+  shift
+fi
+scripts/install-packages.sh ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt} \
+  ${browser:+packages-browser.txt}
 cmake --preset ci
 cmake --build --preset ci -j "$(scripts/jobs.sh)"
 if [ -n "$s3" ]; then

@@ -116,7 +116,8 @@ Application::Application() {
       make_list,   make_show,     make_log,   make_query,    make_plot,   make_sql,    make_audit,
       make_replay, make_diff,     make_blame, make_checkout, make_build,  make_merge,  make_fsck,
       make_keep,   make_gc,       make_du,    make_archive,  make_export, make_import, make_watch,
-      make_jobs,   make_shutdown, make_spool, make_fetch,    make_remote, make_doctor, make_config};
+      make_jobs,   make_shutdown, make_serve, make_report,   make_spool,  make_fetch,  make_remote,
+      make_doctor, make_config};
   for (const auto make : kMakers) {
     Entry& entry = entries_.emplace_back();
     entry.command = make();

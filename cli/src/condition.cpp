@@ -282,23 +282,31 @@ bool Condition::holds(const std::function<Field(const std::string&)>& field) con
 
 std::string Condition::text() const { return print(*root_); }
 
-void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
-                std::int64_t now_us) {
-  std::vector<Condition> parsed;
+std::function<bool(const ListedRun&)> run_filter(std::span<const ListedRun> runs,
+                                                 const std::vector<std::string>& conditions,
+                                                 std::int64_t now_us) {
+  auto parsed = std::make_shared<std::vector<Condition>>();
   std::map<std::string, RunColumn> columns;
   for (const std::string& text : conditions) {
-    parsed.emplace_back(text);
+    parsed->emplace_back(text);
     if (runs.empty()) continue;
-    for (const std::string& name : parsed.back().columns()) {
+    for (const std::string& name : parsed->back().columns()) {
       columns.try_emplace(name, find_column(name, runs));
     }
   }
-  std::erase_if(runs, [&](const ListedRun& facts) {
-    return !std::ranges::all_of(parsed, [&](const Condition& condition) {
-      return condition.holds(
-          [&](const std::string& column) { return columns.at(column).field(facts, now_us); });
-    });
-  });
+  return
+      [parsed = std::move(parsed), columns = std::move(columns), now_us](const ListedRun& facts) {
+        return std::ranges::all_of(*parsed, [&](const Condition& condition) {
+          return condition.holds(
+              [&](const std::string& column) { return columns.at(column).field(facts, now_us); });
+        });
+      };
+}
+
+void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
+                std::int64_t now_us) {
+  const auto holds = run_filter(runs, conditions, now_us);
+  std::erase_if(runs, [&](const ListedRun& facts) { return !holds(facts); });
 }
 
 }  // namespace flor::cli

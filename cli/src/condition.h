@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,12 @@ class Condition {
  private:
   std::unique_ptr<const Node> root_;
 };
+
+/// Says whether all `conditions` hold of a run. The facts of `runs` must be complete: what columns
+/// there are is looked up in them. Throws NotFound where no run has a column.
+std::function<bool(const ListedRun&)> run_filter(std::span<const ListedRun> runs,
+                                                 const std::vector<std::string>& conditions,
+                                                 std::int64_t now_us);
 
 /// Leaves those of which all `conditions` hold. The runs' facts must be complete. Throws NotFound
 /// where no run has a column.

@@ -40,6 +40,9 @@ std::string printable_code(std::string_view line) {
 
 }  // namespace
 
+Sources::Sources(Context& context)
+    : note_([&context](const std::string& text) { context.note(text); }) {}
+
 const git::Repository* Sources::find(const store::Run& run,
                                      const std::vector<std::string>& commits) {
   const std::string& path = run.start.repository;
@@ -50,17 +53,33 @@ const git::Repository* Sources::find(const store::Run& run,
       entry->second = git::Repository::discover(path);
     }
     if (!entry->second) {
-      context_.note(fmt::format("the repository {} is gone: its sources cannot be compared", path));
+      note_(fmt::format("the repository {} is gone: its sources cannot be compared", path));
     }
   }
   if (!entry->second) return nullptr;
   for (const std::string& commit : commits) {
     if (entry->second->commit(commit)) continue;
-    context_.note(fmt::format("the repository {} lacks commit {}: its sources cannot be compared",
-                              path, short_commit(commit)));
+    note_(fmt::format("the repository {} lacks commit {}: its sources cannot be compared", path,
+                      short_commit(commit)));
     return nullptr;
   }
   return &*entry->second;
+}
+
+SourceChange source_change(Sources& sources, const store::Run& run, const std::string& from,
+                           const std::string& to, std::optional<int> lines) {
+  SourceChange change;
+  if (from.empty() || to.empty()) return change;
+  if (from == to) {
+    change.known = true;
+    return change;
+  }
+  const git::Repository* repository = sources.find(run, {from, to});
+  if (!repository) return change;
+  change.known = true;
+  change.changes = repository->changes(from, to);
+  if (lines) change.patch = repository->diff(from, to, *lines);
+  return change;
 }
 
 std::string change_summary(const std::vector<git::FileChange>& changes) {

@@ -19,7 +19,8 @@ class DoctorTest : public CliTest {
   /// The findings on a topic, "warn what -> advice".
   std::vector<std::string> findings(const Outcome& outcome, const std::string& topic) {
     std::vector<std::string> lines;
-    for (const auto& finding : outcome.json()["findings"]) {
+    const auto json = outcome.json();
+    for (const auto& finding : json["findings"]) {
       if (finding["topic"] != topic) continue;
       std::string line =
           finding["health"].get<std::string>() + " " + finding["what"].get<std::string>();
@@ -120,7 +121,8 @@ class ConfigTest : public CliTest {
   }
   /// "value, origin, where" of a setting.
   std::string setting(const Outcome& outcome, const std::string& name) {
-    for (const auto& each : outcome.json()["settings"]) {
+    const auto json = outcome.json();
+    for (const auto& each : json["settings"]) {
       if (each["name"] != name) continue;
       return each["value"].get<std::string>() + ", " + each["origin"].get<std::string>() + ", " +
              (each["where"].is_string() ? each["where"].get<std::string>() : "");

@@ -274,8 +274,8 @@ TEST_F(ExportValuesTest, IsReadByGooglesProtobuf) {
   }
   ASSERT_EQ(read.status, 0) << read.err;
   EXPECT_THAT(read.out, HasSubstr("file_version: \"brain.Event:2\""));
-  EXPECT_THAT(read.out, HasSubstr("tag: \"count\" simple_value: -7"));
-  EXPECT_THAT(read.out, HasSubstr("bucket_limit: 0 bucket_limit: 2 bucket: 3 bucket: 1"));
+  EXPECT_THAT(read.out, HasSubstr("tag: \"count\" simple_value: -7.0"));
+  EXPECT_THAT(read.out, HasSubstr("bucket_limit: 0.0 bucket_limit: 2.0 bucket: 3.0 bucket: 1.0"));
   EXPECT_THAT(read.out, HasSubstr("image { height: 2 width: 3 colorspace: 3 encoded: \"\\211PNG"));
   EXPECT_THAT(read.out, HasSubstr("plugin_name: \"text\""));
 }

@@ -161,7 +161,7 @@ TEST_F(ExportTest, SaysWhatThereIs) {
   EXPECT_EQ(flor({"export", "linear", "a.pt", "--loop", "eval"}).status, 3);
   const Outcome ending = flor({"export", "linear", "a.onnx"});
   EXPECT_EQ(ending.status, 2);
-  EXPECT_THAT(ending.err, HasSubstr("neither .safetensors nor .pt"));
+  EXPECT_THAT(ending.err, HasSubstr("neither .safetensors, .pt, .csv, .json nor .jsonl"));
   std::ofstream(work_ / "bad.safetensors") << "not one";
   EXPECT_EQ(flor({"import", "bad.safetensors"}).status, 2);
   EXPECT_EQ(catalog().runs().size(), 1u);

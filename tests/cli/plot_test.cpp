@@ -62,11 +62,22 @@ class PlotTest : public CliTest {
 
 TEST_F(PlotTest, DrawsAPlainPictureWhereThereIsNoTerminal) {
   record({.epochs = 5});
-  const Outcome outcome = plot({"linear", "-m", "accuracy", "--size", "60x12"});
+  const Outcome outcome = plot({"linear", "-m", "accuracy", "--size", "44x12"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(outcome.out, R"(     accuracy  last 0.984375, least 0.75, greatest 0.984375
-@)");
+  EXPECT_EQ(outcome.out, R"(     accuracy  last 0.984375, least 0.75, g…
+    |                       aaaaaaaaaaaaaa
+    |                aaaaaaa
+    |            aaaa
+0.9 +        aaaa
+    |      aa
+    |    aa
+0.8 +  aa
+    |aa
+    ++-----------------+-----------------+
+     0                 2                 4
+                     epoch
+)");
 }
 
 TEST_F(PlotTest, NamesTheRunThatItChose) {

@@ -27,9 +27,9 @@ class SqlTest : public CliTest {
 TEST_F(SqlTest, AnswersInATableWithNumbersToTheRight) {
   record({});
   EXPECT_THAT(sql({"SELECT metric, count, last, NULL AS empty FROM metrics ORDER BY 1"}).lines(),
-              ElementsAre("metric    count  last      empty",  //
-                          "accuracy      3  0.9375    -",        //
-                          "loss         12  0.55      -",        //
+              ElementsAre("metric    count      last  empty",  //
+                          "accuracy      3    0.9375  -",      //
+                          "loss         12      0.55  -",      //
                           "note          1  all well  -"));
 }
 

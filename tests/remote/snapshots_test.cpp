@@ -291,6 +291,7 @@ TEST_F(SnapshotsTest, WhatEvaluatorsFoundGoesWithTheRunAndThatOfTwoMachinesToget
   EXPECT_TRUE(spool(*here, run, *remote).changed);
   EXPECT_TRUE(spool(*there, copy, *remote).changed);
   fetch(*here, *remote, run.key);
+  fetch(*there, *remote, run.key);
   for (const auto& [store, id] : {std::pair(here, run.id), std::pair(there, copy.id)}) {
     EXPECT_THAT(
         store->catalog().values({.run = id, .names = {"judge.accuracy"}, .evaluated = true}),

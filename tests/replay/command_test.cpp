@@ -145,8 +145,8 @@ TEST_F(ReplayCommand, OneEpochOutOf50FetchesTheStateBeforeItAndWhatThatIsADiffer
   const std::string url = "file://" + (elsewhere / "archive").string();
   const std::string far = (elsewhere / "home").string();
   ASSERT_EQ(run_process({FLOR_CLI, "spool", "test", url}, bench_.options()).status, 0);
-  const auto result = replay({"test@25", "--from", url, "--home", far, "--probe", "train", "--",
-                              program("trainer").string(), "--kwargs", "epochs=50", "size=30000"});
+  const auto result =
+      replay({"test@25", "--from", url, "--home", far, "--probe", "train", "--", other("trainer")});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("exact: "), HasSubstr("executed train 1 time"),
                                 HasSubstr("1 checkpoint,")));
@@ -157,11 +157,11 @@ TEST_F(ReplayCommand, OneEpochOutOf50FetchesTheStateBeforeItAndWhatThatIsADiffer
   EXPECT_EQ(checkpoints[0].key.iteration, 25);
   // Nothing else came: whatever is there is needed by it.
   EXPECT_EQ(store::collect(*store, true).freed, 0u);
-  // Once more, with all workers at once, the rest comes.
-  const auto all = replay({"test", "--from", url, "--home", far, "--workers", "3", "--again", "--",
-                           program("trainer").string(), "--kwargs", "epochs=50", "size=30000"});
-  EXPECT_EQ(all.status, 0) << all.err;
-  EXPECT_THAT(all.out, HasSubstr("exact: "));
+  // Several workers at once ask for what they need.
+  const auto more = replay({"test", "--epochs", "30..35", "--from", url, "--home", far, "--workers",
+                            "3", "--again", "--", other("trainer")});
+  EXPECT_EQ(more.status, 0) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("exact: "));
   EXPECT_EQ(store::check(*store, true).findings.size(), 0u);
 }
 

@@ -28,6 +28,8 @@ std::unique_ptr<Command> make_build();
 std::unique_ptr<Command> make_watch();
 std::unique_ptr<Command> make_jobs();
 std::unique_ptr<Command> make_shutdown();
+std::unique_ptr<Command> make_report();
+std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_spool();
 std::unique_ptr<Command> make_fetch();
 std::unique_ptr<Command> make_remote();

@@ -57,12 +57,6 @@ struct Side {
   std::vector<store::MetricSummary> metrics;
 };
 
-struct Code {
-  bool known = false;
-  std::vector<git::FileChange> changes;
-  std::string patch;
-};
-
 class Diff final : public Command {
  public:
   std::string_view name() const override { return "diff"; }
@@ -86,7 +80,7 @@ Examples:
 
  private:
   Side side(const store::Catalog& catalog, const std::string& text) const;
-  Code sources(Context& context, const Side& a, const Side& b) const;
+  SourceChange sources(Context& context, const Side& a, const Side& b) const;
   void print_text(Context& context, const Side& a, const Side& b) const;
   void print_sources(Context& context, const Side& a, const Side& b) const;
   void print_json(Context& context, const Side& a, const Side& b) const;
@@ -190,28 +184,16 @@ void print_section(Context& context, std::string_view title, const Pairs& pairs,
   context.out().write("\n");
 }
 
-Code Diff::sources(Context& context, const Side& a, const Side& b) const {
-  const std::string &from = a.run.start.commit, &to = b.run.start.commit;
-  Code code;
-  if (from.empty() || to.empty()) return code;
-  if (from == to) {
-    code.known = true;
-    return code;
-  }
-  Sources sources(context);
-  const git::Repository* repository = sources.find(b.run, {from, to});
-  if (!repository) return code;
-  code.known = true;
-  code.changes = repository->changes(from, to);
-  if (!code_) return code;
+SourceChange Diff::sources(Context& context, const Side& a, const Side& b) const {
   constexpr std::uint64_t kAll = 1'000'000;
-  code.patch =
-      repository->diff(from, to, static_cast<int>(std::min(context_lines_.value_or(3), kAll)));
-  return code;
+  std::optional<int> lines;
+  if (code_) lines = static_cast<int>(std::min(context_lines_.value_or(3), kAll));
+  Sources sources(context);
+  return source_change(sources, b.run, a.run.start.commit, b.run.start.commit, lines);
 }
 
 void Diff::print_sources(Context& context, const Side& a, const Side& b) const {
-  const Code code = sources(context, a, b);
+  const SourceChange code = sources(context, a, b);
   Output& out = context.out();
   out.write(context.style().paint(Tone::strong, "sources"));
   if (!code.known) {
@@ -263,7 +245,7 @@ void Diff::print_json(Context& context, const Side& a, const Side& b) const {
   result["arguments"] = pairs_json(arguments_json(a.arguments), arguments_json(b.arguments));
   result["metrics"] = pairs_json(last_values_json(a), last_values_json(b));
   result["environment"] = pairs_json(Json(a.run.start.environment), Json(b.run.start.environment));
-  const Code code = sources(context, a, b);
+  const SourceChange code = sources(context, a, b);
   result["sources"] = {{"known", code.known},
                        {"equal", code.known ? Json(code.changes.empty()) : Json(nullptr)},
                        {"changes", code.known ? changes_json(code.changes) : Json(nullptr)}};

@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/jobs_follow.h"
 #include "context.h"
+#include "job_facts.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/text.h"
@@ -9,7 +10,6 @@
 #include "queue/open_queue.h"
 #include "run_spec.h"
 #include "watch/source.h"
-#include "watch/worker_group.h"
 
 #include <flor/store/error.h>
 #include <flor/store/evaluations.h>
@@ -20,10 +20,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <unordered_map>
 
@@ -85,7 +81,7 @@ Examples:
   void list(Context& context) const;
   void follow(Context& context) const;
   void print_table(Context& context, const std::vector<Job>& jobs) const;
-  Json to_json(const Job& job) const;
+  const std::string& spec_of(const Job& job) const;
 
   std::vector<std::string> words_;
   std::string state_, evaluator_, run_, path_, url_;
@@ -129,11 +125,16 @@ Jobs::Choice Jobs::choose(Context& context) const {
   return choice;
 }
 
+const std::string& Jobs::spec_of(const Job& job) const {
+  static const std::string kNone;
+  const auto spec = specs_.find(job.what.evaluator);
+  return spec == specs_.end() ? kNone : spec->second;
+}
+
 std::vector<Job> Jobs::find(const Choice& choice) const {
   std::vector<Job> jobs = queue_->jobs(choice.filter);
   std::erase_if(jobs, [&](const Job& job) {
-    const auto spec = specs_.find(job.what.evaluator);
-    const std::string text = spec == specs_.end() ? "" : spec->second;
+    const std::string& text = spec_of(job);
     return (!evaluator_.empty() && evaluator_ != text &&
             evaluator_ != store::evaluator_name(text)) ||
            (choice.run && !job.what.path.starts_with(*choice.run + "@")) ||
@@ -181,55 +182,16 @@ void Jobs::change(Context& context, const std::string& action) {
   context.out().write(fmt::format("{} job{} {}\n", count, count == 1 ? "" : "s", word));
 }
 
-/// Leases of a queue on a server have tokens that are never used again, though its jobs may be
-/// numbered otherwise in the catalog; those of the catalog are small.
-bool is_of_server(const store::Lease& lease) { return lease.token > 1'000'000'000'000; }
-
-/// The attempts at a job that wrote something on this machine, in order.
-std::vector<store::Lease> logged(const store::Store& store, const Job& job) {
-  std::vector<store::Lease> found;
-  const auto directory = job_log(store, job.lease).parent_path();
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    store::Lease lease;
-    char end[5] = "";
-    if (std::sscanf(name.c_str(), "%ld.%ld.%4s", &lease.job, &lease.token, end) != 3) continue;
-    const bool is_same = lease.token == job.lease.token && is_of_server(lease);
-    const bool is_earlier = lease.job == job.lease.job && lease.token <= job.lease.token &&
-                            is_of_server(lease) == is_of_server(job.lease);
-    if (is_same || is_earlier) found.push_back(lease);
-  }
-  std::ranges::sort(found, {}, &store::Lease::token);
-  return found;
-}
-
 void Jobs::print_logs(Context& context) const {
   const Choice choice = choose(context);
   if (choice.all && !all_) throw UsageError("flor jobs logs: name a job");
   for (const Job& job : require(choice)) {
-    for (const store::Lease& lease : logged(context.store(), job)) {
-      std::ifstream in(job_log(context.store(), lease), std::ios::binary);
-      if (!in) continue;
-      const std::string text{std::istreambuf_iterator<char>(in), {}};
-      context.out().write(fmt::format("==> job {}, lease {} <==\n{}{}", job.lease.job, lease.token,
-                                      text, text.ends_with('\n') || text.empty() ? "" : "\n"));
+    for (const AttemptLog& log : attempt_logs(context.store(), job)) {
+      context.out().write(fmt::format("==> job {}, lease {} <==\n{}{}", job.lease.job,
+                                      log.lease.token, log.text,
+                                      log.text.ends_with('\n') || log.text.empty() ? "" : "\n"));
     }
   }
-}
-
-Json Jobs::to_json(const Job& job) const {
-  const auto spec = specs_.find(job.what.evaluator);
-  return {{"id", job.lease.job},
-          {"state", to_string(job.state)},
-          {"path", json_text(job.what.path)},
-          {"content", job.what.content.hex()},
-          {"evaluator", json_text(spec == specs_.end() ? "" : spec->second)},
-          {"attempts", job.attempts},
-          {"added", json_time(job.added_us)},
-          {"finished", json_time(job.finished_us)},
-          {"message", json_text(job.message)},
-          {"result", job.result.empty() ? Json() : Json::parse(job.result, nullptr, false)}};
 }
 
 void Jobs::print_table(Context& context, const std::vector<Job>& jobs) const {
@@ -252,7 +214,7 @@ void Jobs::list(Context& context) const {
   const std::vector<Job> jobs = find(choose(context));
   if (context.json()) {
     JsonList list(context.out(), document("jobs"), "jobs");
-    for (const Job& job : jobs) list.add(to_json(job));
+    for (const Job& job : jobs) list.add(job_json(job, spec_of(job)));
     list.end();
     return;
   }
@@ -270,7 +232,7 @@ void Jobs::follow(Context& context) const {
                         .say =
                             [&](const Job& job) {
                               if (context.json()) {
-                                context.out().write(compact(to_json(job)) + "\n");
+                                context.out().write(compact(job_json(job, spec_of(job))) + "\n");
                                 return;
                               }
                               const std::string text =

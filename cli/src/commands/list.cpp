@@ -3,6 +3,7 @@
 #include "condition.h"
 #include "context.h"
 #include "facts.h"
+#include "listing.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/text.h"
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 namespace flor::cli {
 namespace {
@@ -103,7 +103,6 @@ std::vector<std::string> List::column_names() const {
 
 /// Reads the runs, and of each no more than the columns need.
 std::vector<ListedRun> List::collect(Context& context) const {
-  const store::Catalog& catalog = context.catalog();
   const bool chosen = !sort_.empty() || !where_.empty() || reverse_ || experiments_;
   const std::size_t limit = chosen ? SIZE_MAX : limit_.value_or(SIZE_MAX);
   std::vector<std::string> names = column_names();
@@ -119,41 +118,23 @@ std::vector<ListedRun> List::collect(Context& context) const {
     arguments = arguments || !builtin || builtin->needs_arguments;
   }
   if (context.json() && !experiments_) metrics = arguments = true;
-  const auto detail = context.json() ? store::RunDetail::all : store::RunDetail::summary;
-  std::vector<store::Run> runs = catalog.runs(
-      experiment_, limit, detail, ranks_ ? store::RunRanks::all : store::RunRanks::first);
-  constexpr std::size_t kMany = 100;  // from here on one query for all is faster
-  std::unordered_map<std::int64_t, std::vector<store::MetricSummary>> all_metrics;
-  if (metrics && runs.size() >= kMany) all_metrics = catalog.metrics();
-  std::vector<ListedRun> result;
-  result.reserve(runs.size());
-  for (store::Run& run : runs) {
-    ListedRun facts{std::move(run), {}, {}};
-    if (!ranks_) stand_for_group(catalog, facts.run);
-    if (metrics && runs.size() < kMany) facts.metrics = catalog.metrics(facts.run.id);
-    if (const auto found = all_metrics.find(facts.run.id); found != all_metrics.end()) {
-      facts.metrics = std::move(found->second);
-    }
-    if (arguments) facts.arguments = catalog.arguments(facts.run.id);
-    result.push_back(std::move(facts));
-  }
-  return result;
+  return read_listing(context.store(),
+                      {.experiment = experiment_,
+                       .limit = limit,
+                       .detail = context.json() ? store::RunDetail::all : store::RunDetail::summary,
+                       .ranks = ranks_ ? store::RunRanks::all : store::RunRanks::first,
+                       .metrics = metrics,
+                       .arguments = arguments});
 }
 
 void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
   keep_where(runs, where_, now_us);
   if (!sort_.empty() && !runs.empty()) {
-    const RunColumn column = find_column(sort_, runs);
-    std::vector<std::pair<Field, ListedRun>> order;
-    for (ListedRun& facts : runs) {
-      Field field = column.field(facts, now_us);
-      order.emplace_back(std::move(field), std::move(facts));
-    }
-    std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
-      return sorts_before(a.first, b.first, reverse_);
-    });
-    runs.clear();
-    for (auto& entry : order) runs.push_back(std::move(entry.second));
+    const auto order = listing_order(runs, find_column(sort_, runs),
+                                     reverse_ ? Order::falling : Order::rising, now_us);
+    std::vector<ListedRun> sorted;
+    for (const std::size_t index : order) sorted.push_back(std::move(runs[index]));
+    runs = std::move(sorted);
   } else if (reverse_) {
     std::ranges::reverse(runs);
   }

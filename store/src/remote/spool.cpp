@@ -57,6 +57,13 @@ struct Base {
   bool intact = true;                   ///< `run` is of `name`
 };
 
+/// Throws Damaged for a catalog that refers to chunks which it does not have.
+void check_chunks(const ContentReader& reader) {
+  Records records;
+  for (const Content& content : reader.checkpoints()) reader.add_records(content.chunks, records);
+  for (const Content& content : reader.objects()) reader.add_records(content.chunks, records);
+}
+
 /// The latest manifest whose catalog can be read, too.
 Base find_base(ObjectStore& objects, const std::string& run, const std::filesystem::path& cache) {
   Base base;
@@ -66,7 +73,9 @@ Base find_base(ObjectStore& objects, const std::string& run, const std::filesyst
     std::optional<RemoteRun> found;
     try {
       found = read_manifest(objects, names.back());
-      base.catalog = std::make_unique<RunCatalog>(objects, *found, cache);
+      auto catalog = std::make_unique<RunCatalog>(objects, *found, cache);
+      check_chunks(ContentReader(catalog->connection(), catalog->run()));
+      base.catalog = std::move(catalog);
       base.run = std::move(found);
       return base;
     } catch (const NotFound&) {

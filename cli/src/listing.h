@@ -1,0 +1,33 @@
+// A listing of runs: what it reads of them, and in which order they come.
+#pragma once
+
+#include "facts.h"
+
+#include <flor/store/store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+struct ListingPlan {
+  std::string experiment = {};  ///< empty: of all
+  std::size_t limit = std::numeric_limits<std::size_t>::max();
+  store::RunDetail detail = store::RunDetail::summary;
+  store::RunRanks ranks = store::RunRanks::first;  ///< first: it stands for its group
+  bool metrics = false, arguments = false;         ///< read them, too
+};
+
+/// Newest first.
+std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan);
+
+enum class Order : std::uint8_t { rising, falling };
+/// The indices of `runs` in the order of a column; runs without it come last either way.
+std::vector<std::size_t> listing_order(std::span<const ListedRun> runs, const RunColumn& column,
+                                       Order order, std::int64_t now_us);
+
+}  // namespace flor::cli

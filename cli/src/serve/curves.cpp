@@ -1,0 +1,134 @@
+#include "serve/curves.h"
+
+#include "output/time.h"
+#include "run_spec.h"
+#include "series/curve.h"
+#include "values.h"
+
+#include <flor/store/error.h>
+#include <flor/store/overview.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace flor::cli {
+namespace {
+
+/// About 100 MB.
+constexpr std::size_t kPointsMax = 4'000'000;
+/// Reading curves anew takes no more than this share of the time, however fast values come.
+constexpr int kShare = 10;
+/// What looks the same as before is read anew after this time if anything has changed.
+constexpr std::chrono::seconds kDoubt{10};
+
+Json series_json(const Series& series, const CurveQuestion& question) {
+  std::vector<Point> averaged;
+  std::span<const Point> points = series.points;
+  if (question.smoothing > 0) {
+    averaged = smoothed(points, question.smoothing);
+    points = averaged;
+  }
+  const double first = points.empty() ? 0 : std::max(question.from, points.front().x);
+  const double last = points.empty() ? 0 : std::min(question.to, points.back().x);
+  Json x = Json::array(), y = Json::array();
+  bool hindsight = false;
+  for (const Point& point : thinned(points, first, last, question.columns)) {
+    x.push_back(point.x);
+    y.push_back(std::isfinite(point.y) ? Json(point.y) : Json());
+    hindsight = hindsight || point.origin != Origin::recorded;
+  }
+  return {{"loop", series.path},
+          {"count", series.points.size()},
+          {"hindsight", hindsight},
+          {"x", std::move(x)},
+          {"y", std::move(y)}};
+}
+
+}  // namespace
+
+Curves::Curves(const std::filesystem::path& home)
+    : store_(store::Store::open(home, store::OpenMode::read_only)) {}
+
+/// What is known of the metric without reading its values.
+std::string Curves::signature(std::int64_t run, const std::string& metric) const {
+  for (const store::MetricSummary& summary : store_->catalog().metrics(run)) {
+    if (summary.name != metric) continue;
+    return fmt::format("{} {} {} {} {}", summary.count, exact(summary.type, summary.last),
+                       summary.minimum, summary.maximum, store_->catalog().replays(run).size());
+  }
+  return {};
+}
+
+void Curves::make_room() {
+  const auto total = [&] {
+    std::size_t points = 0;
+    for (const Kept& kept : kept_) points += kept.points;
+    return points;
+  };
+  while (kept_.size() > 1 && total() > kPointsMax) {
+    kept_.erase(std::ranges::min_element(kept_, {}, &Kept::used));
+  }
+}
+
+std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
+                                                 const CurveQuestion& question) {
+  const auto now = Clock::now();
+  const std::int64_t mark = store::change_mark(*store_);
+  auto found = std::ranges::find_if(kept_, [&](const Kept& kept) {
+    return kept.run == run.id && kept.metric == question.metric && kept.axis == question.axis;
+  });
+  if (found != kept_.end()) {
+    found->used = now;
+    if (found->mark == mark || now < found->fresh_until) return found->answer;
+  }
+  std::string known = signature(run.id, question.metric);
+  if (known.empty()) {
+    throw NotFound(fmt::format("run {} has no metric '{}'", title(run), question.metric));
+  }
+  if (found == kept_.end()) {
+    kept_.push_back({run.id, question.metric, question.axis, 0, {}, now, now, {}, 0});
+    found = kept_.end() - 1;
+  } else if (found->signature == known && now < found->fresh_until + kDoubt) {
+    return found->answer;
+  }
+  auto answer = std::make_shared<SeriesAnswer>(
+      series_of(*store_, run, {.metrics = {question.metric}, .axis = question.axis}, now_us()));
+  found->points = 0;
+  for (const Series& series : answer->series) found->points += series.points.size();
+  found->answer = answer;
+  found->mark = mark;
+  found->signature = std::move(known);
+  found->used = Clock::now();
+  found->fresh_until = found->used + kShare * (found->used - now);
+  make_room();
+  return answer;
+}
+
+Json Curves::answer(const CurveQuestion& question) {
+  constexpr std::size_t kColumnsMax = 10'000;
+  if (!(question.smoothing >= 0 && question.smoothing < 1)) {
+    throw UsageError("the weight of smoothing is at least 0 and less than 1");
+  }
+  CurveQuestion asked = question;
+  asked.columns = std::clamp<std::size_t>(question.columns, 1, kColumnsMax);
+  std::shared_ptr<const SeriesAnswer> answer;
+  std::string key;
+  {
+    const std::lock_guard lock(mutex_);
+    const store::Run run = parse_whole_run(store_->catalog(), question.run);
+    key = run.key;
+    answer = read(run, question);
+  }
+  Json series = Json::array();
+  for (const Series& each : answer->series) series.push_back(series_json(each, asked));
+  return {{"run", key},
+          {"metric", question.metric},
+          {"axis", std::string(to_string(question.axis))},
+          {"no_place", answer->no_place},
+          {"series", std::move(series)}};
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,66 @@
+// Metrics as the page draws them: kept in memory while they are looked at, and thinned to what the
+// page has columns for, so that a million values cost a screen's worth of them.
+#pragma once
+
+#include "output/json.h"
+#include "series/series.h"
+
+#include <flor/store/store.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+struct CurveQuestion {
+  std::string run;  ///< as people call it
+  std::string metric;
+  Axis axis = Axis::epoch;
+  double from =
+      -std::numeric_limits<double>::infinity();  ///< what is looked at, in units of the axis
+  double to = std::numeric_limits<double>::infinity();
+  std::size_t columns = 800;  ///< of the drawing
+  double smoothing = 0;       ///< weight of an exponential moving average, 0: as it was logged
+};
+
+/// Thread-safe: what is read takes turns, so that the store of other requests is never kept busy.
+class Curves {
+ public:
+  /// Opens the store once more for itself.
+  explicit Curves(const std::filesystem::path& home);
+
+  /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight"}]}: one for each loop in
+  /// which it was logged. `y` is null where it is no finite number. Throws NotFound, UsageError.
+  Json answer(const CurveQuestion& question);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// The curves of a metric over an axis, as they were at a time.
+  struct Kept {
+    std::int64_t run = 0;
+    std::string metric;
+    Axis axis = Axis::epoch;
+    std::int64_t mark = 0;
+    std::string signature;
+    Clock::time_point fresh_until, used;
+    std::shared_ptr<const SeriesAnswer> answer;
+    std::size_t points = 0;
+  };
+
+  std::shared_ptr<const SeriesAnswer> read(const store::Run& run, const CurveQuestion& question);
+  std::string signature(std::int64_t run, const std::string& metric) const;
+  void make_room();
+
+  std::shared_ptr<store::Store> store_;
+  std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace flor::cli

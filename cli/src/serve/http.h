@@ -1,0 +1,65 @@
+// The HTTP side of flor serve: a small server for one person on this machine. What it answers is
+// somebody else's (page_api.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+/// A request, without what the server has dealt with itself: the token, the host, the method.
+struct Ask {
+  bool changes = false;  ///< POST: something is to be done; else GET: something is to be told
+  std::string path;      ///< below the token, without a slash in front: "api/runs"; may be empty
+  std::map<std::string, std::string> parameters = {};
+
+  /// The parameter, or nothing if it was not given.
+  std::string_view operator[](const std::string& name) const;
+};
+
+struct Answer {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body = {};
+  /// The Content-Security-Policy of this answer. What is no page may do nothing.
+  std::string policy = "default-src 'none'";
+};
+
+/// Any thread; what it throws is told as an error of the server.
+using Handler = std::function<Answer(const Ask&)>;
+
+/// Serves on 127.0.0.1 alone, under a path that nobody else can guess.
+///
+/// Who does not know the token is told nothing, not even whether a path exists. A request whose
+/// Host is not this server is refused, so that no page of another origin can reach it under a name
+/// of its own (DNS rebinding); nor does any answer allow another origin to read it. A request that
+/// changes something needs the token in the header X-Flor-Token as well, which a form cannot send.
+/// No request is logged.
+class HttpServer {
+ public:
+  /// `port` 0: one that is free. Throws Error if it cannot be had, UsageError if it is no port.
+  HttpServer(std::uint64_t port, Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  int port() const;
+  /// Where the page is, token included.
+  std::string url() const;
+
+  /// Answers requests until `stop` is called, with a bounded number of threads.
+  void run();
+  /// Ends `run`, which somebody has called or is about to call; requests that are being answered
+  /// are answered. Thread-safe.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flor::cli

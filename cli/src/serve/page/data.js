@@ -1,0 +1,90 @@
+// Where answers come from: the server that the page came from, or the page itself if it is a report.
+
+const start = JSON.parse($('#data').textContent || '{}');
+const isReport = Boolean(start.report);
+/// The path of the page holds the token: /TOKEN/
+const token = location.pathname.split('/')[1];
+
+/// The server's clock, so that times agree with what it writes.
+const clockOffset = start.pulse ? Date.parse(start.pulse.now) - Date.now() : 0;
+function now() {
+  return isReport ? Date.parse(start.report.made) : Date.now() + clockOffset;
+}
+
+function query(parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return new URLSearchParams(given).toString();
+}
+
+async function answerOf(response) {
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.error || `the server answered ${response.status}`);
+  return answer;
+}
+
+/// The questions are those of docs/serve.md.
+async function ask(path, parameters = {}) {
+  if (isReport) return askReport(path, parameters);
+  let response;
+  try {
+    response = await fetch(`api/${path}?${query(parameters)}`, {cache: 'no-store'});
+  } catch {
+    throw new Error('flor serve does not answer any more');
+  }
+  return answerOf(response);
+}
+
+/// A report has one answer to each question, whatever part of a curve is asked for.
+async function askReport(path, parameters) {
+  const {columns, from, to, limit, smoothing, ...which} = parameters;
+  const names = Object.keys(which).filter((name) => which[name] !== undefined && which[name] !== '').sort();
+  const answer = start.report.answers[[path, ...names.map((name) => `${name}=${which[name]}`)].join('\n')];
+  if (!answer) throw new Error('this is not part of the report');
+  return answer;
+}
+
+async function change(path, parameters) {
+  const response = await fetch(`api/${path}?${query(parameters)}`,
+    {method: 'POST', headers: {'X-Flor-Token': token}});
+  return answerOf(response);
+}
+
+function pictureUrl(object) {
+  return isReport ? start.report.pictures[object] : `api/picture?${query({object})}`;
+}
+
+/// Calls back when the store has changed; asks only while somebody looks.
+const pulse = {
+  mark: start.pulse ? start.pulse.mark : '',
+  listeners: new Set(),
+  isLost: false,
+  async beat() {
+    if (document.hidden) return;
+    try {
+      const {mark} = await ask('pulse');
+      this.say(false);
+      if (mark === this.mark) return;
+      this.mark = mark;
+      for (const listener of [...this.listeners]) await listener();
+    } catch {
+      this.say(true);
+    }
+  },
+  say(isLost) {
+    const badge = $('#live');
+    if (isLost !== this.isLost || !badge.textContent) {
+      fill(badge, isLost ? state('failed', 'no answer') : state('live', 'live'));
+    }
+    this.isLost = isLost;
+  },
+  begin() {
+    if (isReport) return;
+    this.say(false);
+    const next = async () => {
+      await this.beat();
+      setTimeout(next, 1000);
+    };
+    setTimeout(next, 1000);
+    document.addEventListener('visibilitychange', () => this.beat());
+  },
+};

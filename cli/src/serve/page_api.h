@@ -1,0 +1,45 @@
+// The page and what it asks: every answer of flor serve, without the HTTP around it. flor report
+// asks the same and keeps the answers in a file.
+#pragma once
+
+#include "output/json.h"
+#include "serve/curves.h"
+#include "serve/http.h"
+#include "serve/run_table.h"
+
+#include <flor/store/store.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace flor::cli {
+
+/// Thread-safe. docs/serve.md lists the questions.
+class PageApi {
+ public:
+  /// `queue`: as `flor jobs --queue` takes it; empty: the queue in the catalog. Throws NotFound if
+  /// there is no store.
+  PageApi(const std::filesystem::path& home, std::string queue);
+
+  /// The page under the path "", and under "api/..." what it asks. Throws Error.
+  Answer answer(const Ask& ask);
+  /// What a GET of a path below "api/" tells.
+  Json tell(const std::string& path, const std::map<std::string, std::string>& parameters);
+  /// Reads what the first page shows, so that it is there when somebody asks.
+  void warm_up();
+
+  const store::Store& store() const { return *store_; }
+
+ private:
+  Answer page();
+  Json change(const Ask& ask);
+  Json pulse();
+
+  std::shared_ptr<store::Store> store_;
+  std::string queue_;
+  RunTable table_;
+  Curves curves_;
+};
+
+}  // namespace flor::cli

@@ -1,0 +1,382 @@
+// flor serve without a browser: who is answered and who is not, and what is told.
+#include "cli/fixture.h"
+#include "page/server.h"
+
+#include <flor/store/jobs.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class ServeTest : public CliTest {
+ protected:
+  /// Begins with what was recorded until then.
+  ServeProcess& server() {
+    if (!server_) server_ = std::make_unique<ServeProcess>(home());
+    return *server_;
+  }
+  store::Run two_runs() {
+    record({.experiment = "linear", .started_us = 1'700'000'000'000'000, .loss = 2});
+    return record({.experiment = "other",
+                   .started_us = 1'700'000'100'000'000,
+                   .arguments = {{"epochs", "int", "3"}, {"lr", "real", "0.5"}}});
+  }
+  static std::vector<std::string> column(const Json& answer, const std::string& name) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < answer["columns"].size(); ++i) {
+      if (answer["columns"][i]["name"] != name) continue;
+      for (const auto& row : answer["rows"]) cells.push_back(row["cells"][i]);
+    }
+    return cells;
+  }
+
+  std::unique_ptr<ServeProcess> server_;
+};
+
+TEST_F(ServeTest, PrintsAnAddressOnLoopbackWithATokenOf128Bits) {
+  two_runs();
+  EXPECT_THAT(server().url(), MatchesRegex("http://127\\.0\\.0\\.1:[0-9]+/[0-9a-f]{32}/"));
+  ServeProcess another(home());
+  EXPECT_NE(server().token(), another.token());
+  EXPECT_NE(server().port(), another.port());
+}
+
+TEST_F(ServeTest, ListensAtNoAddressButLoopback) {
+  two_runs();
+  const int port = server().port();
+  std::ifstream table("/proc/net/tcp");
+  std::set<std::string> addresses;
+  const std::string wanted = fmt::format(":{:04X}", port);
+  for (std::string line; std::getline(table, line);) {
+    const std::string local = line.substr(6, 13);
+    if (local.ends_with(wanted) && line.substr(34, 2) == "0A") addresses.insert(local.substr(0, 8));
+  }
+  EXPECT_THAT(addresses, ElementsAre("0100007F"));
+}
+
+TEST_F(ServeTest, TellsNothingToThoseWhoDoNotKnowTheToken) {
+  two_runs();
+  std::string wrong = server().token();
+  wrong.back() = wrong.back() == '0' ? '1' : '0';
+  for (const std::string& path :
+       {std::string("/"), std::string("/api/runs"), "/" + wrong + "/", "/" + wrong + "/api/runs",
+        "/" + server().token().substr(0, 31) + "/api/runs", "/" + server().token() + "0/api/runs",
+        "//" + server().token() + "/api/runs", std::string("/favicon.ico")}) {
+    const HttpAnswer answer = server().request("GET", path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_THAT(answer.body, Not(HasSubstr("linear"))) << path;
+    EXPECT_EQ(answer.body, server().request("GET", "/").body) << path << " is told apart";
+  }
+  EXPECT_EQ(server().get("api/runs").status, 200);
+}
+
+TEST_F(ServeTest, AnswersOnlyUnderItsOwnNames) {
+  two_runs();
+  const std::string path = "/" + server().token() + "/api/runs";
+  const auto status = [&](const std::string& host) {
+    return server().request("GET", path, {{"Host", host}}).status;
+  };
+  EXPECT_EQ(status(server().host()), 200);
+  EXPECT_EQ(status(fmt::format("localhost:{}", server().port())), 200);
+  EXPECT_EQ(status("evil.example"), 421);
+  EXPECT_EQ(status(fmt::format("evil.example:{}", server().port())), 421);
+  EXPECT_EQ(status("127.0.0.1"), 421);
+  EXPECT_EQ(status(""), 421);
+  EXPECT_EQ(server().send("GET " + path + " HTTP/1.0\r\n\r\n").status, 421);
+}
+
+TEST_F(ServeTest, LetsNoOtherOriginReadOrChangeAnything) {
+  two_runs();
+  const std::string path = "/" + server().token() + "/api/runs";
+  const auto from = [&](const std::string& origin) {
+    return server().request("GET", path, {{"Origin", origin}});
+  };
+  EXPECT_EQ(from("http://" + server().host()).status, 200);
+  EXPECT_EQ(from("http://evil.example").status, 403);
+  EXPECT_EQ(from("null").status, 403);
+  EXPECT_EQ(from("https://" + server().host()).status, 403);
+  EXPECT_THAT(from("http://" + server().host()).headers,
+              Not(::testing::Contains(::testing::Key("access-control-allow-origin"))));
+  EXPECT_EQ(server().request("OPTIONS", path).status, 405);
+  EXPECT_EQ(server().request("DELETE", path).status, 405);
+  EXPECT_EQ(server().request("PUT", path, {{"Content-Length", "0"}}).status, 405);
+}
+
+TEST_F(ServeTest, ThePageMayRunNothingButItsOwnScript) {
+  two_runs();
+  const HttpAnswer page = server().get("");
+  ASSERT_EQ(page.status, 200);
+  EXPECT_EQ(page.headers.at("content-type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page.headers.at("content-security-policy"),
+              AllOf(HasSubstr("default-src 'none'"), HasSubstr("script-src 'sha256-"),
+                    HasSubstr("frame-ancestors 'none'"), Not(HasSubstr("unsafe"))));
+  EXPECT_EQ(page.headers.at("x-content-type-options"), "nosniff");
+  EXPECT_EQ(page.headers.at("referrer-policy"), "no-referrer");
+  EXPECT_EQ(page.headers.at("cache-control"), "no-store");
+  EXPECT_THAT(page.body, HasSubstr("Leon Sorokin")) << "the licence of uPlot";
+  EXPECT_THAT(page.body, Not(HasSubstr(server().token()))) << "it is in the address alone";
+}
+
+TEST_F(ServeTest, WhatPeopleCallThingsIsNoMarkup) {
+  const std::string bad = "<script>alert(1)</script>";
+  record({.experiment = bad});
+  const HttpAnswer page = server().get("");
+  EXPECT_THAT(page.body, Not(HasSubstr(bad)));
+  EXPECT_THAT(page.body, HasSubstr("\\u003cscript>alert(1)"));
+  EXPECT_THAT(column(server().ask("runs"), "experiment"), ElementsAre(bad));
+}
+
+TEST_F(ServeTest, ListsRunsNewestFirstWithTheColumnsThatTellThemApart) {
+  const store::Run newest = two_runs();
+  const Json answer = server().ask("runs");
+  EXPECT_EQ(answer["runs"], 2);
+  EXPECT_EQ(answer["found"], 2);
+  ASSERT_THAT(answer["rows"], SizeIs(2));
+  EXPECT_EQ(answer["rows"][0]["id"], newest.key);
+  EXPECT_EQ(answer["rows"][0]["state"], "finished");
+  EXPECT_THAT(column(answer, "experiment"), ElementsAre("other", "linear"));
+  EXPECT_THAT(column(answer, "arg:lr"), ElementsAre("0.5", "0.001"));
+  EXPECT_THAT(column(answer, "arg:epochs"), IsEmpty()) << "it is the same in all";
+  EXPECT_THAT(column(answer, "metric:accuracy"), ElementsAre("0.9375", "0.875"));
+}
+
+TEST_F(ServeTest, SortsSearchesAndCutsTheListOnTheServer) {
+  two_runs();
+  const auto names = [&](const std::string& question) {
+    return column(server().ask("runs?" + question), "experiment");
+  };
+  EXPECT_THAT(names("sort=metric:accuracy"), ElementsAre("linear", "other"));
+  EXPECT_THAT(names("sort=metric:accuracy&falling=1"), ElementsAre("other", "linear"));
+  EXPECT_THAT(names("search=LIN"), ElementsAre("linear"));
+  EXPECT_THAT(names("search=lr%3D0.5"), ElementsAre("other")) << "a condition";
+  EXPECT_THAT(names("search=finished+other"), ElementsAre("other"));
+  EXPECT_THAT(names("search=nothing+like+that"), IsEmpty());
+  EXPECT_THAT(names("offset=1&limit=1"), ElementsAre("linear"));
+  EXPECT_THAT(names("columns=experiment%0Ano-such-column"), ElementsAre("other", "linear"));
+  const HttpAnswer wrong = server().get("api/runs?search=lr%3D");
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_THAT(wrong.json()["error"].get<std::string>(), HasSubstr("condition 'lr='"));
+  EXPECT_EQ(server().get("api/runs?search=nope%3D1").status, 404);
+  EXPECT_EQ(server().get("api/runs?offset=abc").status, 400);
+}
+
+TEST_F(ServeTest, TellsOfARunWhatFlorShowTells) {
+  const store::Run run = two_runs();
+  replay(run, 3, 4);
+  const Json answer = server().ask("run?run=" + run.key);
+  EXPECT_EQ(answer["id"], run.key);
+  EXPECT_EQ(answer["arguments"]["lr"], 0.5);
+  EXPECT_EQ(answer["replays"][0]["result"]["verdict"], "exact");
+  EXPECT_EQ(answer["metrics"]["gradient"]["hindsight"], true);
+  const Json shown = flor({"show", run.key, "--json"}).json()["run"];
+  for (const auto& [name, value] : answer.items()) {
+    if (shown.contains(name)) {
+      EXPECT_EQ(value, shown[name]) << name;
+    }
+  }
+  EXPECT_EQ(server().get("api/run?run=abcdef123456").status, 404);
+  EXPECT_EQ(server().ask("epochs?run=other")["epochs"][2]["loops"][0]["iterations"], 4);
+}
+
+TEST_F(ServeTest, SaysOfEveryCheckpointWhyItIsKept) {
+  const store::Run run = two_runs();
+  catalog().put_strategy(
+      run.id,
+      {.num_to_keep = 1, .score_attribute = "accuracy", .score_order = store::ScoreOrder::max});
+  store::Progress progress;
+  progress.decisions = {{0, 0, 2, store::StorageReason::every, 0, 0}};
+  catalog().add_progress(run.id, progress);
+  const Json answer = server().ask("checkpoints?run=" + run.key);
+  EXPECT_EQ(answer["strategy"], "the 1 with the greatest accuracy");
+  ASSERT_THAT(answer["checkpoints"], SizeIs(3));
+  EXPECT_EQ(answer["checkpoints"][2]["why_kept"], "best 1:accuracy:max (rank 1)");
+  EXPECT_EQ(answer["checkpoints"][0]["kept"], false);
+  EXPECT_EQ(answer["checkpoints"][0]["why_stored"], "stored: forced by --flor_every");
+  const Json other = server().ask("checkpoints?run=linear");
+  EXPECT_EQ(other["checkpoints"][0]["why_kept"], "no rule deletes it");
+}
+
+TEST_F(ServeTest, DrawsAMetricWithAsManyPointsAsThePageHasColumnsFor) {
+  const store::Run run = two_runs();
+  std::vector<store::Value> values;
+  for (int step = 0; step < 50'000; ++step) values.push_back(value("noise", step % 97, 0, step));
+  values[31'234].value = 5000.0;
+  catalog().add_values(run.id, values);
+  const Json curve = server().ask("curve?run=other&metric=noise&axis=step&columns=300");
+  const Json& series = curve["series"][0];
+  EXPECT_EQ(series["count"], 50'000);
+  EXPECT_LT(series["x"].size(), 1300u);
+  EXPECT_EQ(series["x"].size(), series["y"].size());
+  const std::vector<double> y = series["y"];
+  EXPECT_THAT(y, ::testing::Contains(5000.0)) << "no peak is lost";
+  const Json part =
+      server().ask("curve?run=other&metric=noise&axis=step&columns=300&from=31200&to=31260");
+  EXPECT_THAT(part["series"][0]["x"].get<std::vector<double>>(), ::testing::Contains(31234.0));
+  EXPECT_EQ(server().get("api/curve?run=other&metric=absent").status, 404);
+  EXPECT_EQ(server().get("api/curve?run=other&metric=noise&axis=colour").status, 400);
+  EXPECT_EQ(server().get("api/curve?run=other&metric=noise&smoothing=1").status, 400);
+}
+
+TEST_F(ServeTest, ShowsNewValuesOfARunThatGoesOn) {
+  store::NewRun start;
+  start.experiment = "live";
+  start.started_us = 1'700'000'200'000'000;
+  const store::Run run = catalog().add_run(start);
+  const auto lock = store().lock_run(run.key);
+  catalog().add_values(run.id, std::vector{value("loss", 3, 0, 0)});
+  const auto count = [&] {
+    return server().ask("curve?run=live&metric=loss&axis=step")["series"][0]["count"];
+  };
+  EXPECT_EQ(server().ask("run?run=live")["status"], "running");
+  EXPECT_EQ(count(), 1);
+  const std::string before = server().ask("pulse")["mark"];
+  EXPECT_EQ(server().ask("pulse")["mark"], before);
+  catalog().add_values(run.id, std::vector{value("loss", 2, 0, 1)});
+  EXPECT_NE(server().ask("pulse")["mark"], before);
+  // What took a moment to read is not read again at once.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (count() != 2 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(ServeTest, SeesThatAProcessHasDied) {
+  store::NewRun start;
+  start.experiment = "live";
+  const store::Run run = catalog().add_run(start);
+  auto lock = store().lock_run(run.key);
+  EXPECT_EQ(server().ask("runs")["rows"][0]["state"], "running");
+  const std::string before = server().ask("pulse")["mark"];
+  lock.reset();
+  EXPECT_NE(server().ask("pulse")["mark"], before);
+  EXPECT_EQ(server().ask("runs")["rows"][0]["state"], "interrupted");
+}
+
+TEST_F(ServeTest, TellsWhatWasLoggedBesidesNumbers) {
+  const store::Run run = two_runs();
+  replay(run, 3, 4);
+  store::CheckpointWriter writer(store(), run.id);
+  const std::vector<std::byte> pixels(2 * 3 * 3, std::byte{200});
+  store::Value image = value("picture", 0, 1);
+  image.type = store::ValueType::image;
+  image.value = writer.write_object({"picture", store::ElementType::u8, {2, 3, 3}, 18}, pixels);
+  catalog().add_values(run.id, std::vector{image});
+  std::vector<std::string> names;
+  const Json logged = server().ask("logged?run=other");
+  for (const auto& each : logged["names"]) names.push_back(each["name"]);
+  EXPECT_THAT(names, ElementsAre("note", "confusion", "picture"));
+  const Json tables = server().ask("values?run=other&name=confusion");
+  EXPECT_EQ(tables["items"][2]["value"]["columns"], Json({"cat", "dog"}));
+  EXPECT_EQ(tables["items"][2]["origin"], "hindsight");
+  EXPECT_THAT(server().ask("values?run=other&name=confusion&limit=2")["items"], SizeIs(2));
+  const Json pictures = server().ask("values?run=other&name=picture");
+  EXPECT_EQ(pictures["items"][0]["value"]["width"], 3);
+  const HttpAnswer png = server().get("api/picture?object=" +
+                                      pictures["items"][0]["value"]["object"].get<std::string>());
+  EXPECT_EQ(png.status, 200);
+  EXPECT_EQ(png.headers.at("content-type"), "image/png");
+  EXPECT_EQ(png.body.substr(1, 3), "PNG");
+  EXPECT_NE(server().get("api/picture?object=nothing").status, 200);
+}
+
+TEST_F(ServeTest, TriesAnEvaluationAgainOnlyForThePageItself) {
+  const store::Run run = two_runs();
+  const auto queue = store::open_catalog_queue(store());
+  const std::int64_t evaluator = queue->add_evaluator("/tmp/judge.py:accuracy", "00");
+  auto lock = store().lock_run("00000000000000aa");
+  store::JobOrders orders{.owner = "00000000000000aa", .retries = {.attempts = 1}};
+  orders.additions = {
+      {.content = store::digest_of({}), .evaluator = evaluator, .path = run.key + "@0"}};
+  orders.requests = {{.evaluator = evaluator, .count = 1}};
+  const store::Lease lease = queue->exchange(orders).leases.at(0).lease;
+  orders.additions.clear();
+  orders.requests.clear();
+  orders.reports = {{lease, store::JobReport::Kind::failed, "it cannot be read"}};
+  queue->exchange(orders);
+  const Json jobs = server().ask("jobs?run=" + run.key);
+  ASSERT_THAT(jobs["jobs"], SizeIs(1));
+  EXPECT_EQ(jobs["jobs"][0]["state"], "dead");
+  EXPECT_EQ(jobs["jobs"][0]["message"], "it cannot be read");
+  EXPECT_EQ(jobs["jobs"][0]["name"], "accuracy");
+  EXPECT_EQ(jobs["counts"]["dead"], 1);
+  const std::string retry = fmt::format("retry?id={}", lease.job);
+  const std::string path = "/" + server().token() + "/api/" + retry;
+  EXPECT_EQ(server().request("POST", path).status, 403) << "as a form of another page sends it";
+  EXPECT_EQ(server().request("POST", path, {{"X-Flor-Token", "00"}}).status, 403);
+  EXPECT_EQ(server().request("GET", path).status, 404);
+  EXPECT_EQ(queue->jobs().at(0).state, store::JobState::dead);
+  EXPECT_EQ(server().post(retry).json()["changed"], true);
+  EXPECT_EQ(queue->jobs().at(0).state, store::JobState::queued);
+  EXPECT_EQ(server().post(fmt::format("cancel?id={}", lease.job)).status, 200);
+  EXPECT_EQ(queue->jobs().at(0).state, store::JobState::cancelled);
+  EXPECT_EQ(server().post("retry?id=99").status, 404);
+  EXPECT_EQ(server().ask(fmt::format("log?id={}", lease.job))["attempts"], Json::array());
+}
+
+TEST_F(ServeTest, EndsWithStatus0WhenInterruptedAndWritesNothingOfWhatWasAsked) {
+  two_runs();
+  server().get("api/runs");
+  server().request("GET", "/wrong");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ServeProcess another(home());
+    another.get("api/runs?search=secret");
+    another.process().kill(signal);
+    const ProcessResult result = another.process().wait();
+    EXPECT_EQ(result.status, 0);
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_THAT(result.err, Not(HasSubstr("secret")));
+    EXPECT_THAT(result.err, Not(HasSubstr(another.token())));
+  }
+}
+
+TEST_F(ServeTest, ManyConnectionsThatSayNothingDoNotKeepOthersOut) {
+  two_runs();
+  std::vector<int> idle;
+  for (int i = 0; i < 40; ++i) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(server().port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    idle.push_back(socket);
+  }
+  EXPECT_EQ(server().get("api/pulse").status, 200);
+  for (const int socket : idle) ::close(socket);
+}
+
+TEST_F(ServeTest, RefusesAPortThatIsTakenAndAStoreThatIsNotThere) {
+  two_runs();
+  const Outcome taken = flor({"serve", "--port", std::to_string(server().port())});
+  EXPECT_EQ(taken.status, 1);
+  EXPECT_THAT(taken.err, HasSubstr("cannot listen at 127.0.0.1"));
+  EXPECT_EQ(flor({"serve", "--port", "70000"}).status, 2);
+  EXPECT_EQ(bare({"--home", (directory_ / "absent").string(), "serve"}).status, 3);
+}
+
+TEST_F(ServeTest, AnEmptyStoreHasAnEmptyPage) {
+  store();
+  EXPECT_EQ(server().get("").status, 200);
+  EXPECT_EQ(server().ask("runs")["runs"], 0);
+  EXPECT_EQ(server().ask("jobs")["total"], 0);
+}
+
+}  // namespace
+}  // namespace flor::testing
