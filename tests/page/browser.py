@@ -77,7 +77,7 @@ class Browser:
             value = json.load(error)["value"]
             raise RuntimeError(f"{value['error']}: {value['message'].splitlines()[0]}") from None
 
-    def wait_until(self, condition, what, seconds=15):
+    def wait_until(self, condition, what, seconds=40):
         """Waits until `condition` is true, and returns what it is."""
         end = time.monotonic() + seconds
         while True:
@@ -136,10 +136,10 @@ class Browser:
     def count(self, selector):
         return self.run("return document.querySelectorAll(arguments[0]).length;", selector)
 
-    def wait_for(self, selector, seconds=15):
+    def wait_for(self, selector, seconds=40):
         self.wait_until(lambda: self.count(selector) > 0, selector, seconds)
 
-    def wait_text(self, selector, part, seconds=15):
+    def wait_text(self, selector, part, seconds=40):
         self.wait_until(lambda: part in (self.text(selector) or ""), f"'{part}' in {selector}", seconds)
 
     def resize(self, width, height):
