@@ -9,6 +9,7 @@ here=$(realpath "$(dirname "$0")/..")
 directory=$(mktemp -d)
 # shellcheck disable=SC2064  # the directory of now
 trap "'$here/tests/cluster/slurm_cluster.sh' down '$directory/slurm'; rm -rf '$directory'" EXIT
+trap 'exit 1' INT TERM
 SLURM_CONF=$("$here/tests/cluster/slurm_cluster.sh" up "$directory/slurm" 17780)
 export SLURM_CONF FLOR_HOME="$directory/store"
 programs=$build/tests/programs

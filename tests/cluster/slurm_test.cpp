@@ -28,7 +28,7 @@ class SlurmTest : public ReplayCommand {
     if (cluster_.empty()) return;
     slurm({"scancel", "--user=root"});
     for (const std::string& node : killed_) script("revive", node);
-    for (const std::string& node : killed_) wait_for(node);
+    for (const char* node : {"n1", "n2"}) wait_for(node);
     EXPECT_TRUE(eventually([&] { return slurm({"squeue", "--noheader"}).out.empty(); }));
   }
 
@@ -53,6 +53,10 @@ class SlurmTest : public ReplayCommand {
   void kill_node(const std::string& node) {
     script("kill", node);
     killed_.insert(node);
+  }
+  void revive(const std::string& node) {
+    script("revive", node);
+    killed_.erase(node);
   }
   void wait_for(const std::string& node) const {
     ASSERT_TRUE(eventually([&] {
@@ -255,7 +259,7 @@ TEST_F(SlurmNodeTest, OneOfTwoNodesDiesAndEachValueIsThereOnce) {
   EXPECT_TRUE(nothing_is_left());
 }
 
-/// The one that runs the script of the job dies: Slurm requeues the job when it notices.
+/// The one that runs the script of the job dies, and boots again: the job goes on, or another one.
 TEST_F(SlurmNodeTest, TheNodeOfTheBatchScriptDies) {
   const auto alone = found_alone_in(60, 60);
   record(60, 60);
@@ -263,6 +267,9 @@ TEST_F(SlurmNodeTest, TheNodeOfTheBatchScriptDies) {
   ASSERT_TRUE(eventually([&] { return hosts().size() == 2 && epochs_done() > 4; }))
       << replaying->err();
   kill_node("n1");
+  EXPECT_TRUE(eventually([&] { return replaying->err().find("was lost") != std::string::npos; }))
+      << replaying->err();
+  revive("n1");
   const auto result = replaying->wait();
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(found(), alone);

@@ -44,10 +44,11 @@ class SlurmStarter final : public SeatStarter {
     return how_it_ended(state.name);
   }
 
-  /// A node was lost, or the job had to make room; not where the user has set a limit.
+  /// A node was lost, or the job had to make room; not where the user has set a limit. Where the
+  /// node of the batch script dies, Slurm may call that a failure of the job.
   bool may_start_again() override {
-    constexpr std::array<std::string_view, 5> kHope{"", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
-                                                    "COMPLETED"};
+    constexpr std::array<std::string_view, 6> kHope{"",          "NODE_FAIL", "PREEMPTED",
+                                                    "BOOT_FAIL", "COMPLETED", "FAILED"};
     const SlurmState& state = job_->state();
     return state.phase == SlurmState::Phase::ended && !job_->is_step() &&
            std::ranges::find(kHope, state.name) != kHope.end();
