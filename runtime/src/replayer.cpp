@@ -187,6 +187,7 @@ LoopScope::Start Replayer::begin_main(Frame& frame, bool random_access) {
   frame.ordinal = loop_->ordinal;
   frame.first_epoch = loop_->first_epoch;
   random_access_ = random_access;
+  registered_ = registry_.names();
   if (piece_.end <= loop_->first_epoch) {
     next_piece({.section = section_,
                 .main_loop = loop_->ordinal,
@@ -234,7 +235,7 @@ void Replayer::next_piece(const Position& position) {
 }
 
 LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
-  const bool builds_on_it = !piece_.empty() || assignment_->keeps(section_);
+  const bool builds_on_it = builds_on(section_);
   try {
     if (restore_boundary(loop, loop.iterations) || !builds_on_it) return {.visit = false};
   } catch (const Damaged&) {
@@ -365,22 +366,36 @@ LoopScope::Move Replayer::go_on(Frame& frame) {
     next_piece({.section = section_,
                 .main_loop = frame.ordinal,
                 .iteration = frame.index,
-                .reach = random_access_ ? Reach::any : Reach::forward});
+                .reach = goes_back() ? Reach::any : Reach::forward});
   }
   show_stored(frame);
   if (const Epochs target = next_target(frame); !target.empty()) {
     aim_at(frame, target);
     return jump(frame);
   }
+  if (frame.index < loop_->iterations && builds_on(section_) &&
+      !restore_ahead(*loop_, loop_->iterations, frame.index)) {
+    aim_at(frame, {loop_->iterations, loop_->iterations});
+    return {};
+  }
   return {.go_on = !frame.limit_broke};
 }
 
-LoopScope::Move Replayer::jump(Frame& frame) const {
+/// Of a program that registers more while it trains, earlier states do not fit any more.
+bool Replayer::goes_back() const { return random_access_ && registry_.names() == registered_; }
+
+/// What follows the section's loop needs the state that the loop leaves.
+bool Replayer::builds_on(std::int64_t section) const {
+  return !piece_.empty() || assignment_->keeps(section);
+}
+
+LoopScope::Move Replayer::jump(Frame& frame) {
   const auto stored =
       start_boundary(record_->boundaries(loop_->ordinal), target_.first, flags_.strong);
   const std::int64_t here = frame.index;
   if (target_.first >= here) {
-    frame.index = flags_.strong ? here : std::max(stored.value_or(0), here);
+    const std::int64_t ahead = flags_.strong ? here : std::max(stored.value_or(0), here);
+    frame.index = ahead == here || restore_ahead(*loop_, ahead, here) ? ahead : here;
   } else if (stored && random_access_) {
     frame.index = *stored;
   } else {
@@ -388,6 +403,26 @@ LoopScope::Move Replayer::jump(Frame& frame) const {
                             frame.first_epoch + target_.first, frame.first_epoch + here));
   }
   return {.go_on = true, .steps = frame.index - here + 1};
+}
+
+/// False, and back in the state of `here`, where the program does not have yet what the state ahead
+/// belongs to: it is walked to.
+bool Replayer::restore_ahead(const store::MainLoop& loop, std::int64_t ahead, std::int64_t here) {
+  try {
+    // Another iterator may change the state when it is advanced.
+    if (restore_boundary(loop, ahead) && random_access_) restored_ = ahead;
+    return true;
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    if (!restore_boundary(loop, here)) throw;
+    flags_.strong = true;
+    say(Level::warn,
+        fmt::format("the state before epoch {} does not fit what the program has after epoch {} "
+                    "({}): replay walks there",
+                    loop.first_epoch + ahead, loop.first_epoch + here - 1, error.what()));
+    return false;
+  }
 }
 
 /// The iteration came to the loops that the recorded one came to, and to no others.
@@ -442,7 +477,7 @@ void Replayer::note_unvisited(const Frame& frame) {
 
 /// What follows the loop shall see the state in which the record left it.
 void Replayer::leave_loop_early(const store::MainLoop& loop, std::int64_t reached) {
-  if (reached >= loop.iterations) return;
+  if (reached >= loop.iterations || std::exchange(restored_, {}) == loop.iterations) return;
   std::string why = "is not stored";
   try {
     if (restore_boundary(loop, loop.iterations)) return;

@@ -86,7 +86,10 @@ class Replayer : public Runtime {
   void show_checkpoint(const store::CheckpointKey& key, std::int64_t epoch);
   bool is_stored(std::int64_t iteration) const;
   std::vector<store::CheckpointKey> loop_ends(std::int64_t iteration) const;
-  LoopScope::Move jump(Frame& frame) const;
+  LoopScope::Move jump(Frame& frame);
+  bool goes_back() const;
+  bool builds_on(std::int64_t section) const;
+  bool restore_ahead(const store::MainLoop& loop, std::int64_t ahead, std::int64_t here);
   void report_work();
   void next_piece(const Position& position);
   void note_unvisited(const Frame& frame);
@@ -125,6 +128,7 @@ class Replayer : public Runtime {
   bool section_ours_ = false;              // what is logged now, outside the loops, is kept
   const store::MainLoop* loop_ = nullptr;  // recorded main loop that is being replayed
   bool random_access_ = false;             // its range can be stepped over, in both directions
+  std::vector<std::string> registered_;    // when it began
   std::optional<std::int64_t> restored_;   // its boundary that was restored before it is begun
   Epochs piece_;                           // what is replayed now, or next; may span main loops
   Epochs target_;                          // the part of it in this main loop, in its iterations

@@ -63,6 +63,19 @@ INSTANTIATE_TEST_SUITE_P(Loops, ReplayShapes,
                                            "repeated_names"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+/// Of a program that registers more while it trains, a worker that has come some of the way goes on
+/// from there: the state of a later epoch does not fit yet, that of an earlier one not any more.
+TEST_F(ReplayCommand, WalksOnInAProgramThatGrows) {
+  bench_.record("loops", {"--kwargs", "scenario=grows"});
+  for (const char* epochs : {"0,4", "0,2,4", "1..2,4", "3"}) {
+    const auto result = replay({"test", "--again", "--workers", "1", "--epochs", epochs});
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("ended with status"))) << epochs;
+    const auto alone = bench_.replay("loops", {"--flor_epochs", epochs});
+    EXPECT_EQ(alone.status, 0) << alone.err;
+  }
+}
+
 TEST_F(ReplayCommand, TakesWhatStandsBehindTheDashesForTheProgramWhereNoRunIsNamed) {
   bench_.record("trainer");
   const auto result = replay({"--probe", "train", "--", other("trainer_inner")});

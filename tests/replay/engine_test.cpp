@@ -297,6 +297,7 @@ TEST_F(ReplayInSeats, HostsThatSshReachesFindTheSame) {
   bench_.record("trainer");
   ProcessOptions options = bench_.options();
   options.environment["PARALLEL_SSH"] = ssh.string();
+  options.environment["SHELL"] = "/usr/sbin/nologin";
   const auto result = run_process(command({"test", "--engine", "ssh:node1,node2", "--probe",
                                            "train", "--", other("trainer_inner")}),
                                   options);

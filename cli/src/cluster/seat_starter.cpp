@@ -147,7 +147,9 @@ std::unique_ptr<SeatStarter> ssh_starter(const EngineWish& wish, const SlurmTask
       std::move(words),
       ": --engine ssh:HOSTS needs GNU parallel (package parallel) on this machine",
       std::map<std::string, std::optional<std::string>>{
-          {"PARALLEL_HOME", (tasks.directory / "parallel").string()}},
+          {"PARALLEL_HOME", (tasks.directory / "parallel").string()},
+          // Else it is the user's shell, or what it takes for it, which need not be able to.
+          {"PARALLEL_SHELL", "/bin/sh"}},
       tasks.directory / "seats.out");
 }
 
