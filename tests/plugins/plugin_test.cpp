@@ -1,12 +1,11 @@
 // Plug-ins that ask recorded runs something new, without libtorch: what they see, when they are
 // called, what is kept, and what happens when they are wrong.
-#include "programs/workbench.h"
+#include "programs/trainer_test.h"
 
 #include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 namespace flor::testing {
 namespace {
@@ -22,10 +21,8 @@ std::string plugin(const std::string& name) {
 
 std::string text(const store::Value& value) { return std::get<std::string>(value.value); }
 
-class PluginTest : public ::testing::Test {
+class PluginTest : public TrainerTest {
  protected:
-  void record(const Words& arguments = {}) { recorded_ = bench_.record("trainer", arguments); }
-
   ProcessResult replay(const Words& arguments) const {
     return run_process(Words{FLOR_CLI, "replay", "test"} + arguments, bench_.options());
   }
@@ -33,30 +30,11 @@ class PluginTest : public ::testing::Test {
   ProcessResult direct(const std::string& name, const Words& arguments = {}) const {
     return bench_.replay("trainer", Words{"--flor_plugin", plugin(name)} + arguments);
   }
-  std::vector<double> found(const std::string& name) const {
-    std::vector<double> numbers;
-    for (const auto& value : bench_.values(name, false)) numbers.push_back(real(value));
-    return numbers;
-  }
   std::vector<std::string> texts(const std::string& name) const {
     std::vector<std::string> found;
     for (const auto& value : bench_.values(name, false)) found.push_back(text(value));
     return found;
   }
-  /// The norms that the recorded program printed at the end of each epoch.
-  std::vector<double> printed_norms() const {
-    std::vector<double> norms;
-    for (const auto& line : lines_with(recorded_.out, {"tail"})) {
-      std::istringstream words(line);
-      std::string word;
-      words >> word >> word >> word;
-      norms.push_back(std::stod(word));
-    }
-    return norms;
-  }
-
-  Workbench bench_;
-  ProcessResult recorded_;
 };
 
 TEST_F(PluginTest, EveryPastEpochGetsWhatTheProgramWouldHaveLoggedAndNothingOfItIsExecuted) {

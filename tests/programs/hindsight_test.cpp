@@ -1,34 +1,14 @@
 // Questions asked afterwards: a rebuilt program logs more than the recorded one did.
-#include "workbench.h"
+#include "trainer_test.h"
 
 namespace flor::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-class Hindsight : public ::testing::Test {
+class Hindsight : public TrainerTest {
  protected:
-  void SetUp() override { recorded_ = bench_.record("trainer"); }
-
-  std::vector<double> found(const std::string& name) const {
-    std::vector<double> numbers;
-    for (const auto& value : bench_.values(name, false)) numbers.push_back(real(value));
-    return numbers;
-  }
-  /// The norms that the recorded program printed after each epoch.
-  std::vector<double> printed_norms() const {
-    std::vector<double> norms;
-    for (const auto& line : lines_with(recorded_.out, {"tail"})) {
-      std::istringstream words(line);
-      std::string word;
-      words >> word >> word >> word;
-      norms.push_back(std::stod(word));
-    }
-    return norms;
-  }
-
-  Workbench bench_;
-  ProcessResult recorded_;
+  void SetUp() override { record(); }
 };
 
 // Defect 6: a value asked for after the training loop was taken one optimizer step too late.

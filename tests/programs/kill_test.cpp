@@ -77,7 +77,7 @@ class Kill : public ::testing::Test {
       read_all();
       if (i % 5 == 0 && run.epochs > 0) expect_replays(whole, run.epochs);
     }
-    EXPECT_GT(cut_short, kills / 4) << "the instants were to lie inside the recording";
+    EXPECT_GT(cut_short, kills / 8) << "the instants were to lie inside the recording";
     EXPECT_EQ(bench_.run("trainer", recording()).status, 0) << "a following recording works";
     expect_replays(whole, 12);
   }

@@ -76,6 +76,18 @@ struct Machine {
   std::string remarks;
 };
 
+/// With one clock, in microseconds, that the test sets.
+struct TwoMachines {
+  TwoMachines() {
+    for (Machine* machine : {&first, &second}) {
+      machine->queue = cli::open_queue(*machine->store, server.name(), [this] { return now; });
+    }
+  }
+  RedisServer server{{"--save", ""}};
+  std::int64_t now = 1'700'000'000'000'000;
+  Machine first{server.name()}, second{server.name()};
+};
+
 class RedisQueueTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -262,12 +274,8 @@ TEST_F(RedisQueueTest, AServerThatWasKilledAndLostWhatCameLastIsToldThat) {
 }
 
 TEST_F(RedisQueueTest, AWatchThatLivesKeepsItsLeasesThoughTheServerWasAwayForLonger) {
-  RedisServer server({"--save", ""});
-  std::int64_t now = 1'700'000'000'000'000;
-  Machine first(server.name()), second(server.name());
-  for (Machine* machine : {&first, &second}) {
-    machine->queue = cli::open_queue(*machine->store, server.name(), [&] { return now; });
-  }
+  TwoMachines two;
+  auto& [server, now, first, second] = two;
   first.add(0, 1);
   const LeasedJob held = first.lease(1).at(0);
   // As when it was started anew.
@@ -284,12 +292,8 @@ TEST_F(RedisQueueTest, AWatchThatLivesKeepsItsLeasesThoughTheServerWasAwayForLon
 }
 
 TEST_F(RedisQueueTest, AServerThatWasStartedAnewRenewsALeaseForAsLongAsItsHolderHasIt) {
-  RedisServer server({"--save", ""});
-  std::int64_t now = 1'700'000'000'000'000;
-  Machine first(server.name()), second(server.name());
-  for (Machine* machine : {&first, &second}) {
-    machine->queue = cli::open_queue(*machine->store, server.name(), [&] { return now; });
-  }
+  TwoMachines two;
+  auto& [server, now, first, second] = two;
   first.add(0, 1);
   constexpr std::int64_t kLong = 600'000'000, kShort = 1'000'000;
   const auto held =
