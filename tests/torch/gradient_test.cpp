@@ -9,8 +9,11 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
 
+#include <memory>
 #include <vector>
 
 namespace gradient_test {
@@ -257,6 +260,90 @@ TEST_F(Gradients, AreTheSameWithAndWithoutCheckpoints) {
   drop();
   backward();
   EXPECT_TRUE(at::equal(weight_gradient(), plain));
+}
+
+/// An embedding whose gradients are sparse, with words that occur twice: what is added to a sparse
+/// gradient rounds otherwise than what is added to a dense one.
+class SparseGradients : public Gradients {
+ protected:
+  SparseGradients() {
+    torch::manual_seed(4);
+    net = torch::nn::Embedding(torch::nn::EmbeddingOptions(20, 3).sparse(true));
+    optimizer = std::make_unique<torch::optim::SGD>(net->parameters(), 0.3);
+  }
+  void accumulate(int step) {
+    const at::Tensor words = at::arange(24).mul(7 + step).remainder(11);
+    net(words).mul(at::arange(72).view({24, 3}).mul(0.1)).pow(2).sum().backward();
+  }
+  void clear() {
+    if (gradient().defined()) gradient().detach_().zero_();
+  }
+  void train(int first, int last) {
+    for (int step = first; step < last; ++step) {
+      clear();
+      accumulate(step);
+      optimizer->step();
+    }
+  }
+  MemoryState checkpoint() const {
+    MemoryState state;
+    state.save("model", net);
+    return state;
+  }
+  at::Tensor& gradient() const { return net->weight.mutable_grad(); }
+
+  torch::nn::Embedding net{nullptr};
+  std::unique_ptr<torch::optim::SGD> optimizer;
+};
+
+TEST_F(SparseGradients, LeaveTheTrainingAsItWasWhetherTheyAreClearedBeforeTheCheckpointOrAfter) {
+  for (const bool cleared : {true, false}) {
+    train(0, 2);
+    if (cleared) clear();
+    MemoryState state = checkpoint();
+    train(2, 4);
+    const at::Tensor expected = net->weight.detach().clone();
+    gradient().reset();
+    state.load("model", net);
+    ASSERT_TRUE(gradient().is_sparse());
+    EXPECT_EQ(gradient()._nnz(), cleared ? 0 : 1);
+    EXPECT_EQ(at::isnan(gradient()._values()).all().item<bool>(), true);
+    MemoryState again = checkpoint();
+    EXPECT_EQ(again.bytes("model/.layout"), state.bytes("model/.layout"));
+    train(2, 4);
+    EXPECT_TRUE(at::equal(net->weight, expected)) << cleared;
+  }
+}
+
+TEST_F(SparseGradients, ThatAreCarriedComeBackWithTheSameElementsInTheSameOrder) {
+  accumulate(0);
+  checkpoint();
+  accumulate(1);
+  ASSERT_TRUE(flor::libtorch::gradients_are_carried());
+  MemoryState state = checkpoint();
+  const at::Tensor indices = gradient()._indices().clone(), values = gradient()._values().clone();
+  accumulate(2);
+  optimizer->step();
+  const at::Tensor expected = net->weight.detach().clone();
+  gradient().reset();
+  state.load("model", net);
+  EXPECT_TRUE(at::equal(gradient()._indices(), indices));
+  EXPECT_TRUE(at::equal(gradient()._values(), values));
+  EXPECT_FALSE(gradient().is_coalesced());
+  accumulate(2);
+  optimizer->step();
+  EXPECT_TRUE(at::equal(net->weight, expected));
+}
+
+TEST_F(SparseGradients, AreKeptByFlorGradients) {
+  auto gradients = flor::gradients(net);
+  accumulate(0);
+  MemoryState state;
+  state.save("gradients", gradients);
+  const at::Tensor values = gradient()._values().clone();
+  gradient().reset();
+  state.load("gradients", gradients);
+  EXPECT_TRUE(at::equal(gradient()._values(), values));
 }
 
 }  // namespace

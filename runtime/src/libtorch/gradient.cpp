@@ -2,6 +2,7 @@
 #include "gradient.h"
 
 #include "layout.h"
+#include "sparse_gradient.h"
 #include "tensor.h"
 
 #include <flor/adapter.h>
@@ -274,6 +275,15 @@ std::string gradient_item(const std::string& name) {
   return name.empty() ? "grad" : "grad/" + name;
 }
 
+bool is_asked_for(const StateWriter& writer, const std::string& name) {
+  return writer.asks_for(name) || writer.asks_for(sparse_item(name));
+}
+
+void write_content(const StateWriter& writer, const std::string& name, const at::Tensor& gradient) {
+  if (SparseForm::of(gradient)) return write_sparse(writer, name, gradient);
+  write_tensor(writer, name, gradient);
+}
+
 /// Makes the gradient of a leaf a tensor like the leaf if it has none, and returns it.
 at::Tensor require_gradient(const at::Tensor& leaf) {
   const at::NoGradGuard no_grad;
@@ -281,6 +291,26 @@ at::Tensor require_gradient(const at::Tensor& leaf) {
     leaf.mutable_grad() = at::zeros_like(leaf);
   }
   return leaf.grad();
+}
+
+void read_content(const StateReader& reader, const std::string& name, const at::Tensor& leaf,
+                  const SparseForm& form) {
+  const at::NoGradGuard no_grad;
+  if (form) {
+    leaf.mutable_grad() = read_sparse(reader, name, leaf, form);
+  } else {
+    read_tensor(reader, name, require_gradient(leaf));
+  }
+}
+
+/// Zero, or not a number.
+void set_content(const at::Tensor& leaf, const SparseForm& form, bool zero) {
+  const at::NoGradGuard no_grad;
+  if (form) {
+    leaf.mutable_grad() = make_sparse(leaf, form, zero);
+  } else {
+    require_gradient(leaf).fill_(zero ? 0 : std::numeric_limits<double>::quiet_NaN());
+  }
 }
 
 }  // namespace
@@ -298,45 +328,40 @@ std::vector<std::string> write_gradients(const StateWriter& writer,
   if (!keep_all) watches().begin_round();
   const auto elsewhere = kept_modules().leaves();
   const std::vector<Finding> findings = look_at(leaves);
-  std::vector<std::string> described;
-  described.reserve(leaves.size());
+  std::vector<std::string> descriptions;
+  descriptions.reserve(leaves.size());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto& [name, leaf] = leaves[i];
     std::string_view state = findings[i].state;
     if (elsewhere.contains(leaf.unsafeGetTensorImpl())) {
       state = kGradientElsewhere;
-    } else if (state == kOtherGradient && (carried || writer.asks_for(gradient_item(name)))) {
+    } else if (state == kOtherGradient && (carried || is_asked_for(writer, gradient_item(name)))) {
       state = kKeptGradient;
-      write_tensor(writer, gradient_item(name), leaf.grad());
+      write_content(writer, gradient_item(name), leaf.grad());
     } else if (keep_all && state == kOtherGradient) {
       state = kKeptOnceGradient;
-      write_tensor(writer, gradient_item(name), leaf.grad());
+      write_content(writer, gradient_item(name), leaf.grad());
     } else if (!carried && !keep_all && leaf.is_leaf() && leaf.requires_grad()) {
       watches().expect(leaf, findings[i].place);
     }
-    described.emplace_back(state);
+    const bool is_here = state != kNoGradient && state != kGradientElsewhere;
+    descriptions.push_back(described(is_here ? SparseForm::of(leaf.grad()) : SparseForm(), state));
   }
-  return described;
+  return descriptions;
 }
 
-void read_gradient(const StateReader& reader, const NamedLeaf& leaf, const std::string& described) {
-  if (described == kGradientElsewhere || !leaf.tensor.is_leaf()) return;
-  if (described == kNoGradient) {
-    leaf.tensor.mutable_grad().reset();
-    return;
-  }
-  const at::NoGradGuard no_grad;
-  const at::Tensor gradient = require_gradient(leaf.tensor);
-  if (described == kZeroGradient) {
-    gradient.zero_();
-  } else if (described == kKeptGradient) {
-    carried =
-        true;  // as it was when this was recorded: later checkpoints are to have the same form
-    read_tensor(reader, gradient_item(leaf.name), gradient);
-  } else if (described == kKeptOnceGradient) {
-    read_tensor(reader, gradient_item(leaf.name), gradient);
+void read_gradient(const StateReader& reader, const NamedLeaf& leaf,
+                   const std::string& description) {
+  std::string state = description;
+  const SparseForm form = take_form(state);
+  if (state == kGradientElsewhere || !leaf.tensor.is_leaf()) return;
+  if (state == kNoGradient) return leaf.tensor.mutable_grad().reset();
+  // As it was when this was recorded: later checkpoints are to have the same form.
+  if (state == kKeptGradient) carried = true;
+  if (state == kKeptGradient || state == kKeptOnceGradient) {
+    read_content(reader, gradient_item(leaf.name), leaf.tensor, form);
   } else {
-    gradient.fill_(std::numeric_limits<double>::quiet_NaN());
+    set_content(leaf.tensor, form, state == kZeroGradient);
   }
 }
 
@@ -348,11 +373,12 @@ void Gradients::save(const StateWriter& writer) const {
   for (const auto& item : module_->named_parameters()) {
     const at::Tensor& gradient = item.value().grad();
     LayoutEntry entry{.kind = "gradient", .name = item.key()};
-    entry.gradient = gradient.defined() ? kKeptGradient : kNoGradient;
+    entry.gradient = kNoGradient;
     if (gradient.defined()) {
       entry.type = type_name(gradient.scalar_type());
       entry.shape = shape_text(gradient.sizes());
-      write_tensor(writer, item.key(), gradient);
+      entry.gradient = described(SparseForm::of(gradient), kKeptGradient);
+      write_content(writer, item.key(), gradient);
     }
     entries.push_back(std::move(entry));
   }
@@ -370,7 +396,8 @@ void Gradients::load(const StateReader& reader) {
     if (entry.gradient == kNoGradient) {
       leaf->mutable_grad().reset();
     } else {
-      read_tensor(reader, entry.name, require_gradient(*leaf));
+      std::string state = entry.gradient;
+      read_content(reader, entry.name, *leaf, take_form(state));
     }
   }
 }

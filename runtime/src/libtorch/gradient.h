@@ -14,7 +14,7 @@
 
 namespace flor::libtorch {
 
-// What a layout says of a gradient, in one word.
+// What a layout says of a gradient, in one word; before it the form of a sparse one.
 inline constexpr std::string_view kNoGradient = "undefined";
 inline constexpr std::string_view kZeroGradient = "zero";
 inline constexpr std::string_view kOtherGradient = "other";          ///< and it is not kept
@@ -36,6 +36,7 @@ std::vector<std::string> write_gradients(const StateWriter& writer,
 void keep_all_gradients(bool keep) noexcept;
 
 /// Restores the gradient of a leaf from its description.
-void read_gradient(const StateReader& reader, const NamedLeaf& leaf, const std::string& described);
+void read_gradient(const StateReader& reader, const NamedLeaf& leaf,
+                   const std::string& description);
 
 }  // namespace flor::libtorch
