@@ -248,6 +248,12 @@ NewCatalog::NewCatalog() {
   connection_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
 }
 
+void NewCatalog::write(const std::function<void(Connection&)>& body) {
+  store::Transaction transaction(*connection_);
+  body(*connection_);
+  transaction.commit();
+}
+
 std::vector<std::byte> NewCatalog::seal() {
   connection_.reset();
   const std::vector<std::byte> file = read_file(work_.path() / "catalog.db");

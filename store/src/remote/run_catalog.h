@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,7 +59,8 @@ std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run);
 class NewCatalog {
  public:
   NewCatalog();
-  store::Connection& connection() { return *connection_; }
+  /// Calls `body` in a transaction of its own. The file counts these, too.
+  void write(const std::function<void(store::Connection&)>& body);
   /// Closes it. The object: the file, compressed. The same rows, added in the same order, give the
   /// same bytes.
   std::vector<std::byte> seal();

@@ -143,10 +143,10 @@ class Spooling {
     if (base_.catalog) {
       add_evaluations(base_.catalog->connection(), base_.catalog->run(), evaluations);
     }
-    store::Transaction filling(catalog_.connection());
-    target_ = copy_facts(*connection, run_.id, catalog_.connection(), 0);
-    put_evaluations(catalog_.connection(), evaluations);
-    filling.commit();
+    catalog_.write([&](Connection& to) {
+      target_ = copy_facts(*connection, run_.id, to, 0);
+      put_evaluations(to, evaluations);
+    });
   }
 
   /// What is newer there must not be replaced by what is here.
@@ -430,11 +430,8 @@ class Spooling {
   }
 
   void write_catalog() {
-    Connection& to = catalog_.connection();
     RemoteRun& run = report_.run;
-    store::Transaction transaction(to);
-    put_contents(to, target_, contents_, lengths_, run);
-    transaction.commit();
+    catalog_.write([&](Connection& to) { put_contents(to, target_, contents_, lengths_, run); });
     sealed_ = catalog_.seal();
     run.catalog = sha256_hex(sealed_);
     run.catalog_bytes = sealed_.size();

@@ -104,14 +104,14 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
   add_evaluations(from, run, evaluations);
   RemoteRun thinner = member.run;
   NewCatalog catalog;
-  // In as many transactions as when it is spooled: the file counts them.
-  store::Transaction filling(catalog.connection());
-  const std::int64_t target = copy_facts(from, run, catalog.connection(), 0);
-  put_evaluations(catalog.connection(), evaluations);
-  filling.commit();
-  store::Transaction transaction(catalog.connection());
-  put_contents(catalog.connection(), target, contents, parcel_lengths(from), thinner);
-  transaction.commit();
+  // In as many transactions as when it is spooled.
+  std::int64_t target = 0;
+  catalog.write([&](Connection& to) {
+    target = copy_facts(from, run, to, 0);
+    put_evaluations(to, evaluations);
+  });
+  catalog.write(
+      [&](Connection& to) { put_contents(to, target, contents, parcel_lengths(from), thinner); });
   const std::vector<std::byte> sealed = catalog.seal();
   thinner.catalog = sha256_hex(sealed);
   thinner.catalog_bytes = sealed.size();
