@@ -13,6 +13,7 @@
 #include "output/text.h"
 #include "pages.h"
 #include "watch/evaluator_process.h"
+#include "watch/judge_seat.h"
 
 #include <flor/store/error.h>
 
@@ -299,6 +300,7 @@ int run(int argc, char** argv) {
   // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.
   std::signal(SIGPIPE, SIG_IGN);
   if (argc > 2 && argv[1] == std::string_view("__seat")) return run_seat(argv[2]);
+  if (argc > 2 && argv[1] == std::string_view("__judge")) return run_judge_seat(argv[2]);
   if (argc > 2 && argv[1] == std::string_view("__evaluator")) {
     return run_evaluator_process({argv + 2, argv + argc});
   }

@@ -34,14 +34,6 @@ double seconds_since(Clock::time_point time) {
   return std::chrono::duration<double>(Clock::now() - time).count();
 }
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  // Where several nodes are one machine, Slurm knows better.
-  const char* node = std::getenv("SLURMD_NODENAME");
-  return node ? node : name;
-}
-
 /// A store of this machine, with what the work needs of the run, for all seats on it.
 class FetchedStore {
  public:
@@ -72,7 +64,7 @@ FetchedStore::FetchedStore(const Work& work, const std::string& session)
     if (!work.epochs.empty()) words.insert(words.end(), {"--epochs", work.epochs});
     const ChildResult result = run_child(std::move(words), {});
     if (result.status != 0) {
-      throw Error(fmt::format("{} could not fetch the run: {}", host_name(), result.errors),
+      throw Error(fmt::format("{} could not fetch the run: {}", node_name(), result.errors),
                   static_cast<ExitStatus>(result.status));
     }
     ::close(::open((path_ / "fetched").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
@@ -125,14 +117,14 @@ class Seat {
 Seat::Seat(const fs::path& directory)
     : directory_(directory),
       work_(Work::read(directory / "work")),
-      name_(fmt::format("{}-{}-{}", host_name(), ::getpid(),
+      name_(fmt::format("{}-{}-{}", node_name(), ::getpid(),
                         std::chrono::system_clock::now().time_since_epoch().count())),
       told_(directory / "seats" / (name_ + ".told")) {
   if (!work_.from.empty()) fetched_.emplace(work_, directory.filename().string());
   // In this order: who sees that it says something can also tell it something.
   store::LineLogWriter(directory / "seats" / (name_ + ".told"), true);
   said_.emplace(directory / "seats" / (name_ + ".said"), true);
-  say("here " + host_name());
+  say("here " + node_name());
   flush();
 }
 
@@ -228,7 +220,7 @@ void Seat::start(int worker) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       members_[i].reset();
       say(fmt::format("ended {} {} flor: on {}: {}", i, static_cast<int>(error.status()),
-                      host_name(), error.what()));
+                      node_name(), error.what()));
     }
     say("free");
   }
@@ -285,6 +277,13 @@ void Seat::flush() {
 
 }  // namespace
 
+std::string node_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  const char* node = std::getenv("SLURMD_NODENAME");
+  return node ? node : name;
+}
+
 int look_after_ms(double seconds_of_silence) {
   return static_cast<int>(std::clamp(seconds_of_silence * 1000 / 50, 2.0, 200.0));
 }
@@ -296,10 +295,10 @@ int run_seat(const fs::path& directory) {
     fmt::print(stderr,
                "flor: {} does not see {}, or the replay is over: the directory of a replay must be "
                "on a file system that all nodes share (--shared DIR, or FLOR_HOME)\n",
-               host_name(), printable(directory.string()));
+               node_name(), printable(directory.string()));
     return static_cast<int>(ExitStatus::not_found);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "flor: {}: {}\n", host_name(), printable(error.what()));
+    fmt::print(stderr, "flor: {}: {}\n", node_name(), printable(error.what()));
     return static_cast<int>(ExitStatus::failed);
   }
 }

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace flor::cli {
+
+/// This machine, as Slurm calls it, which may have several nodes on one; else as it calls itself.
+std::string node_name();
 
 /// Runs until it is told to leave, is asked to by a signal, or nobody has told it anything for a
 /// while. `directory`: of the session. Returns the exit status.

@@ -1,4 +1,5 @@
 // flor replay: asks a recorded run something, with every core and GPU.
+#include "cluster/engine_options.h"
 #include "commands/commands.h"
 #include "commands/replay_text.h"
 #include "context.h"
@@ -73,22 +74,9 @@ Examples:
     syntax.option("--hunks", "LIST", hunks_, "only these log statements, as 1,3");
     syntax.option("--from", "URL", from_,
                   "the run is in an object store: fetch what the replay reads, when it does");
-    syntax.option("--engine", "ENGINE", engine_,
-                  "where: local, slurm, ssh:HOST,HOST, or run:COMMAND (docs/clusters.md)");
-    SlurmWish& slurm = wish_.engine.slurm;
-    syntax.option("--partition", "NAME", slurm.partition, "of Slurm");
-    syntax.option("--account", "NAME", slurm.account, "of Slurm");
-    syntax.option("--time", "LIMIT", slurm.time, "of the job, as sbatch has it: 2:00:00");
-    syntax.option("--nodes", "N", slurm.nodes, "of Slurm; else as the workers fit");
-    syntax.option("--gres", "LIST", slurm.gres, "of each node: gpu:4");
-    syntax.option("--gpus-per-task", "N", slurm.gpus_per_task, "of each worker");
-    syntax.flag("--array", slurm.array, "a job of an array for each worker, not one for all");
-    syntax.option("--sbatch", "OPTION", slurm.sbatch, "a further option, as --sbatch=--mem=8G");
-    syntax.option("--srun", "OPTION", slurm.srun, "the same, of the step in the job");
+    engine_options_.setup(syntax, wish_.engine);
     syntax.option("--shared", "DIR", wish_.engine.shared,
                   "what this machine and the others share, instead of the store");
-    syntax.option("--remote-flor", "PATH", wish_.engine.flor,
-                  "of flor on the other machines, if it is not that of this one");
     syntax.flag("-n,--dry-run", dry_run_, "run nothing, say what would be done");
     syntax.flag("-v,--verbose", wish_.verbose, "show what the processes write");
   }
@@ -100,7 +88,8 @@ Examples:
 
   void choose_engine();
 
-  std::string run_, build_, versions_, hunks_, from_, engine_ = "local";
+  std::string run_, build_, versions_, hunks_, from_;
+  EngineOptions engine_options_;
   std::vector<std::string> program_, where_;
   ReplayWish wish_;
   bool own_ = false, current_ = false, dry_run_ = false, all_versions_ = false, apply_ = false;
@@ -136,21 +125,8 @@ void Replay::choose(Context& context, ReplayRequest& request, std::optional<int>
 }
 
 void Replay::choose_engine() {
-  EngineWish& engine = wish_.engine;
-  parse_engine(engine_, engine);
-  if (!engine.is_local()) wish_.from = from_;
-  const SlurmWish& slurm = engine.slurm;
-  const bool said = !slurm.partition.empty() || !slurm.account.empty() || !slurm.time.empty() ||
-                    !slurm.gres.empty() || slurm.nodes || slurm.gpus_per_task || slurm.array ||
-                    !slurm.sbatch.empty() || !slurm.srun.empty();
-  if (said && engine.kind != EngineWish::Kind::slurm) {
-    throw UsageError(
-        "--partition, --account, --time, --nodes, --gres, --gpus-per-task, --array, --sbatch and "
-        "--srun belong to --engine slurm");
-  }
-  if (engine.is_local() && (!engine.shared.empty() || !engine.flor.empty())) {
-    throw UsageError("--shared and --remote-flor belong to --engine slurm, ssh: or run:");
-  }
+  engine_options_.finish(wish_.engine);
+  if (!wish_.engine.is_local()) wish_.from = from_;
 }
 
 int Replay::run(Context& context) {

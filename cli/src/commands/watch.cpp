@@ -1,4 +1,5 @@
 // flor watch: judges each new checkpoint of a directory.
+#include "cluster/engine_options.h"
 #include "commands/commands.h"
 #include "commands/watch_status.h"
 #include "context.h"
@@ -77,8 +78,9 @@ Examples:
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
     syntax.option("--patience", "SECONDS", patience_,
                   "how long --until-idle tries while nothing can be written; 60 unless given");
-    syntax.option("-w,--workers", "N", workers_,
-                  "judge so many at once with each evaluator; 1 unless given");
+    syntax.option(
+        "-w,--workers", "N", workers_,
+        "judge so many at once with each evaluator; 1, or one on each node, unless given");
     syntax.option("--gpus", "LIST", gpus_,
                   "0,1: deal these to the workers, of which there is one for each unless given");
     syntax.option("--queue", "URL", queue_,
@@ -93,6 +95,9 @@ Examples:
     syntax.flag("--poll", poll_, "look at intervals, as if no file system told of changes");
     syntax.option("--lease", "SECONDS", lease_,
                   "for how long a job stays with a watch that is silent; 30 unless given");
+    engine_options_.setup(syntax, engine_);
+    syntax.option("--idle", "SECONDS", idle_,
+                  "how long other machines are kept without a job; 60 unless given");
   }
   int run(Context& context) override;
 
@@ -103,12 +108,15 @@ Examples:
   WatchPlan::Judge judge(std::string_view text,
                          const std::vector<std::filesystem::path>& directories) const;
   GroupPlan group() const;
+  EngineWish engine(Handover handover) const;
   void print(Context& context, const JobEvent& event) const;
 
   std::vector<std::string> directories_, experiments_, runs_, evaluators_;
   std::string filter_ = kDefaultFilter, marker_, order_ = "fifo", arguments_, gpus_, queue_;
   std::string form_ = "safetensors";
-  std::string timeout_, settle_, interval_, lease_, patience_;
+  std::string timeout_, settle_, interval_, lease_, patience_, idle_;
+  EngineOptions engine_options_;
+  EngineWish engine_;
   std::optional<std::uint64_t> workers_, retries_;
   bool existing_ = false, until_idle_ = false, poll_ = false, status_ = false;
 };
@@ -179,12 +187,33 @@ GroupPlan Watch::group() const {
   GroupPlan group;
   group.gpus = parse_gpus(gpus_);
   if (!timeout_.empty()) group.timeout = parse_seconds("--timeout", timeout_);
-  const std::uint64_t workers = workers_.value_or(std::max<std::size_t>(1, group.gpus.size()));
+  const std::uint64_t nodes = engine_.slurm.nodes.value_or(1);
+  const std::uint64_t workers =
+      workers_.value_or(std::max<std::uint64_t>({1, nodes, group.gpus.size()}));
   if (workers < 1 || workers > 1000) {
     throw UsageError("--workers: give a number from 1 to 1000");
   }
   group.workers = static_cast<std::size_t>(workers);
   return group;
+}
+
+EngineWish Watch::engine(Handover handover) const {
+  EngineWish engine = engine_;
+  engine_options_.finish(engine);
+  if (engine.is_local()) {
+    if (!idle_.empty()) throw UsageError("--idle belongs to --engine slurm, ssh: or run:");
+    return engine;
+  }
+  if (!gpus_.empty()) {
+    throw UsageError("flor watch: --gpus are those of this machine: say --gres or --gpus-per-task");
+  }
+  // Nobody else opens the store: it may be on a file system where that does harm.
+  if (handover == Handover::reference) {
+    throw UsageError(
+        "flor watch: with --engine an evaluator gets a file, --as safetensors or pt: the store is "
+        "this machine's");
+  }
+  return engine;
 }
 
 /// "SPEC", or "DIR=SPEC" where DIR is one of those that are watched.
@@ -251,6 +280,8 @@ WatchPlan Watch::plan(Context& context) const {
   if (!interval_.empty()) plan.finding.poll = parse_seconds("--watch-interval", interval_);
   if (!lease_.empty()) plan.lease = parse_seconds("--lease", lease_);
   plan.order = parse_order(order_);
+  plan.engine = engine(plan.handover);
+  if (!idle_.empty()) plan.idle = parse_seconds("--idle", idle_);
   if (retries_) {
     plan.retries.attempts =
         static_cast<std::int64_t>(std::min<std::uint64_t>(*retries_, 1'000'000'000)) + 1;

@@ -1,6 +1,5 @@
 #include "replay/one_run.h"
 
-#include "build/child.h"
 #include "cluster/cluster_engine.h"
 #include "cluster/session.h"
 #include "context.h"
@@ -9,6 +8,7 @@
 #include "plugin_file.h"
 #include "replay/facts.h"
 #include "run_spec.h"
+#include "slurm/left_jobs.h"
 
 #include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
@@ -372,8 +372,7 @@ namespace {
 void recover(Context& context, store::Store& store, const ReplayRequest& request) {
   const std::int64_t merged =
       recover_sessions(store, sessions_in(store, request.engine), [](const fs::path& directory) {
-        if (!fs::exists(directory / "job.sh") || !find_on_path("scancel")) return;
-        run_child({"scancel", "--name=" + directory.filename().string()}, {.directory = {}});
+        cancel_left_jobs(directory, directory.filename().string());
       });
   if (merged == 0) return;
   context.note(fmt::format("{} that a killed replay had computed {} merged",

@@ -1,6 +1,7 @@
 #include "slurm/slurm_job.h"
 
 #include "output/text.h"
+#include "slurm/left_jobs.h"
 
 #include <flor/store/error.h>
 
@@ -208,7 +209,7 @@ std::unique_ptr<SlurmJob> SlurmJob::submit(const SlurmTasks& tasks, const SlurmW
     return job;
   }
   for (const char* command : {"sbatch", "squeue", "scancel"}) require(command);
-  const fs::path file = tasks.directory / "job.sh";
+  const fs::path file = tasks.directory / kSlurmScript;
   std::ofstream(file) << script(tasks, wish);
   const ChildResult result =
       run_child(sbatch_words(tasks, wish, file), {.directory = {}, .alone = true});

@@ -2,6 +2,8 @@
 
 #include "export_file.h"
 #include "output/text.h"
+#include "slurm/left_jobs.h"
+#include "watch/seat_protocol.h"
 
 #include <flor/store/error.h>
 #include <flor/store/watchers.h>
@@ -43,6 +45,7 @@ void remove_abandoned_files(const store::Store& store) {
   for (const fs::path& directory : directories) {
     if (std::ranges::find(living, directory.filename().string(), &store::Watcher::key) ==
         living.end()) {
+      cancel_left_jobs(directory, watch_job_name(directory.filename().string()));
       fs::remove_all(directory, error);
     }
   }

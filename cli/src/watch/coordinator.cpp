@@ -1,7 +1,9 @@
 #include "watch/coordinator.h"
 
+#include "cluster/cluster_engine.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "watch/cluster_group.h"
 #include "watch/run_watch.h"
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -81,7 +84,18 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
 
 std::unique_ptr<EvaluationGroup> WatchCoordinator::open_group(const WatchPlan::Judge& judge,
                                                               std::int64_t evaluator) const {
-  return std::make_unique<WorkerGroup>(judge.group, evaluator, job_logs(store_), note_);
+  if (plan_.engine.is_local()) {
+    return std::make_unique<WorkerGroup>(judge.group, evaluator, job_logs(store_), note_);
+  }
+  // What is below `scratch` goes with the watch, however it ends.
+  ClusterPlan cluster{.engine = plan_.engine,
+                      .name = watch_job_name(owner_),
+                      .directory = {},
+                      .logs = job_logs(store_)};
+  cluster.directory = store_.home() / "scratch" / owner_ / fmt::format("evaluator-{}", evaluator);
+  cluster.silence = milliseconds(std::llround(cluster_patience() * 1000));
+  cluster.idle = plan_.idle;
+  return std::make_unique<ClusterGroup>(judge.group, evaluator, std::move(cluster), note_);
 }
 
 WatchCoordinator::~WatchCoordinator() {

@@ -1,6 +1,7 @@
 // `flor watch`: what is found becomes jobs, jobs go to workers, what they say becomes results.
 #pragma once
 
+#include "cluster/seat_starter.h"
 #include "watch/background.h"
 #include "watch/checkpoint_files.h"
 #include "watch/directory_watch.h"
@@ -44,6 +45,8 @@ struct WatchPlan {
   DirectoryWatchOptions finding;
   store::JobOrder order = store::JobOrder::fifo;
   store::RetryPolicy retries;
+  EngineWish engine;                           ///< where the workers are
+  std::chrono::milliseconds idle{60'000};      ///< so long those on other machines wait for a job
   std::chrono::milliseconds lease{30'000};     ///< prolonged three times before it ends
   bool existing = false;                       ///< what is there at the beginning is judged, too
   bool until_idle = false;                     ///< ends when there is nothing to do
