@@ -1,6 +1,6 @@
 #include "filesystem.h"
 
-#include <flor/store/error.h>
+#include "system_error.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -48,8 +48,9 @@ void throw_system_error(const char* what, const std::filesystem::path& path, int
   } else if (error == EIO) {
     remedy = ": the disk fails; see the kernel's log";
   }
-  throw Error(fmt::format("cannot {} {}: {}{}", what, path.string(),
-                          std::generic_category().message(error), remedy));
+  throw SystemError(fmt::format("cannot {} {}: {}{}", what, path.string(),
+                                std::generic_category().message(error), remedy),
+                    error);
 }
 
 File::File(Filesystem& filesystem, std::filesystem::path path, int flags, mode_t mode)

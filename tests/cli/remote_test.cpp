@@ -1,6 +1,7 @@
 // flor spool, flor fetch and flor remote through the real command line.
 #include "fixture.h"
 #include "remote/transfer_bar.h"
+#include "support/process.h"
 
 #include <gmock/gmock.h>
 
@@ -175,6 +176,31 @@ TEST_F(RemoteCommandTest, WrongUseIsSaidInOneLine) {
     EXPECT_EQ(outcome.status, status) << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   }
+}
+
+TEST_F(RemoteCommandTest, AWatchSaysOnceThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
+  record({});
+  close();
+  const std::filesystem::path disk = directory_ / "disk";
+  std::filesystem::create_directory(disk);
+  // Only the processes of the script see the small disk.
+  const std::string script = R"(
+mount -t tmpfs -o size=4k none "$1" || exit 77
+(sleep 2; mount -o remount,size=64m "$1") &
+"$2" --home "$3" spool linear "file://$1" --watch && "$2" remote verify --read-data "file://$1")";
+  const ProcessResult spooled =
+      Process({"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh",
+               disk.string(), FLOR_CLI, home().string()},
+              {.directory = directory_.path(), .environment = {}})
+          .wait();
+  if (spooled.status == 77 || spooled.err.starts_with("unshare:")) {
+    GTEST_SKIP() << "a disk cannot be mounted here: " << spooled.err;
+  }
+  EXPECT_EQ(spooled.status, 0) << spooled.out << spooled.err;
+  const std::string trouble = "No space left on device: free some space there: trying again\n";
+  EXPECT_THAT(spooled.err, HasSubstr(trouble));
+  EXPECT_EQ(spooled.err.find(trouble), spooled.err.rfind(trouble));
+  EXPECT_THAT(spooled.err, HasSubstr("it goes on"));
 }
 
 }  // namespace

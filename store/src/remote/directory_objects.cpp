@@ -3,6 +3,7 @@
 #include "lock_file.h"
 #include "s3/s3_objects.h"
 #include "s3/settings.h"
+#include "system_error.h"
 
 #include <flor/store/error.h>
 #include <flor/store/object_store.h>
@@ -35,13 +36,27 @@ constexpr const char* kUnfinished = ".unfinished";
 
 /// What a file server, or a disk, may get over.
 [[noreturn]] void throw_directory_error(const char* what, const fs::path& path, int error) {
-  constexpr std::array kPassing = {EIO,      ENOSPC,     EDQUOT,       ESTALE,       ETIMEDOUT,
-                                   ENODEV,   ENETDOWN,   ENETUNREACH,  EHOSTDOWN,    EHOSTUNREACH,
-                                   ENOTCONN, ECONNRESET, ECONNREFUSED, ECONNABORTED, EAGAIN};
-  const std::string message =
-      fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(error));
+  constexpr std::array kPassing = {EIO,          ENOSPC,       EDQUOT,   ESTALE,
+                                   ETIMEDOUT,    ENODEV,       ENETDOWN, ENETUNREACH,
+                                   EHOSTDOWN,    EHOSTUNREACH, ENOTCONN, ECONNRESET,
+                                   ECONNREFUSED, ECONNABORTED, EAGAIN,   EROFS};
+  const char* remedy = "";
+  if (error == ENOSPC || error == EDQUOT) remedy = ": free some space there";
+  if (error == EACCES || error == EPERM) remedy = ": choose a directory you may write to";
+  const std::string message = fmt::format("cannot {} {}: {}{}", what, path.string(),
+                                          std::generic_category().message(error), remedy);
   if (std::ranges::find(kPassing, error) != kPassing.end()) throw Unreachable(message);
   throw Error(message);
+}
+
+/// What `call` returns, which works on files below the directory.
+template <typename Call>
+auto at_directory(const char* what, const fs::path& path, const Call& call) {
+  try {
+    return call();
+  } catch (const store::SystemError& error) {
+    throw_directory_error(what, path, error.code());
+  }
 }
 
 std::int64_t modified_us(const struct stat& status) {
@@ -57,7 +72,9 @@ class Unfinished {
     // Before it is locked, the file may be taken for one that a killed writer left.
     do {
       path_ = directory / fmt::format("{:08x}{:016x}", std::random_device{}(), random());
-      file_ = std::make_unique<File>(Filesystem::system(), path_, O_RDWR | O_CREAT | O_EXCL);
+      file_ = at_directory("create", path_, [&] {
+        return std::make_unique<File>(Filesystem::system(), path_, O_RDWR | O_CREAT | O_EXCL);
+      });
       store::lock_file(file_->descriptor(), LOCK_EX);
     } while (!store::is_linked(file_->descriptor()));
   }
@@ -75,8 +92,10 @@ class Unfinished {
     return twice;
   }
   void write(std::span<const std::byte> content) {
-    file_->write_at(content, 0);
-    file_->sync_data();
+    at_directory("write", path_, [&] {
+      file_->write_at(content, 0);
+      file_->sync_data();
+    });
   }
 
  private:
@@ -101,7 +120,7 @@ class DirectoryObjects final : public ObjectStore {
       if (errno == EEXIST) return false;
       throw_directory_error("create", target, errno);
     }
-    sync_directory(Filesystem::system(), target.parent_path());
+    sync(target.parent_path());
     return true;
   }
 
@@ -113,7 +132,7 @@ class DirectoryObjects final : public ObjectStore {
     if (::rename(file.path().c_str(), target.c_str()) != 0) {
       throw_directory_error("create", target, errno);
     }
-    sync_directory(Filesystem::system(), target.parent_path());
+    sync(target.parent_path());
   }
 
   bool makes_exclusively() override { return true; }
@@ -191,16 +210,25 @@ class DirectoryObjects final : public ObjectStore {
  private:
   fs::path path_of(const std::string& key) const { return directory_ / key; }
 
-  /// Makes the directories that are missing, and their names durable, once each.
+  static void sync(const fs::path& directory) {
+    at_directory("sync", directory, [&] { sync_directory(Filesystem::system(), directory); });
+  }
+
+  /// Makes the directories that are missing, and their names durable, once each. What was there and
+  /// is gone is not made again: that would fill the disk below a place where nothing is mounted.
   void prepare(const fs::path& target) {
     const std::lock_guard lock(mutex_);
+    std::error_code error;
+    if (!prepared_.empty() && !fs::exists(directory_ / kUnfinished, error)) {
+      throw Unreachable(
+          fmt::format("{} is not there any more: is the disk mounted?", directory_.string()));
+    }
     for (const fs::path& directory : {directory_ / kUnfinished, target.parent_path()}) {
       if (prepared_.contains(directory)) continue;
-      std::error_code error;
       fs::create_directories(directory, error);
       if (error) throw_directory_error("create", directory, error.value());
       for (fs::path above = directory; above != directory_; above = above.parent_path()) {
-        sync_directory(Filesystem::system(), above.parent_path());
+        sync(above.parent_path());
       }
       prepared_.insert(directory);
     }
@@ -210,16 +238,19 @@ class DirectoryObjects final : public ObjectStore {
     const fs::path path = path_of(key);
     try {
       return std::make_unique<File>(Filesystem::system(), path, O_RDONLY);
-    } catch (const Error&) {
-      std::error_code error;
-      if (fs::exists(path, error) || error) throw;
+    } catch (const store::SystemError& error) {
+      if (error.code() != ENOENT && error.code() != ENOTDIR) {
+        throw_directory_error("open", path, error.code());
+      }
       throw NotFound(fmt::format("there is no {}/{}", url_, key));
     }
   }
 
   std::vector<std::byte> read(const File& file, std::uint64_t offset, std::uint64_t size) const {
     std::vector<std::byte> content(size);
-    if (file.read_at(content, offset) != size) {
+    const std::uint64_t got =
+        at_directory("read", file.path(), [&] { return file.read_at(content, offset); });
+    if (got != size) {
       throw Damaged(fmt::format("{} is cut off: spool the run again from where it was recorded",
                                 file.path().string()));
     }
