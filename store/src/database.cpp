@@ -1,5 +1,6 @@
 #include "database.h"
 
+#include "mount_locks.h"
 #include "new_file.h"
 #include "schema.h"
 #include "snapshot_mark.h"
@@ -47,6 +48,13 @@ void choose_journal(Connection& connection, Filesystem& files, const Paths& path
                  "flor: %s is on a network file system: its catalog uses a rollback journal, which "
                  "is slower; a local FLOR_HOME is better\n",
                  paths.home.c_str());
+    const std::string why = why_locks_are_local(paths.home);
+    if (why.empty()) return;
+    std::fprintf(
+        stderr,
+        "flor: locks in %s keep out processes of this machine only (%s): two machines that "
+        "record into it at once destroy it; give each a FLOR_HOME of its own\n",
+        paths.home.c_str(), why.c_str());
   });
 }
 
