@@ -33,7 +33,7 @@ std::optional<double> parse_number(std::string_view text) {
 Field text_field(std::string text) { return {std::move(text), std::nullopt, Tone::plain}; }
 
 Field count_field(std::int64_t count) {
-  return {fmt::format("{}", count), static_cast<double>(count), Tone::plain};
+  return {std::to_string(count), static_cast<double>(count), Tone::plain};
 }
 
 Field bytes_field(std::uint64_t count) { return {bytes(count), static_cast<double>(count), {}}; }
@@ -53,8 +53,10 @@ Field metrics_field(const ListedRun& facts) {
       ++left;
       continue;
     }
-    text +=
-        fmt::format("{}{}={}", shown++ ? " " : "", metric.name, readable(metric.type, metric.last));
+    if (shown++ > 0) text += ' ';
+    text += metric.name;
+    text += '=';
+    text += readable(metric.type, metric.last);
   }
   if (left) text += fmt::format(" and {} more", left);
   return text_field(std::move(text));

@@ -13,17 +13,18 @@ namespace flor::cli {
 
 std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan) {
   const store::Catalog& catalog = store.catalog();
-  std::vector<store::Run> runs = catalog.runs(plan.experiment, plan.limit, plan.detail, plan.ranks);
+  std::vector<ListedRun> runs;
+  // Moving thousands of runs to a larger place would take as long as reading them.
+  runs.reserve(std::min(plan.limit, catalog.count_runs()));
+  catalog.each_run([&](store::Run&& run) { runs.push_back({std::move(run), {}, {}}); },
+                   plan.experiment, plan.limit, plan.detail, plan.ranks);
   constexpr std::size_t kMany = 100;  // from here on one query for all is faster
   const bool many = runs.size() >= kMany;
   std::unordered_map<std::int64_t, std::vector<store::MetricSummary>> metrics;
   std::unordered_map<std::int64_t, std::vector<store::Argument>> arguments;
   if (plan.metrics && many) metrics = catalog.metrics();
   if (plan.arguments && many) arguments = store::all_arguments(store);
-  std::vector<ListedRun> result;
-  result.reserve(runs.size());
-  for (store::Run& run : runs) {
-    ListedRun facts{std::move(run), {}, {}};
+  for (ListedRun& facts : runs) {
     const std::int64_t id = facts.run.id;
     if (plan.ranks == store::RunRanks::first) stand_for_group(catalog, facts.run);
     if (many) {
@@ -33,9 +34,8 @@ std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan
       if (plan.metrics) facts.metrics = catalog.metrics(id);
       if (plan.arguments) facts.arguments = catalog.arguments(id);
     }
-    result.push_back(std::move(facts));
   }
-  return result;
+  return runs;
 }
 
 std::vector<std::size_t> listing_order(std::span<const ListedRun> runs, const RunColumn& column,

@@ -43,7 +43,12 @@ std::string shape_of_histogram(const Scalar& value) {
 
 }  // namespace
 
-std::string readable(double value) { return fmt::format("{:.6g}", value); }
+std::string readable(double value) {
+  char buffer[32];
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);
+  return {buffer, end};
+}
 
 std::string exact(double value) {
   if (std::isnan(value)) return "nan";

@@ -19,13 +19,17 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-#define FLOR_RUN_COLUMNS                                                                   \
-  "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.repository, " \
-  "run.directory, run.program, run.program_digest, run.command, run.environment, "         \
-  "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, "  \
-  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world "       \
-  "FROM run JOIN experiment ON experiment.id = run.experiment "                            \
+// What a listing shows, then what only somebody who looks at one run wants to know.
+#define FLOR_RUN_SUMMARY                                                                  \
+  "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
+  "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
+  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world "
+#define FLOR_RUN_ORIGIN \
+  ", run.repository, run.program, run.program_digest, run.command, run.environment "
+#define FLOR_RUN_TABLES                                         \
+  "FROM run JOIN experiment ON experiment.id = run.experiment " \
   "LEFT JOIN rank_run ON rank_run.run = run.id "
+#define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_ORIGIN FLOR_RUN_TABLES
 
 /// Of a group only the first rank that there is.
 #define FLOR_FIRST_RANK                                                    \
@@ -44,8 +48,8 @@ std::string new_run_key() {
 
 namespace {
 
-/// Reads rows of FLOR_RUN_COLUMNS. Runs that follow each other mostly have the same command and
-/// environment, so the last ones are kept decoded.
+/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_ORIGIN for a summary. Runs that follow each
+/// other mostly have the same command and environment, so the last ones are kept decoded.
 class RunReader {
  public:
   explicit RunReader(Database& database, RunDetail detail = RunDetail::all)
@@ -58,25 +62,25 @@ class RunReader {
     run.start.experiment = row.text(2);
     run.start.started_us = row.integer(3);
     run.start.commit = row.text(4);
-    run.start.repository = row.text(5);
-    run.start.directory = row.text(6);
-    run.start.program = row.text(7);
-    run.start.program_digest = row.text(8);
+    run.start.directory = row.text(5);
+    if (!row.is_null(6)) run.finished_us = row.integer(6);
+    run.message = row.text(8);
+    run.degraded = row.text(9);
+    run.epochs = row.integer(10);
+    run.checkpoints = row.integer(11);
+    run.raw_bytes = static_cast<std::uint64_t>(row.integer(12));
+    run.stored_bytes = static_cast<std::uint64_t>(row.integer(13));
+    if (!row.is_null(14))
+      run.start.rank = RankPlace{row.integer(14), row.integer(15), row.integer(16)};
     if (detail_ == RunDetail::all) {
-      run.start.command = command(row.text_view(9));
-      run.start.environment = environment(row.integer(10));
+      run.start.repository = row.text(17);
+      run.start.program = row.text(18);
+      run.start.program_digest = row.text(19);
+      run.start.command = command(row.text_view(20));
+      run.start.environment = environment(row.integer(21));
     }
-    if (!row.is_null(11)) run.finished_us = row.integer(11);
-    run.message = row.text(13);
-    run.degraded = row.text(14);
-    run.epochs = row.integer(15);
-    run.checkpoints = row.integer(16);
-    run.raw_bytes = static_cast<std::uint64_t>(row.integer(17));
-    run.stored_bytes = static_cast<std::uint64_t>(row.integer(18));
-    if (!row.is_null(19))
-      run.start.rank = RankPlace{row.integer(19), row.integer(20), row.integer(21)};
     if (run.finished_us) {
-      run.state = row.integer(12) != 0 ? RunState::failed : RunState::finished;
+      run.state = row.integer(7) != 0 ? RunState::failed : RunState::finished;
     } else {
       run.state = is_locked(database_, run.key) ? RunState::running : RunState::interrupted;
     }
@@ -111,12 +115,18 @@ class RunReader {
 };
 
 template <typename... Values>
-std::vector<Run> read_runs(Database& database, RunDetail detail, std::string_view sql,
-                           const Values&... values) {
-  std::vector<Run> runs;
+void each_row(Database& database, RunDetail detail, const Catalog::RunVisitor& visit,
+              std::string_view sql, const Values&... values) {
   RunReader reader(database, detail);
   const auto rows = database.connection(sql, values...);
-  while (rows->step()) runs.push_back(reader.read(*rows));
+  while (rows->step()) visit(reader.read(*rows));
+}
+
+template <typename... Values>
+std::vector<Run> read_runs(Database& database, std::string_view sql, const Values&... values) {
+  std::vector<Run> runs;
+  each_row(
+      database, RunDetail::all, [&](Run&& run) { runs.push_back(std::move(run)); }, sql, values...);
   return runs;
 }
 
@@ -253,10 +263,9 @@ class Resolver {
       return std::nullopt;
     }
     const std::string end = prefix_end(prefix);
-    auto runs =
-        read_runs(database_, RunDetail::all,
-                  FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
-                  prefix, end);
+    auto runs = read_runs(
+        database_, FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
+        prefix, end);
     if (runs.size() > 1) {
       std::vector<std::string> keys;
       for (const Run& run : runs) keys.push_back(run.key);
@@ -401,26 +410,42 @@ std::vector<std::string> Catalog::experiments() const {
   return names;
 }
 
-std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit, RunDetail detail,
-                               RunRanks ranks) const {
+std::size_t Catalog::count_runs() const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection("SELECT count(*) FROM run");
+  row->step();
+  return static_cast<std::size_t>(row->integer(0));
+}
+
+void Catalog::each_run(const RunVisitor& visit, std::string_view experiment, std::size_t limit,
+                       RunDetail detail, RunRanks ranks) const {
   const Lock lock(database_->mutex);
   const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
   const bool all = ranks == RunRanks::all;
+  const std::string columns =
+      detail == RunDetail::all ? FLOR_RUN_COLUMNS : FLOR_RUN_SUMMARY FLOR_RUN_TABLES;
   if (experiment.empty()) {
-    return read_runs(
-        *database_, detail,
-        FLOR_RUN_COLUMNS "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1", rows, all);
+    return each_row(*database_, detail, visit,
+                    columns + "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1", rows,
+                    all);
   }
-  return read_runs(*database_, detail,
-                   FLOR_RUN_COLUMNS "WHERE experiment.name = ?1 AND (?3 OR " FLOR_FIRST_RANK
-                                    ") ORDER BY run.id DESC LIMIT ?2",
-                   experiment, rows, all);
+  each_row(*database_, detail, visit,
+           columns + "WHERE experiment.name = ?1 AND (?3 OR " FLOR_FIRST_RANK
+                     ") ORDER BY run.id DESC LIMIT ?2",
+           experiment, rows, all);
+}
+
+std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit, RunDetail detail,
+                               RunRanks ranks) const {
+  std::vector<Run> runs;
+  each_run([&](Run&& run) { runs.push_back(std::move(run)); }, experiment, limit, detail, ranks);
+  return runs;
 }
 
 std::vector<Run> Catalog::ranks(std::int64_t group) const {
   const Lock lock(database_->mutex);
-  return read_runs(*database_, RunDetail::all,
-                   FLOR_RUN_COLUMNS "WHERE rank_run.leader = ?1 ORDER BY rank_run.rank", group);
+  return read_runs(*database_, FLOR_RUN_COLUMNS "WHERE rank_run.leader = ?1 ORDER BY rank_run.rank",
+                   group);
 }
 
 std::optional<Run> Catalog::run(std::int64_t id) const {

@@ -92,7 +92,9 @@ TEST_F(CatalogTest, ListsRunsNewestFirst) {
   EXPECT_EQ(catalog_.runs({}, 1)[0].start.environment, new_run().environment);
   const Run summary = catalog_.runs({}, 1, RunDetail::summary).at(0);
   EXPECT_EQ(summary.key, c.key);
+  EXPECT_EQ(summary.start.directory, c.start.directory);
   EXPECT_TRUE(summary.start.command.empty() && summary.start.environment.empty());
+  EXPECT_TRUE(summary.start.program.empty() && summary.start.repository.empty());
   EXPECT_THAT(catalog_.runs("nothing"), IsEmpty());
   EXPECT_THAT(catalog_.experiments(), ElementsAre("convnet", "linear"));
 }

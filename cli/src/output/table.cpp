@@ -16,19 +16,23 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-struct Cell {
+struct Shown {
   std::string_view text;
+  std::size_t width;
   Tone tone;
 };
 
 /// Appends one cell to `line`; the padding in front of it is deferred in `pending`, so that no line
 /// ends in spaces.
-void append(std::string& line, std::size_t& pending, const Cell& cell, std::size_t width,
+void append(std::string& line, std::size_t& pending, const Shown& cell, std::size_t width,
             Align align, const Style& style) {
-  const bool fits = cell.text.size() <= width && is_plain(cell.text);
-  const std::string cut = fits ? std::string() : shortened(cell.text, width);
-  const std::string_view fitted = fits ? cell.text : std::string_view(cut);
-  const std::size_t padding = width - std::min(width, fits ? fitted.size() : display_width(fitted));
+  std::string_view fitted = cell.text;
+  std::size_t padding = width - std::min(width, cell.width);
+  std::string cut;
+  if (cell.width > width) {
+    fitted = cut = shortened(cell.text, width);
+    padding = width - display_width(fitted);
+  }
   if (align == Align::right) pending += padding;
   if (!fitted.empty()) {
     line.append(pending, ' ');
@@ -51,22 +55,17 @@ Table::Table(std::vector<Column> columns, Header header)
 }
 
 void Table::add(std::string_view text, Tone tone) {
-  std::size_t& widest = widest_[ends_.size() % columns_.size()];
+  std::size_t width = text.size();
   if (is_plain(text)) {
-    widest = std::max(widest, text.size());
     text_ += text;
   } else {
     const std::string safe = printable(text);
-    widest = std::max(widest, display_width(safe));
+    width = display_width(safe);
     text_ += safe;
   }
-  ends_.push_back(text_.size());
-  tones_.push_back(tone);
-}
-
-std::string_view Table::cell(std::size_t index) const {
-  const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-  return std::string_view(text_).substr(begin, ends_[index] - begin);
+  std::size_t& widest = widest_[cells_.size() % columns_.size()];
+  widest = std::max(widest, width);
+  cells_.push_back({text_.size(), static_cast<std::uint32_t>(width), tone});
 }
 
 std::vector<std::size_t> Table::widths(int terminal_width, int indent) const {
@@ -97,15 +96,20 @@ void Table::print(Output& out, const Style& style, int indent) const {
   if (header_) {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::string title = printable(columns_[i].title);
-      append(line, pending, {title, Tone::strong}, width[i], columns_[i].align, style);
+      append(line, pending, {title, display_width(title), Tone::strong}, width[i],
+             columns_[i].align, style);
     }
     finish();
   }
-  for (std::size_t index = 0; index < ends_.size(); ++index) {
-    const std::size_t column = index % columns_.size();
-    append(line, pending, {cell(index), tones_[index]}, width[column], columns_[column].align,
+  std::size_t begin = 0, column = 0;
+  for (const Cell& cell : cells_) {
+    const auto text = std::string_view(text_).substr(begin, cell.end - begin);
+    append(line, pending, {text, cell.width, cell.tone}, width[column], columns_[column].align,
            style);
-    if (column + 1 == columns_.size()) finish();
+    begin = cell.end;
+    if (++column < columns_.size()) continue;
+    finish();
+    column = 0;
   }
 }
 

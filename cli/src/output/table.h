@@ -5,6 +5,7 @@
 #include "output/stream.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,19 +30,23 @@ class Table {
 
   /// Adds the next cell; a row is complete when every column has one.
   void add(std::string_view text, Tone tone = Tone::plain);
-  bool empty() const { return ends_.empty(); }
+  bool empty() const { return cells_.empty(); }
   /// Each line begins with `indent` spaces and carries none at its end.
   void print(Output& out, const Style& style, int indent = 0) const;
 
  private:
-  std::string_view cell(std::size_t index) const;
+  struct Cell {
+    std::size_t end;  // in text_
+    std::uint32_t width;
+    Tone tone;
+  };
+
   std::vector<std::size_t> widths(int terminal_width, int indent) const;
 
   std::vector<Column> columns_;
   bool header_;
   std::string text_;
-  std::vector<std::size_t> ends_;
-  std::vector<Tone> tones_;
+  std::vector<Cell> cells_;
   std::vector<std::size_t> widest_;
 };
 

@@ -1,24 +1,25 @@
 // Times, durations and sizes, for people and for programs.
 #include "output/time.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cmath>
-#include <ctime>
 
 namespace flor::cli {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
 
-std::tm utc(std::int64_t time_us) {
-  // Rounded down also before 1970.
-  const std::int64_t seconds = time_us / kSecond - (time_us % kSecond < 0 ? 1 : 0);
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm result{};
-  ::gmtime_r(&time, &result);
-  return result;
+using Time = std::chrono::sys_time<std::chrono::microseconds>;
+
+Time time_of(std::int64_t time_us) { return Time(std::chrono::microseconds(time_us)); }
+
+std::string date(std::chrono::sys_days days) {
+  const std::chrono::year_month_day day(days);
+  return fmt::format(FMT_COMPILE("{:04}-{:02}-{:02}"), static_cast<int>(day.year()),
+                     static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
 
 std::string count_of(std::int64_t number, const char* unit, const char* units) {
@@ -33,19 +34,18 @@ std::int64_t now_us() {
 }
 
 std::string rfc3339(std::int64_t time_us) {
-  const std::tm time = utc(time_us);
-  const std::int64_t fraction = ((time_us % kSecond) + kSecond) % kSecond;
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", time.tm_year + 1900,
-                     time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec,
-                     fraction);
+  const Time time = time_of(time_us);
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return fmt::format("{}T{:02}:{:02}:{:02}.{:06}Z", date(day), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
 std::string relative(std::int64_t time_us, std::int64_t now_us) {
   const std::int64_t seconds = (now_us - time_us) / kSecond;
   // Another machine's clock may be a little ahead; a date says it better than "in the future".
   if (seconds < -60 || seconds >= 30 * 86400) {
-    const std::tm time = utc(time_us);
-    return fmt::format("{:04}-{:02}-{:02}", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday);
+    return date(std::chrono::floor<std::chrono::days>(time_of(time_us)));
   }
   if (seconds < 5) return "just now";
   if (seconds < 60) return count_of(seconds, "s", "s");

@@ -17,7 +17,7 @@ namespace {
 
 /// The latest run that this program recorded, whatever it was called.
 store::Run latest_of_program(const store::Catalog& catalog, const store::Run& run) {
-  for (store::Run& other : catalog.runs({}, SIZE_MAX, store::RunDetail::summary)) {
+  for (store::Run& other : catalog.runs()) {
     if (other.start.program == run.start.program &&
         other.start.repository == run.start.repository && !other.start.commit.empty()) {
       return std::move(other);

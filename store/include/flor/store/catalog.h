@@ -76,7 +76,9 @@ struct Run {
 /// How much of each run `Catalog::runs` returns.
 enum class RunDetail {
   all,
-  summary,  ///< `command` and `environment` stay empty: copying them is most of a long listing
+  /// What a listing shows: `repository`, `program`, `program_digest`, `command` and `environment`
+  /// stay empty, as copying them is most of what a long listing would cost.
+  summary,
 };
 
 /// Which runs of a group `Catalog::runs` returns. Runs without a group are always among them.
@@ -410,6 +412,12 @@ class Catalog {
   /// Newest first; of one experiment, or of all if `experiment` is empty.
   std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
                         RunDetail detail = RunDetail::all, RunRanks ranks = RunRanks::all) const;
+  using RunVisitor = std::function<void(Run&&)>;
+  /// Shows `visit` the same, one by one, for who keeps them elsewhere. It must not ask for runs.
+  void each_run(const RunVisitor& visit, std::string_view experiment = {},
+                std::size_t limit = SIZE_MAX, RunDetail detail = RunDetail::all,
+                RunRanks ranks = RunRanks::all) const;
+  std::size_t count_runs() const;  ///< of all experiments, with all ranks
   std::optional<Run> run(std::int64_t id) const;
   /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
   /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a
