@@ -70,6 +70,8 @@ class LookTest(unittest.TestCase):
         self.assertIn(NASTY, self.column("experiment"))
         self.browser.wait_text("#live", "live")
         self.no_overflow()
+        cut = self.browser.run("const s = document.querySelector('.scroller'); return s.scrollWidth - s.clientWidth;")
+        self.assertLessEqual(cut, 0, "the usual columns do not fit")
         self.browser.screenshot("runs-light")
         self.browser.resize(800, 700)
         self.no_overflow()

@@ -21,9 +21,9 @@ namespace flor::cli {
 namespace {
 
 constexpr const char* kAddress = "127.0.0.1";
-/// Enough for the connections of two browsers that are held open without a request.
-constexpr std::size_t kThreads = 16;
-constexpr std::time_t kIdleSeconds = 1, kReadSeconds = 5;
+/// Enough for the connections of several browsers that are held open without a request.
+constexpr std::size_t kThreads = 32;
+constexpr std::time_t kIdleSeconds = 3, kReadSeconds = 5;
 constexpr std::size_t kBodyMax = 64 << 10;
 
 /// 128 random bits, in hex.

@@ -117,12 +117,14 @@ class Chart {
   }
 
   describe(answers) {
+    // An answer reaches to the points beside what is seen, so that lines go to the edge.
+    const [from, to] = this.range || [-Infinity, Infinity];
     let count = 0, least = Infinity, greatest = -Infinity, last = null;
     for (const answer of answers) {
       for (const series of answer.series) {
         count += series.count;
-        for (const y of series.y) {
-          if (y === null) continue;
+        for (const [i, y] of series.y.entries()) {
+          if (y === null || series.x[i] < from || series.x[i] > to) continue;
           least = Math.min(least, y);
           greatest = Math.max(greatest, y);
           last = y;
@@ -130,7 +132,8 @@ class Chart {
       }
     }
     const isPart = this.range ? 'of what is seen: ' : '';
-    const text = `${plural(count, 'value')}, ${isPart}${number(least)} to ${number(greatest)}`;
+    const values = least <= greatest ? `, ${isPart}${number(least)} to ${number(greatest)}` : '';
+    const text = plural(count, 'value') + values;
     fill(this.summary, this.runs.length > 1 ? text : `${text}, last ${number(last)}`);
     this.plot.setAttribute('aria-label', `${this.metric} over ${axisNames[this.view.axis]}: ${text}, last ${number(last)}. ` +
       'Keys: left and right move, plus and minus zoom, 0 shows all.');

@@ -22,16 +22,22 @@ async function answerOf(response) {
   return answer;
 }
 
+/// A connection that the server has just closed, since nobody asked for a while, is no answer: a
+/// question changes nothing and is asked again.
+async function fetched(url, tries = 3) {
+  try {
+    return await fetch(url, {cache: 'no-store'});
+  } catch {
+    if (tries === 1) throw new Error('flor serve does not answer any more');
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return fetched(url, tries - 1);
+}
+
 /// The questions are those of docs/serve.md.
 async function ask(path, parameters = {}) {
   if (isReport) return askReport(path, parameters);
-  let response;
-  try {
-    response = await fetch(`api/${path}?${query(parameters)}`, {cache: 'no-store'});
-  } catch {
-    throw new Error('flor serve does not answer any more');
-  }
-  return answerOf(response);
+  return answerOf(await fetched(`api/${path}?${query(parameters)}`));
 }
 
 /// A report has one answer to each question, whatever part of a curve is asked for.

@@ -2,6 +2,8 @@
 // somebody comes to them.
 
 const rowHeight = 30, chunkSize = 100;
+/// So many are there above and below what is seen.
+const spareRows = 4;
 
 /// Runs that were chosen to be compared, in the order in which they were.
 const chosen = {
@@ -19,6 +21,15 @@ const chosen = {
     for (const listener of this.listeners) listener();
   },
 };
+
+/// Widths in characters that fit into `room`, if none of the wider ones has to be shorter than `least`:
+/// those give way first.
+function fitted(widths, room, least) {
+  let most = Math.max(...widths);
+  const total = () => widths.reduce((sum, width) => sum + Math.min(width, most), 0);
+  while (most > least && total() > room) --most;
+  return widths.map((width) => Math.min(width, most));
+}
 
 class RunsView {
   constructor() {
@@ -66,7 +77,10 @@ class RunsView {
       this.render();
     };
     chosen.listeners.add(this.showChosen);
-    this.resize = new ResizeObserver(() => this.render());
+    this.resize = new ResizeObserver(() => {
+      if (this.scroller.clientWidth !== this.width && this.answered) this.setWidths();
+      if (this.scroller.clientHeight !== this.height) this.render();
+    });
     this.resize.observe(this.scroller);
   }
 
@@ -77,6 +91,7 @@ class RunsView {
   open() {
     this.found = RunsView.left.found || 0;
     this.scrollTo = RunsView.left.scrollTop || 0;
+    this.showChosen();
     const isUsual = !this.columns.length && !this.sort && !this.search;
     if (isUsual && start.runs && !this.scrollTo) {
       this.take(start.runs);
@@ -84,7 +99,6 @@ class RunsView {
     } else {
       this.reload();
     }
-    this.showChosen();
   }
 
   close() {
@@ -175,9 +189,10 @@ class RunsView {
   }
 
   visible() {
-    const top = this.scrollTo || this.scroller.scrollTop, height = this.scroller.clientHeight || 600;
-    const first = Math.max(0, Math.floor(top / rowHeight) - 10);
-    return [first, Math.min(Math.max(this.found - 1, 0), first + Math.ceil(height / rowHeight) + 20)];
+    this.height = this.scroller.clientHeight;
+    const top = this.scrollTo || this.scroller.scrollTop, rows = Math.ceil((this.height || 600) / rowHeight);
+    const first = Math.max(0, Math.floor(top / rowHeight) - spareRows);
+    return [first, Math.min(Math.max(this.found - 1, 0), first + rows + 2 * spareRows)];
   }
 
   remember() {
@@ -204,22 +219,13 @@ class RunsView {
 
   renderHead(answer) {
     const focused = this.head.contains(document.activeElement) ? document.activeElement.dataset.name : null;
-    const width = (column, i) => {
-      const longest = Math.max(column.title.length + 2, ...answer.rows.map((row) => (row.cells[i] || '').length));
-      return Math.min(Math.max(longest, 6), column.name === 'metrics' || column.name === 'directory' ? 48 : 26);
-    };
-    this.total = 3.5;
-    const cols = answer.columns.map((column, i) => {
-      const characters = width(column, i);
-      this.total += characters + 2.5;
-      const col = h('col');
-      col.style.width = `${characters + 2.5}ch`;
-      return col;
+    this.characters = answer.columns.map((column, i) => {
+      const title = column.title.length + (this.sort === column.name ? 2 : 0);
+      const mark = column.name === 'status' ? 2 : 0;
+      const longest = Math.max(title, 5, ...answer.rows.map((row) => (row.cells[i] || '').length + mark));
+      return Math.min(longest, column.name === 'metrics' || column.name === 'directory' ? 48 : 26);
     });
-    const box = h('col');
-    box.style.width = '3.5ch';
-    fill(this.widths, box, cols);
-    this.table.style.minWidth = `${this.total}ch`;
+    this.setWidths();
     fill(this.head, h('tr', {}, h('th.choose', {scope: 'col'}, h('span.hidden', {}, 'chosen')), answer.columns.map((column) => {
       const isSorted = this.sort === column.name;
       const mark = isSorted ? (this.falling ? ' ↓' : ' ↑') : '';
@@ -229,6 +235,23 @@ class RunsView {
           column.title, h('span', {'aria-hidden': 'true'}, mark)));
     })));
     if (focused) for (const button of this.head.querySelectorAll('button')) if (button.dataset.name === focused) button.focus();
+  }
+
+  setWidths() {
+    const ruler = h('span.ruler', {}, '0'.repeat(100));
+    this.element.append(ruler);
+    const character = ruler.offsetWidth / 100;
+    ruler.remove();
+    const box = 3.5, padding = 2.3, least = 9;
+    this.width = this.scroller.clientWidth;
+    const room = this.width / character - box - padding * this.characters.length;
+    const widths = [box, ...fitted(this.characters, room, least).map((width) => width + padding)];
+    fill(this.widths, widths.map((width) => {
+      const col = h('col');
+      col.style.width = `${width}ch`;
+      return col;
+    }));
+    this.table.style.minWidth = `${widths.reduce((sum, width) => sum + width, 0)}ch`;
   }
 
   row(index) {
