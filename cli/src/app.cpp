@@ -4,7 +4,6 @@
 #include "cluster/seat.h"
 #include "command.h"
 #include "commands/commands.h"
-#include "commands/looking.h"
 #include "commands/setup_commands.h"
 #include "complete.h"
 #include "context.h"

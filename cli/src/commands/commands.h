@@ -28,6 +28,8 @@ std::unique_ptr<Command> make_build();
 std::unique_ptr<Command> make_watch();
 std::unique_ptr<Command> make_jobs();
 std::unique_ptr<Command> make_shutdown();
+std::unique_ptr<Command> make_plot();
+std::unique_ptr<Command> make_sql();
 std::unique_ptr<Command> make_report();
 std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_spool();

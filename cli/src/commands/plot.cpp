@@ -1,5 +1,5 @@
 // flor plot: metrics as curves, in the terminal or as a picture.
-#include "commands/looking.h"
+#include "commands/commands.h"
 #include "context.h"
 #include "output/json.h"
 #include "output/output_file.h"

@@ -1,5 +1,5 @@
 // flor sql: one SELECT on the catalog.
-#include "commands/looking.h"
+#include "commands/commands.h"
 #include "context.h"
 #include "interrupt.h"
 #include "output/csv.h"

@@ -16,6 +16,35 @@ namespace {
 constexpr double kPixels = 2;  // of a unit
 constexpr const char* kFont = "DejaVu Sans";
 
+#define FLOR_CAIRO_FUNCTIONS(F)   \
+  F(image_surface_create);        \
+  F(surface_destroy);             \
+  F(surface_status);              \
+  F(surface_write_to_png_stream); \
+  F(create);                      \
+  F(destroy);                     \
+  F(status);                      \
+  F(status_to_string);            \
+  F(scale);                       \
+  F(set_source_rgba);             \
+  F(paint);                       \
+  F(set_line_width);              \
+  F(set_line_join);               \
+  F(set_dash);                    \
+  F(move_to);                     \
+  F(line_to);                     \
+  F(stroke);                      \
+  F(arc);                         \
+  F(fill);                        \
+  F(rectangle);                   \
+  F(clip);                        \
+  F(save);                        \
+  F(restore);                     \
+  F(select_font_face);            \
+  F(set_font_size);               \
+  F(text_extents);                \
+  F(show_text)
+
 /// The functions of libcairo that are used here.
 struct Cairo {
   Cairo() {
@@ -25,33 +54,7 @@ struct Cairo {
           "a PNG needs libcairo, which is not installed: install libcairo2, or write an .svg");
     }
 #define FLOR_CAIRO(name) load(name, "cairo_" #name)
-    FLOR_CAIRO(image_surface_create);
-    FLOR_CAIRO(surface_destroy);
-    FLOR_CAIRO(surface_status);
-    FLOR_CAIRO(surface_write_to_png_stream);
-    FLOR_CAIRO(create);
-    FLOR_CAIRO(destroy);
-    FLOR_CAIRO(status);
-    FLOR_CAIRO(status_to_string);
-    FLOR_CAIRO(scale);
-    FLOR_CAIRO(set_source_rgba);
-    FLOR_CAIRO(paint);
-    FLOR_CAIRO(set_line_width);
-    FLOR_CAIRO(set_line_join);
-    FLOR_CAIRO(set_dash);
-    FLOR_CAIRO(move_to);
-    FLOR_CAIRO(line_to);
-    FLOR_CAIRO(stroke);
-    FLOR_CAIRO(arc);
-    FLOR_CAIRO(fill);
-    FLOR_CAIRO(rectangle);
-    FLOR_CAIRO(clip);
-    FLOR_CAIRO(save);
-    FLOR_CAIRO(restore);
-    FLOR_CAIRO(select_font_face);
-    FLOR_CAIRO(set_font_size);
-    FLOR_CAIRO(text_extents);
-    FLOR_CAIRO(show_text);
+    FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO);
 #undef FLOR_CAIRO
   }
   // Stays loaded: fontconfig, below it, does not bear to be unloaded.
@@ -64,33 +67,7 @@ struct Cairo {
 
   void* library;
 #define FLOR_CAIRO(name) decltype(&cairo_##name) name = nullptr
-  FLOR_CAIRO(image_surface_create);
-  FLOR_CAIRO(surface_destroy);
-  FLOR_CAIRO(surface_status);
-  FLOR_CAIRO(surface_write_to_png_stream);
-  FLOR_CAIRO(create);
-  FLOR_CAIRO(destroy);
-  FLOR_CAIRO(status);
-  FLOR_CAIRO(status_to_string);
-  FLOR_CAIRO(scale);
-  FLOR_CAIRO(set_source_rgba);
-  FLOR_CAIRO(paint);
-  FLOR_CAIRO(set_line_width);
-  FLOR_CAIRO(set_line_join);
-  FLOR_CAIRO(set_dash);
-  FLOR_CAIRO(move_to);
-  FLOR_CAIRO(line_to);
-  FLOR_CAIRO(stroke);
-  FLOR_CAIRO(arc);
-  FLOR_CAIRO(fill);
-  FLOR_CAIRO(rectangle);
-  FLOR_CAIRO(clip);
-  FLOR_CAIRO(save);
-  FLOR_CAIRO(restore);
-  FLOR_CAIRO(select_font_face);
-  FLOR_CAIRO(set_font_size);
-  FLOR_CAIRO(text_extents);
-  FLOR_CAIRO(show_text);
+  FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO);
 #undef FLOR_CAIRO
 };
 
