@@ -2,9 +2,9 @@
 #include "plot/canvas.h"
 
 #include <flor/store/error.h>
+#include <flor/store/late_library.h>
 
 #include <cairo.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -47,25 +47,14 @@ constexpr const char* kFont = "DejaVu Sans";
 
 /// The functions of libcairo that are used here.
 struct Cairo {
-  Cairo() {
-    library = ::dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      throw Error(
-          "a PNG needs libcairo, which is not installed: install libcairo2, or write an .svg");
-    }
-#define FLOR_CAIRO(name) load(name, "cairo_" #name)
-    FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO);
+#define FLOR_CAIRO(name) library.load(name, "cairo_" #name)
+  Cairo() { FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO); }
 #undef FLOR_CAIRO
-  }
-  // Stays loaded: fontconfig, below it, does not bear to be unloaded.
 
-  template <typename Function>
-  void load(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    if (!function) throw Error(fmt::format("libcairo is too old for a PNG: it lacks {}", name));
-  }
-
-  void* library;
+  // fontconfig, below it, does not bear to be unloaded.
+  store::LateLibrary library{
+      "libcairo.so.2",
+      "a PNG needs libcairo, which is not installed: install libcairo2, or write an .svg"};
 #define FLOR_CAIRO(name) decltype(&cairo_##name) name = nullptr
   FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO);
 #undef FLOR_CAIRO

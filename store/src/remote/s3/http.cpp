@@ -1,6 +1,7 @@
 #include "s3/http.h"
 
 #include <flor/store/error.h>
+#include <flor/store/late_library.h>
 
 #include <curl/curl.h>
 
@@ -22,9 +23,42 @@ constexpr long kSilentBytes = 100;  ///< a second
 /// Whatever a server says how much is to come.
 constexpr std::uint64_t kReservedMax = std::uint64_t{64} << 20;
 
+#define FLOR_CURL_FUNCTIONS(F) \
+  F(global_init);              \
+  F(easy_init);                \
+  F(easy_cleanup);             \
+  F(easy_reset);               \
+  F(easy_setopt);              \
+  F(easy_getinfo);             \
+  F(easy_perform);             \
+  F(easy_strerror);            \
+  F(slist_append);             \
+  F(slist_free_all)
+
+/// The functions of libcurl that are used here.
+struct Curl {
+#define FLOR_CURL(name) library.load(name, "curl_" #name)
+  Curl() {
+    FLOR_CURL_FUNCTIONS(FLOR_CURL);
+    if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) throw Error("libcurl cannot be started");
+  }
+#undef FLOR_CURL
+
+  store::LateLibrary library{
+      "libcurl.so.4", "an object store needs libcurl, which is not installed: install libcurl4"};
+#define FLOR_CURL(name) decltype(&curl_##name) name = nullptr
+  FLOR_CURL_FUNCTIONS(FLOR_CURL);
+#undef FLOR_CURL
+};
+
+const Curl& library() {
+  static const Curl loaded;
+  return loaded;
+}
+
 struct HeaderList {
-  ~HeaderList() { curl_slist_free_all(list); }
-  void add(const std::string& line) { list = curl_slist_append(list, line.c_str()); }
+  ~HeaderList() { library().slist_free_all(list); }
+  void add(const std::string& line) { list = library().slist_append(list, line.c_str()); }
   curl_slist* list = nullptr;
 };
 
@@ -92,10 +126,10 @@ std::size_t write_header(char* from, std::size_t size, std::size_t count, void* 
 }  // namespace
 
 struct HttpClient::Handle {
-  Handle() : curl(curl_easy_init()) {
+  Handle() : curl(library().easy_init()) {
     if (!curl) throw Error("libcurl cannot be started");
   }
-  ~Handle() { curl_easy_cleanup(curl); }
+  ~Handle() { library().easy_cleanup(curl); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   CURL* curl;
@@ -108,8 +142,7 @@ struct HttpClient::Impl {
 };
 
 HttpClient::HttpClient(std::string ca_bundle) : impl_(std::make_unique<Impl>()) {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (started != CURLE_OK) throw Error("libcurl cannot be started");
+  library();  // says at once if there is none
   impl_->ca_bundle = std::move(ca_bundle);
 }
 
@@ -124,7 +157,7 @@ std::unique_ptr<HttpClient::Handle> HttpClient::take() {
 }
 
 void HttpClient::give_back(std::unique_ptr<Handle> handle) {
-  curl_easy_reset(handle->curl);  // its connection stays
+  library().easy_reset(handle->curl);  // its connection stays
   const std::lock_guard lock(impl_->mutex);
   impl_->idle.push_back(std::move(handle));
 }
@@ -133,6 +166,7 @@ Response HttpClient::send(const std::string& origin, const Request& request,
                           std::span<const std::byte> body, std::uint64_t most) {
   auto handle = take();
   CURL* curl = handle->curl;
+  const auto set = library().easy_setopt;
   Response response;
   HeaderList headers;
   for (const auto& [name, value] : request.headers) headers.add(name + ": " + value);
@@ -146,46 +180,46 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   Upload upload{body, body};
   Download download{response, most};
   std::array<char, CURL_ERROR_SIZE> reason{};
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  set(curl, CURLOPT_URL, url.c_str());
   // The path is signed as it is.
-  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason.data());
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kSilentBytes);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
-  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  set(curl, CURLOPT_PATH_AS_IS, 1L);
+  set(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  set(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+  set(curl, CURLOPT_NOSIGNAL, 1L);
+  set(curl, CURLOPT_ERRORBUFFER, reason.data());
+  set(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  set(curl, CURLOPT_LOW_SPEED_LIMIT, kSilentBytes);
+  set(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+  set(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   constexpr long kBuffer = 512L << 10;
-  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kBuffer);
-  curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, kBuffer);
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.list);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_body);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &download);
-  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, write_header);
-  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &download);
-  if (!impl_->ca_bundle.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, impl_->ca_bundle.c_str());
+  set(curl, CURLOPT_BUFFERSIZE, kBuffer);
+  set(curl, CURLOPT_UPLOAD_BUFFERSIZE, kBuffer);
+  set(curl, CURLOPT_HTTPHEADER, headers.list);
+  set(curl, CURLOPT_WRITEFUNCTION, write_body);
+  set(curl, CURLOPT_WRITEDATA, &download);
+  set(curl, CURLOPT_HEADERFUNCTION, write_header);
+  set(curl, CURLOPT_HEADERDATA, &download);
+  if (!impl_->ca_bundle.empty()) set(curl, CURLOPT_CAINFO, impl_->ca_bundle.c_str());
   if (request.method == "HEAD") {
-    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    set(curl, CURLOPT_NOBODY, 1L);
   } else if (request.method == "PUT" || request.method == "POST") {
-    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body.size()));
-    curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_body);
-    curl_easy_setopt(curl, CURLOPT_READDATA, &upload);
-    curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek_body);
-    curl_easy_setopt(curl, CURLOPT_SEEKDATA, &upload);
+    set(curl, CURLOPT_UPLOAD, 1L);
+    set(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    set(curl, CURLOPT_READFUNCTION, read_body);
+    set(curl, CURLOPT_READDATA, &upload);
+    set(curl, CURLOPT_SEEKFUNCTION, seek_body);
+    set(curl, CURLOPT_SEEKDATA, &upload);
   }
-  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  const CURLcode code = curl_easy_perform(curl);
+  set(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  const CURLcode code = library().easy_perform(curl);
   if (code == CURLE_OK || response.is_too_long) {
     long status = 0;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    library().easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     response.status = static_cast<int>(status);
     if (code == CURLE_OK) give_back(std::move(handle));
   } else {
     // A connection that failed is not used again.
-    response.failure = reason.front() ? reason.data() : curl_easy_strerror(code);
+    response.failure = reason.front() ? reason.data() : library().easy_strerror(code);
     response.is_untrusted =
         code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
     response.is_passing =
