@@ -31,8 +31,12 @@ inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_
   DEBIAN_FRONTEND=noninteractive "$@"; }
 
 # The mirror that this machine uses.
-mirror=$(apt-get indextargets --format '$(SITE) $(CODENAME)' 'Created-By: Packages' |
-  awk '$2 == "bookworm" && /deb.debian.org|debian/ { print $1; exit }')
+mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(CODENAME)' 'Created-By: Packages' |
+  awk '$2 == "Debian" && $3 == "bookworm" { print $1; exit }')
+if [ -z "$mirror" ]; then
+  echo "apt knows no packages of Debian 12 (bookworm): run apt-get update, on a Debian 12" >&2
+  exit 1
+fi
 step "Debian 12 from $mirror"
 mkdir -p "$root" ${cache:+"$cache"}
 debootstrap ${cache:+--cache-dir="$cache"} --variant=minbase bookworm "$root" "$mirror" >"$base/debootstrap.log" 2>&1 ||
@@ -60,7 +64,7 @@ inside apt-get install -qq -y --no-install-recommends g++ cmake git make >"$base
 if [ -n "$cache" ]; then cp -n "$root"/var/cache/apt/archives/*.deb "$cache"; fi
 
 mkdir "$root/project"
-cp -r "$here/outside" "$here/outside_project.sh" "$root/project"
+cp -r "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
 for component in core torch; do
   step "A project outside, with component $component, by CMake"
   inside sh -c "git config --global user.name a; git config --global user.email a@localhost"
@@ -68,6 +72,7 @@ for component in core torch; do
     -DCMAKE_BUILD_TYPE=Release >"$base/project.log" 2>&1 || { tail -n 30 "$base/project.log"; exit 1; }
   inside env FLOR_HOME="/tmp/$component/home" flor list
   inside env FLOR_HOME="/tmp/$component/home" flor query total
+  inside env FLOR_HOME="/tmp/$component/home" bash /project/look.sh total
 done
 
 step "The same by pkg-config"
