@@ -79,6 +79,13 @@ std::string in_words(int status) {
   return fmt::format("its process ended with status {}", WEXITSTATUS(status));
 }
 
+/// A second at most.
+void wait_for_end(int pidfd) {
+  if (pidfd < 0) return;
+  pollfd ending{pidfd, POLLIN, 0};
+  ::poll(&ending, 1, 1000);
+}
+
 std::string one_line(const nlohmann::json& message) {
   return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -107,6 +114,15 @@ std::string WorkerChild::end() {
   }
   pid_ = -1;
   return ended ? in_words(status) : std::string();
+}
+
+std::string WorkerChild::end_of_closed() {
+  if (pid_ > 0) {
+    const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    wait_for_end(descriptor);
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  return end();
 }
 
 EvaluatorProcess::~EvaluatorProcess() {
@@ -147,12 +163,8 @@ std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
   }
   if (socket_.is_closed() && !died_) {
     died_ = true;
-    // Its socket is closed by the kernel a moment before it can be waited for.
-    if (pidfd_ >= 0) {
-      pollfd ending{pidfd_, POLLIN, 0};
-      ::poll(&ending, 1, 1000);
-    }
-    const std::string how = child_.end();
+    wait_for_end(pidfd_);
+    const std::string how = child_.end_of_closed();
     result.push_back({Answer::Kind::died, how.empty() ? "its process ended" : how});
   }
   return result;
@@ -169,7 +181,7 @@ void EvaluatorProcesses::start_server() {
 
 void EvaluatorProcesses::drop_server() {
   control_ = LineSocket();
-  const std::string how = server_.end();
+  const std::string how = server_.end_of_closed();
   if (!is_server_ready_ && !how.empty()) last_end_ = how;
 }
 

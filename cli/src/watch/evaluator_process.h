@@ -28,6 +28,9 @@ class WorkerChild {
   WorkerChild& operator=(WorkerChild&& other) noexcept;
   /// Kills it and its group, waits for it, and says in words how it had ended if it had.
   std::string end();
+  /// The same of one that has closed its socket, which the kernel does a moment before it can be
+  /// waited for: lets it end by itself, for a second at most.
+  std::string end_of_closed();
 
  private:
   pid_t pid_ = -1;
