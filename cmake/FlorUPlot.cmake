@@ -54,7 +54,8 @@ function(flor_fetch_uplot place)
   message(STATUS "Fetching uplot ${flor_uplot_version} with npm")
   file(MAKE_DIRECTORY ${place})
   execute_process(
-    COMMAND ${FLOR_NPM} pack uplot@${flor_uplot_version} --prefer-offline --silent --ignore-scripts
+    COMMAND ${FLOR_NPM} pack uplot@${flor_uplot_version} --prefer-offline --loglevel=error
+            --ignore-scripts
     WORKING_DIRECTORY ${place}
     RESULT_VARIABLE failed
     OUTPUT_QUIET
