@@ -429,6 +429,54 @@ TEST_P(Edits, ConcernTheLoopsThatTheyChange) {
   EXPECT_EQ(!analysis.computation().empty(), edit.computes) << computation;
 }
 
+/// The training program with a statement after its loop, beside `file`.
+Names touched_after_the_loop(const std::string& file) {
+  Files before = testing::training_program();
+  before["parts.h"] = file;
+  Files now = before;
+  now["train.cpp"] = replaced(now["train.cpp"], "  summarize(history);",
+                              "  flor::log(\"epochs\", options.epochs);\n  summarize(history);");
+  return touched(analyse(before, now));
+}
+
+TEST(EntryOfTheProgram, IsNotWhatBearsItsName) {
+  EXPECT_THAT(touched_after_the_loop("struct Kept {\n  double main = 0;\n"
+                                     "  double step() const { return main + 1; }\n};\n"),
+              IsEmpty());
+  EXPECT_THAT(touched_after_the_loop("struct Part {\n  double main();\n};\n"
+                                     "inline double step(Part& part) { return part.main(); }\n"),
+              IsEmpty());
+  EXPECT_THAT(touched_after_the_loop("struct Part {\n  double x;\n};\n"
+                                     "inline double step(const Part& main) { return main.x; }\n"
+                                     "inline Part forward(Part& main) { return copy(main); }\n"),
+              IsEmpty());
+}
+
+TEST(EntryOfTheProgram, IsFollowedWhereSomebodyCallsIt) {
+  for (const char* call :
+       {"return main(0, nullptr)", "return ::main(0, nullptr)",
+        "const auto again = &main; return again(0, nullptr)", "return start(main)"}) {
+    EXPECT_THAT(touched_after_the_loop("inline int forward() { " + std::string(call) + "; }\n"),
+                ::testing::IsSupersetOf({"warm", "train", "test", "validate"}))
+        << call;
+  }
+}
+
+TEST(EntryOfTheProgram, DoesNotHideAMemberOrAVariableOfItsName) {
+  for (const char* part : {"struct Part {\n  double main() { return 0.5; }\n};\n"
+                           "inline double forward(Part& part) { return part.main(); }\n",
+                           "namespace part {\ndouble main = 0.5;\n}\n"
+                           "inline double forward() { return part::main; }\n"}) {
+    Files before = testing::training_program();
+    before["parts.h"] = part;
+    Files now = before;
+    now["parts.h"] = replaced(part, "0.5", "0.25");
+    EXPECT_THAT(touched(analyse(before, now)),
+                ::testing::IsSupersetOf({"warm", "train", "test", "validate"}))
+        << part;
+  }
+}
+
 TEST(EditsTogether, MissNothingAndReportLittleTooMuch) {
   const Files& before = testing::training_program();
   std::size_t edits_with_more = 0, loops = 0, more = 0, missed = 0;

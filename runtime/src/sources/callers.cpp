@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace flor::sources {
+namespace {
+
+/// Whether a free function is called at `at`, by name.
+bool is_call(const std::vector<Token>& tokens, std::size_t at) {
+  const Token& before = tokens[at - 1];
+  if (!tokens[at + 1].is("(")) return false;
+  const bool type = before.is(">") || before.is("*") ||
+                    (before.kind == TokenKind::identifier && !before.is("return"));
+  return !type && !before.is(".") && !before.is("->");
+}
+
+}  // namespace
 
 Callers::Callers(const std::vector<const Source*>& sources) : sources_(sources) {
   for (const Source* source : sources_) {
@@ -12,8 +24,9 @@ Callers::Callers(const std::vector<const Source*>& sources) : sources_(sources) 
     for (const Token& token : source->tokens.all) {
       if (token.kind == TokenKind::identifier) ++uses_[token.text];
     }
-    collect(*source);
+    main_is_called_ = main_is_called_ || calls_main(*source);
   }
+  for (const Source* source : sources_) collect(*source);
   for (const Callable& callable : callables_) {
     if (callable.function) functions_.insert(callable.names.begin(), callable.names.end());
   }
@@ -24,8 +37,11 @@ void Callers::collect(const Source& source) {
   for (const Piece& piece : source.structure.pieces) {
     const bool function = piece.kind == PieceKind::function;
     for (const std::string_view name : piece.names) --uses_[name];
-    if (piece.names.empty() && !piece.anywhere) continue;
-    add({&source, piece.range, piece.names, function,
+    std::vector<std::string_view> names = piece.names;
+    std::erase_if(names,
+                  [&](std::string_view name) { return is_entry(name, function, piece.owner); });
+    if (names.empty() && !piece.anywhere) continue;
+    add({&source, piece.range, std::move(names), function,
          piece.anywhere || (function && derived_.contains(piece.owner))});
   }
   for (const Inner& inner : source.structure.inner) {
@@ -118,6 +134,22 @@ bool Callers::called_from_anywhere(const Callable& callable) const {
   });
 }
 
+/// Somebody calls the program's `main` or hands it on. The language forbids both, compilers let
+/// them pass.
+bool Callers::calls_main(const Source& source) const {
+  const std::vector<Token>& tokens = source.tokens.all;
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
+    if (tokens[i].is("main") && (is_call(tokens, i) || escapes(source, i))) return true;
+  }
+  return false;
+}
+
+/// The function that the program begins with: nobody calls it, and what else is called `main` (a
+/// member, a variable) is something else.
+bool Callers::is_entry(std::string_view name, bool function, std::string_view owner) const {
+  return function && name == "main" && owner.empty() && !main_is_called_;
+}
+
 void Callers::taint(std::string_view name, std::size_t change) {
   if (tainted_.emplace(name, change).second) open_.push_back(name);
 }
@@ -132,7 +164,9 @@ void Callers::follow(const std::vector<Change>& changes) {
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
-    for (const std::string_view name : change.names) taint(name, i);
+    for (const std::string_view name : change.names) {
+      if (!is_entry(name, change.function, change.owner)) taint(name, i);
+    }
     const Callable whole{change.source, change.now, change.names, change.function,
                          change.anywhere || (change.function && derived_.contains(change.owner))};
     if (!change.names.empty() || change.anywhere) taint_anywhere(whole, i);

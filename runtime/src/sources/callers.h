@@ -45,6 +45,8 @@ class Callers {
   bool escapes(const Source& source, std::size_t at) const;
   bool is_variable(const Source& source, std::size_t at) const;
   bool called_from_anywhere(const Callable& callable) const;
+  bool calls_main(const Source& source) const;
+  bool is_entry(std::string_view name, bool function, std::string_view owner) const;
   void taint(std::string_view name, std::size_t change);
   void taint_anywhere(const Callable& callable, std::size_t change);
 
@@ -55,6 +57,7 @@ class Callers {
   std::unordered_set<std::string_view> functions_, lambdas_, escaped_, derived_, added_;
   std::unordered_map<std::string_view, std::size_t> tainted_;  // name to change
   std::vector<std::string_view> open_;
+  bool main_is_called_ = false;
   std::optional<std::size_t> anywhere_;
   std::unordered_set<std::string_view> used_;  // from the root
   const Source* root_ = nullptr;
