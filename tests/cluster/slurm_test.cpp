@@ -1,11 +1,11 @@
 // Replays by a real Slurm of several nodes on this machine, whose directory FLOR_TEST_SLURM names
 // (scripts/test.sh --slurm starts one): nodes die, jobs are requeued, cancelled and run out of
 // time.
+#include "cluster/slurm_nodes.h"
 #include "replay/replay_command.h"
 
 #include <flor/store/line_log.h>
 
-#include <cstdlib>
 #include <set>
 
 namespace flor::testing {
@@ -16,52 +16,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class SlurmTest : public ReplayCommand {
+class SlurmTest : public OnSlurm<ReplayCommand> {
  protected:
-  void SetUp() override {
-    const char* directory = std::getenv("FLOR_TEST_SLURM");
-    if (!directory) GTEST_SKIP() << "no Slurm: scripts/test.sh --slurm starts one";
-    cluster_ = directory;
-    for (const char* node : {"n1", "n2"}) wait_for(node);
-  }
-  void TearDown() override {
-    if (cluster_.empty()) return;
-    slurm({"scancel", "--user=root"});
-    for (const std::string& node : killed_) script("revive", node);
-    for (const char* node : {"n1", "n2"}) wait_for(node);
-    EXPECT_TRUE(eventually([&] { return slurm({"squeue", "--noheader"}).out.empty(); }));
-  }
-
-  ProcessOptions options() const {
-    ProcessOptions options = bench_.options();
-    options.environment["SLURM_CONF"] = (cluster_ / "slurm.conf").string();
-    options.environment["FLOR_PATIENCE"] = "4";
-    options.timeout = std::chrono::minutes(4);
-    return options;
-  }
-  ProcessResult slurm(const Words& words) const { return run_process(words, options()); }
+  ProcessOptions plain_options() const override { return bench_.options(); }
   ProcessResult on_slurm(const Words& arguments) const {
     return run_process(command(Words{"test", "--engine", "slurm"} + arguments), options());
   }
   std::unique_ptr<Process> start_on_slurm(const Words& arguments) const {
     return std::make_unique<Process>(command(Words{"test", "--engine", "slurm"} + arguments),
                                      options());
-  }
-  void script(const std::string& action, const std::string& node) const {
-    slurm({FLOR_SLURM_CLUSTER, action, cluster_.string(), node});
-  }
-  void kill_node(const std::string& node) {
-    script("kill", node);
-    killed_.insert(node);
-  }
-  void revive(const std::string& node) {
-    script("revive", node);
-    killed_.erase(node);
-  }
-  void wait_for(const std::string& node) const {
-    ASSERT_TRUE(eventually([&] {
-      return slurm({"sinfo", "-h", "-p", "main", "-n", node, "-o", "%t"}).out == "idle\n";
-    })) << node;
   }
   /// Two tasks on each of two nodes, each with a GPU.
   Words probing(const Words& more = {}) const {
@@ -92,7 +55,7 @@ class SlurmTest : public ReplayCommand {
     return hosts;
   }
   std::string job() const {
-    std::string id = slurm({"squeue", "--noheader", "--format=%i"}).out;
+    std::string id = jobs_of_slurm();
     while (!id.empty() && id.back() == '\n') id.pop_back();
     return id;
   }
@@ -101,9 +64,6 @@ class SlurmTest : public ReplayCommand {
     return std::filesystem::is_empty(bench_.home() / "segments", error) &&
            eventually([&] { return job().empty(); });
   }
-
-  std::filesystem::path cluster_;
-  std::set<std::string> killed_;
 };
 
 TEST_F(SlurmTest, TwoNodesFindWhatOneProcessFinds) {
@@ -269,7 +229,7 @@ TEST_F(SlurmNodeTest, TheNodeOfTheBatchScriptDies) {
   kill_node("n1");
   EXPECT_TRUE(eventually([&] { return replaying->err().find("was lost") != std::string::npos; }))
       << replaying->err();
-  revive("n1");
+  revive_node("n1");
   const auto result = replaying->wait();
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(found(), alone);

@@ -1,9 +1,9 @@
 // `flor watch --engine slurm` by a real Slurm of several nodes on this machine, whose directory
 // FLOR_TEST_SLURM names (scripts/test.sh --slurm starts one).
+#include "cluster/slurm_nodes.h"
 #include "support/times.h"
 #include "watch_fixture.h"
 
-#include <cstdlib>
 #include <map>
 
 namespace flor::testing {
@@ -14,46 +14,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class WatchSlurmTest : public WatchTest {
+class WatchSlurmTest : public OnSlurm<WatchTest> {
  protected:
-  void SetUp() override {
-    const char* directory = std::getenv("FLOR_TEST_SLURM");
-    if (!directory) GTEST_SKIP() << "no Slurm: scripts/test.sh --slurm starts one";
-    cluster_ = directory;
-    for (const char* node : {"n1", "n2"}) wait_for(node);
-  }
-  void TearDown() override {
-    if (cluster_.empty()) return;
-    slurm({"scancel", "--user=root"});
-    for (const std::string& node : killed_) script("revive", node);
-    for (const std::string& node : killed_) wait_for(node);
-    EXPECT_TRUE(soon([&] { return jobs_of_slurm().empty(); }));
-  }
-
-  ProcessOptions options() const {
-    ProcessOptions result = WatchTest::options();
-    result.environment["SLURM_CONF"] = (cluster_ / "slurm.conf").string();
-    result.environment["FLOR_PATIENCE"] = "3";
-    result.timeout = std::chrono::minutes(3);
-    return result;
-  }
-  ProcessResult slurm(const Words& words) const { return Process(words, options()).wait(); }
-  std::string jobs_of_slurm() const { return slurm({"squeue", "--noheader", "--format=%i"}).out; }
-  void script(const std::string& action, const std::string& node) const {
-    slurm({FLOR_SLURM_CLUSTER, action, cluster_.string(), node});
-  }
-  void kill_node(const std::string& node) {
-    script("kill", node);
-    killed_.insert(node);
-  }
-  void wait_for(const std::string& node) const {
-    ASSERT_TRUE(soon([&] {
-      return slurm({"sinfo", "-h", "-p", "main", "-n", node, "-o", "%t"}).out == "idle\n";
-    })) << node;
-  }
+  ProcessOptions plain_options() const override { return WatchTest::options(); }
   /// Notes on which node it judged what.
   std::string judge(const std::string& seconds) {
-    return WatchTest::script(
+    return script(
         "judge.sh",
         "#!/bin/sh\nsleep " + seconds +
             "\necho \"$SLURMD_NODENAME $SLURM_PROCID ${CUDA_VISIBLE_DEVICES:-none} ${1##*/}\" >> "
@@ -79,9 +45,6 @@ class WatchSlurmTest : public WatchTest {
     for (const std::string& line : judged_in_order()) all.insert(line.substr(line.rfind(' ') + 1));
     return all;
   }
-
-  fs::path cluster_;
-  std::set<std::string> killed_;
 };
 
 TEST_F(WatchSlurmTest, TheTasksOfOneJobOnTwoNodesJudgeEachCheckpointOnceEachWithItsGpu) {
@@ -109,7 +72,7 @@ TEST_F(WatchSlurmTest, ANodeThatIsKilledInTheMiddleCostsNoCheckpointAndNoResultT
   kill_node("n2");
   const auto result = watcher.wait();
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("the worker on n2 has been silent for 3 s"));
+  EXPECT_THAT(result.err, HasSubstr("the worker on n2 has been silent for 4 s"));
   EXPECT_EQ(count("done"), 16u);
   EXPECT_EQ(times(result.out, " done "), 16u) << "each result counts once";
   const auto all = names();
@@ -123,7 +86,7 @@ TEST_F(WatchSlurmTest, TheNodeWithTheScriptOfTheJobIsKilledAndAnotherJobJudgesTh
   kill_node("n1");
   // The job wants two nodes.
   ASSERT_TRUE(soon([&] { return times(watcher.err(), "is submitted") == 2; })) << watcher.err();
-  script("revive", "n1");
+  revive_node("n1");
   const auto result = watcher.wait();
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(times(result.out, " done "), 12u) << "each result counts once";
@@ -172,7 +135,7 @@ TEST_F(WatchSlurmTest, WhatSlurmRefusesIsOneLineAndWhatItHoldsIsSaid) {
 
 TEST_F(WatchSlurmTest, AnEvaluatorThatNoTaskCanLoadEndsTheWatchWithItsReasonAfterOneJob) {
   publish(1);
-  const std::string broken = WatchTest::script("broken.py", "import no_such_module\n") + ":f";
+  const std::string broken = script("broken.py", "import no_such_module\n") + ":f";
   const auto result = settle_on_slurm(broken, {"--nodes", "2"});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("No module named 'no_such_module'"));
