@@ -2,39 +2,74 @@
 
 #include "run_spec.h"
 
-#include <flor/store/overview.h>
-
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 namespace flor::cli {
+namespace {
 
-std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan) {
-  const store::Catalog& catalog = store.catalog();
-  std::vector<ListedRun> runs;
-  // Moving thousands of runs to a larger place would take as long as reading them.
-  runs.reserve(std::min(plan.limit, catalog.count_runs()));
-  catalog.each_run([&](store::Run&& run) { runs.push_back({std::move(run), {}, {}}); },
-                   plan.experiment, plan.limit, plan.detail, plan.ranks);
-  constexpr std::size_t kMany = 100;  // from here on one query for all is faster
-  const bool many = runs.size() >= kMany;
-  std::unordered_map<std::int64_t, std::vector<store::MetricSummary>> metrics;
-  std::unordered_map<std::int64_t, std::vector<store::Argument>> arguments;
-  if (plan.metrics && many) metrics = catalog.metrics();
-  if (plan.arguments && many) arguments = store::all_arguments(store);
-  for (ListedRun& facts : runs) {
+using Arguments = std::unordered_map<std::int64_t, std::vector<store::Argument>>;
+
+/// What is read beside the runs: of all of them at once, or of each when it comes.
+class Facts {
+ public:
+  Facts(const store::Store& store, const ListingPlan& plan, std::size_t runs)
+      : catalog_(store.catalog()), plan_(plan) {
+    constexpr std::size_t kMany = 100;  // from here on one query for all is faster
+    if (runs < kMany) return;
+    if (plan.metrics) metrics_.emplace(store, plan.metric_detail);
+    if (plan.arguments) arguments_ = store::all_arguments(store);
+  }
+
+  void complete(ListedRun& facts) {
     const std::int64_t id = facts.run.id;
-    if (plan.ranks == store::RunRanks::first) stand_for_group(catalog, facts.run);
-    if (many) {
-      facts.metrics = std::move(metrics[id]);
-      facts.arguments = std::move(arguments[id]);
-    } else {
-      if (plan.metrics) facts.metrics = catalog.metrics(id);
-      if (plan.arguments) facts.arguments = catalog.arguments(id);
+    if (metrics_) {
+      metrics_->read(id, facts.metrics);
+    } else if (plan_.metrics) {
+      facts.metrics = catalog_.metrics(id);
+    }
+    if (arguments_) {
+      const auto found = arguments_->find(id);
+      facts.arguments =
+          found == arguments_->end() ? std::vector<store::Argument>() : std::move(found->second);
+    } else if (plan_.arguments) {
+      facts.arguments = catalog_.arguments(id);
     }
   }
+
+ private:
+  const store::Catalog& catalog_;
+  const ListingPlan& plan_;
+  std::optional<store::AllMetrics> metrics_;
+  std::optional<Arguments> arguments_;
+};
+
+std::size_t most_runs(const store::Store& store, const ListingPlan& plan) {
+  return std::min(plan.limit, store.catalog().count_runs(plan.experiment));
+}
+
+}  // namespace
+
+void each_listed(const store::Store& store, const ListingPlan& plan,
+                 const std::function<void(ListedRun&)>& visit) {
+  Facts all(store, plan, most_runs(store, plan));
+  ListedRun facts;
+  const auto show = [&] {
+    if (plan.ranks == store::RunRanks::first) stand_for_group(store.catalog(), facts.run);
+    all.complete(facts);
+    visit(facts);
+  };
+  store.catalog().each_run(facts.run, show, plan.experiment, plan.limit, plan.detail, plan.ranks);
+}
+
+std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan) {
+  std::vector<ListedRun> runs;
+  // Moving thousands of runs to a larger place would take as long as reading them.
+  runs.reserve(most_runs(store, plan));
+  each_listed(store, plan, [&](ListedRun& facts) { runs.push_back(std::move(facts)); });
   return runs;
 }
 

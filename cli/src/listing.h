@@ -3,10 +3,12 @@
 
 #include "facts.h"
 
+#include <flor/store/overview.h>
 #include <flor/store/store.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -18,11 +20,17 @@ struct ListingPlan {
   std::string experiment = {};  ///< empty: of all
   std::size_t limit = std::numeric_limits<std::size_t>::max();
   store::RunDetail detail = store::RunDetail::summary;
-  store::RunRanks ranks = store::RunRanks::first;  ///< first: it stands for its group
-  bool metrics = false, arguments = false;         ///< read them, too
+  store::RunRanks ranks = store::RunRanks::first;                ///< first: it stands for its group
+  bool metrics = false, arguments = false;                       ///< read them, too
+  store::MetricDetail metric_detail = store::MetricDetail::all;  ///< what is read of metrics
 };
 
-/// Newest first.
+/// Shows `visit` the runs one by one, newest first. It may keep what it gets; what it leaves serves
+/// for the next one. It must not list runs itself.
+void each_listed(const store::Store& store, const ListingPlan& plan,
+                 const std::function<void(ListedRun&)>& visit);
+
+/// The same, all at once.
 std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan);
 
 enum class Order : std::uint8_t { rising, falling };

@@ -57,25 +57,33 @@ class RunReader {
 
   Run read(const Query& row) {
     Run run;
+    read(row, run);
+    return run;
+  }
+
+  /// Over what `run` was, whose memory is used again.
+  void read(const Query& row, Run& run) {
     run.id = row.integer(0);
-    run.key = row.text(1);
-    run.start.experiment = row.text(2);
+    run.key = row.text_view(1);
+    run.start.experiment = row.text_view(2);
     run.start.started_us = row.integer(3);
-    run.start.commit = row.text(4);
-    run.start.directory = row.text(5);
+    run.start.commit = row.text_view(4);
+    run.start.directory = row.text_view(5);
+    run.finished_us.reset();
     if (!row.is_null(6)) run.finished_us = row.integer(6);
-    run.message = row.text(8);
-    run.degraded = row.text(9);
+    run.message = row.text_view(8);
+    run.degraded = row.text_view(9);
     run.epochs = row.integer(10);
     run.checkpoints = row.integer(11);
     run.raw_bytes = static_cast<std::uint64_t>(row.integer(12));
     run.stored_bytes = static_cast<std::uint64_t>(row.integer(13));
+    run.start.rank.reset();
     if (!row.is_null(14))
       run.start.rank = RankPlace{row.integer(14), row.integer(15), row.integer(16)};
     if (detail_ == RunDetail::all) {
-      run.start.repository = row.text(17);
-      run.start.program = row.text(18);
-      run.start.program_digest = row.text(19);
+      run.start.repository = row.text_view(17);
+      run.start.program = row.text_view(18);
+      run.start.program_digest = row.text_view(19);
       run.start.command = command(row.text_view(20));
       run.start.environment = environment(row.integer(21));
     }
@@ -84,7 +92,6 @@ class RunReader {
     } else {
       run.state = is_locked(database_, run.key) ? RunState::running : RunState::interrupted;
     }
-    return run;
   }
 
  private:
@@ -115,18 +122,21 @@ class RunReader {
 };
 
 template <typename... Values>
-void each_row(Database& database, RunDetail detail, const Catalog::RunVisitor& visit,
+void each_row(Database& database, RunDetail detail, Run& run, const std::function<void()>& visit,
               std::string_view sql, const Values&... values) {
   RunReader reader(database, detail);
   const auto rows = database.connection(sql, values...);
-  while (rows->step()) visit(reader.read(*rows));
+  while (rows->step()) {
+    reader.read(*rows, run);
+    visit();
+  }
 }
 
 template <typename... Values>
 std::vector<Run> read_runs(Database& database, std::string_view sql, const Values&... values) {
   std::vector<Run> runs;
-  each_row(
-      database, RunDetail::all, [&](Run&& run) { runs.push_back(std::move(run)); }, sql, values...);
+  Run run;
+  each_row(database, RunDetail::all, run, [&] { runs.push_back(std::move(run)); }, sql, values...);
   return runs;
 }
 
@@ -410,26 +420,32 @@ std::vector<std::string> Catalog::experiments() const {
   return names;
 }
 
-std::size_t Catalog::count_runs() const {
+std::size_t Catalog::count_runs(std::string_view experiment) const {
   const Lock lock(database_->mutex);
-  const auto row = database_->connection("SELECT count(*) FROM run");
+  const auto row =
+      experiment.empty()
+          ? database_->connection("SELECT count(*) FROM run")
+          : database_->connection(
+                "SELECT count(*) FROM run JOIN experiment ON experiment.id = run.experiment "
+                "WHERE experiment.name = ?1",
+                experiment);
   row->step();
   return static_cast<std::size_t>(row->integer(0));
 }
 
-void Catalog::each_run(const RunVisitor& visit, std::string_view experiment, std::size_t limit,
-                       RunDetail detail, RunRanks ranks) const {
+void Catalog::each_run(Run& run, const std::function<void()>& visit, std::string_view experiment,
+                       std::size_t limit, RunDetail detail, RunRanks ranks) const {
   const Lock lock(database_->mutex);
   const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
   const bool all = ranks == RunRanks::all;
   const std::string columns =
       detail == RunDetail::all ? FLOR_RUN_COLUMNS : FLOR_RUN_SUMMARY FLOR_RUN_TABLES;
   if (experiment.empty()) {
-    return each_row(*database_, detail, visit,
+    return each_row(*database_, detail, run, visit,
                     columns + "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1", rows,
                     all);
   }
-  each_row(*database_, detail, visit,
+  each_row(*database_, detail, run, visit,
            columns + "WHERE experiment.name = ?1 AND (?3 OR " FLOR_FIRST_RANK
                      ") ORDER BY run.id DESC LIMIT ?2",
            experiment, rows, all);
@@ -438,7 +454,8 @@ void Catalog::each_run(const RunVisitor& visit, std::string_view experiment, std
 std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit, RunDetail detail,
                                RunRanks ranks) const {
   std::vector<Run> runs;
-  each_run([&](Run&& run) { runs.push_back(std::move(run)); }, experiment, limit, detail, ranks);
+  Run run;
+  each_run(run, [&] { runs.push_back(std::move(run)); }, experiment, limit, detail, ranks);
   return runs;
 }
 

@@ -286,7 +286,6 @@ bool comes_before(const Value& a, const Value& b) {
   return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
 }
 
-constexpr std::size_t kUsualMetrics = 4;  // of a run
 
 #define FLOR_METRIC_COLUMNS \
   "SELECT name, type, count, last, minimum, maximum, recorded, run FROM metric "
@@ -449,27 +448,6 @@ std::vector<MetricSummary> Catalog::metrics(std::int64_t run) const {
   while (rows->step()) metrics.push_back(read_metric(*rows));
   std::ranges::move(summarize(load_evaluated(database_->connection, run)),
                     std::back_inserter(metrics));
-  return metrics;
-}
-
-std::unordered_map<std::int64_t, std::vector<MetricSummary>> Catalog::metrics() const {
-  const Lock lock(database_->mutex);
-  std::unordered_map<std::int64_t, std::vector<MetricSummary>> metrics;
-  const auto rows = database_->connection(FLOR_METRIC_COLUMNS "WHERE count > 0 ORDER BY id");
-  std::int64_t last = 0;
-  std::vector<MetricSummary>* of_run = nullptr;  // rows of one run mostly follow each other
-  while (rows->step()) {
-    if (!of_run || rows->integer(7) != last) {
-      last = rows->integer(7);
-      of_run = &metrics[last];
-      of_run->reserve(of_run->size() + kUsualMetrics);
-    }
-    of_run->push_back(read_metric(*rows));
-  }
-  for (const std::int64_t run : evaluated_runs(database_->connection)) {
-    std::ranges::move(summarize(load_evaluated(database_->connection, run)),
-                      std::back_inserter(metrics[run]));
-  }
   return metrics;
 }
 

@@ -4,6 +4,7 @@
 #include <flor/store/evaluations.h>
 #include <flor/store/jobs.h>
 #include <flor/store/named_checkpoints.h>
+#include <flor/store/overview.h>
 #include <flor/store/retention.h>
 #include <flor/store/sightings.h>
 #include <flor/store/watchers.h>
@@ -118,7 +119,9 @@ TEST_F(EvaluationsTest, AreValuesOfTheEpochThatHasTheContentAndOfNoOther) {
   EXPECT_EQ(metrics[0].name, "judge.loss");
   EXPECT_TRUE(metrics[0].evaluated);
   EXPECT_EQ(metrics[0].minimum, 0.5);
-  EXPECT_EQ(store_->catalog().metrics().at(run.id).size(), 5u);
+  std::vector<MetricSummary> again;
+  AllMetrics(*store_, MetricDetail::all).read(run.id, again);
+  EXPECT_THAT(again, SizeIs(5));
 }
 
 TEST_F(EvaluationsTest, OfAChangedEvaluatorReplaceThoseOfTheOldOne) {

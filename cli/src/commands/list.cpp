@@ -18,12 +18,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 
 namespace flor::cli {
 namespace {
 
 constexpr std::string_view kDefaultColumns =
     "run,experiment,when,status,commit,epochs,size,metrics";
+constexpr const char* kNoRuns = "the store has no runs yet: record one with --flor NAME";
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
@@ -34,6 +37,51 @@ std::vector<std::string> split(std::string_view text) {
     text.remove_prefix(comma + 1);
   }
 }
+
+/// The table of a listing, filled run by run.
+class RunRows {
+ public:
+  /// `known` is where the names of metrics and arguments are looked for; the built-in ones need
+  /// none. A column `rank` follows the experiment if any run has one.
+  RunRows(std::vector<std::string> names, std::span<const ListedRun> known, const char* rank,
+          std::int64_t now_us)
+      : now_us_(now_us) {
+    if (const auto at = std::ranges::find(names, "experiment"); at != names.end()) {
+      rank_column_ = static_cast<std::size_t>(at - names.begin()) + 1;
+      names.insert(at + 1, rank);
+    }
+    std::vector<Table::Column> header;
+    for (const std::string& name : names) {
+      columns_.push_back(find_column(name, known));
+      header.push_back({columns_.back().title, columns_.back().align, columns_.back().shrinks});
+    }
+    table_.emplace(std::move(header));
+  }
+
+  void reserve(std::size_t runs) { table_->reserve(runs); }
+
+  void add(const ListedRun& facts) {
+    ranked_ = ranked_ || facts.run.start.rank;
+    for (const RunColumn& column : columns_) {
+      const Field field = column.field(facts, now_us_);
+      table_->add(field.text.empty() ? "-" : field.text, field.tone);
+    }
+  }
+
+  bool empty() const { return table_->empty(); }
+
+  void print(Context& context) {
+    if (!ranked_ && rank_column_) table_->hide(*rank_column_);
+    table_->print(context.out(), context.style());
+  }
+
+ private:
+  std::int64_t now_us_;
+  std::vector<RunColumn> columns_;
+  std::optional<std::size_t> rank_column_;
+  bool ranked_ = false;
+  std::optional<Table> table_;
+};
 
 class List final : public Command {
  public:
@@ -70,9 +118,11 @@ Examples:
  private:
   void require_experiment(const store::Catalog& catalog) const;
   std::vector<std::string> column_names() const;
-  std::vector<ListedRun> collect(Context& context) const;
+  bool is_chosen() const;
+  ListingPlan plan(Context& context) const;
   void choose(std::vector<ListedRun>& runs, std::int64_t now_us) const;
-  void print_table(Context& context, const std::vector<ListedRun>& runs) const;
+  bool knows_columns() const;
+  RunRows rows(Context& context, std::span<const ListedRun> known) const;
   void print_json(Context& context, const std::vector<ListedRun>& runs) const;
   void print_experiments(Context& context, const std::vector<ListedRun>& runs) const;
 
@@ -101,10 +151,13 @@ std::vector<std::string> List::column_names() const {
   return names;
 }
 
-/// Reads the runs, and of each no more than the columns need.
-std::vector<ListedRun> List::collect(Context& context) const {
-  const bool chosen = !sort_.empty() || !where_.empty() || reverse_ || experiments_;
-  const std::size_t limit = chosen ? SIZE_MAX : limit_.value_or(SIZE_MAX);
+/// Whether all runs have to be looked at before the first is shown.
+bool List::is_chosen() const {
+  return !sort_.empty() || !where_.empty() || reverse_ || experiments_;
+}
+
+/// To read the runs, and of each no more than the columns need.
+ListingPlan List::plan(Context& context) const {
   std::vector<std::string> names = column_names();
   if (quiet_ || experiments_) names.clear();
   if (!sort_.empty()) names.push_back(sort_);
@@ -112,19 +165,24 @@ std::vector<ListedRun> List::collect(Context& context) const {
     for (std::string& column : Condition(condition).columns()) names.push_back(std::move(column));
   }
   bool metrics = false, arguments = false;
+  auto metric_detail = store::MetricDetail::last;
   for (const std::string& name : names) {
     const auto builtin = builtin_column(name);
     metrics = metrics || !builtin || builtin->needs_metrics;
     arguments = arguments || !builtin || builtin->needs_arguments;
+    if (!builtin) metric_detail = store::MetricDetail::all;
   }
-  if (context.json() && !experiments_) metrics = arguments = true;
-  return read_listing(context.store(),
-                      {.experiment = experiment_,
-                       .limit = limit,
-                       .detail = context.json() ? store::RunDetail::all : store::RunDetail::summary,
-                       .ranks = ranks_ ? store::RunRanks::all : store::RunRanks::first,
-                       .metrics = metrics,
-                       .arguments = arguments});
+  if (context.json() && !experiments_) {
+    metrics = arguments = true;
+    metric_detail = store::MetricDetail::all;
+  }
+  return {.experiment = experiment_,
+          .limit = is_chosen() ? SIZE_MAX : limit_.value_or(SIZE_MAX),
+          .detail = context.json() ? store::RunDetail::all : store::RunDetail::summary,
+          .ranks = ranks_ ? store::RunRanks::all : store::RunRanks::first,
+          .metrics = metrics,
+          .arguments = arguments,
+          .metric_detail = metric_detail};
 }
 
 void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
@@ -139,29 +197,6 @@ void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
     std::ranges::reverse(runs);
   }
   if (limit_ && !experiments_ && runs.size() > *limit_) runs.resize(*limit_);
-}
-
-void List::print_table(Context& context, const std::vector<ListedRun>& runs) const {
-  std::vector<RunColumn> columns;
-  std::vector<Table::Column> header;
-  std::vector<std::string> names = column_names();
-  const bool grouped = std::ranges::any_of(
-      runs, [](const ListedRun& facts) { return facts.run.start.rank.has_value(); });
-  if (const auto at = std::ranges::find(names, "experiment"); grouped && at != names.end()) {
-    names.insert(at + 1, ranks_ ? "rank" : "ranks");
-  }
-  for (const std::string& name : names) {
-    columns.push_back(find_column(name, runs));
-    header.push_back({columns.back().title, columns.back().align, columns.back().shrinks});
-  }
-  Table table(std::move(header));
-  for (const ListedRun& facts : runs) {
-    for (const RunColumn& column : columns) {
-      const Field field = column.field(facts, context.now_us());
-      table.add(field.text.empty() ? "-" : field.text, field.tone);
-    }
-  }
-  table.print(context.out(), context.style());
 }
 
 void List::print_json(Context& context, const std::vector<ListedRun>& runs) const {
@@ -204,9 +239,32 @@ void List::print_experiments(Context& context, const std::vector<ListedRun>& run
   table.print(context.out(), context.style());
 }
 
+/// Whether the columns are the same whatever the runs have.
+bool List::knows_columns() const {
+  return std::ranges::all_of(
+      column_names(), [](const std::string& name) { return builtin_column(name).has_value(); });
+}
+
+RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
+  return {column_names(), known, ranks_ ? "rank" : "ranks", context.now_us()};
+}
+
 int List::run(Context& context) {
   require_experiment(context.catalog());
-  std::vector<ListedRun> runs = collect(context);
+  const ListingPlan what = plan(context);
+  if (!is_chosen() && !quiet_ && !context.json() && knows_columns()) {
+    // A long listing costs least when no run is kept but its line.
+    RunRows table = rows(context, {});
+    table.reserve(std::min(what.limit, context.catalog().count_runs(experiment_)));
+    each_listed(context.store(), what, [&](ListedRun& facts) { table.add(facts); });
+    if (table.empty()) {
+      context.note(kNoRuns);
+    } else {
+      table.print(context);
+    }
+    return 0;
+  }
+  std::vector<ListedRun> runs = read_listing(context.store(), what);
   const bool empty = runs.empty();
   choose(runs, context.now_us());
   if (quiet_) {
@@ -215,12 +273,12 @@ int List::run(Context& context) {
     print_experiments(context, runs);
   } else if (context.json()) {
     print_json(context, runs);
-  } else if (empty) {
-    context.note("the store has no runs yet: record one with --flor NAME");
   } else if (runs.empty()) {
-    context.note("no run meets the conditions");
+    context.note(empty ? kNoRuns : "no run meets the conditions");
   } else {
-    print_table(context, runs);
+    RunRows table = rows(context, runs);
+    for (const ListedRun& facts : runs) table.add(facts);
+    table.print(context);
   }
   return 0;
 }

@@ -10,10 +10,13 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kShrunkMin = 12;
+constexpr std::uint32_t kWidest = (1U << 24) - 1;
 
 /// Of ASCII that can be shown, which is what nearly all cells are: its length is its width.
 bool is_plain(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  unsigned char other = 0;  // without a way out of the loop, it takes many bytes at once
+  for (const char c : text) other |= static_cast<unsigned char>(c < ' ' || c > '~');
+  return other == 0;
 }
 
 struct Shown {
@@ -48,13 +51,14 @@ void append(std::string& line, std::size_t& pending, const Shown& cell, std::siz
 }  // namespace
 
 Table::Table(std::vector<Column> columns, Header header)
-    : columns_(std::move(columns)), header_(header == Header::shown) {
+    : columns_(std::move(columns)), hidden_(columns_.size()), header_(header == Header::shown) {
   for (const Column& column : columns_) {
     widest_.push_back(header_ ? display_width(printable(column.title)) : 0);
   }
 }
 
 void Table::add(std::string_view text, Tone tone) {
+  const std::size_t before = text_.size();
   std::size_t width = text.size();
   if (is_plain(text)) {
     text_ += text;
@@ -65,13 +69,27 @@ void Table::add(std::string_view text, Tone tone) {
   }
   std::size_t& widest = widest_[cells_.size() % columns_.size()];
   widest = std::max(widest, width);
-  cells_.push_back({text_.size(), static_cast<std::uint32_t>(width), tone});
+  const auto shown = static_cast<std::uint32_t>(std::min<std::size_t>(width, kWidest));
+  cells_.push_back({static_cast<std::uint32_t>(text_.size() - before), shown & kWidest, tone});
+}
+
+void Table::reserve(std::size_t rows) {
+  constexpr std::size_t kUsualRow = 128;  // bytes
+  cells_.reserve(rows * columns_.size());
+  text_.reserve(rows * kUsualRow);
+}
+
+void Table::hide(std::size_t column) {
+  hidden_[column] = true;
+  widest_[column] = 0;
 }
 
 std::vector<std::size_t> Table::widths(int terminal_width, int indent) const {
   std::vector<std::size_t> result = widest_;
   if (terminal_width <= 0) return result;
-  std::size_t total = static_cast<std::size_t>(indent) + kGap * (result.size() - 1);
+  const auto shown = static_cast<std::size_t>(std::ranges::count(hidden_, false));
+  std::size_t total =
+      static_cast<std::size_t>(indent) + kGap * (std::max(shown, std::size_t{1}) - 1);
   for (const std::size_t width : result) total += width;
   const auto room = static_cast<std::size_t>(terminal_width);
   const auto column = std::ranges::find_if(columns_, &Column::shrinks);
@@ -95,6 +113,7 @@ void Table::print(Output& out, const Style& style, int indent) const {
   };
   if (header_) {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (hidden_[i]) continue;
       const std::string title = printable(columns_[i].title);
       append(line, pending, {title, display_width(title), Tone::strong}, width[i],
              columns_[i].align, style);
@@ -103,10 +122,12 @@ void Table::print(Output& out, const Style& style, int indent) const {
   }
   std::size_t begin = 0, column = 0;
   for (const Cell& cell : cells_) {
-    const auto text = std::string_view(text_).substr(begin, cell.end - begin);
-    append(line, pending, {text, cell.width, cell.tone}, width[column], columns_[column].align,
-           style);
-    begin = cell.end;
+    if (!hidden_[column]) {
+      const auto text = std::string_view(text_).substr(begin, cell.length);
+      append(line, pending, {text, cell.width, cell.tone}, width[column], columns_[column].align,
+             style);
+    }
+    begin += cell.length;
     if (++column < columns_.size()) continue;
     finish();
     column = 0;

@@ -31,19 +31,24 @@ class Table {
   /// Adds the next cell; a row is complete when every column has one.
   void add(std::string_view text, Tone tone = Tone::plain);
   bool empty() const { return cells_.empty(); }
+  /// Makes room for that many rows, which only saves time.
+  void reserve(std::size_t rows);
+  /// Leaves a column out when it is printed.
+  void hide(std::size_t column);
   /// Each line begins with `indent` spaces and carries none at its end.
   void print(Output& out, const Style& style, int indent = 0) const;
 
  private:
   struct Cell {
-    std::size_t end;  // in text_
-    std::uint32_t width;
-    Tone tone;
+    std::uint32_t length;  // of its part of text_
+    std::uint32_t width : 24;
+    Tone tone : 8;
   };
 
   std::vector<std::size_t> widths(int terminal_width, int indent) const;
 
   std::vector<Column> columns_;
+  std::vector<bool> hidden_;
   bool header_;
   std::string text_;
   std::vector<Cell> cells_;

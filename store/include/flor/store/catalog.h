@@ -2,6 +2,9 @@
 // This is the only SQL of the project.
 #pragma once
 
+#include <flor/store/checkpoint.h>
+#include <flor/store/ranking.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,19 +13,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
-
-#include <flor/store/checkpoint.h>
-#include <flor/store/ranking.h>
 
 namespace flor::store {
 
 struct Database;  // private: a connection
 
-/// How a run ended, as the catalog knows it; `running` and `interrupted` are told apart by the run's
-/// lock, never by a column.
+/// How a run ended, as the catalog knows it; `running` and `interrupted` are told apart by the
+/// run's lock, never by a column.
 enum class RunState { running, finished, failed, interrupted };
 std::string_view to_string(RunState state);
 
@@ -39,12 +38,12 @@ struct RankPlace {
 struct NewRun {
   std::string experiment;  ///< NAME of --flor NAME
   std::int64_t started_us = 0;
-  std::string commit;                   ///< 40 hex digits, empty with --flor_no_git
-  std::string repository;               ///< root of the work tree, or the working directory
-  std::string directory;                ///< working directory, absolute
-  std::string program;                  ///< executable, absolute
-  std::string program_digest;           ///< hex digest of the executable's content
-  std::vector<std::string> command;     ///< argv as given
+  std::string commit;                ///< 40 hex digits, empty with --flor_no_git
+  std::string repository;            ///< root of the work tree, or the working directory
+  std::string directory;             ///< working directory, absolute
+  std::string program;               ///< executable, absolute
+  std::string program_digest;        ///< hex digest of the executable's content
+  std::vector<std::string> command;  ///< argv as given
   std::map<std::string, std::string> environment;  ///< what matters: threads, versions, host
   std::optional<RankPlace> rank = {};              ///< of a program that ran as several processes
   std::string key;                                 ///< of `new_run_key`; empty: `add_run` makes one
@@ -65,12 +64,12 @@ struct Run {
   NewRun start;
   RunState state = RunState::running;
   std::optional<std::int64_t> finished_us;
-  std::string message;   ///< why it failed
-  std::string degraded;  ///< why there are no further checkpoints; empty if all is well
-  std::int64_t epochs = 0;        ///< complete main-loop iterations, all main loops together
-  std::int64_t checkpoints = 0;   ///< stored ones
-  std::uint64_t raw_bytes = 0;    ///< of all checkpoints
-  std::uint64_t stored_bytes = 0; ///< added to the packs by this run
+  std::string message;             ///< why it failed
+  std::string degraded;            ///< why there are no further checkpoints; empty if all is well
+  std::int64_t epochs = 0;         ///< complete main-loop iterations, all main loops together
+  std::int64_t checkpoints = 0;    ///< stored ones
+  std::uint64_t raw_bytes = 0;     ///< of all checkpoints
+  std::uint64_t stored_bytes = 0;  ///< added to the packs by this run
 };
 
 /// How much of each run `Catalog::runs` returns.
@@ -105,7 +104,7 @@ using Scalar = std::variant<std::int64_t, double, std::string>;
 
 /// Where a value was logged. Outside every loop `path` is empty and the indices are -1.
 struct Place {
-  std::string path;         ///< "epoch/train"; "epoch/train~2" for a second execution in an iteration
+  std::string path;  ///< "epoch/train"; "epoch/train~2" for a second execution in an iteration
   std::int64_t epoch = -1;  ///< iteration of the main loops, counted over all of them, 0-based
   std::int64_t step = -1;   ///< index in the nested loop
   std::string inner;        ///< indices of deeper loops, "4" or "4,0"; empty if there is none
@@ -119,8 +118,8 @@ struct Value {
   Place place;
   std::int64_t ordinal = 0;
   ValueType type = ValueType::real;
-  Scalar value;               ///< boolean, integer: int64; real: double; others: string
-  std::int64_t replay = 0;    ///< 0: logged by the recorded run; else the replay that found it
+  Scalar value;             ///< boolean, integer: int64; real: double; others: string
+  std::int64_t replay = 0;  ///< 0: logged by the recorded run; else the replay that found it
   /// The job whose evaluator found it in the checkpoint of this place; 0: it was logged.
   std::int64_t job = 0;
 };
@@ -134,10 +133,10 @@ struct Argument {
 /// One execution of a nested loop.
 struct LoopExecution {
   std::int64_t main_loop = 0;
-  std::int64_t iteration = 0;  ///< within the main loop
-  std::string loop;            ///< as in CheckpointKey
-  std::int64_t iterations = 0; ///< begun
-  bool broke = false;          ///< left by break or return, not by exhaustion
+  std::int64_t iteration = 0;   ///< within the main loop
+  std::string loop;             ///< as in CheckpointKey
+  std::int64_t iterations = 0;  ///< begun
+  bool broke = false;           ///< left by break or return, not by exhaustion
   double seconds = 0;
 };
 
@@ -161,19 +160,19 @@ struct Iteration {
 
 /// Why the checkpoints of an iteration are stored, or not. The values are on disk: append only.
 enum class StorageReason : std::uint8_t {
-  worthwhile = 1,  ///< stored: the budget allows it, and replays gain by it
-  last = 2,        ///< stored: the last iteration of its loop
-  end = 3,         ///< it turned out to be the last: only its boundary is stored
-  every = 4,       ///< stored: --flor_every N
-  forced = 5,      ///< stored: asked for while the program ran
-  budget = 6,      ///< not stored: recording has cost as much as it may, or would then
-  gain = 7,        ///< not stored: it would cost more than replays gain
-  spread = 8,      ///< not stored: the budget goes further when it is spread
-  late = 9,        ///< not stored: an earlier one was still being written
-  unmeasured = 10, ///< not stored: nobody knew yet what it would cost
-  not_every = 11,  ///< not stored: --flor_every N
-  degraded = 12,   ///< not stored: no checkpoint could be written any more
-  measured = 13,   ///< stored: the first of a resumed run, which shows what storing costs
+  worthwhile = 1,   ///< stored: the budget allows it, and replays gain by it
+  last = 2,         ///< stored: the last iteration of its loop
+  end = 3,          ///< it turned out to be the last: only its boundary is stored
+  every = 4,        ///< stored: --flor_every N
+  forced = 5,       ///< stored: asked for while the program ran
+  budget = 6,       ///< not stored: recording has cost as much as it may, or would then
+  gain = 7,         ///< not stored: it would cost more than replays gain
+  spread = 8,       ///< not stored: the budget goes further when it is spread
+  late = 9,         ///< not stored: an earlier one was still being written
+  unmeasured = 10,  ///< not stored: nobody knew yet what it would cost
+  not_every = 11,   ///< not stored: --flor_every N
+  degraded = 12,    ///< not stored: no checkpoint could be written any more
+  measured = 13,    ///< stored: the first of a resumed run, which shows what storing costs
   ranks = 14,       ///< not stored: another rank of the group decided so first
 };
 bool is_stored(StorageReason reason);
@@ -183,14 +182,14 @@ struct StorageDecision {
   std::int64_t main_loop = 0;
   std::int64_t first = 0, last = 0;  ///< iterations, both included
   StorageReason reason = StorageReason::worthwhile;
-  double cost = 0;      ///< seconds that recording had taken, at the last of them, forced ones apart
+  double cost = 0;  ///< seconds that recording had taken, at the last of them, forced ones apart
   double computed = 0;  ///< seconds of computing until then
 };
 
 /// What recording a run took, in seconds, and what its checkpoints are decided by.
 struct Recording {
-  std::int64_t every = 0;  ///< --flor_every N; 0: adaptive
-  double epsilon = 0;      ///< share of the computing time that recording may take
+  std::int64_t every = 0;      ///< --flor_every N; 0: adaptive
+  double epsilon = 0;          ///< share of the computing time that recording may take
   double materialization = 0;  ///< M: what storing an iteration takes from the training
   double computation = 0;      ///< C: of an iteration, without Flor
   double restore_factor = 0;   ///< c: restoring takes c * M
@@ -200,7 +199,7 @@ struct Recording {
   double startup = 0;          ///< before the program's first statement after flor::init
   std::int64_t iterations = 0, stored = 0;  ///< main-loop iterations, and those with checkpoints
   // How often the writer was late, and how it was hurried.
-  std::int64_t waits = 0;  ///< the training thread had to wait for it
+  std::int64_t waits = 0;                       ///< the training thread had to wait for it
   std::int64_t hurried = 0, fast = 0, raw = 0;  ///< priority, a cheaper codec, no codec
 };
 
@@ -227,7 +226,7 @@ struct ResumePoint {
   bool boundary = false;
   // In the middle of that iteration, if `loop` is not empty:
   std::string loop = {};               ///< the nested loop in which it goes on
-  std::int64_t step = 0;          ///< number of its complete iterations
+  std::int64_t step = 0;               ///< number of its complete iterations
   std::vector<std::string> kept = {};  ///< nested loops of the iteration that had ended before
 };
 
@@ -254,10 +253,10 @@ struct RankLaunch {
 struct NewReplay {
   std::int64_t run = 0;
   std::int64_t started_us = 0;
-  std::int64_t segment = 0, segments = 1;            ///< PID and NGPUS
-  std::int64_t first_epoch = 0, last_epoch = -1;     ///< both included; empty if last < first
+  std::int64_t segment = 0, segments = 1;         ///< PID and NGPUS
+  std::int64_t first_epoch = 0, last_epoch = -1;  ///< both included; empty if last < first
   bool strong = false;
-  std::string probes;          ///< comma-separated names of the probed loops
+  std::string probes;  ///< comma-separated names of the probed loops
   std::string program_digest;
   std::vector<std::string> command;
   /// Replays of a run with the same question find the same; empty: unlike any other.
@@ -311,7 +310,7 @@ struct Replay {
 
 struct ValueQuery {
   std::int64_t run = 0;
-  std::vector<std::string> names = {};  ///< empty: all
+  std::vector<std::string> names = {};                    ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
   bool recorded = true, hindsight = true;
   bool evaluated = false;  ///< also what evaluators found in checkpoints, see `evaluations.h`
@@ -412,12 +411,13 @@ class Catalog {
   /// Newest first; of one experiment, or of all if `experiment` is empty.
   std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
                         RunDetail detail = RunDetail::all, RunRanks ranks = RunRanks::all) const;
-  using RunVisitor = std::function<void(Run&&)>;
-  /// Shows `visit` the same, one by one, for who keeps them elsewhere. It must not ask for runs.
-  void each_run(const RunVisitor& visit, std::string_view experiment = {},
+  /// Reads the same into `run`, one after the other, and calls `visit` for each. That may move it
+  /// away; what it leaves there serves for the next. It must not call `runs` or `each_run`.
+  void each_run(Run& run, const std::function<void()>& visit, std::string_view experiment = {},
                 std::size_t limit = SIZE_MAX, RunDetail detail = RunDetail::all,
                 RunRanks ranks = RunRanks::all) const;
-  std::size_t count_runs() const;  ///< of all experiments, with all ranks
+  /// With all ranks; of one experiment, or of all if `experiment` is empty.
+  std::size_t count_runs(std::string_view experiment = {}) const;
   std::optional<Run> run(std::int64_t id) const;
   /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
   /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a
@@ -433,7 +433,8 @@ class Catalog {
   std::optional<Recording> recording(std::int64_t run) const;      ///< absent in old runs
   /// Raw bytes a second, of the latest replays here; absent if there was none.
   std::optional<double> restore_rate() const;
-  std::vector<CheckpointInfo> checkpoints(std::int64_t run) const;  ///< in the order they were taken
+  std::vector<CheckpointInfo> checkpoints(
+      std::int64_t run) const;  ///< in the order they were taken
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
   /// Those that were deleted, in the order they were taken.
   std::vector<DiscardedCheckpoint> discarded(std::int64_t run) const;
@@ -450,8 +451,6 @@ class Catalog {
   std::vector<Value> values(const ValueQuery& query) const;
   /// In the order in which the names were first logged; then what evaluators found, by name.
   std::vector<MetricSummary> metrics(std::int64_t run) const;
-  /// The same of every run at once, by the run's id: what a long listing needs.
-  std::unordered_map<std::int64_t, std::vector<MetricSummary>> metrics() const;
 
  private:
   std::shared_ptr<Database> database_;
