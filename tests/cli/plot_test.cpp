@@ -164,6 +164,7 @@ TEST_F(PlotTest, IncludesWhatReplaysFound) {
   const std::string out = plot({"linear", "-m", "gradient,loss"}).out;
   EXPECT_THAT(out, HasSubstr("a gradient (hindsight)"));
   EXPECT_THAT(out, HasSubstr("b loss "));
+  EXPECT_THAT(plot({"linear", "-m", "gradient"}).out, HasSubstr("gradient (hindsight)  last "));
 }
 
 TEST_F(PlotTest, GivesThePointsAsJson) {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace flor::cli {
 namespace {
@@ -110,6 +111,12 @@ class FigureMaker {
           if (series.metric == metric) panel.curves.push_back(curve(i, series, metrics.size() > 1));
         }
       }
+    }
+    // Of the only curve of all runs the title says everything.
+    const bool alone = runs_.size() == 1 && metrics.size() == 1 && panel.curves.size() == 1;
+    if (alone && !panel.curves[0].label.empty()) {
+      panel.title += ' ';
+      panel.title += std::exchange(panel.curves[0].label, {});
     }
     figure_.panels.push_back(std::move(panel));
   }
