@@ -439,41 +439,72 @@ Names touched_after_the_loop(const std::string& file) {
   return touched(analyse(before, now));
 }
 
-TEST(EntryOfTheProgram, IsNotWhatBearsItsName) {
-  EXPECT_THAT(touched_after_the_loop("struct Kept {\n  double main = 0;\n"
-                                     "  double step() const { return main + 1; }\n};\n"),
-              IsEmpty());
-  EXPECT_THAT(touched_after_the_loop("struct Part {\n  double main();\n};\n"
-                                     "inline double step(Part& part) { return part.main(); }\n"),
-              IsEmpty());
-  EXPECT_THAT(touched_after_the_loop("struct Part {\n  double x;\n};\n"
-                                     "inline double step(const Part& main) { return main.x; }\n"
-                                     "inline Part forward(Part& main) { return copy(main); }\n"),
-              IsEmpty());
+/// The training program, whose training loop calls helper(), with a change in `file`.
+Names touched_by_helper(const std::string& file) {
+  Files before = testing::training_program();
+  before["train.cpp"] = replaced(before["train.cpp"], "  clip(net.parameters(), 2.0);",
+                                 "  clip(net.parameters(), helper());");
+  before["parts.cpp"] = file;
+  Files now = before;
+  now["parts.cpp"] = replaced(file, "0.5", "0.25");
+  return touched(analyse(before, now));
 }
 
-TEST(EntryOfTheProgram, IsFollowedWhereSomebodyCallsIt) {
-  for (const char* call :
-       {"return main(0, nullptr)", "return ::main(0, nullptr)",
-        "const auto again = &main; return again(0, nullptr)", "return start(main)"}) {
-    EXPECT_THAT(touched_after_the_loop("inline int forward() { " + std::string(call) + "; }\n"),
-                ::testing::IsSupersetOf({"warm", "train", "test", "validate"}))
-        << call;
+TEST(EntryOfTheProgram, IsNotWhatBearsItsName) {
+  for (const char* parts : {
+           "struct Kept { double main = 0; double step() const { return main + 1; } };",
+           "struct Part { double main(); };\n"
+           "inline double step(Part& part) { return part.main(); }",
+           "struct Part { double x; };\n"
+           "inline double step(const Part& main) { return main.x; }\n"
+           "inline Part forward(Part& main) { return copy(main); }",
+           "namespace part { double main(double x); }\n"
+           "inline double step(double x) { return part::main(x) + part::main(1); }",
+           "inline double step(std::vector<double> main) { return sum(main); }\n"
+           "inline double forward() { const auto main = [] { return 1; }; return main(); }",
+       }) {
+    EXPECT_THAT(touched_after_the_loop(parts), IsEmpty()) << parts;
   }
 }
 
-TEST(EntryOfTheProgram, DoesNotHideAMemberOrAVariableOfItsName) {
-  for (const char* part : {"struct Part {\n  double main() { return 0.5; }\n};\n"
-                           "inline double forward(Part& part) { return part.main(); }\n",
-                           "namespace part {\ndouble main = 0.5;\n}\n"
-                           "inline double forward() { return part::main; }\n"}) {
-    Files before = testing::training_program();
-    before["parts.h"] = part;
-    Files now = before;
-    now["parts.h"] = replaced(part, "0.5", "0.25");
-    EXPECT_THAT(touched(analyse(before, now)),
-                ::testing::IsSupersetOf({"warm", "train", "test", "validate"}))
-        << part;
+TEST(EntryOfTheProgram, IsFollowedWhereSomebodyMentionsIt) {
+  for (const char* use :
+       {"return main(0, nullptr);", "return ::main(0, nullptr);", "return 2 * main(0, nullptr);",
+        "const auto again = &main; return again(0, nullptr);", "return start(main);",
+        "return start(::main);", "return start(&::main);", "return call<main>();",
+        "return call<&main>();", "return (*main)(0, nullptr);",
+        "return start(x ? &main : nullptr);", "return start([f = main] { return f(0, nullptr); });",
+        "if (x) y(); else main(0, nullptr);", "return x and main(0, nullptr);",
+        "int main(int, char**); return start(main);", "hooks += main; return 0;"}) {
+    EXPECT_EQ(touched_after_the_loop("inline int forward(int x) { " + std::string(use) + " }\n"),
+              kNested)
+        << use;
+  }
+  EXPECT_EQ(touched_after_the_loop("#define ENTRY main\n"), kNested);
+  EXPECT_EQ(touched_after_the_loop("#define AGAIN main(0, nullptr)\n"), kNested);
+}
+
+TEST(EntryOfTheProgram, DoesNotHideWhatElseBearsItsName) {
+  for (const char* parts : {
+           "struct Part { double main() { return 0.5; } };\n"
+           "double helper() { return Part().main(); }",
+           "struct Part { double main(); };\ndouble Part::main() { return 0.5; }\n"
+           "double helper() { return Part().main(); }",
+           "struct { double main() { return 0.5; } } part;\ndouble helper() { return part.main(); "
+           "}",
+           "namespace part { double main = 0.5; }\ndouble helper() { return part::main; }",
+           "namespace part { double main(int x) { return 0.5; } }\n"
+           "double helper() { return part::main(1); }",
+           "namespace part { double main(int x) { return 0.5; } }\n"
+           "double helper() { return apply(::part::main, 1); }",
+           "namespace part { template <class T> double main(T x) { return 0.5; } }\n"
+           "double helper() { return part::main<double>(1); }",
+           "namespace { double main(int x) { return 0.5; } }\n"
+           "double helper() { return call<main>(1); }",
+           "namespace part {\ndouble main(int x) { return 0.5; }\n"
+           "double helper() { if (x) return 2 * main(1); else main(2); }\n}",
+       }) {
+    EXPECT_THAT(touched_by_helper(parts), ::testing::Contains("train")) << parts;
   }
 }
 

@@ -1,17 +1,26 @@
 #include "sources/callers.h"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 
 namespace flor::sources {
 namespace {
 
-/// Whether a free function is called at `at`, by name.
-bool is_call(const std::vector<Token>& tokens, std::size_t at) {
-  const Token& before = tokens[at - 1];
-  if (!tokens[at + 1].is("(")) return false;
-  const bool type = before.is(">") || before.is("*") ||
-                    (before.kind == TokenKind::identifier && !before.is("return"));
-  return !type && !before.is(".") && !before.is("->");
+const std::vector<std::string_view> kNoNames;
+
+/// Whether a name behind `token` may be what is declared, of the type that `token` ends.
+bool may_end_type(const Token& token) {
+  static constexpr std::array<std::string_view, 20> kNoTypes = {
+      "return",   "else", "do",     "throw", "case",   "co_return", "co_yield",
+      "co_await", "new",  "delete", "goto",  "sizeof", "and",       "or",
+      "not",      "xor",  "bitand", "bitor", "compl",  "typeid"};
+  return token.kind == TokenKind::identifier &&
+         std::ranges::find(kNoTypes, token.text) == kNoTypes.end();
+}
+
+bool is_one_of(const Token& token, std::initializer_list<std::string_view> texts) {
+  return std::ranges::any_of(texts, [&](std::string_view text) { return token.is(text); });
 }
 
 }  // namespace
@@ -24,7 +33,7 @@ Callers::Callers(const std::vector<const Source*>& sources) : sources_(sources) 
     for (const Token& token : source->tokens.all) {
       if (token.kind == TokenKind::identifier) ++uses_[token.text];
     }
-    main_is_called_ = main_is_called_ || calls_main(*source);
+    entry_is_mentioned_ = entry_is_mentioned_ || mentions_entry(*source);
   }
   for (const Source* source : sources_) collect(*source);
   for (const Callable& callable : callables_) {
@@ -37,12 +46,12 @@ void Callers::collect(const Source& source) {
   for (const Piece& piece : source.structure.pieces) {
     const bool function = piece.kind == PieceKind::function;
     for (const std::string_view name : piece.names) --uses_[name];
-    std::vector<std::string_view> names = piece.names;
-    std::erase_if(names,
-                  [&](std::string_view name) { return is_entry(name, function, piece.owner); });
-    if (names.empty() && !piece.anywhere) continue;
-    add({&source, piece.range, std::move(names), function,
-         piece.anywhere || (function && derived_.contains(piece.owner))});
+    // Nobody calls the program's `main`; what else bears its name is something else.
+    const std::vector<std::string_view> names = piece.entry ? kNoNames : piece.names;
+    const bool anywhere = piece.entry ? entry_is_mentioned_ : piece.anywhere;
+    if (names.empty() && !anywhere) continue;
+    add({&source, piece.range, names, function,
+         anywhere || (function && derived_.contains(piece.owner))});
   }
   for (const Inner& inner : source.structure.inner) {
     const bool macro = source.tokens.all[inner.range.begin].starts_directive;
@@ -78,7 +87,7 @@ void Callers::find_escapes(const Source& source) {
 }
 
 /// Whether the function around `at` has a variable or parameter of the same name.
-bool Callers::is_variable(const Source& source, std::size_t at) const {
+bool Callers::is_variable(const Source& source, std::size_t at, Beginning beginning) const {
   if (lambdas_.contains(source.tokens.all[at].text)) return false;  // it holds what is called
   const auto& pieces = source.structure.pieces;
   const auto& tokens = source.tokens.all;
@@ -94,7 +103,8 @@ bool Callers::is_variable(const Source& source, std::size_t at) const {
     const bool type = before.is(">") || before.is("&") || before.is("*") || before.is("&&") ||
                       (before.kind == TokenKind::identifier && !before.is("return"));
     const bool ends = behind.is("=") || behind.is("{") || behind.is(";") || behind.is(",") ||
-                      behind.is(")") || behind.is(":") || (in_body && behind.is("("));
+                      behind.is(")") || behind.is(":") ||
+                      (in_body && behind.is("(") && beginning == Beginning::any);
     if (type && ends) return true;
   }
   return false;
@@ -114,7 +124,7 @@ bool Callers::escapes(const Source& source, std::size_t at) const {
   const Token& before = tokens[first - 1];
   if (before.is("(") || before.is(",") || before.is("=") || before.is("{") || before.is("return") ||
       before.is("?") || before.is(":")) {
-    return !is_variable(source, at);
+    return !is_variable(source, at, Beginning::any);
   }
   if (!before.is("&") || first < 2) return false;
   // "T& name" declares; "(&name" takes the address.
@@ -126,7 +136,6 @@ bool Callers::called_from_anywhere(const Callable& callable) const {
   if (callable.anywhere) return true;
   if (!callable.function) return false;
   return std::ranges::any_of(callable.names, [&](std::string_view name) {
-    if (name == "main") return false;
     const auto uses = uses_.find(name);
     if (escaped_.contains(name)) return true;
     // Nobody here calls it, so somebody else may; but what is new is called by what is new.
@@ -134,20 +143,32 @@ bool Callers::called_from_anywhere(const Callable& callable) const {
   });
 }
 
-/// Somebody calls the program's `main` or hands it on. The language forbids both, compilers let
-/// them pass.
-bool Callers::calls_main(const Source& source) const {
+/// Whether `main` at `at` may be the function that the program begins with. The language forbids to
+/// use it, compilers let that pass; so whatever is not known to be something else may be it.
+bool Callers::may_mean_entry(const Source& source, std::size_t at) const {
   const std::vector<Token>& tokens = source.tokens.all;
-  for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
-    if (tokens[i].is("main") && (is_call(tokens, i) || escapes(source, i))) return true;
-  }
-  return false;
+  const Token& before = tokens[at - 1];
+  const Token& behind = tokens[at + 1];
+  if (tokens[at].directive) return !behind.is(".");     // a macro, unless it is a file
+  if (before.is(".") || before.is("->")) return false;  // a member
+  if (before.is("::") && at >= 2 && may_end_type(tokens[at - 2])) return false;  // of a namespace
+  const bool ends = is_one_of(behind, {";", ",", ")", "=", "{", ":", "["});
+  if (may_end_type(before) && (ends || behind.is("("))) return false;  // declared or defined here
+  const bool pointer = before.is("&") || before.is("*") || before.is("&&");
+  const bool of_type =
+      pointer && at >= 2 && (may_end_type(tokens[at - 2]) || tokens[at - 2].is(">"));
+  if (ends && (before.is(">") || of_type)) return false;
+  // An object, or a number: with a function that makes no sense, or calls nothing.
+  if (is_one_of(behind, {".", "->", "+", "-", "/", "%", "==", "!=", "&&", "||"})) return false;
+  return !is_variable(source, at, Beginning::not_parenthesis);
 }
 
-/// The function that the program begins with: nobody calls it, and what else is called `main` (a
-/// member, a variable) is something else.
-bool Callers::is_entry(std::string_view name, bool function, std::string_view owner) const {
-  return function && name == "main" && owner.empty() && !main_is_called_;
+bool Callers::mentions_entry(const Source& source) const {
+  const std::vector<Token>& tokens = source.tokens.all;
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    if (tokens[i].is("main") && (i + 1 == tokens.size() || may_mean_entry(source, i))) return true;
+  }
+  return false;
 }
 
 void Callers::taint(std::string_view name, std::size_t change) {
@@ -164,12 +185,12 @@ void Callers::follow(const std::vector<Change>& changes) {
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
-    for (const std::string_view name : change.names) {
-      if (!is_entry(name, change.function, change.owner)) taint(name, i);
-    }
-    const Callable whole{change.source, change.now, change.names, change.function,
-                         change.anywhere || (change.function && derived_.contains(change.owner))};
-    if (!change.names.empty() || change.anywhere) taint_anywhere(whole, i);
+    const std::vector<std::string_view> names = change.entry ? kNoNames : change.names;
+    const bool anywhere = change.entry ? entry_is_mentioned_ : change.anywhere;
+    for (const std::string_view name : names) taint(name, i);
+    const Callable whole{change.source, change.now, names, change.function,
+                         anywhere || (change.function && derived_.contains(change.owner))};
+    if (!names.empty() || anywhere) taint_anywhere(whole, i);
     if (!change.source) continue;
     for (const Inner& inner : change.source->structure.inner) {
       const bool inside =

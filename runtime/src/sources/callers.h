@@ -43,10 +43,12 @@ class Callers {
   void add(Callable callable);
   void find_escapes(const Source& source);
   bool escapes(const Source& source, std::size_t at) const;
-  bool is_variable(const Source& source, std::size_t at) const;
+  /// How a variable may begin: `Part part(1)` may be a function that is declared, too.
+  enum class Beginning { any, not_parenthesis };
+  bool is_variable(const Source& source, std::size_t at, Beginning beginning) const;
+  bool may_mean_entry(const Source& source, std::size_t at) const;
+  bool mentions_entry(const Source& source) const;
   bool called_from_anywhere(const Callable& callable) const;
-  bool calls_main(const Source& source) const;
-  bool is_entry(std::string_view name, bool function, std::string_view owner) const;
   void taint(std::string_view name, std::size_t change);
   void taint_anywhere(const Callable& callable, std::size_t change);
 
@@ -57,7 +59,7 @@ class Callers {
   std::unordered_set<std::string_view> functions_, lambdas_, escaped_, derived_, added_;
   std::unordered_map<std::string_view, std::size_t> tainted_;  // name to change
   std::vector<std::string_view> open_;
-  bool main_is_called_ = false;
+  bool entry_is_mentioned_ = false;
   std::optional<std::size_t> anywhere_;
   std::unordered_set<std::string_view> used_;  // from the root
   const Source* root_ = nullptr;

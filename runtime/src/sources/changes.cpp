@@ -238,6 +238,7 @@ class Finder {
     change.names.insert(change.names.end(), before.piece->names.begin(), before.piece->names.end());
     finish(now, change);
     change.anywhere = change.anywhere || before.piece->anywhere;
+    change.entry = change.entry && before.piece->entry;
     if (computation) {
       out_.computation.push_back(change);
       // The whole of a piece that moved under another condition.
@@ -250,6 +251,7 @@ class Finder {
     change.owner = part.piece->owner;
     change.function = part.piece->kind == PieceKind::function;
     change.anywhere = part.piece->anywhere;
+    change.entry = part.piece->entry;
   }
 
   /// Something new is called only by code that is new, too, unless it joins others of its name or

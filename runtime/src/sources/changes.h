@@ -21,6 +21,7 @@ struct Change {
   bool function = false;
   bool added = false;     ///< the other version has nothing of that name
   bool anywhere = false;  ///< that may be called from anywhere
+  bool entry = false;     ///< that is the `main` of the program, in both versions
 };
 
 struct Changes {

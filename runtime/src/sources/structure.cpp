@@ -50,7 +50,7 @@ class Scanner {
   Scanner(const std::vector<Token>& tokens, Structure& out) : tokens_(tokens), out_(out) {}
 
   void run() {
-    scope({0, tokens_.size()}, {}, 0);
+    scope({0, tokens_.size()}, {.path = {}, .class_name = {}, .top = true}, 0);
     add_local_classes();
   }
 
@@ -60,6 +60,7 @@ class Scanner {
     std::string_view class_name;  // empty in a namespace
     bool derived = false;
     bool local = false;  // inside a function: members become `inner`
+    bool top = false;    // in no namespace and in no class, named or not
   };
   static constexpr int kDepthMax = 200;
 
@@ -111,7 +112,8 @@ class Scanner {
                                                     : namespace_name(head)),
                   .class_name = facts.is_class ? facts.class_name : std::string_view(),
                   .derived = facts.derived,
-                  .local = in.local};
+                  .local = in.local,
+                  .top = in.top && tokens_[head.begin].is("extern")};
       scope({open + 1, inner_end}, inner, depth + 1);
       ended_ = true;  // what follows the closing brace is a declaration of its own
       return inner_end < close ? closing(inner_end, in) : close;
@@ -290,8 +292,10 @@ class Scanner {
     for (std::size_t i = head.end; i < end && !piece.anywhere; ++i) {
       piece.anywhere = tokens_[i].text.starts_with("co_");
     }
-    if (std::ranges::find(facts.names, "main") != facts.names.end() && in.class_name.empty()) {
+    if (in.top && facts.owner.empty() &&
+        std::ranges::find(facts.names, "main") != facts.names.end()) {
       out_.has_main = true;
+      piece.entry = true;
       piece.anywhere = false;
     }
     add(std::move(piece), in);

@@ -22,6 +22,7 @@ struct Piece {
   std::vector<std::string_view> names;  ///< by which other code refers to it
   std::string_view owner;               ///< class whose member it is, if any
   bool anywhere = false;   ///< may be called where its name is not: operators, destructors, ...
+  bool entry = false;      ///< the `main` that a program begins with
   std::string conditions;  ///< the preprocessor conditionals around it
 
   /// "Training::step", for messages.
@@ -58,7 +59,7 @@ struct Structure {
   std::vector<Inner> inner;
   std::vector<ForLoop> loops;  ///< in the order of their keywords
   std::vector<ClassFacts> classes;
-  bool has_main = false;
+  bool has_main = false;  ///< the one that a program begins with
 };
 
 Structure scan(const std::vector<Token>& tokens);
