@@ -13,36 +13,37 @@ namespace {
 
 using Arguments = std::unordered_map<std::int64_t, std::vector<store::Argument>>;
 
-/// What is read beside the runs: of all of them at once, or of each when it comes.
+/// What is read beside the runs: of all of them at once, or of each when it comes. The first run is
+/// what it is read with: while the runs are being read, all comes from the same state of the
+/// catalog.
 class Facts {
  public:
   Facts(const store::Store& store, const ListingPlan& plan, std::size_t runs)
-      : catalog_(store.catalog()), plan_(plan) {
-    constexpr std::size_t kMany = 100;  // from here on one query for all is faster
-    if (runs < kMany) return;
-    if (plan.metrics) metrics_.emplace(store, plan.metric_detail);
-    if (plan.arguments) arguments_ = store::all_arguments(store);
-  }
+      : store_(store), plan_(plan), many_(runs >= kMany) {}
 
   void complete(ListedRun& facts) {
+    const store::Catalog& catalog = store_.catalog();
     const std::int64_t id = facts.run.id;
-    if (metrics_) {
+    if (plan_.metrics && many_) {
+      if (!metrics_) metrics_.emplace(store_, plan_.metric_detail);
       metrics_->read(id, facts.metrics);
     } else if (plan_.metrics) {
-      facts.metrics = catalog_.metrics(id);
+      facts.metrics = catalog.metrics(id);
     }
-    if (arguments_) {
-      const auto found = arguments_->find(id);
-      facts.arguments =
-          found == arguments_->end() ? std::vector<store::Argument>() : std::move(found->second);
+    if (plan_.arguments && many_) {
+      if (!arguments_) arguments_ = store::all_arguments(store_);
+      facts.arguments = std::move((*arguments_)[id]);
     } else if (plan_.arguments) {
-      facts.arguments = catalog_.arguments(id);
+      facts.arguments = catalog.arguments(id);
     }
   }
 
  private:
-  const store::Catalog& catalog_;
+  static constexpr std::size_t kMany = 100;  // from here on one query for all is faster
+
+  const store::Store& store_;
   const ListingPlan& plan_;
+  bool many_;
   std::optional<store::AllMetrics> metrics_;
   std::optional<Arguments> arguments_;
 };

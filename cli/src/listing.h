@@ -26,7 +26,8 @@ struct ListingPlan {
 };
 
 /// Shows `visit` the runs one by one, newest first. It may keep what it gets; what it leaves serves
-/// for the next one. It must not list runs itself.
+/// for the next one. It must not list runs itself, and must not wait for others who use the store:
+/// the catalog is theirs only when all runs were shown. All that is read is of one moment.
 void each_listed(const store::Store& store, const ListingPlan& plan,
                  const std::function<void(ListedRun&)>& visit);
 

@@ -86,6 +86,8 @@ class RunReader {
       run.start.program_digest = row.text_view(19);
       run.start.command = command(row.text_view(20));
       run.start.environment = environment(row.integer(21));
+    } else {
+      clear_origin(run.start);
     }
     if (run.finished_us) {
       run.state = row.integer(7) != 0 ? RunState::failed : RunState::finished;
@@ -95,6 +97,14 @@ class RunReader {
   }
 
  private:
+  static void clear_origin(NewRun& start) {
+    start.repository.clear();
+    start.program.clear();
+    start.program_digest.clear();
+    start.command.clear();
+    start.environment.clear();
+  }
+
   const std::vector<std::string>& command(std::string_view json) {
     if (json != command_json_) {
       command_ = list_from_json(json);

@@ -286,9 +286,8 @@ bool comes_before(const Value& a, const Value& b) {
   return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
 }
 
-
 #define FLOR_METRIC_COLUMNS \
-  "SELECT name, type, count, last, minimum, maximum, recorded, run FROM metric "
+  "SELECT name, type, count, last, minimum, maximum, recorded FROM metric "
 
 MetricSummary read_metric(const Query& row) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
