@@ -181,7 +181,14 @@ TEST_F(PlotTest, GivesThePointsAsJson) {
   EXPECT_EQ(plot({"linear@2", "-m", "loss"}).status, 2);
 }
 
-TEST_F(PlotTest, FitsTheTerminalAndColoursWhereItMay) {
+class PlotInTerminal : public PlotTest {
+ protected:
+  void SetUp() override {
+    if (!has_terminals()) GTEST_SKIP() << "no pseudo-terminals: /dev/pts is not mounted";
+  }
+};
+
+TEST_F(PlotInTerminal, FitsTheTerminalAndColoursWhereItMay) {
   const store::Run run = record({.experiment = "an experiment with a very long name indeed"});
   record({.experiment = "other"});
   Terminal wide = terminal({run.key, "other", "-m", "loss"}, {.columns = 60, .rows = 20});
@@ -205,7 +212,7 @@ TEST_F(PlotTest, FitsTheTerminalAndColoursWhereItMay) {
   EXPECT_LE(lines, 20);
 }
 
-TEST_F(PlotTest, UsesNoColourAndNoBrailleWhereTheTerminalHasNone) {
+TEST_F(PlotInTerminal, UsesNoColourAndNoBrailleWhereTheTerminalHasNone) {
   record({});
   TerminalOptions options;
   options.environment["NO_COLOR"] = "1";
@@ -265,7 +272,7 @@ TEST_F(PlotTest, LeavesWhatWasThereWhereItFails) {
   EXPECT_EQ(content_of(file), "before");
 }
 
-TEST_F(PlotTest, FollowsALiveRunUntilItEnds) {
+TEST_F(PlotInTerminal, FollowsALiveRunUntilItEnds) {
   const store::Run run = live();
   auto lock = store().lock_run(run.key);
   ASSERT_TRUE(lock);
@@ -282,7 +289,7 @@ TEST_F(PlotTest, FollowsALiveRunUntilItEnds) {
   EXPECT_THAT(followed.drawn(), ::testing::EndsWith("\x1b[?25h"));
 }
 
-TEST_F(PlotTest, FollowingEndsCleanlyAtCtrlCAndSaysWhatNeverCame) {
+TEST_F(PlotInTerminal, FollowingEndsCleanlyAtCtrlCAndSaysWhatNeverCame) {
   const store::Run run = live();
   auto lock = store().lock_run(run.key);
   Terminal followed = terminal({"live", "-m", "accuracy", "-f"});

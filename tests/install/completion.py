@@ -1,7 +1,8 @@
 """Presses Tab in a real shell.
 
 completion.py SHELL COMPLETIONS FLOR TRAINER: SHELL is bash, zsh or fish, COMPLETIONS the file that
-is installed for it. Status 77 where the shell is not installed.
+is installed for it. Status 77 where the shell is not installed, or
+there are no pseudo-terminals.
 """
 
 import os
@@ -57,7 +58,11 @@ class Terminal:
             start = ["zsh", "-f", "-i"]
             setup = [self.SHOW, f"fpath=({os.path.dirname(completions)} $fpath)",
                      f"autoload -Uz compinit; compinit -u -d {work}/dump"]
-        self.pid, self.screen = pty.fork()
+        try:
+            self.pid, self.screen = pty.fork()
+        except OSError as error:
+            print(f"no pseudo-terminals: {error}")
+            sys.exit(77)
         if self.pid == 0:
             os.chdir(work)
             os.execvpe(start[0], start, environment)

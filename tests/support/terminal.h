@@ -24,6 +24,14 @@ struct TerminalOptions {
   std::filesystem::path directory = "/";
 };
 
+/// Whether this system has pseudo-terminals; a chroot without /dev/pts has none.
+inline bool has_terminals() {
+  const int leader = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (leader < 0) return false;
+  ::close(leader);
+  return true;
+}
+
 /// Killed and reaped with the object, if it still runs then.
 class Terminal {
  public:
