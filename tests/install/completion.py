@@ -1,8 +1,8 @@
 """Presses Tab in a real shell.
 
 completion.py SHELL COMPLETIONS FLOR TRAINER: SHELL is bash, zsh or fish, COMPLETIONS the file that
-is installed for it. Status 77 where the shell is not installed, or
-there are no pseudo-terminals.
+is installed for it. Status 77 where the shell is not installed, or where there are no
+pseudo-terminals.
 """
 
 import os
