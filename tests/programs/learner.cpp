@@ -6,6 +6,7 @@
 // (a second main loop) and deep (loops inside the training loop, three in all) make a matrix of
 // trainings. Variant HINDSIGHT logs more. The program's own argument "wide" makes the model another
 // one.
+#include "device.h"
 #include "raise.h"
 #include "show.h"
 
@@ -113,14 +114,16 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
 
 struct Learner {
   explicit Learner(std::int64_t hidden)
-      : net(hidden, flor::arg("norm", true), flor::arg("dropout", true)),
+      : device(test_device()),
+        net(hidden, flor::arg("norm", true), flor::arg("dropout", true)),
         name(flor::arg("optimizer", "sgd")),
-        optimizer(make_optimizer(name, net->parameters())),
+        optimizer(make_optimizer(name, (net->to(device), net->parameters()))),
         scheduler(make_scheduler(flor::arg("scheduler", "step"), *optimizer)) {}
 
-  double step(const torch::Tensor& input, const torch::Tensor& target) {
+  double step(const torch::Tensor& host_input, const torch::Tensor& host_target) {
     raise_when_due();
     net->train();
+    const auto input = host_input.to(device), target = host_target.to(device);
     if (accumulate > 1) return step_of_many(input, target);
     return step_of_pieces(input, target, 1);
   }
@@ -129,7 +132,7 @@ struct Learner {
     const auto inputs = input.chunk(pieces), targets = target.chunk(pieces);
     const auto loss = optimizer->step([&] {
       optimizer->zero_grad();
-      auto sum = torch::zeros({});
+      auto sum = torch::zeros({}, device);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         auto value = torch::cross_entropy_loss(net->forward(inputs[i]), targets[i]);
         value.backward();
@@ -154,7 +157,8 @@ struct Learner {
   double evaluate(const Points& points) {
     torch::NoGradGuard no_grad;
     net->eval();
-    return torch::cross_entropy_loss(net->forward(points.input), points.target).item<double>();
+    const auto output = net->forward(points.input.to(device));
+    return torch::cross_entropy_loss(output, points.target.to(device)).item<double>();
   }
   /// Sums of all parameters and buffers, which no two states share by accident.
   double digest() const {
@@ -176,6 +180,7 @@ struct Learner {
     return stale >= 2;
   }
 
+  torch::Device device;
   Net net;
   std::string name;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
