@@ -18,7 +18,7 @@ stall() {  # NAME FLOR'S-FLAGS KWARGS...
 recorded='--flor gpu --flor_no_git --flor_every 4'
 
 sizes=('width=4096 layers=5')
-[ $# -gt 1 ] || sizes+=('width=8192 layers=12 epochs=17 steps=20')
+[ $# -gt 1 ] || sizes+=('width=8192 layers=12 epochs=17 steps=10')
 for size in "${sizes[@]}"; do
   echo "== $size"
   # shellcheck disable=SC2086  # words

@@ -10,7 +10,7 @@ import tempfile
 import time
 from statistics import median
 
-WIDTH, LAYERS, BATCH, EPOCHS, STEPS = 4096, 5, 4096, 25, 40
+WIDTH, LAYERS, BATCH, EPOCHS, STEPS = 4096, 5, 2048, 25, 40
 
 
 def report(name, bytes_, unit, times):

@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   const bool cuda = torch::cuda::is_available();
   const torch::Device device(cuda ? torch::kCUDA : torch::kCPU);
   const std::int64_t width = flor::arg("width", cuda ? 4096 : 512);
-  const int count = flor::arg("layers", 5), batch = flor::arg("batch", 4096);
+  const int count = flor::arg("layers", 5), batch = flor::arg("batch", 2048);
   const int epochs = flor::arg("epochs", 25), steps = flor::arg("steps", 40);
   const bool overlap = flor::arg("overlap", false);
   const std::string rival = flor::arg("rival", "");

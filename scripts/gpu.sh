@@ -71,13 +71,23 @@ build() {
     --target torch_test device_test learner_test learner_resume_test flor_cli gpu_stall
 }
 
+# Most of a test is the start of its programs, so many run at once.
 tests() {
-  local failed=0 test
+  local failed=0 test shard shards log
+  shards=$(($(nproc) > 12 ? 12 : $(nproc)))
+  log=$(mktemp -d)
   for test in tests/torch/torch_test tests/device/device_test tests/programs/learner_test \
               tests/programs/learner_resume_test; do
     echo "== $test"
-    "$build/$test" --gtest_brief=1 || failed=1
+    for ((shard = 0; shard < shards; ++shard)); do
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard OMP_NUM_THREADS=2 \
+        "$build/$test" --gtest_brief=1 >"$log/$shard" 2>&1 || echo FAILED >>"$log/$shard" &
+    done
+    wait
+    ! grep -h -B 40 FAILED "$log"/* || failed=1
+    cat "$log"/* | awk '/PASSED/ { n += $4 } /SKIPPED.*test/ { s += $4 } END { print n + 0, "passed,", s + 0, "skipped" }'
   done
+  rm -rf "$log"
   return $failed
 }
 

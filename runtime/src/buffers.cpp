@@ -84,16 +84,17 @@ std::shared_ptr<std::byte> BufferPool::acquire(std::size_t bytes, bool pinned) {
           }};
 }
 
-void BufferPool::prepare(std::size_t bytes, std::size_t count) {
+void BufferPool::prepare(std::size_t bytes, std::size_t count, bool pinned) {
   for (std::size_t i = 0; i < count; ++i) {
     {
       const std::lock_guard lock(state_->mutex);
-      if (state_->sizes[{bytes, false}].free.size() >= count) return;
+      if (state_->sizes[{bytes, pinned}].free.size() >= count) return;
     }
-    auto memory = allocate(bytes);
+    auto memory = pinned && adapter().allocate_pinned ? adapter().allocate_pinned(bytes)
+                                                      : allocate(bytes);
     std::memset(memory.get(), 0, bytes);
     const std::lock_guard lock(state_->mutex);
-    state_->sizes[{bytes, false}].free.push_back(std::move(memory));
+    state_->sizes[{bytes, pinned}].free.push_back(std::move(memory));
     state_->free_bytes += bytes;
   }
 }

@@ -22,7 +22,7 @@ class BufferPool {
   std::shared_ptr<std::byte> acquire(std::size_t bytes, bool pinned);
 
   /// Makes sure that there are `count` free, touched buffers of this size.
-  void prepare(std::size_t bytes, std::size_t count);
+  void prepare(std::size_t bytes, std::size_t count, bool pinned = false);
 
   /// Free buffers beyond `bytes` in all are given back to the system, those whose size was asked
   /// for longest ago first.

@@ -80,7 +80,7 @@ class Recorder : public Runtime {
   /// One that is stored whatever the tolerance is.
   void take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
                    std::optional<store::SnapshotItem> extra = {});
-  void write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken);
+  void write_checkpoint(const store::CheckpointKey& key, TakenSnapshot& taken);
   std::uint64_t state_bytes();
   void set_haste(Haste haste);
   /// The number-th checkpoint is complete; null: it was dropped.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 namespace flor::detail {
 namespace {
 
@@ -34,10 +36,10 @@ void Recorder::take_entry(const Frame& nested) {
   const auto began = Clock::now();
   try {
     remember(key);
-    background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)] {
+    background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)]() mutable {
       if (degraded_) return;
       try {
-        for (const auto& pending : taken.pending) pending->wait();
+        taken.arrive();
         if (!entry_writer_) {
           entry_writer_ = std::make_unique<store::CheckpointWriter>(
               *store_, run_.id, store::WriterOptions{.threads = 1, .priority = priority_});
@@ -111,7 +113,7 @@ void Recorder::hand_to_writer(std::uint64_t number, const store::CheckpointKey& 
     const std::lock_guard lock(since_entry_mutex_);
     if (number <= invalidated_ && !is_entry(key)) taken.reset();
   }
-  background_->post([this, key, batch, taken = std::move(taken)] {
+  background_->post([this, key, batch, taken = std::move(taken)]() mutable {
     schedule_.ledger().job_begins(background_cpu());
     if (taken) write_checkpoint(key, *taken);
     schedule_.ledger().job_ends(background_cpu(), batch);
@@ -168,25 +170,31 @@ void Recorder::stop_overlapping(std::string_view why) noexcept {
 void Recorder::prepare_buffers(const TakenSnapshot& taken) {
   if (prepared_ >= 2) return;
   ++prepared_;
-  std::map<std::size_t, std::size_t> sizes;
+  std::map<std::pair<std::size_t, bool>, std::size_t> sizes;  // bytes, and whether they are pinned
   constexpr std::size_t kLarge = std::size_t{64} << 10;
-  for (const auto& [item, content] : taken.snapshot.items) {
-    if (item.bytes >= kLarge) ++sizes[item.bytes];
+  std::set<std::size_t> from_devices;
+  for (const auto& [index, copy] : taken.pending) from_devices.insert(index);
+  for (const auto& [index, copy] : taken.staged) from_devices.insert(index);
+  for (std::size_t i = 0; i < taken.snapshot.items.size(); ++i) {
+    const std::size_t bytes = taken.snapshot.items[i].item.bytes;
+    if (bytes >= kLarge) ++sizes[{bytes, from_devices.contains(i)}];
   }
   background_->post([this, sizes] {
     schedule_.ledger().job_begins(background_cpu());
     try {
-      for (const auto& [bytes, count] : sizes) snapshotter_.buffers().prepare(bytes, 2 * count);
+      for (const auto& [size, count] : sizes) {
+        snapshotter_.buffers().prepare(size.first, 2 * count, size.second);
+      }
     } catch (const std::exception&) {  // it was only to save time
     }
     schedule_.ledger().setup_ends(background_cpu());
   });
 }
 
-void Recorder::write_checkpoint(const store::CheckpointKey& key, const TakenSnapshot& taken) {
+void Recorder::write_checkpoint(const store::CheckpointKey& key, TakenSnapshot& taken) {
   if (degraded_) return;
   try {
-    for (const auto& pending : taken.pending) pending->wait();
+    taken.arrive();
     flush_journal();        // what was logged before a checkpoint is durable when the checkpoint is
     if (degraded_) return;  // and where it is not, no run may be resumed behind it
     store::CheckpointWriter* writer = writer_.get();

@@ -27,8 +27,9 @@ class Snapshotter::Sink : public StateSink {
     }
     if (source.host || source.bytes == 0) return add(std::move(item), source.host);
     auto buffer = owner_.acquire(source.bytes, source.device);
+    if (source.stage && stage(item, source, buffer)) return;
     if (auto pending = source.copy(buffer.get())) {
-      taken_.pending.push_back(std::move(pending));
+      taken_.pending.emplace_back(taken_.snapshot.items.size(), std::move(pending));
       taken_.copied_bytes += source.bytes;
       return keep(std::move(item), std::move(buffer));
     }
@@ -41,6 +42,21 @@ class Snapshotter::Sink : public StateSink {
   }
 
  private:
+  /// False where the device has no memory to spare.
+  bool stage(store::Item& item, const TensorSource& source, std::shared_ptr<std::byte>& buffer) {
+    const Last* last = find(item);
+    auto before = last ? last->device : nullptr;
+    // Snapshots that are dropped are never brought: they shall not keep one another for ever.
+    if (before && before->waiting() > 4) before.reset();
+    auto copy = source.stage(before ? before->copy() : nullptr);
+    if (!copy) return false;
+    auto staged = std::make_shared<DeviceItem>(std::move(buffer), std::move(copy), before);
+    taken_.staged.emplace_back(taken_.snapshot.items.size(), staged);
+    taken_.copied_bytes += source.bytes;
+    keep(std::move(item), nullptr, nullptr, std::move(staged));
+    return true;
+  }
+
   store::Content find_last(const store::Item& item) const {
     const Last* last = find(item);
     if (!last) return nullptr;
@@ -80,8 +96,10 @@ class Snapshotter::Sink : public StateSink {
     keep(std::move(item), std::move(buffer));
   }
 
-  void keep(store::Item item, store::Content content, std::shared_ptr<LateItem> late = nullptr) {
-    owner_.last_[item.name] = {{item, content}, std::move(late), owner_.snapshots_};
+  void keep(store::Item item, store::Content content, std::shared_ptr<LateItem> late = nullptr,
+            std::shared_ptr<DeviceItem> device = nullptr) {
+    owner_.last_[item.name] = {
+        {item, content}, std::move(late), std::move(device), owner_.snapshots_};
     taken_.snapshot.items.push_back({std::move(item), std::move(content)});
   }
 
@@ -90,6 +108,13 @@ class Snapshotter::Sink : public StateSink {
   LateCopies* late_;
   bool untouched_;
 };
+
+void TakenSnapshot::arrive() {
+  for (const auto& [index, copy] : pending) copy->wait();
+  for (const auto& [index, item] : staged) snapshot.items[index].content = item->bring();
+  pending.clear();
+  staged.clear();
+}
 
 void Snapshotter::make_room(std::uint64_t bytes) {
   constexpr std::uint64_t kSmall = 1 << 20;  // numbers and names are not worth waiting for

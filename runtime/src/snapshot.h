@@ -2,6 +2,7 @@
 #pragma once
 
 #include "buffers.h"
+#include "device_item.h"
 #include "late_copies.h"
 #include "registry.h"
 
@@ -22,9 +23,14 @@ struct TakenSnapshot {
   store::Snapshot snapshot;
   /// Items whose content is still null, see flor::overlapping; null if there are none.
   std::shared_ptr<LateCopies> late;
-  /// Copies from devices that have not arrived yet: wait before reading the snapshot.
-  std::vector<std::shared_ptr<PendingCopy>> pending;
+  /// Copies from devices that may not have arrived yet, and the places of the items.
+  std::vector<std::pair<std::size_t, std::shared_ptr<PendingCopy>>> pending;
+  std::vector<std::pair<std::size_t, std::shared_ptr<DeviceItem>>> staged;
   std::uint64_t copied_bytes = 0;
+
+  /// Waits until everything from devices is on the host, which the snapshot then has. Not for the
+  /// thread that trains.
+  void arrive();
 };
 
 /// Used by the session's thread. Content that equals that of the last snapshot is found by
@@ -60,7 +66,8 @@ class Snapshotter {
   BufferPool buffers_;
   struct Last {
     store::SnapshotItem item;
-    std::shared_ptr<LateItem> late;  // has the content, if not null
+    std::shared_ptr<LateItem> late;      // has the content, if not null
+    std::shared_ptr<DeviceItem> device;  // likewise
     std::uint64_t snapshot = 0;      // number of the last one that had it
   };
   void forget_gone();

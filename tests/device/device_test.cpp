@@ -88,6 +88,7 @@ TEST_P(Device, KilledAndResumedItEndsInTheSameBits) {
   EXPECT_EQ(killed.signal, SIGKILL) << killed.err;
   const auto resumed = run("device_trainer", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
+  ASSERT_FALSE(lines_of(resumed.out).empty()) << resumed.err;
   EXPECT_EQ(lines_of(resumed.out).back(), lines_of(whole.out).back());
 }
 
@@ -97,6 +98,7 @@ TEST_P(Device, PreemptedInAnEpochItEndsInTheSameBits) {
   EXPECT_EQ(preempted.status, 75) << preempted.err;
   const auto resumed = run("device_trainer", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
+  ASSERT_FALSE(lines_of(resumed.out).empty()) << resumed.err;
   EXPECT_EQ(lines_of(resumed.out).back(), lines_of(whole.out).back());
 }
 

@@ -132,9 +132,9 @@ struct Trainer {
     auto tensors = net->parameters();
     for (const auto& buffer : net->buffers()) tensors.push_back(buffer);
     for (const auto& tensor : tensors) {
-      const auto bits = tensor.detach().contiguous().view(torch::kByte).to(torch::kLong);
+      const auto bits = tensor.detach().reshape({-1}).view(torch::kByte).to(torch::kLong);
       const auto places = torch::arange(1, bits.numel() + 1, bits.options());
-      sum = sum * 31 + (bits.flatten() * places).sum().item<std::int64_t>();
+      sum = sum * 31 + (bits * places).sum().item<std::int64_t>();
     }
     return static_cast<double>(sum % (std::int64_t{1} << 50));
   }

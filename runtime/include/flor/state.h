@@ -43,6 +43,18 @@ class PendingCopy {
   virtual void wait() = 0;
 };
 
+/// The content of a tensor on a device, copied on the device: the training goes on while the copy is
+/// brought to the host. Destroyed by any thread; frees the device's memory.
+class StagedCopy {
+ public:
+  virtual ~StagedCopy() = default;
+  /// Whether it holds the same bits as the copy that it was made after. Waits for the device. Any
+  /// thread but the one that trains, which would wait for its own work.
+  virtual bool unchanged() = 0;
+  /// Writes the content to `into`, pinned host memory. Waits for it; the device's other work goes on.
+  virtual void copy(std::byte* into) = 0;
+};
+
 /// Keeps the memory of a tensor alive and tells whether the tensor was written.
 class WriteWatch {
  public:
@@ -64,6 +76,9 @@ struct TensorSource {
   std::function<std::shared_ptr<PendingCopy>(std::byte* into)> copy;
   /// The content is on a device: `into` should be pinned host memory.
   bool device = false;
+  /// With `device`: copies the content on the device. `last`: an earlier copy of the same tensor to
+  /// compare with, or null. Returns null where the device has no memory to spare.
+  std::function<std::shared_ptr<StagedCopy>(const std::shared_ptr<StagedCopy>& last)> stage = nullptr;
   /// With `host`: the content may be read after the call, if the user chose flor::overlapping. Only
   /// for what nothing writes but code that the user knows of.
   std::shared_ptr<WriteWatch> watch = nullptr;

@@ -1,8 +1,7 @@
-// Tensors to and from the core; copies from devices that do not stop the training thread.
+// Tensors to and from the core.
 #include "tensor.h"
 
-#include <c10/core/Event.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
+#include "device_copy.h"
 
 #include <algorithm>
 #include <array>
@@ -42,34 +41,6 @@ ElementType element_type_of_size(std::size_t size) {
     default:
       return ElementType::bytes;
   }
-}
-
-/// A copy that was enqueued on a stream. Holds its source until it is done.
-class StreamCopy final : public PendingCopy {
- public:
-  StreamCopy(at::Tensor source, const c10::Stream& stream)
-      : source_(std::move(source)), event_(stream.device_type()) {
-    event_.record(stream);
-  }
-  void wait() override {
-    // Asked again and again rather than waited for: waiting spins in the driver, on a core that
-    // the training may need.
-    while (!event_.query()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    source_.reset();
-  }
-
- private:
-  at::Tensor source_;
-  c10::Event event_;
-};
-
-std::shared_ptr<PendingCopy> copy_from_device(const at::Tensor& tensor, std::byte* into) {
-  const at::NoGradGuard no_grad;
-  const c10::impl::VirtualGuardImpl device(tensor.device().type());
-  const c10::Stream stream = device.getStream(tensor.device());
-  const at::Tensor source = tensor.contiguous();
-  wrap(into, source.sizes(), source.scalar_type()).copy_(source, /*non_blocking=*/true);
-  return std::make_shared<StreamCopy>(source, stream);
 }
 
 bool is_plain_host_memory(const at::Tensor& tensor) {
@@ -119,6 +90,9 @@ TensorSource source_of(const at::Tensor& tensor, Writers writers) {
   } else {
     source.device = true;
     source.copy = [tensor](std::byte* into) { return copy_from_device(tensor, into); };
+    if (is_worth_staging(tensor)) {
+      source.stage = [tensor](const auto& last) { return stage_on_device(tensor, last); };
+    }
   }
   return source;
 }
