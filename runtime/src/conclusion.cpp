@@ -12,7 +12,7 @@ namespace flor::detail {
 namespace {
 
 std::string likely_cause(const store::Run& run, const Flags& flags) {
-  const auto now = environment();
+  const auto& now = initial_environment();
   const auto& then = run.start.environment;
   if (const auto changes = changed_facts(then, now); !changes.empty()) {
     const auto& [name, before, after] = changes.front();

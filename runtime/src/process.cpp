@@ -91,6 +91,11 @@ std::map<std::string, std::string> environment() {
   return facts;
 }
 
+const std::map<std::string, std::string>& initial_environment() {
+  static const auto facts = environment();
+  return facts;
+}
+
 std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>& then,
                                        const std::map<std::string, std::string>& now) {
   std::vector<ChangedFact> changed;

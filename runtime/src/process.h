@@ -19,6 +19,9 @@ std::string program_digest();
 void run_on_cores(const std::vector<int>& cores);
 /// Host, thread settings, library versions: what an exact replay depends on.
 std::map<std::string, std::string> environment();
+/// The same as it was when this was first called: at `flor::init`, where recordings note it, too.
+/// Programs change settings later.
+const std::map<std::string, std::string>& initial_environment();
 struct ChangedFact {
   std::string name, before, after;
 };

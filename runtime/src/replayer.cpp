@@ -17,6 +17,7 @@
 namespace flor::detail {
 
 Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
+  initial_environment();
   run_on_cores(flags_.cores);
   store_ =
       store::Store::open(store::home_directory(flags_.home),

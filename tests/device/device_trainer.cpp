@@ -62,6 +62,7 @@ struct Trainer {
     }
     if (mode == "ranks") averager = std::make_unique<Averager>(device);
     fixed = draw();
+    if (mode == "graph") capture();
   }
 
   /// Drawn on the device, by its own generator.
@@ -108,18 +109,20 @@ struct Trainer {
     fixed.pictures.copy_(batch.pictures);
     fixed.words.copy_(batch.words);
     fixed.labels.copy_(batch.labels);
-    if (!graph) {
-      graph = std::make_unique<StepGraph>([this] {
-        for (auto& parameter : net->parameters()) {  // in place: the graph knows their memory
-          if (parameter.grad().defined()) parameter.mutable_grad().zero_();
-        }
-        graph_loss = forward(fixed);
-        graph_loss.backward();
-        optimizer->step();
-      });
-    }
     graph->launch();
     return graph_loss.item<double>();
+  }
+  /// Before the loops: the steps that warm up change the weights, which each process does alike.
+  void capture() {
+    net->train();
+    graph = std::make_unique<StepGraph>([this] {
+      for (auto& parameter : net->parameters()) {  // in place: the graph knows their memory
+        if (parameter.grad().defined()) parameter.mutable_grad().zero_();
+      }
+      graph_loss = forward(fixed);
+      graph_loss.backward();
+      optimizer->step();
+    });
   }
   double evaluate() {
     const torch::NoGradGuard no_grad;

@@ -220,7 +220,7 @@ std::string output_of(const std::string& command) {
 
 TEST(Training, HasTheSameBytesInTwoProcesses) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = program +
+  const std::string command = "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " + program +
                               " --gtest_also_run_disabled_tests"
                               " --gtest_filter=Training.DISABLED_PrintsItsState";
   const std::string first = output_of("exec env MALLOC_PERTURB_=7 " + command);
