@@ -22,6 +22,8 @@ enum class Resume {
 struct Flags {
   Mode mode = Mode::off;
 
+  bool help = false;  ///< --flor_help: nothing else counts
+
   // Recording.
   std::string name;  ///< --flor NAME; empty: the name last used in this repository
   bool git = true;   ///< --flor_no_git

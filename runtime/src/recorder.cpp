@@ -214,6 +214,10 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
     since_entry_.clear();
   }
   in_loop_ = true;
+  if (frame.ordinal == 0) {
+    warn_of_unused_arguments(
+        fmt::format("has not asked, by the beginning of {}, for", frame.component));
+  }
   if (resumption_) {
     if (const auto start = resumption_->begin_main(frame, random_access)) {
       return begin_resumed(frame, *start);
@@ -531,13 +535,16 @@ std::string Recorder::cost_text() const {
                      print_seconds(recording.forced), print_seconds(recording.startup));
 }
 
-void Recorder::report() const {
+void Recorder::warn_of_unused_arguments(std::string_view when) const {
   for (const auto& [name, value] : flags_.kwargs) {
-    if (!arguments_used_.contains(name)) {
-      say(Level::warn, fmt::format("--kwargs {}={}: the program never asked for an argument '{}'",
-                                   name, value, name));
-    }
+    if (arguments_used_.contains(name)) continue;
+    say(Level::warn,
+        fmt::format("--kwargs {}={}: the program {} an argument '{}'", name, value, when, name));
   }
+}
+
+void Recorder::report() const {
+  warn_of_unused_arguments("never asked for");
   say(Level::result,
       fmt::format("recorded {} as run {}{}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
                   run_.start.experiment, run_.key.substr(0, 8),

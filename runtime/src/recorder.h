@@ -105,6 +105,8 @@ class Recorder : public Runtime {
   void put_schedule();
   std::string cost_text() const;
   void report() const;
+  /// Of --kwargs: when the first main loop begins, and at the end.
+  void warn_of_unused_arguments(std::string_view when) const;
 
   // Retention: recorder_saved.cpp.
   void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread
