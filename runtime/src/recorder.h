@@ -127,6 +127,8 @@ class Recorder : public Runtime {
   void go_on(store::Run run, const std::string& commit, const store::ResumePoint* point);
   void take_arguments(const store::Run& run);
   void warn_of_changes(const store::Run& run, const std::string& commit) const;
+  bool has_other_sources(const store::Run& run, const std::string& last,
+                         const std::string& commit) const;
   LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);
   void enter_resumed(Frame& frame);
   /// True: the iteration was only passed through.

@@ -1,9 +1,12 @@
 // The parts of the recorder that belong to runs that do not end where they should: a run that was
 // interrupted goes on, and one that is asked to go leaves a checkpoint in the middle of an epoch.
+#include "git/shadow.h"
 #include "notice.h"
 #include "preemption.h"
 #include "process.h"
 #include "recorder.h"
+#include "run_choice.h"
+#include "sources/analysis.h"
 
 #include <flor/adapter.h>
 #include <flor/store/resume_point.h>
@@ -141,11 +144,25 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   suppress(true);
 }
 
+/// Not every change of the work tree is one of the program: outputs change, and other programs.
+bool Recorder::has_other_sources(const store::Run& run, const std::string& last,
+                                 const std::string& commit) const {
+  if (const auto same = same_sources(program_of(store_->catalog(), run), this_program())) {
+    return !*same;
+  }
+  if (last.empty() || commit.empty()) return true;
+  const auto repository = git::Repository::discover(std::filesystem::current_path());
+  return !repository || !repository->commit(last) ||
+         std::ranges::any_of(repository->changes(last, commit), [](const git::FileChange& change) {
+           return sources::is_source(change.path) || sources::is_source(change.old_path);
+         });
+}
+
 void Recorder::warn_of_changes(const store::Run& run, const std::string& commit) const {
   const std::string key = run.key.substr(0, 8);
   const auto before = store_->catalog().resumptions(run.id);
   const std::string& last = before.empty() ? run.start.commit : before.back().commit;
-  if (commit != last) {
+  if (commit != last && has_other_sources(run, last, commit)) {
     say(Level::warn,
         fmt::format("the sources changed since run {} was interrupted: it goes on with "
                     "commit {} (it had {})",
