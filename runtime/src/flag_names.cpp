@@ -20,6 +20,8 @@ struct FlagName {
 constexpr std::array kRecord = {
     FlagName{"flor", "[NAME]", "record a run of the experiment NAME (default: the last one here)"},
     FlagName{"flor_resume", "[auto]", "continue the interrupted run; auto: or begin a new one"},
+    FlagName{"flor_check", "SECONDS|none",
+             "how long a resume may check itself (default 1 %, 10 s)"},
     FlagName{"flor_no_git", "", "do not commit the sources"},
     FlagName{"flor_epsilon", "X", "share of the time that recording may take (default 1/15)"},
     FlagName{"flor_every", "N", "store every N-th epoch, whatever it costs"},

@@ -122,6 +122,7 @@ class Parser {
     if (flag_ == "--flor_every_steps") return take_every_steps();
     if (flag_ == "--flor_every_seconds") return take_every_seconds();
     if (flag_ == "--flor_resume") return take_resume();
+    if (flag_ == "--flor_check") return take_check();
     if (flag_ == "--flor_epochs") return take_epochs();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
@@ -304,6 +305,17 @@ class Parser {
     return true;
   }
 
+  bool take_check() {
+    const std::string text = value("SECONDS|none");
+    checks_ = true;
+    if (text == "none") {
+      flags_.check = false;
+    } else {
+      flags_.check_seconds = parse_seconds(flag_, text);
+    }
+    return true;
+  }
+
   bool set(std::string& target) {
     target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
     return true;
@@ -350,6 +362,9 @@ class Parser {
       throw UsageError(
           "--flor_run names a run to replay or to resume: add --replay_flor or --flor_resume");
     }
+    if (checks_ && flags_.resume == Resume::no) {
+      throw UsageError("--flor_check belongs to a resume: add --flor_resume");
+    }
     if (replay_ && !flags_.kwargs.empty()) {
       throw UsageError(
           "--kwargs cannot be combined with a replay, which uses the recorded arguments; to train "
@@ -384,7 +399,7 @@ class Parser {
   std::size_t next_ = 1, end_of_own_ = 1;  // after the last word that was Flor's
   std::string flag_;                       // as given, without "=..."
   std::optional<std::string> attached_;    // what stands behind "="
-  bool record_ = false, replay_ = false, epsilon_ = false, has_segment_ = false;
+  bool record_ = false, replay_ = false, epsilon_ = false, has_segment_ = false, checks_ = false;
   std::string_view stray_segment_;         // that belongs to no flag
   std::string replay_only_, record_only_;  // the last such flag
   Flags flags_;

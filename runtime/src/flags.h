@@ -35,6 +35,9 @@ struct Flags {
   std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
   std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
 
+  bool check = true;                    ///< --flor_check none: a resume checks nothing
+  std::optional<double> check_seconds;  ///< --flor_check SECONDS: that it may take
+
   // Replaying.
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS
   std::string run;                         ///< --flor_run RUN; also with --flor_resume

@@ -308,7 +308,9 @@ bool Recorder::enter_main(Frame& frame) {
 }
 
 LoopScope::Move Recorder::leave_main(Frame& frame) {
-  if (resumption_ && leave_resumed(frame)) return {};
+  if (resumption_) {
+    if (const auto move = leave_resumed(frame)) return *move;
+  }
   const bool preempted = is_called_away();
   const bool stored = stores(frame);
   if (!stored && (is_forced(frame) || preempted)) {
@@ -430,6 +432,7 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
   if (how == LoopEnd::failed) return;
   const Frame& main = main_frame();
+  if (checking_) return resumption_->end_checked(main, frame, how);
   const store::LoopExecution execution{.main_loop = main.ordinal,
                                        .iteration = main.index,
                                        .loop = frame.component,
@@ -459,6 +462,7 @@ void Recorder::update(std::function<void(store::Catalog&)> change) {
 }
 
 void Recorder::keep(LogBatch batch) {
+  if (checking_) return check_values(batch);
   try {
     std::vector<store::Value> values;
     values.reserve(batch.records.size());

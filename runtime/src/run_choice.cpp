@@ -1,6 +1,7 @@
 #include "run_choice.h"
 
 #include "build_facts.h"
+#include "flag_names.h"
 #include "git/shadow.h"
 #include "group.h"
 #include "notice.h"
@@ -63,11 +64,23 @@ bool can_be_resumed(const store::Run& run) {
   return run.state == store::RunState::interrupted || run.state == store::RunState::failed;
 }
 
+/// Without the program and what only says how a resume is checked.
+std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string flag = canonical_flag(command[i].substr(0, command[i].find('=')));
+    if (flag != "--flor_check") {
+      words.push_back(command[i]);
+    } else if (flag.size() == command[i].size()) {
+      ++i;
+    }
+  }
+  return words;
+}
+
 /// The same arguments, as a job script that is started again has them.
 bool has_command(const store::Run& run, const std::vector<std::string>& command) {
-  const auto& recorded = run.start.command;
-  return recorded.size() == command.size() &&
-         std::equal(recorded.begin() + 1, recorded.end(), command.begin() + 1);
+  return words_of_run(run.start.command) == words_of_run(command);
 }
 
 /// Of several programs with one name, this one's; all where it has none.

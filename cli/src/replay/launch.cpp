@@ -1,6 +1,7 @@
 #include "replay/launch.h"
 
 #include "build/child.h"
+#include "flag_names.h"
 #include "flags.h"
 #include "output/text.h"
 
