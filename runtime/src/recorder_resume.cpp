@@ -211,6 +211,9 @@ void Recorder::enter_resumed(Frame& frame) {
   rehearsing_ = resumption_->rehearses(frame);
   if (rehearsing_) {
     if (!resumption_->checks(frame)) return;
+    // What was logged before counts for what comes after.
+    background_->post([this] { flush_journal(); });
+    background_->drain();
     suppress(false);
     checking_ = true;
     return resumption_->check().begin();

@@ -73,7 +73,7 @@ CheckPlan plan_check(const store::Catalog& catalog, const store::Run& run,
 }
 
 ResumeCheck::ResumeCheck(const store::Store& store, std::int64_t run, std::int64_t epoch,
-                         bool exact)
+                         const std::string& main_loop, bool exact)
     : epoch_(epoch), exact_(exact), values_(store, run, comparison_) {
   for (const store::Value& value : store.catalog().values({.run = run,
                                                            .names = {},
@@ -81,7 +81,8 @@ ResumeCheck::ResumeCheck(const store::Store& store, std::int64_t run, std::int64
                                                            .last_epoch = epoch,
                                                            .recorded = true,
                                                            .hindsight = false})) {
-    ++recorded_[value.name];
+    const std::string& path = value.place.path;
+    if (path.substr(0, path.find('/')) == main_loop) ++recorded_[value.name];
   }
 }
 

@@ -34,8 +34,10 @@ CheckPlan plan_check(const store::Catalog& catalog, const store::Run& run,
 /// after `conclude` was called.
 class ResumeCheck {
  public:
-  /// `exact`: the sources are the recorded ones, so that the same values have to come.
-  ResumeCheck(const store::Store& store, std::int64_t run, std::int64_t epoch, bool exact);
+  /// An iteration that an exception left has the number of the next loop's first: `main_loop` tells
+  /// them apart. `exact`: the sources are the recorded ones, so that the same values have to come.
+  ResumeCheck(const store::Store& store, std::int64_t run, std::int64_t epoch,
+              const std::string& main_loop, bool exact);
 
   std::int64_t epoch() const { return epoch_; }
   Comparison& comparison() { return comparison_; }

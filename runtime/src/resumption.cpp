@@ -40,7 +40,9 @@ Resumption::Resumption(const store::Store& store, const store::Run& run, store::
       check_(plan_.iteration < 0
                  ? nullptr
                  : std::make_unique<ResumeCheck>(
-                       store, run.id, point_.epoch - point_.iteration + plan_.iteration, exact)),
+                       store, run.id, point_.epoch - point_.iteration + plan_.iteration,
+                       record_.main_loops().at(static_cast<std::size_t>(point_.main_loop)).name,
+                       exact)),
       state_(store, record_, registry, check_ ? check_->comparison() : unused_, true) {}
 
 bool Resumption::restore_boundary(std::int64_t iteration) {
@@ -61,6 +63,18 @@ void Resumption::restore_first(const store::MainLoop& loop) {
         fmt::format("the state before epoch {} does not fit what the program has when {} begins "
                     "({}): the epochs before it are visited, with their nested loops loaded",
                     point_.epoch, loop.name, error.what()));
+  }
+}
+
+/// Whether the program has by now what the state before an iteration is made of.
+bool Resumption::fits(std::int64_t iteration) {
+  try {
+    restore_boundary(iteration);
+    return true;
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -90,7 +104,9 @@ std::optional<LoopScope::Start> Resumption::begin_main(Frame& frame, bool random
 }
 
 void Resumption::arrive(const Frame& frame, bool gone) {
-  if (gone) throw_too_short(frame, frame.index);
+  // The end of a container is stepped to at once, that of another range only after this.
+  const bool at_end = frame.count && frame.index == static_cast<std::int64_t>(*frame.count);
+  if (gone && !at_end) throw_too_short(frame, frame.index);
   if (frame.depth > 0) {
     state_.restore(step_key(), frame.settings.attached);
   } else if (!restore_boundary(frame.index)) {
@@ -104,6 +120,9 @@ LoopScope::Move Resumption::leave_rehearsed(Frame& main) {
     state_.compare_with(check_->epoch(),
                         {.main_loop = main.ordinal, .iteration = main.index + 1, .loop = {}},
                         fmt::format("end of epoch {}", check_->epoch()), {}, true);
+  }
+  if (main.index + 1 < rehearsal_.first && !fits(rehearsal_.first)) {
+    rehearsal_.first = main.index + 1;
   }
   const std::int64_t next = std::max(main.index + 1, rehearsal_.first);
   const std::int64_t steps = next - std::exchange(main.index, next);

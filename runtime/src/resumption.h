@@ -60,6 +60,7 @@ class Resumption {
   }
   store::CheckpointKey step_key() const;
   bool restore_boundary(std::int64_t iteration);
+  bool fits(std::int64_t iteration);
   LoopScope::Start begin_checked(const store::CheckpointKey& end, Frame& frame);
   void restore_first(const store::MainLoop& loop);
 
