@@ -2,6 +2,7 @@
 #include "build_facts.h"
 #include "flag_names.h"
 #include "notice.h"
+#include "outputs.h"
 #include "preemption.h"
 #include "process.h"
 #include "runtime.h"
@@ -334,6 +335,22 @@ void Session::finish() noexcept {
   detail::end_session(detail::Ending::normal, "");
   // It came too late for a checkpoint, but the program goes on for who knows how long.
   if (detail::pending_signal.exchange(0) == SIGTERM) ::raise(SIGTERM);
+}
+
+std::filesystem::path output(const std::filesystem::path& path) {
+  detail::Runtime* session = detail::runtime();
+  const std::filesystem::path directory =
+      session ? session->output_directory() : std::filesystem::path();
+  const std::filesystem::path place = directory.empty() ? path : detail::below(directory, path);
+  if (place.has_parent_path()) {
+    std::error_code error;
+    std::filesystem::create_directories(place.parent_path(), error);
+    if (error) {
+      throw Error(fmt::format("cannot make the directory {}: {}", place.parent_path().string(),
+                              error.message()));
+    }
+  }
+  return place;
 }
 
 Mode mode() noexcept {

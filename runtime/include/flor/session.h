@@ -4,6 +4,7 @@
 #include <flor/store/error.h>
 #include <flor/store/ranking.h>
 
+#include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -57,6 +58,12 @@ Session init(const char* source_file = __builtin_FILE());
 /// Names flags of the program that look like slips of Flor's, so that they are not refused:
 /// `flor::own_flags({"--record"})`. To be called before flor::init.
 void own_flags(std::initializer_list<std::string_view> names);
+
+/// Where to write a file of the program's own: `std::ofstream(flor::output("samples/7.png"))`. The
+/// path itself, with its directories made; during a replay the same path in a directory of that
+/// replay (of each of its processes, where it has several) in the store, so that what the recording
+/// wrote stays.
+std::filesystem::path output(const std::filesystem::path& path);
 
 /// What the current session does.
 Mode mode() noexcept;
