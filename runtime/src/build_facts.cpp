@@ -3,12 +3,16 @@
 #include "git/shadow.h"
 #include "notice.h"
 
+#include <flor/store/digest.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
+#include <span>
 #include <sstream>
 
 // In the two files that flor_instrument compiles into a program; null without them.
@@ -52,7 +56,12 @@ bool is_changed(const SourceStamp& stamp) {
 std::optional<BuildRecipe> program_recipe() {
   if (!flor_build_recipe) return std::nullopt;
   try {
-    return BuildRecipe::decode(flor_build_recipe);
+    BuildRecipe recipe = BuildRecipe::decode(flor_build_recipe);
+    if (flor_build_sources) {
+      recipe.sources =
+          digest_of_sources(ProgramSources::decode(flor_build_sources), recipe.source_directory);
+    }
+    return recipe;
   } catch (const Error& error) {
     say(Level::warn, error.what());
     return std::nullopt;
@@ -77,6 +86,28 @@ ProgramSources ProgramSources::decode(std::string_view text) {
     }
   }
   return sources;
+}
+
+std::string digest_of_sources(const ProgramSources& sources, const fs::path& root) {
+  std::vector<std::string> lines;
+  for (const SourceStamp& stamp : sources.files) {
+    if (stamp.content == "-") return {};
+    lines.push_back(stamp.content + " " + fs::path(stamp.path).lexically_relative(root).string());
+  }
+  if (lines.empty()) return {};
+  std::ranges::sort(lines);
+  const std::string text = fmt::format("{}", fmt::join(lines, "\n"));
+  return store::digest_of(std::as_bytes(std::span(text))).hex();
+}
+
+bool is_of_other_program(const fs::path& file) {
+  if (!flor_build_sources) return false;
+  const ProgramSources sources = ProgramSources::decode(flor_build_sources);
+  return !sources.files.empty() &&
+         std::ranges::none_of(sources.files, [&](const SourceStamp& stamp) {
+           std::error_code error;
+           return stamp.path == file || fs::equivalent(stamp.path, file, error);
+         });
 }
 
 std::vector<std::string> changed_sources(const ProgramSources& sources) {

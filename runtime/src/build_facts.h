@@ -13,7 +13,7 @@
 
 namespace flor::detail {
 
-/// Nothing in a program that flor_instrument was not called for.
+/// Nothing in a program that flor_instrument was not called for. With the digest of its sources.
 std::optional<BuildRecipe> program_recipe();
 
 /// A source of the program when it was built.
@@ -30,6 +30,12 @@ struct ProgramSources {
   /// Lines that are no stamps are left out.
   static ProgramSources decode(std::string_view text);
 };
+
+/// Of contents and of paths below `root`; empty where a content is not known.
+std::string digest_of_sources(const ProgramSources& sources, const std::filesystem::path& root);
+
+/// Whether the program knows its sources and this file, an absolute path, is none of them.
+bool is_of_other_program(const std::filesystem::path& file);
 
 /// Those that are not what they were: another content, or gone. Contents are read only where times
 /// or sizes are others. Nothing if none is there any more, as in a program that was built

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 struct TextField {
   const char* name;
-  std::string BuildRecipe::*member;
+  std::string BuildRecipe::* member;
 };
 constexpr TextField kTexts[] = {
     {"target", &BuildRecipe::target},
@@ -23,6 +23,7 @@ constexpr TextField kTexts[] = {
     {"configuration", &BuildRecipe::configuration},
     {"compiler", &BuildRecipe::compiler},
     {"flags", &BuildRecipe::flags},
+    {"sources", &BuildRecipe::sources},
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ struct BuildRecipe {
   std::string configuration;  ///< "Release"; may be empty
   std::string compiler;       ///< "GNU 12.2.0"; for people
   std::string flags;          ///< the compiler's, those of the configuration included; for people
+  /// Digest of the target's sources as they were built; empty where that is not known.
+  std::string sources;
   std::vector<CacheVariable> cache;
   std::map<std::string, std::string> environment;  ///< that CMake was configured with
   bool operator==(const BuildRecipe&) const = default;

@@ -1,5 +1,7 @@
 #include "flags.h"
 
+#include "flag_names.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -10,13 +12,6 @@
 
 namespace flor::detail {
 namespace {
-
-constexpr std::string_view kFlags =
-    "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
-    "weak|strong, --flor_epochs A..B, --flor_probe LOOP, --flor_no_probe, --flor_plugin FILE, "
-    "--flor_every N, --flor_epsilon X, "
-    "--flor_every_steps N, --flor_every_seconds S, --flor_resume [auto], --flor_threads N, "
-    "--flor_home DIR, --flor_no_git, --kwargs NAME=VALUE";
 
 bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -67,9 +62,11 @@ class Parser {
       }
       take_one();
     }
+    if (flags_.help) return std::move(flags_);
     if (worker_) {
       forget_recording();
     } else {
+      refuse_near_misses();
       check();
     }
     for (std::size_t i = 1; i < kept_.size(); ++i) flags_.arguments.emplace_back(kept_[i]);
@@ -83,10 +80,31 @@ class Parser {
     char* word = words_[next_++];
     const std::string_view text = word;
     const std::size_t equals = text.find('=');
-    flag_ = text.substr(0, equals);
+    flag_ = canonical_flag(text.substr(0, equals));
     attached_.reset();
     if (equals != text.npos) attached_ = std::string(text.substr(equals + 1));
-    if (!dispatch()) kept_.push_back(word);
+    if (dispatch()) {
+      end_of_own_ = next_;
+      return;
+    }
+    // A word after a flag of the program's is that flag's value.
+    const bool follows_own = next_ - 1 == end_of_own_;
+    if (is_segment(text) && (follows_own || kept_.back()[0] != '-')) stray_segment_ = text;
+    kept_.push_back(word);
+  }
+
+  /// Words that begin with a dash, come before `--`, and are nearly Flor's.
+  void refuse_near_misses() const {
+    for (std::size_t i = 1; i < kept_.size(); ++i) {
+      const std::string_view word = kept_[i];
+      if (word == "--") return;
+      if (const auto meant = meant_flag(word.substr(0, word.find('=')), record_ || replay_)) {
+        throw UsageError(
+            fmt::format("{}: did you mean {}? A flag of the program's own that looks like Flor's "
+                        "goes after --, or is named by flor::own_flags before flor::init",
+                        word, *meant));
+      }
+    }
   }
 
   /// False if the flag is not Flor's.
@@ -104,19 +122,27 @@ class Parser {
     if (flag_ == "--flor_every_steps") return take_every_steps();
     if (flag_ == "--flor_every_seconds") return take_every_seconds();
     if (flag_ == "--flor_resume") return take_resume();
+    if (flag_ == "--flor_check") return take_check();
     if (flag_ == "--flor_epochs") return take_epochs();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
       return true;
     }
     if (flag_ == "--flor_no_probe") return set_true(flags_.no_probe);
+    if (flag_ == "--flor_help") {
+      require_no_value();
+      flags_.help = true;
+      return true;
+    }
     if (flag_ == "--flor_no_git") {
       require_no_value();
       flags_.git = false;
       return true;
     }
     if (flag_.starts_with("--flor") || flag_.starts_with("--replay_flor")) {
-      throw UsageError(fmt::format("unknown flag {}: Flor's flags are {}", flag_, kFlags));
+      const auto near = nearest_flag(flag_);
+      throw UsageError(fmt::format("unknown flag {}: {}--flor_help shows Flor's flags", flag_,
+                                   near ? fmt::format("did you mean {}? ", *near) : ""));
     }
     return false;
   }
@@ -146,6 +172,7 @@ class Parser {
       return true;
     }
     parse_segment(text);
+    has_segment_ = true;
     return true;
   }
 
@@ -278,6 +305,17 @@ class Parser {
     return true;
   }
 
+  bool take_check() {
+    const std::string text = value("SECONDS|none");
+    checks_ = true;
+    if (text == "none") {
+      flags_.check = false;
+    } else {
+      flags_.check_seconds = parse_seconds(flag_, text);
+    }
+    return true;
+  }
+
   bool set(std::string& target) {
     target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
     return true;
@@ -324,8 +362,19 @@ class Parser {
       throw UsageError(
           "--flor_run names a run to replay or to resume: add --replay_flor or --flor_resume");
     }
+    if (checks_ && flags_.resume == Resume::no) {
+      throw UsageError("--flor_check belongs to a resume: add --flor_resume");
+    }
     if (replay_ && !flags_.kwargs.empty()) {
-      throw UsageError("--kwargs would rewrite history: a replay uses the recorded arguments");
+      throw UsageError(
+          "--kwargs cannot be combined with a replay, which uses the recorded arguments; to train "
+          "with others: --flor NAME --kwargs NAME=VALUE");
+    }
+    if (replay_ && !has_segment_ && !stray_segment_.empty()) {
+      throw UsageError(
+          fmt::format("{} stands alone: write --replay_flor {}, or put it after -- if "
+                      "it is an argument of the program",
+                      stray_segment_, stray_segment_));
     }
     if (!replay_only_.empty() && !replay_) {
       throw UsageError(fmt::format("{} belongs to a replay: add --replay_flor", replay_only_));
@@ -347,10 +396,11 @@ class Parser {
   std::vector<char*> words_;
   bool worker_;
   std::vector<char*> kept_;
-  std::size_t next_ = 1;
-  std::string flag_;                     // as given, without "=..."
-  std::optional<std::string> attached_;  // what stands behind "="
-  bool record_ = false, replay_ = false, epsilon_ = false;
+  std::size_t next_ = 1, end_of_own_ = 1;  // after the last word that was Flor's
+  std::string flag_;                       // as given, without "=..."
+  std::optional<std::string> attached_;    // what stands behind "="
+  bool record_ = false, replay_ = false, epsilon_ = false, has_segment_ = false, checks_ = false;
+  std::string_view stray_segment_;         // that belongs to no flag
   std::string replay_only_, record_only_;  // the last such flag
   Flags flags_;
 };

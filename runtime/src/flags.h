@@ -22,6 +22,8 @@ enum class Resume {
 struct Flags {
   Mode mode = Mode::off;
 
+  bool help = false;  ///< --flor_help: nothing else counts
+
   // Recording.
   std::string name;  ///< --flor NAME; empty: the name last used in this repository
   bool git = true;   ///< --flor_no_git
@@ -32,6 +34,9 @@ struct Flags {
   Resume resume = Resume::no;
   std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
   std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
+
+  bool check = true;                    ///< --flor_check none: a resume checks nothing
+  std::optional<double> check_seconds;  ///< --flor_check SECONDS: that it may take
 
   // Replaying.
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS

@@ -132,7 +132,8 @@ void Probes::warn_if_older(const fs::path& root, const std::vector<sources::Chan
   if (error) return;
   for (const sources::ChangedText& file : changed) {
     const auto written = fs::last_write_time(root / file.path, error);
-    if (!error && file.now && written > built) older_ = file.path;
+    if (error || !file.now || written <= built) continue;
+    if (!is_of_other_program(root / file.path)) older_ = file.path;
   }
 }
 

@@ -11,6 +11,8 @@ namespace flor::detail {
 
 std::int64_t now_us();  ///< Unix time, microseconds
 std::filesystem::path executable();
+/// The words of a file like /proc/self/cmdline; none where it cannot be read.
+std::vector<std::string> command_line(const std::filesystem::path& file);
 /// Of this program as it was loaded: the executable, and the shared objects that the system did not
 /// bring. The executable's own digest where there are none.
 std::string program_digest();

@@ -23,10 +23,20 @@ std::filesystem::path place_of_work(const std::optional<git::Repository>& reposi
   return repository ? repository->work_tree() : std::filesystem::current_path();
 }
 
+[[noreturn]] void throw_no_repository() {
+  throw Error(
+      fmt::format("{} is not in a git repository, so the sources of this run cannot be kept: "
+                  "run `git init` first, or pass --flor_no_git",
+                  std::filesystem::current_path().string()));
+}
+
 std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                             const std::filesystem::path& place) {
   if (!flags.name.empty()) return flags.name;
-  if (auto name = catalog.last_name(place.string())) return *name;
+  if (auto name = last_name(catalog, place.string())) {
+    say(Level::result, fmt::format("recording as {}, the name used last here", *name));
+    return *name;
+  }
   throw UsageError(
       fmt::format("--flor: no experiment was recorded in {} yet, so it needs a name: --flor NAME",
                   place.string()));
@@ -76,7 +86,16 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
   git::CommitOptions options;
   options.message = commit_message(run, flags);
   options.without = {home};  // a store inside the work tree is no source
+  if (const auto recipe = program_recipe()) options.built = {recipe->build_directory};
   const git::ShadowCommit commit = repository.commit_work_tree(options);
+  if (commit.added.files > 0) {
+    say(Level::result,
+        fmt::format("committed for the first time: {} file{}, {}, the largest {} ({}); .gitignore "
+                    "leaves files out",
+                    commit.added.files, commit.added.files == 1 ? "" : "s",
+                    print_bytes(commit.added.bytes), commit.added.largest,
+                    print_bytes(commit.added.largest_bytes)));
+  }
   constexpr std::size_t kNamed = 5;
   for (std::size_t i = 0; i < std::min(commit.left_out.size(), kNamed); ++i) {
     say(Level::warn, fmt::format("not committed: {}", commit.left_out[i]));
@@ -113,17 +132,11 @@ Recorder::Recorder(Flags flags)
   std::optional<git::Repository> repository;
   if (flags_.git) {
     repository = git::Repository::discover(std::filesystem::current_path());
-    if (!repository) {
-      throw Error(
-          fmt::format("{} is not in a git repository, so the sources of this run cannot be kept: "
-                      "run `git init` "
-                      "first, or pass --flor_no_git",
-                      std::filesystem::current_path().string()));
-    }
+    if (!repository && flags_.resume == Resume::no) throw_no_repository();
   }
   store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::create);
   store::Catalog& catalog = store_->catalog();
-  const std::filesystem::path place = place_of_work(repository);
+  std::filesystem::path place = place_of_work(repository);
   const std::string launched = ranks_ ? launch_text(*ranks_, place) : std::string();
   std::optional<store::RankLaunch> launch;  // of a rank that follows another
   std::optional<store::Run> resumed;
@@ -134,6 +147,10 @@ Recorder::Recorder(Flags flags)
     run.experiment = catalog.run(launch->group).value_or(store::Run()).start.experiment;
   } else {
     if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
+    if (resumed && resumed->start.commit.empty()) flags_.git = false;  // as it was recorded
+    if (!flags_.git) repository.reset();
+    if (flags_.git && !repository) throw_no_repository();
+    place = place_of_work(repository);
     run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
   }
   if (ranks_) {
@@ -214,6 +231,10 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
     since_entry_.clear();
   }
   in_loop_ = true;
+  if (frame.ordinal == 0) {
+    warn_of_unused_arguments(
+        fmt::format("has not asked, by the beginning of {}, for", frame.component));
+  }
   if (resumption_) {
     if (const auto start = resumption_->begin_main(frame, random_access)) {
       return begin_resumed(frame, *start);
@@ -287,7 +308,9 @@ bool Recorder::enter_main(Frame& frame) {
 }
 
 LoopScope::Move Recorder::leave_main(Frame& frame) {
-  if (resumption_ && leave_resumed(frame)) return {};
+  if (resumption_) {
+    if (const auto move = leave_resumed(frame)) return *move;
+  }
   const bool preempted = is_called_away();
   const bool stored = stores(frame);
   if (!stored && (is_forced(frame) || preempted)) {
@@ -409,6 +432,7 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
   if (how == LoopEnd::failed) return;
   const Frame& main = main_frame();
+  if (checking_) return resumption_->end_checked(main, frame, how);
   const store::LoopExecution execution{.main_loop = main.ordinal,
                                        .iteration = main.index,
                                        .loop = frame.component,
@@ -438,6 +462,7 @@ void Recorder::update(std::function<void(store::Catalog&)> change) {
 }
 
 void Recorder::keep(LogBatch batch) {
+  if (checking_) return check_values(batch);
   try {
     std::vector<store::Value> values;
     values.reserve(batch.records.size());
@@ -531,13 +556,16 @@ std::string Recorder::cost_text() const {
                      print_seconds(recording.forced), print_seconds(recording.startup));
 }
 
-void Recorder::report() const {
+void Recorder::warn_of_unused_arguments(std::string_view when) const {
   for (const auto& [name, value] : flags_.kwargs) {
-    if (!arguments_used_.contains(name)) {
-      say(Level::warn, fmt::format("--kwargs {}={}: the program never asked for an argument '{}'",
-                                   name, value, name));
-    }
+    if (arguments_used_.contains(name)) continue;
+    say(Level::warn,
+        fmt::format("--kwargs {}={}: the program {} an argument '{}'", name, value, when, name));
   }
+}
+
+void Recorder::report() const {
+  warn_of_unused_arguments("never asked for");
   say(Level::result,
       fmt::format("recorded {} as run {}{}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
                   run_.start.experiment, run_.key.substr(0, 8),

@@ -105,6 +105,8 @@ class Recorder : public Runtime {
   void put_schedule();
   std::string cost_text() const;
   void report() const;
+  /// Of --kwargs: when the first main loop begins, and at the end.
+  void warn_of_unused_arguments(std::string_view when) const;
 
   // Retention: recorder_saved.cpp.
   void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread
@@ -124,11 +126,17 @@ class Recorder : public Runtime {
   /// `point`: that of the group; null: the latest of the run.
   void go_on(store::Run run, const std::string& commit, const store::ResumePoint* point);
   void take_arguments(const store::Run& run);
-  void warn_of_changes(const store::Run& run, const std::string& commit) const;
+  /// True: the sources are others.
+  bool warn_of_changes(const store::Run& run, const std::string& commit) const;
+  bool has_other_sources(const store::Run& run, const std::string& last,
+                         const std::string& commit) const;
   LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);
   void enter_resumed(Frame& frame);
-  /// True: the iteration was only passed through.
-  bool leave_resumed(Frame& frame);
+  /// Where to go on, if the iteration was only passed through.
+  std::optional<LoopScope::Move> leave_resumed(Frame& frame);
+  /// An iteration was executed again to compare it with the record: says so, or ends the process.
+  void conclude_check();
+  void check_values(const LogBatch& batch);  ///< on the background thread
   void end_resumed(const Frame& frame, LoopEnd how);
   void reached();
   /// A checkpoint inside an iteration is due: so much was done since the last one.
@@ -188,6 +196,7 @@ class Recorder : public Runtime {
   std::optional<store::RunUse> use_;                           // likewise
   bool resumed_ = false;
   bool rehearsing_ = false;
+  std::atomic<bool> checking_{false};           // what is logged is compared, and not kept
   std::atomic<bool> in_loop_{false};            // a main loop is being executed
   bool told_signal_ = false, leaving_ = false;  // background thread
   std::int64_t steps_since_ = 0;                // nested iterations since the last boundary or step

@@ -1,9 +1,12 @@
 // The parts of the recorder that belong to runs that do not end where they should: a run that was
 // interrupted goes on, and one that is asked to go leaves a checkpoint in the middle of an epoch.
+#include "git/shadow.h"
 #include "notice.h"
 #include "preemption.h"
 #include "process.h"
 #include "recorder.h"
+#include "run_choice.h"
+#include "sources/analysis.h"
 
 #include <flor/adapter.h>
 #include <flor/store/resume_point.h>
@@ -107,7 +110,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   use_ = store_->use_run(run.key);
   auto [point, rehearsal] =
       of_all ? plan_resume_at(*store_, run.id, *of_all) : plan_resume(*store_, run.id);
-  if (is_first()) warn_of_changes(run, commit);
+  const bool exact = !warn_of_changes(run, commit);
   for (const std::string& loop : rehearsal.unknown) {
     say(Level::warn,
         fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
@@ -136,16 +139,35 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
                                  run_.start.experiment, store::print_point(point)));
   if (!point.boundary && point.main_loop == 0) return use_.reset();  // nothing is passed by
+  CheckPlan check = plan_check(catalog, run_, point, flags_.check_seconds);
+  if (!flags_.check) check = {.why_not = "--flor_check none"};
+  if (check.iteration < 0) say(Level::result, "not checked: " + check.why_not);
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
-                                             registry_);
+                                             std::move(check), exact, registry_);
   suppress(true);
 }
 
-void Recorder::warn_of_changes(const store::Run& run, const std::string& commit) const {
+/// Not every change of the work tree is one of the program: outputs change, and other programs.
+bool Recorder::has_other_sources(const store::Run& run, const std::string& last,
+                                 const std::string& commit) const {
+  if (const auto same = same_sources(program_of(store_->catalog(), run), this_program())) {
+    return !*same;
+  }
+  if (last.empty() || commit.empty()) return true;
+  const auto repository = git::Repository::discover(std::filesystem::current_path());
+  return !repository || !repository->commit(last) ||
+         std::ranges::any_of(repository->changes(last, commit), [](const git::FileChange& change) {
+           return sources::is_source(change.path) || sources::is_source(change.old_path);
+         });
+}
+
+bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit) const {
   const std::string key = run.key.substr(0, 8);
   const auto before = store_->catalog().resumptions(run.id);
   const std::string& last = before.empty() ? run.start.commit : before.back().commit;
-  if (commit != last) {
+  const bool other = commit != last && has_other_sources(run, last, commit);
+  if (!is_first()) return other;
+  if (other) {
     say(Level::warn,
         fmt::format("the sources changed since run {} was interrupted: it goes on with "
                     "commit {} (it had {})",
@@ -163,6 +185,7 @@ void Recorder::warn_of_changes(const store::Run& run, const std::string& commit)
                                  "be those of an uninterrupted run",
                                  fact.name, fact.before, key, fact.after));
   }
+  return other;
 }
 
 LoopScope::Start Recorder::begin_resumed(Frame& frame, const LoopScope::Start& start) {
@@ -186,22 +209,65 @@ void Recorder::arrive(Frame& frame, bool gone) {
 
 void Recorder::enter_resumed(Frame& frame) {
   rehearsing_ = resumption_->rehearses(frame);
-  if (rehearsing_) return;
+  if (rehearsing_) {
+    if (!resumption_->checks(frame)) return;
+    // What was logged before counts for what comes after.
+    background_->post([this] { flush_journal(); });
+    background_->drain();
+    suppress(false);
+    checking_ = true;
+    return resumption_->check().begin();
+  }
   if (resumption_->point().loop.empty()) return reached();
   // The code before the nested loop is executed again, and so is what it logs.
   suppress(false);
   frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
 }
 
-bool Recorder::leave_resumed(Frame& frame) {
+std::optional<LoopScope::Move> Recorder::leave_resumed(Frame& frame) {
   if (resumption_->rehearses(frame)) {
-    resumption_->leave_rehearsed(frame);
-    return true;
+    const LoopScope::Move move = resumption_->leave_rehearsed(frame);
+    if (checking_) conclude_check();
+    return move;
   }
   throw Error(fmt::format(
       "the run was interrupted in loop {}, to which the program does not come any more: "
       "resume with the program that was interrupted",
       resumption_->point().loop));
+}
+
+void Recorder::check_values(const LogBatch& batch) {
+  ResumeCheck& check = resumption_->check();
+  for_each_value(
+      batch, check.ordinals(),
+      [&](const LoggedContent& logged) {
+        std::string reference = store::item_digest(logged.content).hex();
+        check.values().know(reference, logged.item, logged.content);
+        return reference;
+      },
+      [&](const LogRecord&, const store::Value& value) { check.keep(value); });
+}
+
+void Recorder::conclude_check() {
+  suppress(true);
+  background_->post([this] { flush_journal(); });
+  background_->drain();
+  checking_ = false;
+  ResumeCheck& check = resumption_->check();
+  check.conclude();
+  if (check.passed()) return say(Level::result, "checked: " + check.outcome());
+  const std::string key = run_.key.substr(0, 8);
+  const std::string message =
+      fmt::format("not resumed: epoch {} computed again is not what was recorded: {}",
+                  check.epoch(), check.difference());
+  say(Level::error,
+      fmt::format("{}; register with flor::checkpoints what the loop changes and begin a new run, "
+                  "or go on with run {} all the same: --flor_resume --flor_check none",
+                  message, key));
+  store_->catalog().interrupt_run(run_.id, message);
+  if (board_) board_->close();
+  lock_.reset();
+  end_process(ExitStatus::differs);
 }
 
 void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
@@ -246,7 +312,10 @@ bool Recorder::is_forced(const Frame& main) {
 }
 
 void Recorder::leave_nested(Frame& frame) {
-  if (resumption_) return;
+  if (resumption_) {
+    if (checking_) resumption_->leave_checked(main_frame(), frame);
+    return;
+  }
   if (is_called_away()) [[unlikely]] {
     preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));
   }

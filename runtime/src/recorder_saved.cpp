@@ -48,7 +48,8 @@ std::string Recorder::name_of_saved(std::string_view name, const SavePlace& here
 std::string Recorder::save_checkpoint(std::string_view name,
                                       const std::map<std::string, double>& scores) {
   const SavePlace here = next_save_place();
-  if (here.suppressed) {  // on the way to where the run was interrupted: it is stored already
+  if (here.suppressed ||
+      checking_) {  // on the way to where the run was interrupted: it is stored already
     const auto before = recorded_saves_.find(place_text(here.place, here.ordinal));
     return before == recorded_saves_.end() ? std::string() : before->second.name;
   }

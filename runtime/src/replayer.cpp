@@ -41,6 +41,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   if (probes_->walks()) flags_.strong = true;
   take_assignment();
   if (empty()) return;
+  files_.emplace(store::home_directory(flags_.home), run_.key);
   if (!flags_.shows_what_is_stored()) probes_->announce();
   for (const store::Argument& argument : catalog.arguments(run_.id)) {
     arguments_[argument.name] = argument;
@@ -568,6 +569,7 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
     }
     if (failed) return ExitStatus::done;  // the program says so itself
     report_work();
+    files_->report();
     if (flags_.worker_socket < 0) {
       conclude(epochs_, seconds_since(began_), work_, comparison_, run_, flags_);
     }

@@ -4,6 +4,7 @@
 
 #include "assignment.h"
 #include "findings.h"
+#include "outputs.h"
 #include "part_keeper.h"
 #include "plan.h"
 #include "plugin.h"
@@ -32,6 +33,7 @@ class Replayer : public Runtime {
 
   Mode mode() const override { return Mode::replay; }
   const store::Run& run() const override { return run_; }
+  std::filesystem::path output_directory() override { return files_->directory(); }
   bool catching_up() const override { return catching_up_; }
   /// Nothing is left for this process to do; it has been said.
   bool empty() const { return empty_; }
@@ -149,6 +151,7 @@ class Replayer : public Runtime {
   std::string failure_;                      // background thread, read after draining
   std::optional<Background::Hurry> hurry_;
   Clock::time_point began_ = Clock::now();
+  std::optional<ReplayFiles> files_;  // of the program's own
 };
 
 }  // namespace flor::detail

@@ -1,8 +1,11 @@
 #include "run_choice.h"
 
+#include "build_facts.h"
+#include "flag_names.h"
 #include "git/shadow.h"
 #include "group.h"
 #include "notice.h"
+#include "process.h"
 
 #include <fmt/format.h>
 
@@ -15,13 +18,26 @@ namespace {
 
 bool can_be_replayed(const store::Run& run) { return run.state != store::RunState::running; }
 
-/// The run that --replay_flor means without --flor_run: the latest that has ended, of the
-/// experiment that was recorded here last; of the version that is checked out, if that is a
-/// recorded one.
+/// The run that --replay_flor means without --flor_run: the latest of this program that has ended;
+/// if it recorded none, the latest of the experiment that was recorded here last. Of the version
+/// that is checked out, if that is a recorded one.
 store::Run latest_run(const store::Catalog& catalog) {
-  const auto repository = git::Repository::discover(std::filesystem::current_path());
-  const std::string place =
-      repository ? repository->work_tree().string() : std::filesystem::current_path().string();
+  const std::string here = std::filesystem::current_path().string();
+  const auto repository = git::Repository::discover(here);
+  const std::string place = repository ? repository->work_tree().string() : here;
+  const std::string head = repository ? repository->head().value_or("") : "";
+  const Program program = this_program();
+  const auto is_at_head = [&](const store::Run& run) {
+    return can_be_replayed(run) && run.start.commit == head;
+  };
+  if (!head.empty() && repository->branch_tip(git::kShadowBranch)) {
+    if (auto run = latest_run_of(catalog, program, place, is_at_head)) return *std::move(run);
+  }
+  for (const std::string& somewhere : {place, here}) {  // `here`: recorded without git
+    if (auto run = latest_run_of(catalog, program, somewhere, can_be_replayed)) {
+      return *std::move(run);
+    }
+  }
   const auto name = catalog.last_name(place);
   if (!name) {
     throw NotFound(fmt::format(
@@ -35,9 +51,7 @@ store::Run latest_run(const store::Catalog& catalog) {
     throw NotFound(fmt::format(
         "no run of '{}' has ended yet: wait for it, or name another with --flor_run RUN", *name));
   }
-  const std::string head = repository ? repository->head().value_or("") : "";
-  const auto at_head =
-      std::ranges::find_if(runs, [&](const store::Run& run) { return run.start.commit == head; });
+  const auto at_head = std::ranges::find_if(runs, is_at_head);
   return !head.empty() && at_head != runs.end() ? *at_head : runs.front();
 }
 
@@ -50,11 +64,46 @@ bool can_be_resumed(const store::Run& run) {
   return run.state == store::RunState::interrupted || run.state == store::RunState::failed;
 }
 
+/// Without the program and what only says how a resume is checked.
+std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string flag = canonical_flag(command[i].substr(0, command[i].find('=')));
+    if (flag != "--flor_check") {
+      words.push_back(command[i]);
+    } else if (flag.size() == command[i].size()) {
+      ++i;
+    }
+  }
+  return words;
+}
+
 /// The same arguments, as a job script that is started again has them.
 bool has_command(const store::Run& run, const std::vector<std::string>& command) {
-  const auto& recorded = run.start.command;
-  return recorded.size() == command.size() &&
-         std::equal(recorded.begin() + 1, recorded.end(), command.begin() + 1);
+  return words_of_run(run.start.command) == words_of_run(command);
+}
+
+/// Of several programs with one name, this one's; all where it has none.
+void keep_own_program(const store::Catalog& catalog, std::vector<store::Run>& runs) {
+  const Program program = this_program();
+  const auto is_own = [&](const store::Run& run) { return program.is(program_of(catalog, run)); };
+  if (std::ranges::any_of(runs, is_own)) {
+    std::erase_if(runs, [&](const store::Run& run) { return !is_own(run); });
+  }
+}
+
+void say_whose(const store::Catalog& catalog, const store::Run& run) {
+  const Program own = this_program(), other = program_of(catalog, run);
+  const std::string& place = run.start.repository;
+  if (own.is(other)) return;
+  const auto latest = latest_run_of(catalog, own, place, can_be_replayed);
+  if (!latest && !std::filesystem::exists(other.path)) return;  // renamed, or built elsewhere
+  say(Level::warn,
+      fmt::format("run {} was recorded by {}, not by {}{}", run.key.substr(0, 8),
+                  other.print(place), own.print(place),
+                  latest ? fmt::format(", whose latest run is {}: --flor_run {}",
+                                       latest->key.substr(0, 8), latest->key.substr(0, 8))
+                         : ", which has no run here: --flor_run RUN names another"));
 }
 
 std::string nothing_to_resume(const store::Run& latest, const std::vector<store::Run>& runs) {
@@ -82,6 +131,14 @@ void leave_running_alone(std::vector<store::Run>& runs) {
 
 }  // namespace
 
+Program this_program() { return {.path = executable().string(), .recipe = program_recipe()}; }
+
+std::optional<std::string> last_name(const store::Catalog& catalog, const std::string& place) {
+  const auto own =
+      latest_run_of(catalog, this_program(), place, [](const store::Run&) { return true; });
+  return own ? std::optional(own->start.experiment) : catalog.last_name(place);
+}
+
 std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Flags& flags,
                                         const std::string& place) {
   const bool automatic = flags.resume == Resume::automatic;
@@ -89,15 +146,18 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
   if (!flags.run.empty()) {
     runs.push_back(catalog.resolve(flags.run));
   } else {
-    const auto name = flags.name.empty() ? catalog.last_name(place) : std::optional(flags.name);
+    const std::string here = std::filesystem::current_path().string();  // recorded without git
+    auto name = flags.name.empty() ? last_name(catalog, place) : std::optional(flags.name);
+    if (!name) name = last_name(catalog, here);
     if (name) {
       runs = catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
     }
     const auto ranks = ranks_here();
     std::erase_if(runs, [&](const store::Run& run) {
-      return run.start.repository != place ||
+      return (run.start.repository != place && run.start.repository != here) ||
              (automatic && (!has_ranks_of(run, ranks) || !has_command(run, flags.command)));
     });
+    keep_own_program(catalog, runs);
     if (runs.empty() && !automatic) {
       throw NotFound(fmt::format("no run {}was recorded in {}: there is nothing to resume",
                                  name ? fmt::format("of '{}' ", *name) : "", place));
@@ -121,12 +181,13 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
 }
 
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
-  if (flags.run.empty()) return run_of_this_rank(catalog, latest_run(catalog), "replay");
-  store::Run run = run_of_this_rank(catalog, catalog.resolve(flags.run), "replay");
+  store::Run run = run_of_this_rank(
+      catalog, flags.run.empty() ? latest_run(catalog) : catalog.resolve(flags.run), "replay");
   if (!can_be_replayed(run)) {
     throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
                            run.key.substr(0, 8)));
   }
+  say_whose(catalog, run);
   return run;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "flags.h"
+#include "program_of_run.h"
 
 #include <flor/store/catalog.h>
 
@@ -10,8 +11,14 @@
 
 namespace flor::detail {
 
-/// The run that is to be replayed. Throws NotFound if there is none, Busy if it is still being
-/// recorded.
+/// This very program.
+Program this_program();
+
+/// The name that --flor means without one: the last of this program, else the last in `place`.
+std::optional<std::string> last_name(const store::Catalog& catalog, const std::string& place);
+
+/// The run that is to be replayed; says so where another program recorded it. Throws NotFound if
+/// there is none, Busy if it is still being recorded.
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags);
 
 /// The run that --flor_resume goes on with, in the repository or directory `place`; nothing if a

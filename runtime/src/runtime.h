@@ -108,6 +108,9 @@ class Runtime {
   void end_loop(Frame& frame, LoopEnd how);
   virtual void arrive(Frame& frame, bool gone) = 0;
 
+  /// Where a replay puts the files of the program; empty: where the program wants them.
+  virtual std::filesystem::path output_directory() { return {}; }
+
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
 

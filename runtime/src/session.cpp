@@ -1,6 +1,8 @@
 // flor::init, and every way in which a session can end.
 #include "build_facts.h"
+#include "flag_names.h"
 #include "notice.h"
+#include "outputs.h"
 #include "preemption.h"
 #include "process.h"
 #include "runtime.h"
@@ -257,6 +259,10 @@ Session init(int& argc, char** argv, const char* source_file) {
   using namespace detail;
   try {
     Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
+    if (flags.help) {
+      std::cout << flag_help();
+      end_process(ExitStatus::done);
+    }
     plain_kwargs = flags.kwargs;
     init_called = true;
     if (flags.mode == Mode::off) return Session(Mode::off);
@@ -287,6 +293,23 @@ Session init(int& argc, char** argv, const char* source_file) {
   return Session(held()->mode());
 }
 
+Session init(const char* source_file) {
+  std::vector<std::string> words = detail::command_line("/proc/self/cmdline");
+  if (words.empty()) {
+    detail::say(detail::Level::warn,
+                "flor::init() cannot read the command line from /proc/self/cmdline, so that Flor's "
+                "flags are not seen: call flor::init(argc, argv)");
+    words = {"program"};
+  }
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  return init(argc, argv.data(), source_file);
+}
+
+void own_flags(std::initializer_list<std::string_view> names) { detail::keep_own_flags(names); }
+
 Session::Session(Session&& other) noexcept : mode_(std::exchange(other.mode_, Mode::off)) {}
 
 Session& Session::operator=(Session&& other) noexcept {
@@ -312,6 +335,22 @@ void Session::finish() noexcept {
   detail::end_session(detail::Ending::normal, "");
   // It came too late for a checkpoint, but the program goes on for who knows how long.
   if (detail::pending_signal.exchange(0) == SIGTERM) ::raise(SIGTERM);
+}
+
+std::filesystem::path output(const std::filesystem::path& path) {
+  detail::Runtime* session = detail::runtime();
+  const std::filesystem::path directory =
+      session ? session->output_directory() : std::filesystem::path();
+  const std::filesystem::path place = directory.empty() ? path : detail::below(directory, path);
+  if (place.has_parent_path()) {
+    std::error_code error;
+    std::filesystem::create_directories(place.parent_path(), error);
+    if (error) {
+      throw Error(fmt::format("cannot make the directory {}: {}", place.parent_path().string(),
+                              error.message()));
+    }
+  }
+  return place;
 }
 
 Mode mode() noexcept {

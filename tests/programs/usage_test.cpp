@@ -60,6 +60,12 @@ TEST_F(Usage, WrongFlagsSayTheRightForm) {
       {{"--replay", "--flor_probe=a,,b"}, "name of a loop"},
       {{"--replay", "--flor_threads", "0"}, "at least 1"},
       {{"--florist"}, "unknown flag --florist"},
+      {{"--flor_evry", "2"}, "did you mean --flor_every N?"},
+      {{"-flor", "x"}, "did you mean --flor [NAME]?"},
+      {{"--replayflor"}, "did you mean --replay_flor [PID/NGPUS]?"},
+      {{"--Flor", "x"}, "did you mean --flor [NAME]?"},
+      {{"--record", "x"}, "did you mean --flor [NAME]?"},
+      {{"--replay_flor", "--flor_probe", "train", "1/2"}, "write --replay_flor 1/2"},
       {{"--replay_flora"}, "unknown flag --replay_flora"},
       {{"--flor", "x", "--kwargs"}, "--kwargs lr=0.01"},
       {{"--flor", "x", "--kwargs="}, "NAME=VALUE"},
@@ -70,6 +76,17 @@ TEST_F(Usage, WrongFlagsSayTheRightForm) {
   EXPECT_FALSE(std::filesystem::exists(bench_.home())) << "nothing was to be written";
   EXPECT_EQ(bench_.repository().git_line({"for-each-ref", "--format=%(refname)"}),
             "refs/heads/main");
+}
+
+TEST_F(Usage, HelpIsOneScreenAndEndsTheProgram) {
+  for (const char* flag : {"--flor_help", "--flor-help"}) {
+    const auto result = bench_.run("lifecycle", {"--flor", "x", flag});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_LE(lines_of(result.out).size(), 25u);
+    EXPECT_THAT(result.out, HasSubstr("--replay_flor [PID/NGPUS]"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(bench_.home()));
 }
 
 TEST_F(Usage, AFlagWithoutItsValueSaysWhatIsMissing) {

@@ -24,6 +24,29 @@ TEST(Loop, CountsFromZero) {
   EXPECT_THAT(seen, ElementsAre(0, 1, 2, 0, 1));
 }
 
+TEST(Loop, CountsByStepsAndDownAndWithTwoKindsOfIntegers) {
+  const auto numbers = [](auto range) {
+    std::vector<std::int64_t> seen;
+    for (const auto i : loop("x", range)) seen.push_back(static_cast<std::int64_t>(i));
+    return seen;
+  };
+  EXPECT_THAT(numbers(range(1, std::int64_t{4})), ElementsAre(1, 2, 3));
+  EXPECT_THAT(numbers(range(0, 7, 3)), ElementsAre(0, 3, 6));
+  EXPECT_THAT(numbers(range(10, 0, -4)), ElementsAre(10, 6, 2));
+  EXPECT_THAT(numbers(range(10u, 0, -5)), ElementsAre(10, 5));
+  EXPECT_THAT(numbers(range(-2, std::size_t{2})), ElementsAre(-2, -1, 0, 1));
+  EXPECT_THAT(numbers(range(std::uint8_t{250}, std::uint8_t{255}, 2)), ElementsAre(250, 252, 254));
+  EXPECT_THAT(numbers(range(INT64_MIN, INT64_MAX, INT64_MAX)),
+              ElementsAre(INT64_MIN, -1, INT64_MAX - 1));
+  for (const auto& empty : {range(3, 3), range(4, 3), range(3, 4, -1), range(3, 3, 2)}) {
+    EXPECT_THAT(numbers(empty), ElementsAre());
+  }
+  EXPECT_THROW((void)range(1, 5, 0), UsageError);
+  EXPECT_THROW((void)range(-1, UINT64_MAX), UsageError);
+  static_assert(std::is_same_v<decltype(*range(1, 2L).begin()), long>);
+  static_assert(std::is_same_v<decltype(*range(1, 2).begin()), int>);
+}
+
 TEST(Loop, OfNoneOrFewerIsEmpty) {
   for (const int count : {0, -5}) {
     for ([[maybe_unused]] const int i : loop("epoch", count)) FAIL();

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class WatchFaultsTest : public WatchTest {
@@ -263,6 +264,49 @@ TEST_F(WatchFaultsTest, AWatchThatIsStoppedLeavesNothingBehindAndRevivesNothing)
                                   counting_program(), "--until-idle"}));
   EXPECT_EQ(other.status, 0) << other.err;
   EXPECT_THAT(judged(), IsEmpty()) << "another evaluator, another directory";
+}
+
+// A child that came back would read jobs and answer them beside its parent: every later result
+// would stand under another checkpoint.
+TEST_F(WatchFaultsTest, AForkedChildNeverAnswersForItsParent) {
+  for (const char* end : {"sys.exit(0)", "return {'n': -1}", "raise ValueError()", "os._exit(0)"}) {
+    for (const Words& flags : std::vector<Words>{{}, {"--fresh"}}) {
+      const std::string judge =
+          script("judge.py", std::string("import os, sys\ndef f(path):\n"
+                                         "    n = int(os.path.basename(path).split('.')[0])\n"
+                                         "    if n == 2 and os.fork() == 0:\n        ") +
+                                 end + "\n    return {'n': n}\n# " + std::to_string(flags.size())) +
+          ":f";
+      for (int number = 1; number <= 6; ++number) publish(number);
+      const auto result = settle(judge, Words{"--existing"} + flags);
+      EXPECT_EQ(result.status, 0) << result.err;
+      for (int number = 1; number <= 6; ++number) {
+        EXPECT_THAT(result.out, HasSubstr(std::to_string(number) +
+                                          ".safetensors n=" + std::to_string(number) + " "))
+            << end;
+      }
+    }
+  }
+}
+
+TEST_F(WatchFaultsTest, AnEvaluationFindsWhatTheFirstOneFound) {
+  const std::string text =
+      "import os, sys\ncount = 0\ndef f(path):\n    global count\n    count += 1\n"
+      "    found = {'here': os.getcwd() == os.environ.get('PWD', os.getcwd()) and "
+      "not os.environ.get('LEFT'), 'count': count, 'out': not sys.stdout.closed}\n"
+      "    os.environ['PWD'] = os.getcwd()\n"
+      "    os.chdir('/')\n    os.environ['LEFT'] = '1'\n    os.environ.pop('PWD')\n"
+      "    sys.stdout.close()\n    os.close(1)\n    os.close(2)\n    return found\n";
+  for (int number = 1; number <= 4; ++number) publish(number);
+  const auto kept = settle(script("judge.py", text) + ":f", {"--existing"});
+  EXPECT_EQ(kept.status, 0) << kept.err;
+  EXPECT_THAT(kept.out, HasSubstr("count=4"));
+  EXPECT_THAT(kept.out, Not(HasSubstr("=false")));
+  const auto fresh =
+      settle(script("judge.py", text + "# again\n") + ":f", {"--existing", "--fresh"});
+  EXPECT_EQ(fresh.status, 0) << fresh.err;
+  EXPECT_THAT(fresh.out, Not(HasSubstr("count=2")));
+  EXPECT_THAT(fresh.out, Not(HasSubstr("=false")));
 }
 
 }  // namespace

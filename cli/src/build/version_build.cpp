@@ -19,6 +19,7 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run,
   if (!plan.command.empty()) return plan;
   if (const auto build = catalog.build(run.id)) {
     plan.recipe = BuildRecipe::decode(build->recipe);
+    plan.recipe->sources.clear();  // how it is built is the same for all versions
     return plan;
   }
   plan.command = catalog.build_command(run.start.repository, run.start.program).value_or("");

@@ -92,6 +92,10 @@ Examples:
                   "how long a file of an unknown form must stay the same; 2 unless given");
     syntax.option("--watch-interval", "SECONDS", interval_,
                   "how often network file systems are looked at; 5 unless given");
+    syntax.flag(
+        "--fresh", fresh_,
+        "fork a process for each evaluation by a function of Python, which inherits nothing "
+        "from those before it");
     syntax.flag("--poll", poll_, "look at intervals, as if no file system told of changes");
     syntax.option("--lease", "SECONDS", lease_,
                   "for how long a job stays with a watch that is silent; 30 unless given");
@@ -118,7 +122,7 @@ Examples:
   EngineOptions engine_options_;
   EngineWish engine_;
   std::optional<std::uint64_t> workers_, retries_;
-  bool existing_ = false, until_idle_ = false, poll_ = false, status_ = false;
+  bool fresh_ = false, existing_ = false, until_idle_ = false, poll_ = false, status_ = false;
 };
 
 store::JobOrder parse_order(const std::string& text) {
@@ -228,6 +232,7 @@ WatchPlan::Judge Watch::judge(std::string_view text,
     }
   }
   judge.group.evaluator = parse_evaluator(text);
+  judge.group.evaluator.fresh = fresh_;
   return judge;
 }
 

@@ -1,6 +1,7 @@
 #include "replay/launch.h"
 
 #include "build/child.h"
+#include "flag_names.h"
 #include "flags.h"
 #include "output/text.h"
 
@@ -38,8 +39,10 @@ std::string find_program(const std::string& name) {
 void refuse_flags(const std::vector<std::string>& given) {
   for (const std::string& word : given) {
     if (word == "--") return;
-    const bool ours = word.starts_with("--flor") || word.starts_with("--replay") ||
-                      word == "--kwargs" || word.starts_with("--kwargs=");
+    const std::string flag =
+        detail::canonical_flag(std::string_view(word).substr(0, word.find('=')));
+    const bool ours =
+        flag.starts_with("--flor") || flag.starts_with("--replay") || flag == "--kwargs";
     if (!ours) continue;
     throw UsageError(fmt::format(
         "{} after --: flor replay says itself which run, and the arguments are the recorded ones; "

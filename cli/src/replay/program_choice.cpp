@@ -1,15 +1,21 @@
 #include "replay/program_choice.h"
 
 #include "context.h"
+#include "git/shadow.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "program_of_run.h"
 #include "run_spec.h"
+#include "sources/analysis.h"
 
 #include <flor/store/digest.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
 #include <sstream>
 
 namespace flor::cli {
@@ -17,13 +23,64 @@ namespace {
 
 /// The latest run that this program recorded, whatever it was called.
 store::Run latest_of_program(const store::Catalog& catalog, const store::Run& run) {
-  for (store::Run& other : catalog.runs()) {
-    if (other.start.program == run.start.program &&
-        other.start.repository == run.start.repository && !other.start.commit.empty()) {
-      return std::move(other);
-    }
+  const auto latest =
+      detail::latest_run_of(catalog, detail::program_of(catalog, run), run.start.repository,
+                            [](const store::Run& other) { return !other.start.commit.empty(); });
+  return latest.value_or(run);
+}
+
+/// Whether two runs of a program are of the same version of it: of the same sources, whatever else
+/// changed in the repository.
+bool is_same_version(const store::Catalog& catalog, const store::Run& a, const store::Run& b) {
+  if (a.start.commit == b.start.commit) return true;
+  const auto same =
+      detail::same_sources(detail::program_of(catalog, a), detail::program_of(catalog, b));
+  if (same) return *same;
+  const auto is_of_program = [](const std::string& path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    return sources::is_source(path) || name == "CMakeLists.txt" || name.ends_with(".cmake");
+  };
+  try {
+    const auto changes = repository_of(a).changes(a.start.commit, b.start.commit);
+    return std::ranges::none_of(changes, [&](const git::FileChange& change) {
+      return is_of_program(change.path) || is_of_program(change.old_path);
+    });
+  } catch (const Error&) {  // the commits are not here
+    return false;
   }
-  return run;
+}
+
+/// A log statement of the work tree that the version of `run` does not have, as "train.cpp:12";
+/// empty if there is none.
+std::string unasked_statement(const store::Run& run, const std::filesystem::path& home) {
+  try {
+    const auto repository = repository_of(run);
+    for (const git::ComparedFile& file :
+         repository.compare_work_tree(run.start.commit, sources::is_source, {home})) {
+      if (file.same || !file.now) continue;
+      std::set<std::string> before;
+      std::istringstream old(file.before.value_or(""));
+      for (std::string line; std::getline(old, line);) before.insert(line);
+      std::istringstream now(*file.now);
+      int number = 0;
+      for (std::string line; std::getline(now, line);) {
+        ++number;
+        if (line.find("flor::log") == line.npos || before.contains(line)) continue;
+        return fmt::format("{}:{}", file.path, number);
+      }
+    }
+  } catch (const Error&) {  // without sources there is nothing to compare
+  }
+  return {};
+}
+
+void say_what_is_not_asked(Context& context, const store::Run& run) {
+  const std::string statement = unasked_statement(run, context.store().home());
+  if (statement.empty()) return;
+  context.note(fmt::format(
+      "{} of the work tree is not asked, since this is the program of version {}: "
+      "--current asks {} as it is, --all-versions --apply carries it into the version",
+      printable(statement), short_commit(run.start.commit), printable(run.start.program)));
 }
 
 /// Why the program at the recorded path does not do; empty if the version was asked for.
@@ -78,17 +135,21 @@ ProgramChoice choose_program(Context& context, const store::Run& run, const Prog
   if (wish.current || run.start.commit.empty() || run.start.program.empty()) return choice;
   const bool exists = ::access(run.start.program.c_str(), X_OK) == 0;
   const store::Run latest = latest_of_program(context.catalog(), run);
-  const bool old = latest.start.commit != run.start.commit || wish.own || wish.named_version;
+  const bool asked = wish.own || wish.named_version || !wish.command.empty();
+  const bool old =
+      wish.own || wish.named_version || !is_same_version(context.catalog(), latest, run);
   if (wish.command.empty() && exists &&
       store::file_digest(run.start.program) == run.start.program_digest) {
     choice.why = "which recorded the run";
     choice.as_recorded = old;
+    if (old && !asked) say_what_is_not_asked(context, run);
     return choice;
   }
   if (wish.command.empty() && exists && !old) {
     choice.why = "rebuilt since it recorded the run, whose version is the latest";
     return choice;
   }
+  if (!asked) say_what_is_not_asked(context, run);
   const std::string reason = why_not_recorded(run, wish, exists, latest);
   (void)plan_or_refuse(context, run, wish, reason);
   choice.why = fmt::format("built from version {}{}{}", short_commit(run.start.commit),

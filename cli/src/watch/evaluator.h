@@ -23,6 +23,8 @@ struct EvaluatorSpec {
 
   /// How it is handed Flor's own checkpoints, if not as .safetensors: that makes another evaluator.
   std::string form = {};
+  /// Each job in a process of its own; judges the same.
+  bool fresh = false;
 
   /// With absolute paths: the same for the same evaluator, wherever it is named.
   std::string text() const;

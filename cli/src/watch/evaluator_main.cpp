@@ -126,8 +126,11 @@ Judge load(const std::vector<std::string>& words) {
 
 /// What is written from now on is kept there.
 void redirect(const std::string& log) {
-  const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) return;  // the result counts, not what is said beside it
+  const int opened = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (opened < 0) return;  // the result counts, not what is said beside it
+  // An evaluator that closed 1 or 2 has made these the next free numbers.
+  const int file = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
+  if (opened > 2) ::close(opened);
   ::dup2(file, 1);
   ::dup2(file, 2);
   ::close(file);
@@ -142,7 +145,9 @@ json judge(const Judge& evaluator, const json& job) {
   ::setenv("FLOR_ARGUMENTS", job.at("arguments").get<std::string>().c_str(), 1);
   json answer;
   try {
+    const pid_t self = ::getpid();
     std::string result = evaluator(job.at("path").get<std::string>());
+    if (::getpid() != self) std::_Exit(0);  // a child that the evaluator forked is no worker
     if (result.size() > kResultLimit) {
       throw Error(
           fmt::format("the result has {} bytes: it may have {}", result.size(), kResultLimit));
@@ -155,6 +160,7 @@ json judge(const Judge& evaluator, const json& job) {
     answer = {{"error", "the evaluator threw something that is no std::exception"}};
   }
   std::fflush(nullptr);
+  answer["job"] = job.at("job");
   return answer;
 }
 

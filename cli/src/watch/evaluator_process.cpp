@@ -133,12 +133,13 @@ EvaluatorProcess::~EvaluatorProcess() {
   }
 }
 
-void EvaluatorProcess::begin(const Environment& environment) {
-  socket_.send(one_line({{"environment", environment}}));
+void EvaluatorProcess::begin(const Environment& environment, bool fresh) {
+  socket_.send(one_line({{"environment", environment}, {"fresh", fresh}}));
 }
 
 void EvaluatorProcess::judge(const store::NewJob& job, const std::filesystem::path& log) {
-  socket_.send(one_line({{"path", job.path}, {"log", log.string()}, {"arguments", job.arguments}}));
+  socket_.send(one_line(
+      {{"job", ++job_}, {"path", job.path}, {"log", log.string()}, {"arguments", job.arguments}}));
 }
 
 std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
@@ -149,6 +150,8 @@ std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
       return json[name].is_string() ? json[name].get<std::string>() : json[name].dump();
     };
     if (!json.is_object()) continue;
+    const bool is_answer = json.contains("result") || json.contains("error");
+    if (is_answer && json.value("job", std::uint64_t{0}) != job_) continue;
     if (json.contains("ready")) {
       pid_ = json["ready"].get<pid_t>();
       pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
@@ -222,7 +225,7 @@ std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start(
     ::close(there);
     if (sent) {
       auto process = std::make_unique<EvaluatorProcess>(std::move(socket), WorkerChild());
-      process->begin(environment);
+      process->begin(environment, spec_.fresh);
       return process;
     }
     drop_server();  // somebody has killed it

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -49,8 +50,9 @@ class EvaluatorProcess {
   using Environment = std::map<std::string, std::string>;  ///< variables that it has besides ours
 
   int descriptor() const { return socket_.descriptor(); }
-  /// Says how it is to begin; the first thing that it is told.
-  void begin(const Environment& environment);
+  /// Says how it is to begin; the first thing that it is told. `fresh`: a process for each job,
+  /// where the evaluator is a function of Python.
+  void begin(const Environment& environment, bool fresh = false);
   /// What it writes to stdout and stderr meanwhile is appended to `log`.
   void judge(const store::NewJob& job, const std::filesystem::path& log);
 
@@ -74,6 +76,7 @@ class EvaluatorProcess {
   pid_t pid_ = -1;     // of the worker, once it is ready
   int pidfd_ = -1;
   bool died_ = false;
+  std::uint64_t job_ = 0;  // the latest; answers to others are not believed
 };
 
 /// Starts the workers of one evaluator. Python: a server imports it, and forks them.

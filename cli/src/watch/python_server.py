@@ -1,8 +1,10 @@
 # Imports an evaluator once and forks a worker for each socket that it is sent; `flor watch` starts
 # it as: python3 -c THIS PARENT FILE MODULE FUNCTION, with a socket as descriptor 3; FILE or MODULE
 # is empty. Workers read how to begin, {"environment": {...}}, then a job a line, {"path": ...,
-# "log": ..., "arguments": ...}, and answer a line each, {"result": ...} or {"error": ...}.
+# "log": ..., "arguments": ..., "job": N}, and answer a line each, {"job": N, "result": ...} or
+# {"job": N, "error": ...}. With {"fresh": true} each job has a process of its own.
 import ctypes
+import fcntl
 import importlib
 import importlib.util
 import json
@@ -15,6 +17,7 @@ import traceback
 PR_SET_PDEATHSIG = 1
 PARENT_DIED = signal.SIGRTMAX - 1
 RESULT_LIMIT = 1 << 20
+ANSWERED = 113  # of a process that has said its result
 workers = set()
 
 
@@ -74,9 +77,13 @@ def redirect(path):
         log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     except OSError:
         return  # the result counts, not what is said beside it
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(log)
+    # An evaluator that closed 1 or 2 has made these the next free numbers.
+    above = fcntl.fcntl(log, fcntl.F_DUPFD_CLOEXEC, 3)
+    if log > 2:
+        os.close(log)
+    os.dup2(above, 1)
+    os.dup2(above, 2)
+    os.close(above)
 
 
 def flush():
@@ -87,20 +94,82 @@ def flush():
             pass  # the disk is full, or the evaluator has closed it
 
 
+class Surroundings:
+    """What evaluations of one worker share, as it was before the first of them."""
+
+    def __init__(self):
+        self.directory = os.getcwd()
+        self.environment = dict(os.environ)
+        self.path = list(sys.path)
+        self.streams = sys.stdin, sys.stdout, sys.stderr
+        self.umask = os.umask(0)
+        os.umask(self.umask)
+
+    def restore(self):
+        try:
+            os.chdir(self.directory)
+        except OSError:
+            pass  # it is gone, and the evaluator may not need it
+        if os.environ != self.environment:
+            os.environ.clear()
+            os.environ.update(self.environment)
+        sys.path[:] = self.path
+        os.umask(self.umask)
+        sys.stdin, sys.stdout, sys.stderr = self.streams
+        for name, descriptor in ("stdout", 1), ("stderr", 2):
+            if getattr(sys, name).closed:
+                setattr(sys, name, open(descriptor, "w", buffering=1, closefd=False))
+
+
 def evaluate(function, job):
     redirect(job["log"])
+    worker = os.getpid()
     os.environ["FLOR_ARGUMENTS"] = job["arguments"]
     try:
         arguments = json.loads(job["arguments"] or "{}")
-        result = json.dumps(function(job["path"], **arguments), default=plain)
+        value = function(job["path"], **arguments)
+        leave_if_child(worker, 0)
+        result = json.dumps(value, default=plain)
         if len(result) > RESULT_LIMIT:
             raise ValueError("the result has {} bytes: it may have {}".format(len(result), RESULT_LIMIT))
         return {"result": result}
     except BaseException as error:
+        leave_if_child(worker, status_of(error))
         traceback.print_exc()
         return {"error": in_words(error)}
     finally:
         flush()
+
+
+def status_of(error):
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    return 1
+
+
+# A child that the evaluator forked would read jobs and answer them beside its parent.
+def leave_if_child(worker, status):
+    if os.getpid() != worker:
+        flush()
+        os._exit(status & 255)
+
+
+# In a process of its own, which ends with the job: nothing of it is left for the next one.
+def evaluate_apart(function, job, stream):
+    worker = os.getpid()
+    child = os.fork()
+    if child == 0:
+        try:
+            hear_of_death(signal.SIGKILL)
+            if os.getppid() == worker:
+                say(stream, dict(evaluate(function, job), job=job["job"]))
+                os._exit(ANSWERED)
+        finally:
+            os._exit(1)
+    how = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if how != ANSWERED:
+        text = "its process was ended by signal {}" if how < 0 else "its process ended with status {}"
+        say(stream, {"job": job["job"], "error": text.format(abs(how))})
 
 
 def work(function, stream, server):
@@ -111,10 +180,17 @@ def work(function, stream, server):
     first = lines.readline()
     if not first:
         return
-    os.environ.update(json.loads(first)["environment"])
+    begin = json.loads(first)
+    os.environ.update(begin["environment"])
+    surroundings = Surroundings()
     say(stream, {"ready": os.getpid()})
     for line in lines:
-        say(stream, evaluate(function, json.loads(line)))
+        job = json.loads(line)
+        if begin.get("fresh"):
+            evaluate_apart(function, job, stream)
+            continue
+        say(stream, dict(evaluate(function, job), job=job["job"]))
+        surroundings.restore()
 
 
 def kill_group(pid):

@@ -41,6 +41,7 @@ void write_seat_plan(const std::filesystem::path& directory, const SeatPlan& pla
                  {"function", spec.function},
                  {"module", spec.module},
                  {"words", spec.words},
+                 {"fresh", spec.fresh},
                  {"timeout_ms", plan.group.timeout.value_or(std::chrono::milliseconds(0)).count()},
                  {"logs", plan.logs.string()},
                  {"beat_ms", plan.beat.count()}};
@@ -56,6 +57,7 @@ SeatPlan read_seat_plan(const std::filesystem::path& directory) {
     EvaluatorSpec& spec = plan.group.evaluator;
     spec.kind = static_cast<EvaluatorSpec::Kind>(all.at("kind").get<int>());
     spec.file = all.at("file").get<std::string>();
+    spec.fresh = all.at("fresh").get<bool>();
     spec.function = all.at("function").get<std::string>();
     spec.module = all.at("module").get<std::string>();
     spec.words = all.at("words").get<std::vector<std::string>>();

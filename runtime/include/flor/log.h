@@ -100,6 +100,16 @@ std::decay_t<T> log(std::string_view name, T&& value) {
   return std::forward<T>(value);
 }
 
+/// A value of any other type.
+template <typename T>
+  requires(!detail::Loggable<std::remove_cvref_t<T>>)
+void log(std::string_view, const T&) {
+  static_assert(!sizeof(T*),
+                "flor::log keeps one number, text, boolean or flor::Json: for a vector or an array "
+                "use flor::log_tensor(name, values, sizes), flor::log_histogram or "
+                "flor::log_table; tensors need <flor/torch.h>");
+}
+
 /// Keeps a whole array, `values` row-major of shape `sizes`.
 template <typename T>
   requires std::is_arithmetic_v<T>

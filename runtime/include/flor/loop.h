@@ -115,39 +115,59 @@ template <typename T>
 concept LoopOption =
     std::same_as<std::remove_cvref_t<T>, With> || std::same_as<std::remove_cvref_t<T>, Probed>;
 
-/// The integers [first, last).
+/// The integers first, first + step, ... before last.
 template <std::integral Int>
 class Counter {
  public:
   class iterator {
    public:
-    explicit iterator(Int value) : value_(value) {}
-    Int operator*() const { return value_; }
-    iterator& operator++() {
-      ++value_;
-      return *this;
+    iterator(Int first, std::int64_t step, std::ptrdiff_t index)
+        : first_(first), step_(step), index_(index) {}
+    Int operator*() const {
+      // Without a sign, since a product near the limits may wrap on the way to a number that fits.
+      return static_cast<Int>(static_cast<std::uint64_t>(first_) +
+                              static_cast<std::uint64_t>(step_) *
+                                  static_cast<std::uint64_t>(index_));
     }
+    iterator& operator++() { return *this += 1; }
     iterator& operator+=(std::ptrdiff_t steps) {
-      value_ = static_cast<Int>(value_ + static_cast<Int>(steps));
+      index_ += steps;
       return *this;
     }
-    friend std::ptrdiff_t operator-(iterator a, iterator b) {
-      return static_cast<std::ptrdiff_t>(a.value_) - static_cast<std::ptrdiff_t>(b.value_);
-    }
-    bool operator==(const iterator&) const = default;
+    friend std::ptrdiff_t operator-(iterator a, iterator b) { return a.index_ - b.index_; }
+    bool operator==(const iterator& other) const { return index_ == other.index_; }
 
    private:
-    Int value_;
+    Int first_;
+    std::int64_t step_;
+    std::ptrdiff_t index_;
   };
 
-  Counter(Int first, Int last) : first_(first), last_(std::max(first, last)) {}
   explicit Counter(Int count) : Counter(0, count) {}
-  iterator begin() const { return iterator(first_); }
-  iterator end() const { return iterator(last_); }
+  Counter(Int first, Int last, std::int64_t step = 1)
+      : first_(first), step_(step), count_(count(first, last, step)) {}
+  iterator begin() const { return {first_, step_, 0}; }
+  iterator end() const { return {first_, step_, count_}; }
 
  private:
-  Int first_, last_;
+  static std::ptrdiff_t count(Int first, Int last, std::int64_t step) {
+    if (step > 0 ? last <= first : first <= last) return 0;
+    const auto low = static_cast<std::uint64_t>(step > 0 ? first : last);
+    const auto high = static_cast<std::uint64_t>(step > 0 ? last : first);
+    const auto size = static_cast<std::uint64_t>(step);
+    return static_cast<std::ptrdiff_t>((high - low - 1) / (step > 0 ? size : ~size + 1) + 1);
+  }
+
+  Int first_;
+  std::int64_t step_;
+  std::ptrdiff_t count_;
 };
+
+/// Of two kinds of integers the one that holds both: with a sign if one of them has one.
+template <std::integral A, std::integral B>
+using EitherInteger =
+    std::conditional_t<std::signed_integral<A> == std::signed_integral<B>, std::common_type_t<A, B>,
+                       std::conditional_t<(sizeof(A) < 4 && sizeof(B) < 4), int, std::int64_t>>;
 
 /// The range that range-for iterates. `R` is an lvalue reference for a range that the user keeps,
 /// and a value for a temporary, which the loop then owns: range-for extends the life of the Loop,
@@ -303,11 +323,19 @@ std::unique_ptr<LoopScope> scope_if_active(std::string_view name, Options&&... o
 }  // namespace detail
 
 /// The integers from `first` up to, but not including, `last`, for loops that do not begin at 0:
-/// `flor::loop("epoch", flor::range(1, epochs + 1))`. Values are logged under the index of the
-/// iteration, which begins at 0 all the same.
-template <std::integral Int>
-detail::Counter<Int> range(Int first, Int last) {
-  return {first, last};
+/// `flor::loop("epoch", flor::range(1, epochs + 1))`. With a `step`, every so many; a negative one
+/// counts down: `flor::range(10, 0, -1)` ends with 1. Values are logged under the index of the
+/// iteration, which begins at 0 and counts by 1 all the same. Throws UsageError for a step of 0,
+/// and for a number beyond the 63 bits of an integer with a sign beside one that may be negative.
+template <std::integral First, std::integral Last>
+detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last,
+                                                          std::int64_t step = 1) {
+  using Int = detail::EitherInteger<First, Last>;
+  if (step == 0) throw UsageError("flor::range: a step of 0 never ends; give another");
+  if (!std::in_range<Int>(first) || !std::in_range<Int>(last)) {
+    throw UsageError("flor::range: a limit does not fit the type of the other: cast one of them");
+  }
+  return {static_cast<Int>(first), static_cast<Int>(last), step};
 }
 
 /// Wraps what a range-for iterates:
@@ -360,6 +388,18 @@ detail::Loop<std::vector<T>> loop(std::initializer_list<T> values, Options&&... 
 /// A name alone is no range.
 template <std::size_t N, detail::LoopOption... Options>
 void loop(const char (&name)[N], Options&&... options) = delete;
+
+/// Anything else between the range and its options.
+template <typename R, typename... Options>
+  requires((detail::Iterable<R> || std::integral<std::remove_cvref_t<R>>) &&
+           !(detail::LoopOption<Options> && ...))
+detail::Counter<int> loop(std::string_view, R&&, Options&&...) {
+  static_assert(!sizeof...(Options),
+                "flor::loop takes flor::with(locals...) and flor::probed after its range: write "
+                "flor::with(x) for a local x that the loop changes, and flor::range(first, last) "
+                "for two numbers");
+  return detail::Counter<int>(0);
+}
 
 template <detail::PointerToRange P, detail::LoopOption... Options>
 void loop(std::string_view, P&&, Options&&...) {

@@ -4,7 +4,10 @@
 #include <flor/store/error.h>
 #include <flor/store/ranking.h>
 
+#include <filesystem>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace flor {
 
@@ -47,6 +50,20 @@ inline Session init(int& argc, const char** argv, const char* source_file = __bu
 inline Session init(int* argc, char** argv, const char* source_file = __builtin_FILE()) {
   return init(*argc, argv, source_file);
 }
+
+/// The same for a `main()` without parameters: reads the command line of the process, which stays
+/// as it is. Where it cannot be read the session is off, and a line says so.
+Session init(const char* source_file = __builtin_FILE());
+
+/// Names flags of the program that look like slips of Flor's, so that they are not refused:
+/// `flor::own_flags({"--record"})`. To be called before flor::init.
+void own_flags(std::initializer_list<std::string_view> names);
+
+/// Where to write a file of the program's own: `std::ofstream(flor::output("samples/7.png"))`. The
+/// path itself, with its directories made; during a replay the same path in a directory of that
+/// replay (of each of its processes, where it has several) in the store, so that what the recording
+/// wrote stays.
+std::filesystem::path output(const std::filesystem::path& path);
 
 /// What the current session does.
 Mode mode() noexcept;

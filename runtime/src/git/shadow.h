@@ -26,12 +26,24 @@ struct CommitOptions {
   std::uint64_t untracked_total_bytes_max = 1ull << 30;
   /// Directories that are never recorded, wherever they lie (Flor's own home); absolute.
   std::vector<std::filesystem::path> without;
+  /// Directories that builds write, absolute: only what git tracks there is recorded. So are those
+  /// with a CMakeCache.txt and no CMakeLists.txt, wherever they lie.
+  std::vector<std::filesystem::path> built = {};
+};
+
+/// Untracked files that no earlier commit of the branch had.
+struct AddedFiles {
+  std::size_t files = 0;
+  std::uint64_t bytes = 0;
+  std::string largest;
+  std::uint64_t largest_bytes = 0;
 };
 
 struct ShadowCommit {
   std::string id;                     ///< 40 hex digits
   bool created = false;               ///< false: the tip already had this tree
   std::vector<std::string> left_out;  ///< "data/big.bin (312 MiB, untracked)", one line each
+  AddedFiles added;
 };
 
 struct FileChange {

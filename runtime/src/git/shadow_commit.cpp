@@ -133,6 +133,41 @@ class BranchMover {
   git_oid cached_tip_, cached_head_, known_head_;
 };
 
+/// What `tree` has, and neither the commit before it nor the user's index.
+AddedFiles added_files(git_repository* repository, const MaybeId& before, const git_oid& tree_id,
+                       git_odb* odb, const IndexFile& index) {
+  git_tree *old_raw = nullptr, *new_raw = nullptr;
+  CommitHandle commit = before ? find_commit(repository, *before) : nullptr;
+  if (commit) check(git_commit_tree(&old_raw, commit.get()), "cannot read the last commit");
+  const TreeHandle old_tree(old_raw);
+  check(git_tree_lookup(&new_raw, repository, &tree_id), "cannot read the tree just written");
+  const TreeHandle new_tree(new_raw);
+  git_diff* raw = nullptr;
+  check(git_diff_tree_to_tree(&raw, repository, old_raw, new_raw, nullptr),
+        "cannot compare with the last commit");
+  const DiffHandle diff(raw);
+  AddedFiles added;
+  for (std::size_t i = 0; i < git_diff_num_deltas(raw); ++i) {
+    const git_diff_delta* delta = git_diff_get_delta(raw, i);
+    if (delta->status != GIT_DELTA_ADDED) continue;
+    const std::string_view path = delta->new_file.path;
+    const auto by_path = [](const auto& entry, std::string_view name) { return entry.path < name; };
+    const auto tracked =
+        std::lower_bound(index.entries.begin(), index.entries.end(), path, by_path);
+    if (tracked != index.entries.end() && tracked->path == path) continue;
+    std::size_t bytes = 0;
+    git_object_t type = GIT_OBJECT_ANY;
+    if (git_odb_read_header(&bytes, &type, odb, &delta->new_file.id) != 0) bytes = 0;
+    ++added.files;
+    added.bytes += bytes;
+    if (added.largest.empty() || bytes > added.largest_bytes) {
+      added.largest = printable(path);
+      added.largest_bytes = bytes;
+    }
+  }
+  return added;
+}
+
 void check_branch(const std::string& branch) {
   int valid = 0;
   git_reference_name_is_valid(&valid, ("refs/heads/" + branch).c_str());
@@ -179,6 +214,8 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
     }
     if ((id = mover.try_commit(old_tip, backoff))) {
       result.created = true;
+      result.added = added_files(repository, old_tip ? old_tip : head_target(repository), root,
+                                 odb.get(), index);
       if (user_index) user_index->publish();
       break;
     }

@@ -108,7 +108,9 @@ class Walker {
   const TrackedEntry* tracked_file();
   const TrackedEntry* tracked_link();
   bool tracks_below();
+  std::vector<std::string> below_root(const std::vector<std::filesystem::path>& places) const;
   bool is_to_be_left_out() const;
+  bool is_built(const std::vector<Child>& children) const;
   std::uint32_t mode_of(const FileStat& stat, const TrackedEntry* tracked) const;
   std::optional<FileStat> stat_of(int parent, const Child& child, const TrackedEntry* tracked);
 
@@ -121,6 +123,7 @@ class Walker {
   std::size_t tracked_at_ = 0, cached_at_ = 0;
   std::vector<const TrackedEntry*> links_;  ///< tracked submodules
   std::vector<std::string> without_;        ///< directories that are never recorded, relative
+  std::vector<std::string> built_;          ///< directories that builds write, relative
   bool file_mode_ = true, symlinks_ = true;
 };
 
@@ -130,14 +133,8 @@ Walker::Walker(const WalkInput& input) : in_(input), ahead_(input.root, input.in
   for (const TrackedEntry& entry : in_.index.entries) {
     if (entry.mode == GIT_FILEMODE_COMMIT) links_.push_back(&entry);
   }
-  for (const std::filesystem::path& place : in_.options.without) {
-    const auto relative = place.lexically_relative(in_.root);
-    if (!relative.empty() && *relative.begin() != ".." && relative != ".") {
-      std::string text = relative.generic_string();
-      if (!text.ends_with('/')) text += '/';
-      without_.push_back(std::move(text));
-    }
-  }
+  without_ = below_root(in_.options.without);
+  built_ = below_root(in_.options.built);
   git_config* raw = nullptr;
   check(git_repository_config_snapshot(&raw, in_.repository), "cannot read the git configuration");
   const ConfigHandle config(raw);
@@ -163,6 +160,19 @@ Walker::Walker(const WalkInput& input) : in_(input), ahead_(input.root, input.in
   push_file(excludes);
   push_file(std::string(git_repository_commondir(in_.repository)) + "info/exclude");
   exclude_ = PatternList(read_small(AT_FDCWD, (in_.root / std::string(kExcludeFile)).c_str()), "");
+}
+
+std::vector<std::string> Walker::below_root(
+    const std::vector<std::filesystem::path>& places) const {
+  std::vector<std::string> found;
+  for (const std::filesystem::path& place : places) {
+    const auto relative = place.lexically_relative(in_.root);
+    if (relative.empty() || *relative.begin() == ".." || relative == ".") continue;
+    std::string text = relative.generic_string();
+    if (!text.ends_with('/')) text += '/';
+    found.push_back(std::move(text));
+  }
+  return found;
 }
 
 Walked Walker::run() {
@@ -201,6 +211,16 @@ const TrackedEntry* Walker::tracked_link() {
 
 bool Walker::is_to_be_left_out() const {
   return std::find(without_.begin(), without_.end(), path_) != without_.end();
+}
+
+/// A project that is built where its sources lie has no directory that only builds write.
+bool Walker::is_built(const std::vector<Child>& children) const {
+  if (path_.empty()) return false;
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(children, [&](const Child& child) { return child.name == name; });
+  };
+  const bool named = std::ranges::find(built_, path_) != built_.end();
+  return (named || has("CMakeCache.txt")) && !has("CMakeLists.txt");
 }
 
 bool Walker::list(DIR* directory, std::vector<Child>& children, bool& ignores, bool& repository) {
@@ -254,7 +274,9 @@ void Walker::directory(int parent, const char* name, Inherited inherited) {
     keep_link(*link);
     return;
   }
-  if (ignores && !inherited.ignored) {
+  if (is_built(children)) inherited.ignored = true;
+  const bool pushed = ignores && !inherited.ignored;
+  if (pushed) {
     ignore_.push(PatternList(read_small(::dirfd(handle.get()), ".gitignore"), path_));
   }
   const std::size_t length = path_.size();
@@ -270,7 +292,7 @@ void Walker::directory(int parent, const char* name, Inherited inherited) {
     }
     path_.resize(length);
   }
-  if (ignores && !inherited.ignored) ignore_.pop();
+  if (pushed) ignore_.pop();
 }
 
 void Walker::child_directory(int parent, const Child& child, Inherited inherited) {
