@@ -20,6 +20,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(flor_settings INTERFACE -fpch-preprocess)
 endif()
 
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Sources that are compiled together are headers to GCC, where such members are mistakes; a build
+  # without CMAKE_UNITY_BUILD, as the preset `debug` is one, still warns of them in headers.
+  target_compile_options(flor_settings INTERFACE -Wno-subobject-linkage)
+endif()
+
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The main job from end to end: installs what is needed, builds Flor, records a training, asks it a
-# question that was forgotten, and gets the answer without training again. Everything the demo
-# writes, beside build/release, is in a directory of its own that is left for you to look at.
+# question that was forgotten, and gets the answer without training again. Builds only what it runs:
+# no tests, no examples but its own, no page of `flor serve`. Everything the demo writes, beside
+# build/demo, is in a directory of its own that is left for you to look at.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source_directory=$PWD
@@ -12,14 +13,23 @@ show() {  # prints a command as one would type it, and runs it
   time eval "$1"
 }
 
-scripts/install-packages.sh
-cmake --preset release
-cmake --build --preset release -j "$(scripts/jobs.sh)"
+step() {  # says which of the steps this is, and how long it has been
+  number=$((${number-0} + 1))
+  printf '\n== Step %s of 5, after %s s: %s\n' "$number" "$SECONDS" "$1"
+}
 
+echo 'The demo takes some minutes on two cores, most of them for packages and the compiler.'
+step 'packages of Debian'
+scripts/install-packages.sh
+
+step 'Flor'
+cmake --preset demo >/dev/null
+NINJA_STATUS='[%f of %t, %e s] ' cmake --build --preset demo -j "$(scripts/jobs.sh)"
 demo=$(mktemp -d /tmp/flor-demo.XXXXXX)
-cmake --install build/release --prefix "$demo/flor" >/dev/null
+cmake --install build/demo --prefix "$demo/flor" >/dev/null
 
 # A project as a user has it: the example, in a git repository, built against the installed Flor.
+step 'a project that uses it'
 export FLOR_HOME=$demo/home PATH=$demo/flor/bin:$PATH
 cp -r "$source_directory/examples" "$demo/project"
 cd "$demo/project"
@@ -27,11 +37,14 @@ git init -q -b main .
 echo /build/ >.gitignore
 git add . && git -c user.name=demo -c user.email=demo@localhost commit -q -m 'Train a network'
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$demo/flor" >/dev/null
-cmake --build build --target linear
+cmake --build build --target linear -j "$("$source_directory/scripts/jobs.sh")"
 printf '\nIn %s:\n' "$PWD"
 
+step 'train, recorded'
 show './build/linear --flor linear'
 show 'flor list'
+
+step 'ask what was forgotten'
 show 'git apply hindsight/linear_confusion.patch && git diff -U1 linear.cpp'
 show 'cmake --build build --target linear'
 show './build/linear --replay_flor'
@@ -39,4 +52,4 @@ show './build/linear --replay_flor 0/2'
 show './build/linear --replay_flor 1/2'
 show 'flor query accuracy confusion'
 show 'flor show linear@7 | tail -n 12'
-printf '\nThe demo is in %s: look around, and delete it when you are done.\n' "$demo"
+printf '\n%s s in all. The demo is in %s: look around, and delete it when you are done.\n' "$SECONDS" "$demo"

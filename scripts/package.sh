@@ -9,7 +9,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/install-packages.sh packages-package.txt
+scripts/install-packages.sh packages-page.txt packages-package.txt
 build=${1-build/package}
 out=build/package
 mkdir -p "$out"

@@ -31,7 +31,6 @@ if [ "${1-}" = --slurm ]; then
   shift
 fi
 if [ "${1-}" = --package ]; then
-  scripts/install-packages.sh
   scripts/package.sh
   # shellcheck disable=SC2046  # two paths
   exec tests/install/clean_root.sh $(ls build/package/flor_*.deb build/package/libflor-dev_*.deb)
@@ -42,7 +41,7 @@ if [ "${1-}" = --browser ]; then
   labels='-L browser'
   shift
 fi
-scripts/install-packages.sh ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt} \
+scripts/install-packages.sh packages-page.txt packages-test.txt ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt} \
   ${browser:+packages-browser.txt}
 cmake --preset ci
 cmake --build --preset ci -j "$(scripts/jobs.sh)"

@@ -8,7 +8,7 @@
 namespace flor::detail {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct TextField {
   const char* name;
@@ -29,27 +29,27 @@ constexpr TextField kTexts[] = {
 }  // namespace
 
 std::string BuildRecipe::encode() const {
-  Json json;
+  OrderedJson json;
   for (const TextField& field : kTexts) json[field.name] = this->*field.member;
-  Json variables = Json::array();
+  OrderedJson variables = OrderedJson::array();
   for (const CacheVariable& variable : cache) {
-    variables.push_back(Json::array({variable.name, variable.type, variable.value}));
+    variables.push_back(OrderedJson::array({variable.name, variable.type, variable.value}));
   }
   json["cache"] = std::move(variables);
   json["environment"] = environment;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 BuildRecipe BuildRecipe::decode(std::string_view text) {
   BuildRecipe recipe;
   try {
-    const Json json = Json::parse(text);
+    const OrderedJson json = OrderedJson::parse(text);
     for (const TextField& field : kTexts) recipe.*field.member = json.value(field.name, "");
-    for (const Json& variable : json.value("cache", Json::array())) {
+    for (const OrderedJson& variable : json.value("cache", OrderedJson::array())) {
       recipe.cache.push_back({variable.at(0), variable.at(1), variable.at(2)});
     }
     recipe.environment = json.value("environment", std::map<std::string, std::string>());
-  } catch (const Json::exception& error) {
+  } catch (const OrderedJson::exception& error) {
     throw Error(fmt::format("what is recorded about the build cannot be read: {}", error.what()));
   }
   return recipe;

@@ -16,7 +16,7 @@ namespace {
 /// Measured by bench/adaptive.sh, see docs/performance.md.
 constexpr double kShareOfSpareCore = 0.25;
 
-double seconds(clockid_t clock) {
+double clock_seconds(clockid_t clock) {
   timespec time{};
   ::clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
@@ -53,8 +53,8 @@ double background_share(double busy_cores, double cores) {
 
 Ledger::Ledger()
     : cores_(usable_cores()),
-      last_wall_(seconds(CLOCK_MONOTONIC)),
-      last_process_(seconds(CLOCK_PROCESS_CPUTIME_ID)) {}
+      last_wall_(clock_seconds(CLOCK_MONOTONIC)),
+      last_process_(clock_seconds(CLOCK_PROCESS_CPUTIME_ID)) {}
 
 std::shared_ptr<Batch> Ledger::open(Batch::Kind kind) {
   auto batch = std::make_shared<Batch>();
@@ -103,7 +103,8 @@ void Ledger::drain() {
 }
 
 double Ledger::charge(double cpu, bool forced) {
-  const double wall = seconds(CLOCK_MONOTONIC), process = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double wall = clock_seconds(CLOCK_MONOTONIC);
+  const double process = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
   const double used = std::max(0.0, cpu - last_background_);
   const double busy =
       std::max(0.0, process - last_process_ - used) / std::max(wall - last_wall_, 1e-9);

@@ -22,7 +22,7 @@ constexpr std::size_t kZerosMin = 64;
 constexpr double kDifferencePlanesMustSave = 0.01;
 
 /// What a form would take, and which of its streams to compress.
-struct Candidate {
+struct FormCandidate {
   Choice choice;
   double bits_per_word = 0;
 };
@@ -111,25 +111,25 @@ class Judge {
   Byte* words() { return words_; }
   Byte* base() { return base_; }
 
-  Candidate direct() {
+  FormCandidate direct() {
     kernels::split(shape_, words_, size_, planes_);
     return planes_candidate(Form::planes, size_);
   }
 
   /// `direct`, or what is not zero where that pays.
-  Candidate best_without_base(const Candidate& direct) {
+  FormCandidate best_without_base(const FormCandidate& direct) {
     const std::size_t kept = kernels::keep_nonzero(shape_, words_, size_, classes_, values_);
     if (kept > size_ - size_ / kZerosMin) return direct;
     const double share = static_cast<double>(kept) / static_cast<double>(size_);
     kernels::split(shape_, values_, kept, planes_);
-    Candidate candidate = planes_candidate(Form::sparse_planes, kept);
+    FormCandidate candidate = planes_candidate(Form::sparse_planes, kept);
     candidate.bits_per_word = share * candidate.bits_per_word + bit_entropy(share);
     const bool pays = candidate.bits_per_word < (1 - kZerosMustSave) * direct.bits_per_word;
     return pays ? candidate : direct;
   }
 
-  Candidate exponent_difference(const Candidate& direct) {
-    Candidate candidate = direct;
+  FormCandidate exponent_difference(const FormCandidate& direct) {
+    FormCandidate candidate = direct;
     candidate.choice.form = Form::exponent_difference;
     Byte* upper = classes_;
     kernels::upper_plane(shape_, words_, size_, upper);
@@ -147,22 +147,22 @@ class Judge {
     kernels::classify(shape_, values_, size_, classes_);
   }
 
-  Candidate class_bits() { return class_candidate(Form::class_bits, classes_); }
+  FormCandidate class_bits() { return class_candidate(Form::class_bits, classes_); }
 
-  Candidate scaled_class_bits() {
+  FormCandidate scaled_class_bits() {
     kernels::add_exponents(shape_, classes_, base_, size_, symbols_);
     return class_candidate(Form::scaled_class_bits, symbols_);
   }
 
-  Candidate difference_planes() {
+  FormCandidate difference_planes() {
     const WordShape plain{shape_.width, false, 0};
     kernels::split(plain, values_, size_, planes_);
     return planes_candidate(Form::difference_planes, size_);
   }
 
  private:
-  Candidate planes_candidate(Form form, std::size_t count) const {
-    Candidate candidate;
+  FormCandidate planes_candidate(Form form, std::size_t count) const {
+    FormCandidate candidate;
     candidate.choice.form = form;
     for (unsigned p = 0; p < shape_.width; ++p) {
       const double bits = stream_bits(planes_ + p * count, count);
@@ -172,8 +172,8 @@ class Judge {
     return candidate;
   }
 
-  Candidate class_candidate(Form form, const Byte* symbols) const {
-    Candidate candidate;
+  FormCandidate class_candidate(Form form, const Byte* symbols) const {
+    FormCandidate candidate;
     candidate.choice.form = form;
     candidate.choice.compress[0] = true;
     const auto rest = static_cast<double>(kernels::packed_bits(classes_, size_));
@@ -198,17 +198,17 @@ Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* ba
   const Sampler sampler(shape, count);
   Judge judge(shape, sampler.size(), scratch);
   sampler.copy(words, judge.words());
-  const Candidate planes = judge.direct();
-  const Candidate direct = judge.best_without_base(planes);
+  const FormCandidate planes = judge.direct();
+  const FormCandidate direct = judge.best_without_base(planes);
   if (base == nullptr) return direct.choice;
 
   sampler.copy(base, judge.base());
-  Candidate best = judge.exponent_difference(planes);
+  FormCandidate best = judge.exponent_difference(planes);
   judge.take_differences();
-  for (const Candidate& candidate : {judge.class_bits(), judge.scaled_class_bits()}) {
+  for (const FormCandidate& candidate : {judge.class_bits(), judge.scaled_class_bits()}) {
     if (candidate.bits_per_word < best.bits_per_word) best = candidate;
   }
-  const Candidate differences = judge.difference_planes();
+  const FormCandidate differences = judge.difference_planes();
   if (differences.bits_per_word < (1 - kDifferencePlanesMustSave) * best.bits_per_word) {
     best = differences;
   }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace flor::store {
 namespace {
@@ -89,11 +90,13 @@ class Pickle {
     put("(");
     for (const std::int64_t size : sizes) integer(size);
     put("t(");
-    std::vector<std::int64_t> strides(sizes.size(), 1);
-    for (std::size_t i = sizes.size(); i-- > 1;) {
-      strides[i - 1] = strides[i] * std::max<std::int64_t>(sizes[i], 1);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      std::int64_t stride = 1;
+      for (const std::int64_t size : std::span(sizes).subspan(i + 1)) {
+        stride *= std::max<std::int64_t>(size, 1);
+      }
+      integer(stride);
     }
-    for (const std::int64_t stride : strides) integer(stride);
     put("t");
   }
 

@@ -22,17 +22,7 @@ namespace flor::testing {
 
 class RedisServer {
  public:
-  static bool is_installed() {
-    const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
-    for (std::size_t begin = 0; begin < path.size();) {
-      const std::size_t end = std::min(path.find(':', begin), path.size());
-      if (::access((path.substr(begin, end - begin) + "/redis-server").c_str(), X_OK) == 0) {
-        return true;
-      }
-      begin = end + 1;
-    }
-    return false;
-  }
+  static bool is_installed() { return !program().empty(); }
 
   /// Runs when it returns. `settings` as of redis.conf, e.g. {"--appendonly", "yes"}; those of the
   /// server by default otherwise.
@@ -113,9 +103,25 @@ class RedisServer {
     ::close(fd);
     return -1;
   }
+  /// The server, or the check of its files, which is the same program under another name: Debian's
+  /// package with the latter, redis-tools, comes without a service.
+  static std::filesystem::path program() {
+    const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+    for (const char* name : {"redis-server", "redis-check-rdb"}) {
+      for (std::size_t begin = 0; begin < path.size();) {
+        const std::size_t end = std::min(path.find(':', begin), path.size());
+        const auto file = std::filesystem::path(path.substr(begin, end - begin)) / name;
+        if (::access(file.c_str(), X_OK) == 0) return file;
+        begin = end + 1;
+      }
+    }
+    return {};
+  }
   bool try_start() {
-    std::vector<std::string> words{"redis-server", "--port", std::to_string(port_),     "--bind",
-                                   "127.0.0.1",    "--dir",  directory_.path().string()};
+    const std::filesystem::path server = directory_.path() / "redis-server";
+    if (!std::filesystem::exists(server)) std::filesystem::create_symlink(program(), server);
+    std::vector<std::string> words{server.string(), "--port", std::to_string(port_),     "--bind",
+                                   "127.0.0.1",     "--dir",  directory_.path().string()};
     words.insert(words.end(), settings_.begin(), settings_.end());
     process_ = std::make_unique<Process>(
         words, ProcessOptions{.directory = directory_.path(), .environment = {}});

@@ -23,7 +23,7 @@ bool is_function(const Statement& piece) {
   return piece.piece && piece.piece->kind == sources::PieceKind::function;
 }
 
-bool is_name(const Token& token) {
+bool is_word(const Token& token) {
   return token.kind == TokenKind::identifier && !token.directive &&
          !sources::is_keyword(token.text);
 }
@@ -47,7 +47,7 @@ Matching::Matching(const std::vector<Tree>& newer, const std::vector<Tree>& olde
   }
   for (const Tree& tree : older) {
     for (const Token& token : tree.tokens()) {
-      if (is_name(token)) words_there_.insert(token.text);
+      if (is_word(token)) words_there_.insert(token.text);
     }
   }
   // Names that are known make more statements alike, from which more names are learned.
@@ -75,7 +75,7 @@ std::set<std::string_view> Matching::words_of(std::size_t file, Range range) con
   std::set<std::string_view> words;
   const auto& tokens = newer_[file].tokens();
   for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (is_name(tokens[i]) && !is_ignored(file, i)) words.insert(tokens[i].text);
+    if (is_word(tokens[i]) && !is_ignored(file, i)) words.insert(tokens[i].text);
   }
   return words;
 }
@@ -350,13 +350,13 @@ void Matching::gather_heads(std::size_t file, const Statement& a, std::size_t fi
   Evidence& evidence = evidence_[function];
   const auto first_in = [](const std::vector<Token>& all, const Statement& piece, std::size_t at) {
     for (std::size_t i = piece.range.begin; i < at; ++i) {
-      if (all[i].text == all[at].text && is_name(all[i])) return false;
+      if (all[i].text == all[at].text && is_word(all[i])) return false;
     }
     return true;
   };
   for (const TokenPair pair : align_tokens(tokens, a.head, there, b.head, compare.names())) {
     const Token &mine = tokens[pair.a], &other = there[pair.b];
-    if (!is_name(mine) || !is_name(other)) continue;
+    if (!is_word(mine) || !is_word(other)) continue;
     ++evidence.votes[mine.text][other.text];
     ++everywhere_.votes[mine.text][other.text];
     if (first_in(tokens, *function, pair.a) && first_in(there, *function_there, pair.b)) {
@@ -387,7 +387,7 @@ NameMatch Matching::name(std::size_t file, const Statement& function, std::strin
   std::set<std::string_view> words_there;
   for (std::size_t i = there.range.begin; i < there.range.end; ++i) {
     const Token& token = older_[file_there].tokens()[i];
-    if (is_name(token)) words_there.insert(token.text);
+    if (is_word(token)) words_there.insert(token.text);
   }
   const auto known = evidence_.find(&function);
   const bool local = known != evidence_.end() && known->second.votes.contains(name);

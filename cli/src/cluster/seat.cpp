@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point time) {
+double passed_since(Clock::time_point time) {
   return std::chrono::duration<double>(Clock::now() - time).count();
 }
 
@@ -147,7 +147,7 @@ void Seat::wait() {
     if (!member) continue;
     for (const int event : member->events()) events.push_back({event, POLLIN, 0});
   }
-  ::poll(events.data(), events.size(), look_after_ms(seconds_since(news_at_)));
+  ::poll(events.data(), events.size(), look_after_ms(passed_since(news_at_)));
   heed_signals(0);
 }
 
@@ -166,7 +166,7 @@ void Seat::listen_to_dispatcher() {
     obey(line);
   }
   if (told_.is_gone()) tell_all_to_end("the replay is over");
-  if (seconds_since(told_at_) > work_.patience) {
+  if (passed_since(told_at_) > work_.patience) {
     tell_all_to_end("nothing was heard from flor replay");
   }
 }
@@ -246,7 +246,7 @@ void Seat::listen_to_workers() {
     news_at_ = Clock::now();
     if (!working()) say("free");
   }
-  if (!leaving_.empty() && working() && seconds_since(left_at_) > 5) {
+  if (!leaving_.empty() && working() && passed_since(left_at_) > 5) {
     for (const auto& member : members_) {
       if (member) member->kill(SIGKILL);
     }
@@ -255,7 +255,7 @@ void Seat::listen_to_workers() {
 
 void Seat::beat() {
   if (!said_lines_.empty()) beat_at_ = Clock::now();
-  if (seconds_since(beat_at_) < work_.beat()) return;
+  if (passed_since(beat_at_) < work_.beat()) return;
   beat_at_ = Clock::now();
   say("beat");
 }

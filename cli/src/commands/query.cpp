@@ -29,7 +29,7 @@ std::string index_text(std::int64_t index) {
 }
 
 /// The values of one run that were asked for, joined.
-struct Answer {
+struct RunAnswer {
   store::Run run;
   std::vector<Value> values;
   std::vector<Join> join;  // one, made when the values have their final place in memory
@@ -77,12 +77,12 @@ Examples:
  private:
   void check_options(const Context& context) const;
   std::vector<RunChoice> choose(const store::Catalog& catalog) const;
-  Answer ask(const store::Catalog& catalog, const RunChoice& choice) const;
-  Shape shape_of(const std::vector<Answer>& answers) const;
-  void print_table(Context& context, const std::vector<Answer>& answers) const;
-  void print_csv(Context& context, const std::vector<Answer>& answers) const;
-  void print_json(Context& context, const std::vector<Answer>& answers) const;
-  void print_jsonl(Context& context, const std::vector<Answer>& answers) const;
+  RunAnswer ask(const store::Catalog& catalog, const RunChoice& choice) const;
+  Shape shape_of(const std::vector<RunAnswer>& answers) const;
+  void print_table(Context& context, const std::vector<RunAnswer>& answers) const;
+  void print_csv(Context& context, const std::vector<RunAnswer>& answers) const;
+  void print_json(Context& context, const std::vector<RunAnswer>& answers) const;
+  void print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const;
 
   std::vector<std::string> metrics_, runs_;
   std::string experiment_, epochs_;
@@ -119,14 +119,14 @@ std::vector<RunChoice> Query::choose(const store::Catalog& catalog) const {
   return result;
 }
 
-Answer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
+RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
   store::ValueQuery query;
   query.run = choice.run.id;
   query.names = metrics_;
   query.recorded = !hindsight_ && !evaluated_;
   query.hindsight = !recorded_ && !evaluated_;
   query.evaluated = !recorded_ && !hindsight_;
-  Answer answer{choice.run, {}, {}};
+  RunAnswer answer{choice.run, {}, {}};
   const bool some_epochs = !epochs_.empty() || choice.epoch;
   if (some_epochs) {
     // What was logged outside every loop belongs to each epoch: it is repeated, but has no row.
@@ -145,11 +145,11 @@ Answer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const 
   return answer;
 }
 
-Shape Query::shape_of(const std::vector<Answer>& answers) const {
+Shape Query::shape_of(const std::vector<RunAnswer>& answers) const {
   Shape shape;
   shape.runs = answers.size() > 1;
   const std::string* path = nullptr;
-  for (const Answer& answer : answers) {
+  for (const RunAnswer& answer : answers) {
     for (std::size_t i = 0; i < answer.rows().size(); ++i) {
       const auto& row = answer.rows().row(i);
       shape.loop = shape.loop || (path && *path != row.place->path);
@@ -163,7 +163,7 @@ Shape Query::shape_of(const std::vector<Answer>& answers) const {
   return shape;
 }
 
-void Query::print_table(Context& context, const std::vector<Answer>& answers) const {
+void Query::print_table(Context& context, const std::vector<RunAnswer>& answers) const {
   const Shape shape = shape_of(answers);
   std::vector<Table::Column> columns;
   const auto column = [&](bool shown, std::string title, Align align) {
@@ -179,7 +179,7 @@ void Query::print_table(Context& context, const std::vector<Answer>& answers) co
   for (const std::string& metric : metrics_) column(true, metric, Align::right);
   column(true, "origin", Align::left);
   Table table(std::move(columns));
-  for (const Answer& answer : answers) {
+  for (const RunAnswer& answer : answers) {
     const std::string key = short_key(answer.run);
     for (std::size_t i = 0; i < answer.rows().size(); ++i) {
       const auto& row = answer.rows().row(i);
@@ -204,7 +204,7 @@ void Query::print_table(Context& context, const std::vector<Answer>& answers) co
   if (!table.empty()) table.print(context.out(), context.style());
 }
 
-void Query::print_csv(Context& context, const std::vector<Answer>& answers) const {
+void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) const {
   CsvWriter csv(context.out());
   for (const char* title : {"run", "experiment", "loop", "epoch", "step", "inner", "ordinal"}) {
     csv.field(title);
@@ -212,7 +212,7 @@ void Query::print_csv(Context& context, const std::vector<Answer>& answers) cons
   for (const std::string& metric : metrics_) csv.field(metric);
   csv.field("origin");
   csv.end_row();
-  for (const Answer& answer : answers) {
+  for (const RunAnswer& answer : answers) {
     for (std::size_t i = 0; i < answer.rows().size(); ++i) {
       const auto& row = answer.rows().row(i);
       csv.field(answer.run.key);
@@ -232,19 +232,19 @@ void Query::print_csv(Context& context, const std::vector<Answer>& answers) cons
   }
 }
 
-void Query::print_json(Context& context, const std::vector<Answer>& answers) const {
+void Query::print_json(Context& context, const std::vector<RunAnswer>& answers) const {
   Json head = document("query");
   head["metrics"] = metrics_;
   JsonList list(context.out(), head, "rows");
-  for (const Answer& answer : answers) {
+  for (const RunAnswer& answer : answers) {
     for (std::size_t i = 0; i < answer.rows().size(); ++i)
       list.add(row_json(answer.run, metrics_, answer.rows(), i));
   }
   list.end();
 }
 
-void Query::print_jsonl(Context& context, const std::vector<Answer>& answers) const {
-  for (const Answer& answer : answers) {
+void Query::print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const {
+  for (const RunAnswer& answer : answers) {
     for (std::size_t i = 0; i < answer.rows().size(); ++i) {
       context.out().write(compact(row_json(answer.run, metrics_, answer.rows(), i)) + "\n");
     }
@@ -263,7 +263,7 @@ int Query::run(Context& context) {
   for (const RunChoice& choice : runs) asked.push_back(choice.run);
   // A metric that none of the runs has is a mistake, and so is a question without one.
   require_metrics(catalog, asked, metrics_, "flor query METRIC...");
-  std::vector<Answer> answers;
+  std::vector<RunAnswer> answers;
   std::size_t rows = 0;
   for (const RunChoice& choice : runs) {
     answers.push_back(ask(catalog, choice));

@@ -15,9 +15,9 @@ namespace flor::cli {
 namespace {
 
 constexpr int kRowsMin = 5;
-constexpr int kLegendMax = 24;
+constexpr int kLegendLines = 24;
 /// Of the 256 colours; readable on dark and on light ground, told apart by colour-blind people.
-constexpr std::array kColors = {33, 208, 35, 170, 37, 178, 245};
+constexpr std::array kInks = {33, 208, 35, 170, 37, 178, 245};
 constexpr int kNoLook = -1;
 
 /// Of one terminal column; ASCII, so that every terminal has it.
@@ -44,7 +44,7 @@ class Painter {
       text_ += look == kNoLook
                    ? std::string("\x1b[0m")
                    : fmt::format("\x1b[38;5;{}m",
-                                 kColors[static_cast<std::size_t>(look) % kColors.size()]);
+                                 kInks[static_cast<std::size_t>(look) % kInks.size()]);
       look_ = look;
     }
     text_ += text;
@@ -169,7 +169,7 @@ class TextDrawer {
 
   int legend_lines(const Panel& panel) const {
     const auto curves = static_cast<int>(panel.curves.size());
-    return is_alone(panel) ? 0 : std::min(curves, kLegendMax) + (curves > kLegendMax ? 1 : 0);
+    return is_alone(panel) ? 0 : std::min(curves, kLegendLines) + (curves > kLegendLines ? 1 : 0);
   }
   static bool is_alone(const Panel& panel) {
     return panel.curves.size() == 1 && panel.curves[0].label.empty();
@@ -312,7 +312,7 @@ class TextDrawer {
     // A long label leaves room for the last value.
     widest = std::min(widest, static_cast<std::size_t>(std::max(12, form_.width - 30)));
     for (const Curve& curve : panel.curves) {
-      if (shown++ == kLegendMax) break;
+      if (shown++ == kLegendLines) break;
       painter_.put(fmt::format("  {} ", letter(curve.look)), static_cast<int>(curve.look));
       const std::string label = shortened(curve.label, widest);
       const std::string pad(widest - std::min(widest, display_width(label)), ' ');
@@ -320,8 +320,8 @@ class TextDrawer {
                              static_cast<std::size_t>(std::max(1, form_.width - 4))));
       painter_.end_line();
     }
-    if (panel.curves.size() > kLegendMax) {
-      line(fmt::format("  and {} more", panel.curves.size() - kLegendMax));
+    if (panel.curves.size() > kLegendLines) {
+      line(fmt::format("  and {} more", panel.curves.size() - kLegendLines));
     }
   }
 

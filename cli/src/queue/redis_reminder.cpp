@@ -12,7 +12,7 @@ namespace flor::cli {
 namespace {
 
 /// So many jobs are told in one call: other clients wait meanwhile.
-constexpr std::size_t kPage = 200;
+constexpr std::size_t kEntriesAtOnce = 200;
 
 }  // namespace
 
@@ -30,8 +30,8 @@ void RedisQueue::remind() {
     Offer offer{.has_forgotten = !seen.empty() && seen != life};
     const std::vector<Entry> entries = to_be_told(offer.has_forgotten);
     bool is_told = true;
-    for (std::size_t begin = 0; is_told && begin < entries.size(); begin += kPage) {
-      const std::size_t count = std::min(kPage, entries.size() - begin);
+    for (std::size_t begin = 0; is_told && begin < entries.size(); begin += kEntriesAtOnce) {
+      const std::size_t count = std::min(kEntriesAtOnce, entries.size() - begin);
       is_told = tell(std::span(entries).subspan(begin, count), offer);
     }
     if (!is_told) continue;

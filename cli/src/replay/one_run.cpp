@@ -149,7 +149,7 @@ void share_cores(Context& context, const ReplayWish& wish, ReplayRequest& reques
 
 /// The logs of the last replays are kept.
 fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
-  constexpr std::size_t kKept = 20;
+  constexpr std::size_t kOldPartsKept = 20;
   const fs::path logs = home / "logs";
   std::vector<fs::directory_entry> old;
   std::error_code error;
@@ -158,7 +158,7 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
     std::error_code unknown;
     return entry.last_write_time(unknown);
   });
-  for (std::size_t i = 0; i + kKept <= old.size(); ++i) fs::remove_all(old[i], error);
+  for (std::size_t i = 0; i + kOldPartsKept <= old.size(); ++i) fs::remove_all(old[i], error);
   return logs / fmt::format("replay-{}-{}", short_key(run), ::getpid());
 }
 

@@ -81,12 +81,13 @@ bool is_temporary(const fs::path& file) {
 /// Files that an index names; nothing if it cannot be read, so that it is not there yet.
 std::optional<std::set<std::string>> shards(const fs::path& index) {
   std::ifstream in(index, std::ios::binary);
-  const auto json = nlohmann::json::parse(in, nullptr, false);
-  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
+  const auto index_json = nlohmann::json::parse(in, nullptr, false);
+  if (!index_json.is_object() || !index_json.contains("weight_map") ||
+      !index_json["weight_map"].is_object()) {
     return std::nullopt;
   }
   std::set<std::string> names;
-  for (const auto& [tensor, file] : json["weight_map"].items()) {
+  for (const auto& [tensor, file] : index_json["weight_map"].items()) {
     if (file.is_string()) names.insert(file.get<std::string>());
   }
   return names;

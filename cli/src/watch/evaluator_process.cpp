@@ -23,7 +23,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr int kSocket = 3;  // in the child
+constexpr int kServerSocket = 3;  // in the child
 
 struct Started {
   WorkerChild child;
@@ -38,7 +38,7 @@ Started spawn(std::vector<std::string> words) {
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&plan.actions, 2, 1);
-  ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, there, kServerSocket);
   plan.stand_alone();
   pid_t pid = -1;
   const int error = ::posix_spawnp(&pid, words.front().c_str(), &plan.actions, &plan.attributes,

@@ -167,14 +167,14 @@ bool is_safetensors(std::span<const std::byte>, const std::string& extension) {
   return extension == ".safetensors";
 }
 
-constexpr FileForm kForms[] = {
+constexpr FileForm kFileForms[] = {
     {"safetensors", is_safetensors, examine_safetensors},
     {"zip", is_zip, examine_zip},
 };
 
 }  // namespace
 
-std::span<const FileForm> file_forms() { return kForms; }
+std::span<const FileForm> file_forms() { return kFileForms; }
 
 bool is_complete(const Observation& observation, std::chrono::nanoseconds settle) {
   if (observation.being_written || observation.form == Wholeness::partial) return false;

@@ -89,9 +89,9 @@ void add_unseen(const IndexFile& index, const Walked& walked, std::vector<FileEn
   std::move(kept.begin(), kept.end(), std::back_inserter(entries));
 }
 
-class Reader {
+class TreeReader {
  public:
-  Reader(const WalkInput& input, Snapshot& snapshot) : in_(input), snapshot_(snapshot) {}
+  TreeReader(const WalkInput& input, Snapshot& snapshot) : in_(input), snapshot_(snapshot) {}
 
   /// The entry for the file; nothing if it does not belong into the tree.
   std::optional<FileEntry> read(FoundFile& file) {
@@ -125,7 +125,7 @@ Snapshot take_snapshot(const WalkInput& input) {
   Snapshot snapshot;
   snapshot.left_out = std::move(walked.left_out);
   snapshot.entries.reserve(walked.files.size());
-  Reader reader(input, snapshot);
+  TreeReader reader(input, snapshot);
   for (FoundFile& file : walked.files) {
     if (auto entry = reader.read(file)) snapshot.entries.push_back(std::move(*entry));
   }

@@ -1,13 +1,13 @@
 #include "sources/leftovers.h"
 
+#include "sources/words.h"
+
 #include <algorithm>
 #include <array>
 
 namespace flor::sources {
 namespace {
 
-constexpr std::array<std::string_view, 13> kAssignments = {
-    "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"};
 /// Methods that change the object they are called on; of tensors those that end with '_' do.
 constexpr std::array<std::string_view, 22> kChanging = {
     "push_back", "emplace_back", "push_front", "emplace_front", "emplace", "insert",
@@ -16,11 +16,6 @@ constexpr std::array<std::string_view, 22> kChanging = {
     "swap",      "fill",         "merge",      "observe"};
 constexpr std::array<std::string_view, 9> kNoTypes = {
     "return", "else", "do", "throw", "case", "goto", "new", "delete", "co_return"};
-
-template <std::size_t N>
-bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 /// The tokens of a source, read without a compiler.
 class Reader {

@@ -1,16 +1,13 @@
 #include "sources/logging.h"
 
+#include "sources/words.h"
+
 #include <algorithm>
 #include <array>
 #include <string>
 
 namespace flor::sources {
 namespace {
-
-template <std::size_t N>
-bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 constexpr std::array<std::string_view, 5> kLogs = {"log", "log_tensor", "log_histogram",
                                                    "log_image", "log_table"};
@@ -20,12 +17,10 @@ constexpr std::array<std::string_view, 9> kPrints = {
 constexpr std::array<std::string_view, 8> kTrains = {
     "backward", "step", "zero_grad", "train", "eval", "manual_seed", "requires_grad_", "load"};
 constexpr std::array<std::string_view, 3> kStreams = {"cout", "cerr", "clog"};
-constexpr std::array<std::string_view, 13> kAssignments = {
-    "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"};
 constexpr std::array<std::string_view, 13> kLeaves = {
     "return",   "break", "continue", "goto",  "throw",    "delete", "using",
     "co_yield", "case",  "else",     "while", "co_await", "typedef"};
-constexpr int kDepthMax = 64;
+constexpr int kInnerMax = 64;
 
 class Stripper {
  public:
@@ -130,7 +125,7 @@ class Stripper {
 
   bool harmless(Range statement, int depth) {
     const std::size_t at = statement.begin;
-    if (depth > kDepthMax) return false;
+    if (depth > kInnerMax) return false;
     for (std::size_t k = at; k < statement.end; ++k) {
       if (tokens_[k].directive && depth == 0) return false;
       if (is(k, "loop") && is(k + 1, "(")) return false;

@@ -1,17 +1,13 @@
 #include "sources/structure.h"
 
 #include "sources/statements.h"
+#include "sources/words.h"
 
 #include <algorithm>
 #include <array>
 
 namespace flor::sources {
 namespace {
-
-template <std::size_t N>
-bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 /// What stands before a '(' that begins no list of parameters.
 constexpr std::array<std::string_view, 14> kNoCallee = {

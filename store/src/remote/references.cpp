@@ -11,7 +11,7 @@
 namespace flor::remote {
 namespace {
 
-constexpr int kTries = 20;
+constexpr int kCountTries = 20;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::set<std::string> References::read(const std::set<std::string>& without,
   std::set<std::string> keys;
   for (auto& [run, manifests] : runs) {
     for (int tries = 1; !add(manifests, unreadable, keys); ++tries) {
-      if (tries == kTries) {
+      if (tries == kCountTries) {
         throw Busy(fmt::format("run {} keeps being spooled to {}: try again", run, objects_.url()));
       }
       manifests = list_manifests(objects_, run);

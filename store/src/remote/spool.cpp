@@ -36,7 +36,7 @@ using store::Connection;
 /// Somebody else wrote a manifest, or removed what this one relies on: look again.
 struct Overtaken {};
 
-constexpr int kTries = 10;
+constexpr int kClaimTries = 10;
 
 /// What a killed attempt left is relied upon only if it is younger: `prune` removes what is older.
 constexpr std::int64_t kFreshUs = std::int64_t{3600} * 1'000'000;
@@ -519,13 +519,13 @@ SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objec
     try {
       return Spooling(store, run, objects, options)();
     } catch (const Overtaken&) {
-      if (tries == kTries) {
+      if (tries == kClaimTries) {
         throw Busy(
             fmt::format("others keep changing run {} in {}: try again", run.key, objects.url()));
       }
       pause(tries);
     } catch (const Moved&) {
-      if (tries == kTries) throw Busy("the store's packs keep changing: try again");
+      if (tries == kClaimTries) throw Busy("the store's packs keep changing: try again");
     }
   }
 }
