@@ -13,14 +13,14 @@ namespace {
 constexpr double kShare = 0.01, kLeastSeconds = 10;
 
 /// Of a run, and of one main loop of it.
-struct Stored {
+struct StoredCourse {
   std::set<std::int64_t> boundaries;
   std::map<std::int64_t, double> seconds;  ///< by iteration
   double computed = 0;
 };
 
-Stored stored_of(const store::Catalog& catalog, std::int64_t run, std::int64_t main_loop) {
-  Stored stored;
+StoredCourse stored_of(const store::Catalog& catalog, std::int64_t run, std::int64_t main_loop) {
+  StoredCourse stored;
   for (const store::CheckpointInfo& info : catalog.checkpoints(run)) {
     const bool boundary = info.key.kind == store::CheckpointKind::boundary;
     if (boundary && info.key.main_loop == main_loop) stored.boundaries.insert(info.key.iteration);
@@ -49,7 +49,7 @@ CheckPlan plan_check(const store::Catalog& catalog, const store::Run& run,
   if (run.start.rank) ranks = catalog.ranks(run.start.rank->group);
   std::set<std::int64_t> common;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    Stored stored = stored_of(catalog, ranks[i].id, point.main_loop);
+    StoredCourse stored = stored_of(catalog, ranks[i].id, point.main_loop);
     std::erase_if(stored.boundaries, [&](std::int64_t boundary) {
       return boundary >= point.iteration || !stored.seconds.contains(boundary) ||
              (i > 0 && !common.contains(boundary));
