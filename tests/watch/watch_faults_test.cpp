@@ -266,6 +266,16 @@ TEST_F(WatchFaultsTest, AWatchThatIsStoppedLeavesNothingBehindAndRevivesNothing)
   EXPECT_THAT(judged(), IsEmpty()) << "another evaluator, another directory";
 }
 
+TEST_F(WatchFaultsTest, ADirectoryThatIsNotThereYetIsMadeAndWatched) {
+  std::filesystem::remove(runs());
+  const std::string judge = counting_program();
+  const auto result = settle(judge);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("runs was not there yet: made"));
+  publish(1);
+  EXPECT_THAT(settle(judge).out, HasSubstr("1.safetensors n=1"));
+}
+
 // A child that came back would read jobs and answer them beside its parent: every later result
 // would stand under another checkpoint.
 TEST_F(WatchFaultsTest, AForkedChildNeverAnswersForItsParent) {

@@ -108,7 +108,7 @@ Examples:
  private:
   WatchPlan plan(Context& context) const;
   std::vector<store::CheckpointScope> scopes(Context& context) const;
-  std::vector<std::filesystem::path> directories() const;
+  std::vector<std::filesystem::path> directories(Context& context) const;
   WatchPlan::Judge judge(std::string_view text,
                          const std::vector<std::filesystem::path>& directories) const;
   GroupPlan group() const;
@@ -173,14 +173,20 @@ std::string parse_arguments(const std::string& text) {
   return compact(value);
 }
 
-std::vector<std::filesystem::path> Watch::directories() const {
+/// The watch may be started before the training that makes its directory.
+std::vector<std::filesystem::path> Watch::directories(Context& context) const {
   std::vector<std::filesystem::path> paths;
   for (const std::string& directory : directories_) {
     std::filesystem::path path = absolute_directory(directory);
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
-      throw NotFound(fmt::format("there is no directory {}: create it, or name another",
-                                 printable(path.string())));
+      if (!std::filesystem::create_directories(path, error)) {
+        throw NotFound(
+            fmt::format("there is no directory {}, and it cannot be made ({}): name "
+                        "another",
+                        printable(path.string()), error.message()));
+      }
+      context.note(fmt::format("{} was not there yet: made", printable(path.string())));
     }
     if (std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));
   }
@@ -259,7 +265,7 @@ WatchPlan Watch::plan(Context& context) const {
     throw UsageError("flor watch: name a directory, and say what judges (--evaluator SPEC)");
   }
   WatchPlan plan;
-  plan.directories = directories();
+  plan.directories = directories(context);
   plan.scopes = scopes(context);
   plan.handover = parse_handover(form_);
   for (const std::string& text : evaluators_) {
