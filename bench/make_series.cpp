@@ -1,5 +1,6 @@
 // Trains five small models for real and writes their whole state at regular intervals, as material
-// for store_ratio. Usage: make_series OUT [SERIES...]; the digits and the text are taken from
+// for store_ratio. Usage: make_series [--gradients] OUT [SERIES...], with the gradients that are there
+// at each checkpoint or without; the digits and the text are taken from
 // $FLOR_TEST_DATA (mnist/t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, tinyshakespeare.txt;
 // unzipped), and made up where those are not there.
 //
@@ -111,6 +112,8 @@ class SeriesWriter {
   int number_ = 0;
 };
 
+bool with_gradients = false;
+
 NamedTensors state_of(const nn::Module& model, torch::optim::Optimizer& optimizer) {
   torch::NoGradGuard no_grad;
   NamedTensors state;
@@ -119,6 +122,9 @@ NamedTensors state_of(const nn::Module& model, torch::optim::Optimizer& optimize
   }
   for (const auto& item : model.named_parameters()) {
     state.emplace_back(item.key(), item.value().detach());
+    if (with_gradients && item.value().grad().defined()) {
+      state.emplace_back(item.key() + ".grad", item.value().grad());
+    }
     if (!item.value().requires_grad()) continue;
     const auto found =
         optimizer.state().find(c10::guts::to_string(item.value().unsafeGetTensorImpl()));
@@ -371,8 +377,11 @@ void lm_bf16(SeriesWriter& writer) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  with_gradients = argc > 1 && std::string(argv[1]) == "--gradients";
+  argv += with_gradients ? 1 : 0;
+  argc -= with_gradients ? 1 : 0;
   if (argc < 2) {
-    fmt::print(stderr, "usage: make_series OUT [SERIES...]\n");
+    fmt::print(stderr, "usage: make_series [--gradients] OUT [SERIES...]\n");
     return 2;
   }
   const std::map<std::string, std::function<void(SeriesWriter&)>> all = {

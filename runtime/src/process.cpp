@@ -95,6 +95,7 @@ std::map<std::string, std::string> environment() {
     if (const char* value = std::getenv(name)) facts[name] = value;
   }
   if (adapter().environment) facts.merge(adapter().environment());
+  if (adapter().generators) facts["generators"] = adapter().generators();
   if (adapter().threads) facts["threads"] = std::to_string(adapter().threads());
   return facts;
 }
@@ -102,6 +103,13 @@ std::map<std::string, std::string> environment() {
 const std::map<std::string, std::string>& initial_environment() {
   static const auto facts = environment();
   return facts;
+}
+
+void put_back_generators(const std::map<std::string, std::string>& environment) {
+  const auto recorded = environment.find("generators");
+  if (adapter().set_generators && recorded != environment.end()) {
+    adapter().set_generators(recorded->second);
+  }
 }
 
 std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>& then,

@@ -29,6 +29,9 @@ struct ChangedFact {
 };
 /// Of two environments, what both know and results depend on: libraries, CPU, GPUs. The likeliest
 /// cause of a difference first.
+/// So that a program which does not seed them draws what it drew when it was recorded.
+void put_back_generators(const std::map<std::string, std::string>& environment);
+
 std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>& then,
                                        const std::map<std::string, std::string>& now);
 /// "3.2 MiB"

@@ -1,6 +1,7 @@
 #include "recorded_state.h"
 
 #include "notice.h"
+#include "sharing.h"
 
 #include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
@@ -15,8 +16,9 @@ namespace {
 
 /// Only what the program did not register differs: random numbers that were drawn, settings.
 bool only_ambient(const std::vector<StateDifference>& differences) {
-  return std::ranges::all_of(differences,
-                             [](const auto& difference) { return difference.name[0] == '@'; });
+  return std::ranges::all_of(differences, [](const auto& difference) {
+    return difference.name[0] == '@' && difference.name != kSharingItem;
+  });
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
   if (!checkpoint || !has_attached(*checkpoint, attached)) return;
   const std::vector<StateDifference> stale = compare(
       *checkpoint,
-      [&](const store::CheckpointReader& entry) { return compare_attached(entry, attached); });
+      [&](const store::CheckpointReader& entry) { return compare_attached(entry, registry_, attached); });
   if (stale.empty()) return;
   if (!told_stale_) {
     told_stale_ = true;
@@ -87,7 +89,7 @@ void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
             "flor::checkpoints instead",
             nested_end.loop, stale.front().name, stale.front().what));
   }
-  restore_attached(reader(brought(*checkpoint)), attached);
+  restore_attached(reader(brought(*checkpoint)), registry_, attached);
 }
 
 bool RecordedState::has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached) {

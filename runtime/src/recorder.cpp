@@ -226,10 +226,6 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   frame.ordinal = main_loops_++;
   frame.first_epoch = epochs_;
   stored_boundary_ = -1;
-  {
-    const std::lock_guard lock(since_entry_mutex_);
-    since_entry_.clear();
-  }
   in_loop_ = true;
   if (frame.ordinal == 0) {
     warn_of_unused_arguments(

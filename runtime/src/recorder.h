@@ -39,7 +39,6 @@ class Recorder : public Runtime {
   void note_argument(const store::Argument& argument) override;
   void fence() noexcept override;
   void settle() noexcept override;
-  void invalidate_checkpoints(std::string_view why) noexcept override;
   void keep_checkpoints(const store::CheckpointStrategy& strategy) override;
   std::string save_checkpoint(std::string_view name,
                               const std::map<std::string, double>& scores) override;
@@ -83,9 +82,9 @@ class Recorder : public Runtime {
   void write_checkpoint(const store::CheckpointKey& key, TakenSnapshot& taken);
   std::uint64_t state_bytes();
   void set_haste(Haste haste);
-  /// The number-th checkpoint is complete; null: it was dropped.
-  void hand_to_writer(std::uint64_t number, const store::CheckpointKey& key,
-                      const std::shared_ptr<Batch>& batch, std::optional<TakenSnapshot> taken);
+  /// A checkpoint is complete; null: it was dropped.
+  void hand_to_writer(const store::CheckpointKey& key, const std::shared_ptr<Batch>& batch,
+                      std::optional<TakenSnapshot> taken);
   /// A stretch of the program begins, see Overlap.
   void begin_stretch(std::string_view nested, Edge edge);
   void stop_overlapping(std::string_view why) noexcept;
@@ -93,7 +92,6 @@ class Recorder : public Runtime {
   /// The attached locals of a nested loop that begins. They may have been changed by earlier
   /// iterations, and no boundary can hold them, since there they may be out of scope.
   void take_entry(const Frame& nested);
-  std::uint64_t remember(const store::CheckpointKey& key);  ///< its number
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   /// Runs a catalog update in the background; a failure degrades the run.
@@ -187,9 +185,6 @@ class Recorder : public Runtime {
   // those of a loop over batches take less time than a disk needs to make anything durable.
   std::mutex progress_mutex_;
   store::Progress progress_;
-  std::mutex since_entry_mutex_;  // gradients are found to be carried on threads of libtorch
-  std::vector<store::CheckpointKey> since_entry_;   // checkpoints taken since the main loop began
-  std::uint64_t remembered_ = 0, invalidated_ = 0;  // numbers of checkpoints
   std::map<std::string, bool> arguments_used_;
   std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
   std::unique_ptr<Resumption> resumption_;                     // until its point is reached

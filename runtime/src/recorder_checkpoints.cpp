@@ -10,11 +10,6 @@
 namespace flor::detail {
 namespace {
 
-/// Of a main loop. Such a checkpoint has no backward pass before it.
-bool is_entry(const store::CheckpointKey& key) {
-  return key.kind == store::CheckpointKind::boundary && key.iteration == 0;
-}
-
 std::string print(const store::CheckpointKey& key) {
   const bool boundary = key.kind == store::CheckpointKind::boundary;
   std::string text = fmt::format("{} {} of main loop {}", boundary ? "boundary" : "iteration",
@@ -35,8 +30,8 @@ void Recorder::take_entry(const Frame& nested) {
                                  .loop = entry_name(nested.component)};
   const auto began = Clock::now();
   try {
-    remember(key);
-    background_->post([this, key, taken = snapshotter_.take_attached(nested.settings.attached)]() mutable {
+    background_->post([this, key,
+                       taken = snapshotter_.take_attached(registry_, nested.settings.attached)]() mutable {
       if (degraded_) return;
       try {
         taken.arrive();
@@ -98,21 +93,17 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   schedule_.ledger().taken(*batch, seconds, last_bytes_);
   ++unwritten_;
   try {
-    overlap_.add(std::move(*taken), [this, key, batch, number = remember(key)](auto complete) {
-      hand_to_writer(number, key, batch, std::move(complete));
+    overlap_.add(std::move(*taken), [this, key, batch](auto complete) {
+      hand_to_writer(key, batch, std::move(complete));
     });
   } catch (const std::exception& error) {
     degrade(error.what());
   }
 }
 
-void Recorder::hand_to_writer(std::uint64_t number, const store::CheckpointKey& key,
+void Recorder::hand_to_writer(const store::CheckpointKey& key,
                               const std::shared_ptr<Batch>& batch,
                               std::optional<TakenSnapshot> taken) {
-  {
-    const std::lock_guard lock(since_entry_mutex_);
-    if (number <= invalidated_ && !is_entry(key)) taken.reset();
-  }
   background_->post([this, key, batch, taken = std::move(taken)]() mutable {
     schedule_.ledger().job_begins(background_cpu());
     if (taken) write_checkpoint(key, *taken);
@@ -217,29 +208,6 @@ void Recorder::write_checkpoint(const store::CheckpointKey& key, TakenSnapshot& 
   } catch (const std::exception& error) {
     degrade(error.what());
   }
-}
-
-void Recorder::invalidate_checkpoints(std::string_view why) noexcept {
-  try {
-    std::vector<store::CheckpointKey> keys;
-    {
-      const std::lock_guard lock(since_entry_mutex_);
-      keys.swap(since_entry_);
-      invalidated_ = remembered_;
-    }
-    std::erase_if(keys, is_entry);
-    if (keys.empty()) return;
-    say(Level::warn, fmt::format("{}; {} checkpoints so far are dropped", why, keys.size()));
-    update([run = run_.id, keys](store::Catalog& catalog) { catalog.drop_checkpoints(run, keys); });
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
-}
-
-std::uint64_t Recorder::remember(const store::CheckpointKey& key) {
-  const std::lock_guard lock(since_entry_mutex_);
-  since_entry_.push_back(key);
-  return ++remembered_;
 }
 
 }  // namespace flor::detail

@@ -121,6 +121,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
     const auto threads = run.start.environment.find("threads");
     if (threads != run.start.environment.end()) adapter().set_threads(std::stoi(threads->second));
   }
+  put_back_generators(run.start.environment);
   catalog.resume_run(run.id, {.resumed_us = now_us(),
                               .point = point,
                               .commit = commit,
@@ -193,10 +194,6 @@ LoopScope::Start Recorder::begin_resumed(Frame& frame, const LoopScope::Start& s
   if (start.visit) {
     stored_boundary_ = point.iteration;
     epochs_ += point.iteration;
-    const std::lock_guard lock(since_entry_mutex_);
-    for (const store::CheckpointInfo& info : store_->catalog().checkpoints(run_.id)) {
-      if (info.key.main_loop == frame.ordinal) since_entry_.push_back(info.key);
-    }
   } else {
     epochs_ += frame.index;
   }
@@ -331,14 +328,12 @@ void Recorder::leave_nested(Frame& frame) {
 void Recorder::take_step(const Frame& nested) {
   const Frame& main = main_frame();
   ++steps_unwritten_;
-  if (adapter().keep_gradients) adapter().keep_gradients(true);
   take_forced({.kind = store::CheckpointKind::step,
                .main_loop = main.ordinal,
                .iteration = main.index,
                .loop = store::step_name(nested.component, nested.index)},
               nested.settings.attached,
               elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
-  if (adapter().keep_gradients) adapter().keep_gradients(false);
   background_->post([this] { --steps_unwritten_; });
 }
 

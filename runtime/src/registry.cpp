@@ -1,9 +1,12 @@
 #include "registry.h"
 
+#include "sharing.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 namespace flor::detail {
@@ -23,52 +26,61 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 std::string SlotNames::assign(const Slot& slot) {
   std::string name = slot.name;
   if (name.empty()) {
-    name = std::string(slot.kind);
-    for (int number = 2; std::ranges::find(taken_, name) != taken_.end(); ++number) {
-      name = fmt::format("{}{}", slot.kind, number);
-    }
+    const std::string kind(slot.kind);
+    std::size_t& number = below_.try_emplace(kind, 1).first->second;
+    const auto numbered = [&] { return number == 1 ? kind : kind + std::to_string(number); };
+    for (name = numbered(); taken_.contains(name); name = numbered()) ++number;
   } else if (name.front() == '@' || name.starts_with(kAttachedPrefix) ||
              name.find_first_of("/\n") != name.npos) {
     throw UsageError(fmt::format(
         "flor::named(\"{}\"): a name cannot begin with '@' or 'with:' nor contain '/'", name));
-  } else if (std::ranges::find(taken_, name) != taken_.end()) {
+  } else if (taken_.contains(name)) {
     throw UsageError(
         fmt::format("two registered objects are named '{}': give them different names", name));
   }
-  taken_.push_back(name);
+  taken_.insert(name);
   return name;
 }
 
+void SlotNames::release(const std::string& name) {
+  taken_.erase(name);
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  const auto found = below_.find(name.substr(0, digits));
+  if (found == below_.end() || name.size() - digits > 9) return;
+  const std::size_t number = digits == name.size() ? 1 : std::stoull(name.substr(digits));
+  found->second = std::min(found->second, std::max<std::size_t>(number, 1));
+}
+
 std::vector<std::uint64_t> Registry::add(std::vector<Slot> slots) {
-  SlotNames names;
-  for (const Entry& entry : entries_) {
-    Slot known = entry.slot;
-    known.name = entry.name;
-    names.assign(known);
+  std::vector<std::string> names;
+  try {
+    for (const Slot& slot : slots) names.push_back(names_.assign(slot));
+  } catch (...) {
+    for (const std::string& name : names) names_.release(name);
+    throw;
   }
-  std::vector<Entry> added;
-  for (Slot& slot : slots) {
-    std::string name = names.assign(slot);
-    added.push_back({next_ticket_ + added.size(), std::move(name), std::move(slot)});
-  }
-  next_ticket_ += added.size();
   std::vector<std::uint64_t> tickets;
-  for (Entry& entry : added) {
-    tickets.push_back(entry.ticket);
-    entries_.push_back(std::move(entry));
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    tickets.push_back(next_ticket_);
+    entries_.emplace_hint(entries_.end(), next_ticket_++,
+                          Entry{std::move(names[i]), std::move(slots[i])});
   }
   return tickets;
 }
 
 void Registry::drop(const std::vector<std::uint64_t>& tickets) noexcept {
-  std::erase_if(entries_, [&](const Entry& entry) {
-    return std::ranges::find(tickets, entry.ticket) != tickets.end();
-  });
+  for (const std::uint64_t ticket : tickets) {
+    const auto found = entries_.find(ticket);
+    if (found == entries_.end()) continue;
+    names_.release(found->second.name);
+    entries_.erase(found);
+  }
 }
 
 std::vector<std::string> Registry::names() const {
   std::vector<std::string> names;
-  for (const Entry& entry : entries_) names.push_back(entry.name);
+  names.reserve(entries_.size());
+  for (const auto& [ticket, entry] : entries_) names.push_back(entry.name);
   return names;
 }
 
@@ -81,18 +93,50 @@ std::vector<std::string> attached_names(const std::vector<Slot>& attached) {
   return result;
 }
 
-void save_attached(StateSink& sink, const std::vector<Slot>& attached) {
+namespace {
+
+void visit_attached(StateSink& sink, const std::vector<Slot>& attached) {
   const std::vector<std::string> names = attached_names(attached);
   for (std::size_t i = 0; i < attached.size(); ++i) {
     attached[i].save(StateWriter(sink, names[i]));
   }
 }
 
-void load_attached(StateSource& source, const std::vector<Slot>& attached) {
+void read_attached(StateSource& source, const std::vector<Slot>& attached) {
   const std::vector<std::string> names = attached_names(attached);
   for (std::size_t i = 0; i < attached.size(); ++i) {
     attached[i].load(StateReader(source, names[i]));
   }
+}
+
+bool is_attached(const std::string& name) { return name.starts_with(kAttachedPrefix); }
+
+}  // namespace
+
+/// Also with what is registered: where they share with that is written down, too.
+void Registry::save_attached(StateSink& sink, const std::vector<Slot>& attached) const {
+  std::vector<PlacedPiece> pieces;
+  PlaceSink places(pieces, nullptr);
+  visit(places, places);
+  PlaceSink noting(pieces, &sink);
+  visit_attached(noting, attached);
+  std::vector<SharedPiece> shared = find_sharing(pieces);
+  std::set<std::size_t> blocks;
+  for (const SharedPiece& piece : shared) {
+    if (is_attached(piece.name)) blocks.insert(piece.block);
+  }
+  std::erase_if(shared, [&](const SharedPiece& piece) { return !blocks.contains(piece.block); });
+  write_sharing(sink, shared);
+}
+
+void Registry::load_attached(StateSource& source, const std::vector<Slot>& attached) const {
+  std::vector<PlacedPiece> pieces;
+  PlaceSink places(pieces, nullptr);
+  visit(places, places);
+  for (PlacedPiece& piece : pieces) piece.place.firmness = 2;  // it stays as it is
+  visit_attached(places, attached);
+  PlacingSource placing(source, plan_sharing(pieces, read_sharing(source)));
+  read_attached(placing, attached);
 }
 
 std::string entry_name(std::string_view loop) { return fmt::format("{}@begin", loop); }
@@ -105,10 +149,17 @@ void Registry::save(StateSink& sink, StateSink& overlapping,
     StateWriter(sink, std::string(kThreadsItem)).number("", threads);
   }
   for (const Slot& slot : adapter().ambient) slot.save(StateWriter(sink, "@" + slot.name));
-  for (const Entry& entry : entries_) {
+  std::vector<PlacedPiece> pieces;
+  PlaceSink noting(pieces, &sink), noting_overlapping(pieces, &overlapping);
+  visit(noting, noting_overlapping);
+  visit_attached(noting, attached);
+  write_sharing(sink, find_sharing(pieces));
+}
+
+void Registry::visit(StateSink& sink, StateSink& overlapping) const {
+  for (const auto& [ticket, entry] : entries_) {
     entry.slot.save(StateWriter(entry.slot.overlapping ? overlapping : sink, entry.name));
   }
-  save_attached(sink, attached);
 }
 
 void Registry::check_names(StateSource& source) const {
@@ -135,8 +186,12 @@ void Registry::load(StateSource& source, const std::vector<Slot>& attached,
     StateReader(source, std::string(kThreadsItem)).number("", threads);
     if (threads != adapter().threads()) adapter().set_threads(static_cast<int>(threads));
   }
-  for (const Entry& entry : entries_) entry.slot.load(StateReader(source, entry.name));
-  load_attached(source, attached);
+  PlacingSource placing(source, [&](StateSink& places) {
+    visit(places, places);
+    visit_attached(places, attached);
+  });
+  for (const auto& [ticket, entry] : entries_) entry.slot.load(StateReader(placing, entry.name));
+  read_attached(placing, attached);
   // Last, since rebuilding an object may draw random numbers.
   for (const Slot& slot : adapter().ambient) slot.load(StateReader(source, "@" + slot.name));
 }

@@ -4,8 +4,12 @@
 #include <flor/adapter.h>
 #include <flor/state.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace flor::detail {
@@ -16,14 +20,17 @@ inline constexpr std::string_view kSlotsItem = "@slots";
 inline constexpr std::string_view kThreadsItem = "@threads";
 inline constexpr std::string_view kAttachedPrefix = "with:";
 
-/// Gives unnamed slots their kind as name, numbered from the second on: "model", "model2". Throws
-/// UsageError for a name that is taken or not allowed.
+/// Gives unnamed slots their kind as name, numbered from the second on: "model", "model2"; the
+/// smallest number that is free. Throws UsageError for a name that is taken or not allowed.
 class SlotNames {
  public:
   std::string assign(const Slot& slot);
+  void release(const std::string& name);
 
  private:
-  std::vector<std::string> taken_;
+  std::unordered_set<std::string> taken_;
+  /// By kinds, a number below which all names are taken.
+  std::unordered_map<std::string, std::size_t> below_;
 };
 
 /// Not thread-safe: used by the session's thread.
@@ -46,24 +53,25 @@ class Registry {
   /// `set_threads`: also return to the recorded number of threads.
   void load(StateSource& source, const std::vector<Slot>& attached, bool set_threads) const;
 
+  /// Only the attached locals of a loop, as they are when it begins.
+  void save_attached(StateSink& sink, const std::vector<Slot>& attached) const;
+  void load_attached(StateSource& source, const std::vector<Slot>& attached) const;
+
  private:
   struct Entry {
-    std::uint64_t ticket;
     std::string name;
     Slot slot;
   };
+  void visit(StateSink& sink, StateSink& overlapping) const;
   void check_names(StateSource& source) const;
 
-  std::vector<Entry> entries_;
+  std::map<std::uint64_t, Entry> entries_;  // by their tickets, and so in order of registration
+  SlotNames names_;
   std::uint64_t next_ticket_ = 1;
 };
 
 /// The names under which attached locals are stored.
 std::vector<std::string> attached_names(const std::vector<Slot>& attached);
-
-/// Only the attached locals of a loop, as they are when it begins.
-void save_attached(StateSink& sink, const std::vector<Slot>& attached);
-void load_attached(StateSource& source, const std::vector<Slot>& attached);
 
 /// Under this name of a loop a checkpoint holds its attached locals as they were when it began. No
 /// name of a loop contains '@'.

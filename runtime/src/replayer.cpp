@@ -47,6 +47,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
     arguments_[argument.name] = argument;
   }
   set_threads();
+  put_back_generators(run_.start.environment);
   state_ =
       std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_, !flags_.threads);
   value_check_ = std::make_unique<ValueCheck>(*store_, run_.id, comparison_);

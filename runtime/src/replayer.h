@@ -41,7 +41,6 @@ class Replayer : public Runtime {
   void arrive(Frame& frame, bool gone) override;
   std::optional<std::string> argument_text(std::string_view name) override;
   void note_argument(const store::Argument& argument) override;
-  void invalidate_checkpoints(std::string_view) noexcept override {}
   std::string save_checkpoint(std::string_view name,
                               const std::map<std::string, double>& scores) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;

@@ -1,5 +1,7 @@
 #include "restore.h"
 
+#include "sharing.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -42,6 +44,8 @@ bool is_number(const store::Item& item) {
          item.bytes == store::element_size(item.type) && item.bytes <= 8;
 }
 
+constexpr std::string_view kSharesOtherwise = "other tensors share memory than when recorded";
+
 /// Digests the present state piece by piece and notes where it is not the recorded one.
 class Comparer : public StateSink {
  public:
@@ -66,12 +70,12 @@ class Comparer : public StateSink {
     compare(item, copied);
   }
 
-  bool asks_for(const std::string& name) const override { return reader_.find(name).has_value(); }
-
   std::vector<StateDifference> take() {
     for (const std::string& name : missing_) {
       if (!name.starts_with(kAttachedPrefix)) {
-        differences_.push_back({name, "was recorded, but is not registered now"});
+        differences_.push_back({name, name == kSharingItem
+                                          ? std::string(kSharesOtherwise)
+                                          : "was recorded, but is not registered now"});
       }
     }
     return std::move(differences_);
@@ -86,6 +90,12 @@ class Comparer : public StateSink {
       return;
     }
     const auto recorded = reader_.find(item.name);
+    if (item.name == kSharingItem && (!recorded || reader_.digest(*recorded) !=
+                                                       store::item_digest(content))) {
+      missing_.erase(item.name);
+      differences_.push_back({item.name, std::string(kSharesOtherwise)});
+      return;
+    }
     if (!recorded) {
       // Locals that are attached only now were not recorded: there is nothing to compare.
       if (!item.name.starts_with(kAttachedPrefix)) {
@@ -168,7 +178,7 @@ void CheckpointSource::finish() {
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     const TensorTarget& target = pending_[i].target;
     std::byte* content = target.host;
-    if (!content) {
+    if (target.assign) {
       staged[i].resize(target.bytes);
       content = staged[i].data();
     }
@@ -176,15 +186,17 @@ void CheckpointSource::finish() {
   }
   reader_.read(destinations);
   for (std::size_t i = 0; i < pending_.size(); ++i) {
-    if (!pending_[i].target.host) pending_[i].target.assign(staged[i].data());
+    if (pending_[i].target.assign) pending_[i].target.assign(staged[i].data());
   }
   pending_.clear();
 }
 
-std::string CheckpointSource::unread_below(const std::string& name) const {
+std::string CheckpointSource::unread_below(const std::unordered_set<std::string>& names) const {
   const std::vector<store::Item>& items = reader_.items();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].name.starts_with(name + "/") && !asked_.contains(i)) return items[i].name;
+    const std::size_t slash = items[i].name.find('/');
+    if (slash == std::string::npos || asked_.contains(i)) continue;
+    if (names.contains(items[i].name.substr(0, slash))) return items[i].name;
   }
   return {};
 }
@@ -193,20 +205,21 @@ void restore(const store::CheckpointReader& reader, const Registry& registry,
              const std::vector<Slot>& attached, bool set_threads) {
   CheckpointSource source(reader);
   registry.load(source, attached, set_threads);
-  for (const std::string& name : registry.names()) {
-    if (const std::string unread = source.unread_below(name); !unread.empty()) {
-      throw Error(fmt::format(
-          "the run recorded '{}', which this program does not have: replay with the model that was "
-          "recorded, or record again",
-          unread));
-    }
+  const std::vector<std::string> names = registry.names();
+  if (const std::string unread = source.unread_below({names.begin(), names.end()});
+      !unread.empty()) {
+    throw Error(fmt::format(
+        "the run recorded '{}', which this program does not have: replay with the model that was "
+        "recorded, or record again",
+        unread));
   }
   source.finish();
 }
 
-void restore_attached(const store::CheckpointReader& reader, const std::vector<Slot>& attached) {
+void restore_attached(const store::CheckpointReader& reader, const Registry& registry,
+                      const std::vector<Slot>& attached) {
   CheckpointSource source(reader);
-  load_attached(source, attached);
+  registry.load_attached(source, attached);
   source.finish();
 }
 
@@ -218,9 +231,10 @@ std::vector<StateDifference> compare(const store::CheckpointReader& reader,
 }
 
 std::vector<StateDifference> compare_attached(const store::CheckpointReader& reader,
+                                              const Registry& registry,
                                               const std::vector<Slot>& attached) {
   Comparer comparer(reader);
-  save_attached(comparer, attached);
+  registry.save_attached(comparer, attached);
   return comparer.take();
 }
 

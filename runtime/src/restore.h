@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace flor::detail {
@@ -27,8 +28,8 @@ class CheckpointSource : public StateSource {
 
   /// Fills every target that was asked for.
   void finish();
-  /// A recorded item below the object `name` that nobody asked for; empty if there is none.
-  std::string unread_below(const std::string& name) const;
+  /// A recorded item below one of these objects that was not asked for; empty if there is none.
+  std::string unread_below(const std::unordered_set<std::string>& names) const;
 
  private:
   struct Pending {
@@ -47,7 +48,8 @@ void restore(const store::CheckpointReader& reader, const Registry& registry,
              const std::vector<Slot>& attached, bool set_threads);
 
 /// Restores only the attached locals of a loop, from a checkpoint that holds nothing else.
-void restore_attached(const store::CheckpointReader& reader, const std::vector<Slot>& attached);
+void restore_attached(const store::CheckpointReader& reader, const Registry& registry,
+                      const std::vector<Slot>& attached);
 
 /// An item whose content is not what was recorded.
 struct StateDifference {
@@ -62,6 +64,7 @@ std::vector<StateDifference> compare(const store::CheckpointReader& reader,
 
 /// The same for the attached locals of a loop alone.
 std::vector<StateDifference> compare_attached(const store::CheckpointReader& reader,
+                                              const Registry& registry,
                                               const std::vector<Slot>& attached);
 
 /// "f32 [10, 784]"

@@ -122,8 +122,6 @@ class Runtime {
   /// An iteration of a nested or deeper loop begins while a fence would have something to do.
   virtual void settle() noexcept {}
 
-  virtual void invalidate_checkpoints(std::string_view why) noexcept = 0;
-
   // Retention, see <flor/checkpoint_strategy.h>.
   virtual void keep_checkpoints(const store::CheckpointStrategy&) {}
   /// Takes a checkpoint here; returns its name, empty if there is none. `name` may be empty.

@@ -249,10 +249,6 @@ void fence() noexcept {
   }
 }
 
-void invalidate_last_checkpoints(std::string_view reason) noexcept {
-  if (Runtime* session = runtime()) session->invalidate_checkpoints(reason);
-}
-
 }  // namespace detail
 
 Session init(int& argc, char** argv, const char* source_file) {
@@ -287,7 +283,6 @@ Session init(int& argc, char** argv, const char* source_file) {
     end_process(ExitStatus::failed);
   }
   if (!held()) end_process(ExitStatus::done);
-  if (adapter().begin_session) adapter().begin_session();
   current = held().get();
   session_active = true;
   return Session(held()->mode());

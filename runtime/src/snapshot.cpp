@@ -167,10 +167,11 @@ void Snapshotter::forget_gone() {
                 [&](const auto& entry) { return entry.second.snapshot + kPatience < snapshots_; });
 }
 
-TakenSnapshot Snapshotter::take_attached(const std::vector<Slot>& attached) {
+TakenSnapshot Snapshotter::take_attached(const Registry& registry,
+                                         const std::vector<Slot>& attached) {
   TakenSnapshot taken;
   Sink sink(*this, taken);
-  save_attached(sink, attached);
+  registry.save_attached(sink, attached);
   return taken;
 }
 

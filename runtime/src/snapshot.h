@@ -51,7 +51,7 @@ class Snapshotter {
   TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached,
                      bool overlap = false, bool untouched = false);
   /// Only the attached locals of a loop.
-  TakenSnapshot take_attached(const std::vector<Slot>& attached);
+  TakenSnapshot take_attached(const Registry& registry, const std::vector<Slot>& attached);
 
   BufferPool& buffers() { return buffers_; }
 

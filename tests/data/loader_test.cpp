@@ -1,6 +1,6 @@
 // The samplers in libtorch's data loaders: what the loader reads ahead with its workers, archives,
 // and the state that a session keeps.
-#include "torch/memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/samplers.h>
 #include <flor/torch.h>

@@ -1,6 +1,6 @@
 // Numbers gathered over steps and ranks.
 #include "support/thread_group.h"
-#include "torch/memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/metrics.h>
 #include <flor/store/error.h>

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <time.h>
+
+#include <cstdio>
+
 namespace flor::detail {
 namespace {
 
@@ -61,6 +65,28 @@ TEST_F(Names, CannotLookLikeFlorsOwn) {
 TEST_F(Names, OfAttachedLocalsArePrefixed) {
   const With with = flor::with(a_, named("counts", list_));
   EXPECT_THAT(attached_names(with.slots), ElementsAre("with:value", "with:counts"));
+}
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// 10^5 took the cube of that; now some 0.1 s of a processor. The bound is for a machine under load.
+TEST_F(Names, OfAHundredThousandObjectsRegisteredOneByOneTakeLittleTime) {
+  std::vector<int> objects(100'000);
+  std::vector<std::uint64_t> tickets;
+  const double began = processor_seconds();
+  for (int& object : objects) tickets.push_back(add(object).front());
+  const double registered = processor_seconds();
+  EXPECT_EQ(registry_.names().back(), "value100000");
+  for (const std::uint64_t ticket : tickets) registry_.drop({ticket});
+  const double dropped = processor_seconds();
+  std::printf("registered in %.3f s, dropped in %.3f s\n", registered - began,
+              dropped - registered);
+  EXPECT_LT(dropped - began, 1.0);
+  EXPECT_TRUE(registry_.names().empty());
 }
 
 }  // namespace

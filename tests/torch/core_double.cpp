@@ -33,9 +33,6 @@ bool register_adapter(Adapter adapter) {
 }
 const Adapter& adapter() { return registered(); }
 
-void invalidate_last_checkpoints(std::string_view reason) noexcept {
-  core().invalidated.emplace_back(reason);
-}
 void log_refused(std::string_view name, std::string_view reason) noexcept {
   core().refused.push_back(std::string(name) + ": " + std::string(reason));
 }

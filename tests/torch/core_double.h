@@ -27,7 +27,6 @@ struct CoreDouble {
   bool logging = true;
   std::vector<std::pair<std::string, Logged>> logged;
   std::vector<std::string> refused;      ///< "name: reason"
-  std::vector<std::string> invalidated;  ///< reasons
 };
 
 CoreDouble& core();

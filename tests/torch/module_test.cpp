@@ -1,6 +1,6 @@
 // Modules: what of them is saved, that restoring is exact and in place, and what is refused.
 #include "core_double.h"
-#include "memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/torch.h>
 

@@ -1,6 +1,6 @@
 // Optimizers and schedulers: what is saved under which name, what comes back, what is refused.
 #include "core_double.h"
-#include "memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/torch.h>
 

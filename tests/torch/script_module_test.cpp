@@ -1,6 +1,6 @@
 // Modules of TorchScript: parameters, buffers and all other attributes, in place where an optimizer
 // refers to them.
-#include "memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/torch_script.h>
 

@@ -1,6 +1,6 @@
 // Registered tensors of every kind, alone and in containers, and the generators.
 #include "core_double.h"
-#include "memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/torch.h>
 
@@ -75,7 +75,7 @@ TEST(Tensors, InAnyMemoryLayoutComeBack) {
 }
 
 TEST(Tensors, AreFilledInPlaceInAnyMemoryLayout) {
-  const at::Tensor recorded = at::randn({3, 4});
+  const at::Tensor recorded = at::randn({8, 3}).slice(0, 0, 8, 2).t();
   at::Tensor memory = at::zeros({8, 3});
   at::Tensor view = memory.slice(0, 0, 8, 2).t();  // 3 x 4, strided
   MemoryState state = saved(recorded);
@@ -130,16 +130,60 @@ TEST(Tensors, TellAutogradThatTheyChanged) {
   EXPECT_GT(strided._version(), strided_version);
 }
 
-TEST(Tensors, ThatAreSparseOrQuantizedAreRefusedByName) {
-  for (const at::Tensor& tensor :
-       {at::eye(3).to_sparse(), at::quantize_per_tensor(at::ones({2}), 0.1, 0, at::kQInt8),
-        at::empty({2}, at::TensorOptions().device(at::kMeta))}) {
+TEST(Tensors, OfNoContentAreRefusedByName) {
+  for (const at::Tensor& tensor : {at::empty({2}, at::TensorOptions().device(at::kMeta)),
+                                   at::ones({4, 4}).to_mkldnn()}) {
     try {
       saved(tensor);
       FAIL() << "was not refused";
     } catch (const flor::Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("'t'"));
     }
+  }
+}
+
+TEST(Tensors, ThatAreSparseComeBack) {
+  at::Tensor uncoalesced = at::sparse_coo_tensor(at::tensor({0, 2, 0}).view({1, 3}),
+                                                 at::randn({3, 2}), {4, 2});
+  const at::Tensor dense = at::randn({4, 6}).relu();
+  for (const at::Tensor& tensor :
+       {at::eye(3).to_sparse(), uncoalesced, at::zeros({3, 0}).to_sparse(),
+        dense.to(at::kDouble).to_sparse(1), dense.to_sparse_csr(), dense.to_sparse_csc(),
+        dense.to_sparse_bsr({2, 3}), dense.to_sparse_bsc({2, 3})}) {
+    for (const at::Tensor& start : {at::Tensor(), at::ones({2}), tensor.clone().zero_()}) {
+      const at::Tensor found = restored(tensor, start);
+      EXPECT_EQ(found.layout(), tensor.layout());
+      EXPECT_TRUE(same_bits(found.to_dense(), tensor.to_dense()));
+      EXPECT_TRUE(saved(found) == saved(tensor)) << tensor.layout();
+      if (tensor.is_sparse()) EXPECT_EQ(found.is_coalesced(), tensor.is_coalesced());
+    }
+  }
+}
+
+TEST(Tensors, ThatAreQuantizedComeBack) {
+  const at::Tensor content = at::randn({3, 4});
+  const at::Tensor scales = at::rand({3}).to(at::kDouble) + 0.1, zeros = at::tensor({1, 2, 3});
+  for (const at::Tensor& tensor :
+       {at::quantize_per_tensor(content, 0.1, 3, at::kQInt8),
+        at::quantize_per_tensor(content, 0.05, 128, at::kQUInt8),
+        at::quantize_per_tensor(content, 1e-4, 0, at::kQInt32),
+        at::quantize_per_channel(content, scales, zeros, 0, at::kQInt8)}) {
+    for (const at::Tensor& start : {at::Tensor(), at::ones({2}), tensor.clone()}) {
+      const at::Tensor found = restored(tensor, start);
+      EXPECT_EQ(found.scalar_type(), tensor.scalar_type());
+      EXPECT_EQ(found.qscheme(), tensor.qscheme());
+      EXPECT_TRUE(same_bits(found.int_repr(), tensor.int_repr()));
+      EXPECT_TRUE(same_bits(found.dequantize(), tensor.dequantize()));
+      EXPECT_TRUE(saved(found) == saved(tensor));
+    }
+  }
+}
+
+TEST(Tensors, ComeBackInTheirMemoryLayoutSinceSumsDependOnIt) {
+  const at::Tensor base = at::randn({2, 3, 4, 5});
+  for (const at::Tensor& tensor :
+       {base.transpose(1, 3), base.contiguous(at::MemoryFormat::ChannelsLast)}) {
+    EXPECT_EQ(restored(tensor).strides(), tensor.strides());
   }
 }
 

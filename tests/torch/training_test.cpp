@@ -1,6 +1,6 @@
 // A training goes on bit for bit the same after its state was restored, whatever the optimizer.
 #include "core_double.h"
-#include "memory_state.h"
+#include "support/memory_state.h"
 
 #include <flor/torch.h>
 

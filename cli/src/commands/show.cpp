@@ -182,7 +182,8 @@ void print_environment(Context& context, const store::Run& run) {
   Table table = list_of_pairs();
   for (const auto& [name, value] : run.start.environment) {
     table.add(name);
-    table.add(value);
+    constexpr std::size_t kShown = 120;  // generators that a program had drawn from are long
+    table.add(value.size() > kShown ? value.substr(0, kShown) + "..." : value);
   }
   table.print(context.out(), context.style(), 2);
 }

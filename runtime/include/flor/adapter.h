@@ -22,13 +22,13 @@ struct Adapter {
   std::function<void(int)> set_threads;
   /// Host memory that devices copy to asynchronously; plain memory where no device is in use.
   std::function<std::shared_ptr<std::byte>(std::size_t bytes)> allocate_pinned;
-  /// Called when a session begins, for what the adapter remembers of the one before.
-  std::function<void()> begin_session;
   /// Facts that an exact replay depends on: {"libtorch": "1.13.1", "blas": "...", "cuda": "..."}.
   std::function<std::map<std::string, std::string>()> environment;
-  /// While it is true, gradients are part of what is saved: between two steps of a loop they may
-  /// have been accumulated, and are used by the next one. May be empty.
-  std::function<void(bool)> keep_gradients;
+  /// The state of all generators that a program can draw from without having made them, also of
+  /// devices that are not in use yet; and back. As text, since it is one of those facts
+  /// ("generators") as it is in flor::init.
+  std::function<std::string()> generators;
+  std::function<void(const std::string&)> set_generators;
   /// Calls `body(0) .. body(count - 1)` on the threads that computations use (which sleep while the
   /// program is inside Flor), and returns when all are done. Bodies do not throw. May be empty.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)> parallel;
@@ -37,9 +37,5 @@ struct Adapter {
 /// Once per process; before or after flor::init.
 bool register_adapter(Adapter adapter);
 const Adapter& adapter();  ///< all functions empty where none is registered
-
-/// The checkpoints taken since the last backward pass (loop end and boundary) lack state that has
-/// turned out to matter: they must not be restored. Any thread.
-void invalidate_last_checkpoints(std::string_view reason) noexcept;
 
 }  // namespace flor::detail

@@ -43,13 +43,9 @@ namespace libtorch {
 // flor::Error, which names the tensor; a `load` that throws because names or shapes do not fit has
 // changed nothing of that object.
 
-/// Parameters and buffers by their names ("fc1.weight"), whether each requires a gradient, whether
-/// its gradient is defined and zero, and whether each submodule is in training mode.
-///
-/// Gradients themselves are kept only where training carries them from one epoch to the next. That
-/// is found out by itself, see gradients_are_carried(). Until then a gradient that was neither
-/// undefined nor zero is restored as NaN: a program that clears it never sees that, and one that
-/// does not is not misled.
+/// Parameters and buffers by their names ("fc1.weight"), whether each requires a gradient, its
+/// gradient ("grad/fc1.weight", unless that is undefined or zero), and whether each submodule is in
+/// training mode.
 void save(const ::torch::nn::Module& module, const StateWriter& writer);
 void load(::torch::nn::Module& module, const StateReader& reader);
 
@@ -67,8 +63,8 @@ void load(::torch::optim::LRScheduler& scheduler, const StateReader& reader);
 void save(const ::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateWriter& writer);
 void load(::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateReader& reader);
 
-/// Any strided tensor, or an undefined one. A tensor whose shape or type has changed since is
-/// replaced by a new one of the recorded shape and type.
+/// Any tensor, or an undefined one; sparse and quantized ones, too. A tensor whose shape or type has
+/// changed since is replaced by a new one of the recorded shape and type.
 void save(const at::Tensor& tensor, const StateWriter& writer);
 void load(at::Tensor& tensor, const StateReader& reader);
 
@@ -78,28 +74,6 @@ void load(at::Generator& generator, const StateReader& reader);
 
 /// The module in `any`, which must not be empty.
 ::torch::nn::Module& module_of(const ::torch::nn::AnyModule& any);
-
-/// True once a backward pass has found a gradient that was there at the checkpoint before it. From
-/// then on the checkpoints of this process hold all gradients, and the ones since the backward pass
-/// before are invalidated. Looked for in the first epochs.
-bool gradients_are_carried() noexcept;
-/// Forgets that, for another run in the same process.
-void reset_gradients_are_carried() noexcept;
-
-/// Keeps the gradients of a module in every checkpoint, see flor::gradients. Refers to the module.
-class Gradients {
- public:
-  explicit Gradients(::torch::nn::Module& module);
-  ~Gradients();
-  Gradients(const Gradients&) = delete;
-  Gradients& operator=(const Gradients&) = delete;
-
-  void save(const StateWriter& writer) const;
-  void load(const StateReader& reader);
-
- private:
-  ::torch::nn::Module* module_;
-};
 
 /// What `write` puts into a libtorch archive. Made in memory, as libtorch's writer throws in its
 /// destructor when it cannot write.
@@ -247,19 +221,6 @@ struct StateTraits<T> {
                         [&](::torch::serialize::InputArchive& in) { value.load(in); });
   }
 };
-
-/// Keeps the gradients of a module in every checkpoint from the first one on, for programs that
-/// accumulate gradients across epochs (Flor finds that out by itself, but only after one epoch):
-///   auto gradients = flor::gradients(net);
-///   auto state = flor::checkpoints(net, optimizer, gradients);
-/// Refers to the module, which must outlive it.
-inline libtorch::Gradients gradients(::torch::nn::Module& module) {
-  return libtorch::Gradients(module);
-}
-template <libtorch::ModuleHolder T>
-libtorch::Gradients gradients(T& holder) {
-  return libtorch::Gradients(*holder.ptr());
-}
 
 /// Logs the value of a tensor of one element and returns the tensor. Only where something is
 /// recorded or replayed it waits for the device that computes the tensor. A tensor of more elements

@@ -163,7 +163,8 @@ std::shared_ptr<PendingCopy> copy_from_device(const at::Tensor& tensor, std::byt
 
 bool is_worth_staging(const at::Tensor& tensor) {
   constexpr std::size_t kLarge = std::size_t{256} << 10;
-  return tensor.device().is_cuda() && tensor.nbytes() >= kLarge && tensor.element_size() <= 16;
+  return tensor.device().is_cuda() && tensor.nbytes() >= kLarge && !tensor.is_conj() &&
+         !tensor.is_neg();
 }
 
 std::shared_ptr<StagedCopy> stage_on_device(const at::Tensor& tensor,

@@ -11,7 +11,7 @@ namespace flor::libtorch {
 std::string to_text(const std::vector<LayoutEntry>& entries) {
   std::string text;
   for (const LayoutEntry& entry : entries) {
-    for (const std::string* field : {&entry.kind, &entry.type, &entry.shape, &entry.device}) {
+    for (const std::string* field : {&entry.kind, &entry.type, &entry.shape, &entry.device, &entry.strides}) {
       text.append(*field).append(" ");
     }
     text.append(entry.flag ? "1 " : "0 ").append(entry.gradient).append(" ");
@@ -27,8 +27,8 @@ std::vector<LayoutEntry> parse_layout(const std::string& text) {
     std::istringstream in(line);
     in.imbue(std::locale::classic());
     LayoutEntry entry;
-    in >> entry.kind >> entry.type >> entry.shape >> entry.device >> entry.flag >> entry.gradient >>
-        entry.origin;
+    in >> entry.kind >> entry.type >> entry.shape >> entry.device >> entry.strides >> entry.flag >>
+        entry.gradient >> entry.origin;
     if (in.fail() || in.get() != ' ') throw Error("the recorded layout of a model is damaged");
     std::getline(in, entry.name);
     entries.push_back(std::move(entry));

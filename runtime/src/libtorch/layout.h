@@ -16,6 +16,7 @@ struct LayoutEntry {
   std::string type = "-";   ///< "Float"
   std::string shape = "-";  ///< "[64,32]"
   std::string device = "-";
+  std::string strides = "-";  ///< "[1,64]", unless the elements lie in order without gaps
   bool flag = false;  ///< requires a gradient, or is in training mode
   std::string gradient = "-";
   int origin = -1;   ///< index of the earlier entry that is the same tensor (tied weights)

@@ -72,8 +72,13 @@ void restore_leaves(const Leaves& leaves, const Recorded& recorded,
     }
     if (leaves.origins[i] >= 0) continue;  // the same tensor under another name
     const bool is_alias = entry.origin >= 0;
-    read_tensor(reader, is_alias ? entries[static_cast<std::size_t>(entry.origin)].name : leaf.name,
-                leaf.tensor);
+    const std::string& item =
+        is_alias ? entries[static_cast<std::size_t>(entry.origin)].name : leaf.name;
+    if (strides_text(leaf.tensor) != entry.strides && !reader.placement(item)) {
+      const at::NoGradGuard no_grad;
+      leaf.tensor.set_data(empty_with(leaf.tensor.sizes(), entry.strides, leaf.tensor.options()));
+    }
+    read_leaf(reader, item, leaf.tensor);
     if (i < leaves.parameters) read_gradient(reader, leaf, entry.gradient);
   }
 }
@@ -84,6 +89,7 @@ LayoutEntry describe_leaf(std::string kind, const NamedLeaf& leaf) {
   LayoutEntry entry{.kind = std::move(kind), .name = leaf.name};
   entry.type = type_name(leaf.tensor.scalar_type());
   entry.shape = shape_text(leaf.tensor.sizes());
+  if (has_content(leaf.tensor)) entry.strides = strides_text(leaf.tensor);
   entry.flag = leaf.tensor.is_leaf() && leaf.tensor.requires_grad();
   return entry;
 }
@@ -111,7 +117,10 @@ std::vector<LayoutEntry> write_leaves(const Leaves& leaves, const StateWriter& w
     if (is_parameter) entry.gradient = gradients[i];
     entry.origin = leaves.origins[i];
     const Writers writers = is_parameter ? Writers::program : Writers::computing;
-    if (entry.origin < 0) write_tensor(writer, leaves.all[i].name, leaves.all[i].tensor, writers);
+    if (entry.origin < 0) {
+      place_tensor(writer, leaves.all[i].name, leaves.all[i].tensor, Held::as_leaf);
+      write_tensor(writer, leaves.all[i].name, leaves.all[i].tensor, writers);
+    }
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -1,4 +1,5 @@
 // Modules and single tensors.
+#include "composite.h"
 #include "leaves.h"
 #include "tensor.h"
 
@@ -71,9 +72,33 @@ void save(const at::Tensor& tensor, const StateWriter& writer) {
   // What an operation computed comes back as a plain tensor, and is to be described like one.
   entry.gradient =
       tensor.is_leaf() ? write_gradients(writer, {&leaf, 1}).front() : std::string(kNoGradient);
-  write_tensor(writer, "", tensor, Writers::program);
+  if (is_composite(tensor)) {
+    entry.kind = write_composite(writer, tensor);
+  } else {
+    place_tensor(writer, "", tensor, entry.flag ? Held::as_trained : Held::by_handle);
+    write_tensor(writer, "", tensor, Writers::program);
+  }
   writer.bytes(kLayoutItem, to_text({entry}));
 }
+
+namespace {
+
+at::Tensor read_plain(const at::Tensor& present, const LayoutEntry& entry,
+                      const StateReader& reader) {
+  const auto& sizes = reader.item("").sizes;
+  const at::ScalarType type = scalar_type_named(entry.type);
+  const bool fits = present.defined() && has_content(present) && present.scalar_type() == type &&
+                    present.sizes() == at::IntArrayRef(sizes) &&
+                    strides_text(present) == entry.strides;
+  // The recorded content was not computed by this program's graph.
+  const at::Tensor usable = fits && !present.is_leaf() ? present.detach() : present;
+  return read_handle(reader, "", usable, fits, [&] {
+    const at::Device device = present.defined() ? present.device() : current_device(entry.device);
+    return empty_with(sizes, entry.strides, at::TensorOptions().dtype(type).device(device));
+  });
+}
+
+}  // namespace
 
 void load(at::Tensor& tensor, const StateReader& reader) {
   const std::vector<LayoutEntry> entries = parse_layout(reader.bytes(kLayoutItem));
@@ -82,19 +107,10 @@ void load(at::Tensor& tensor, const StateReader& reader) {
   const LayoutEntry& entry = entries.front();
   if (entry.kind == "undefined") return tensor.reset();
   translated("'" + reader.full_name("") + "'", [&] {
-    const auto& sizes = reader.item("").sizes;
-    const at::ScalarType type = scalar_type_named(entry.type);
-    const bool fits = tensor.defined() && has_content(tensor) && tensor.scalar_type() == type &&
-                      tensor.sizes() == at::IntArrayRef(sizes);
-    if (!fits) {
-      const at::Device device = tensor.defined() ? tensor.device() : current_device(entry.device);
-      tensor = at::empty(sizes, at::TensorOptions().dtype(type).device(device));
-    } else if (!tensor.is_leaf()) {
-      tensor = tensor.detach();  // the recorded content was not computed by this program's graph
-    }
+    tensor = entry.kind == "tensor" ? read_plain(tensor, entry, reader)
+                                    : read_composite(reader, entry.kind, tensor, entry);
     if (tensor.requires_grad() != entry.flag) tensor.requires_grad_(entry.flag);
   });
-  read_tensor(reader, "", tensor);
   if (entry.gradient != "-") read_gradient(reader, {"", tensor}, entry.gradient);
 }
 

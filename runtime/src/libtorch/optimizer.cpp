@@ -73,6 +73,7 @@ class FieldWriter {
       writer_.bytes(name + ".device",
                     c10::DeviceTypeName(value.device().type(), /*lower_case=*/true));
     }
+    place_tensor(writer_, name, value, Held::by_handle);
     write_tensor(writer_, name, value, Writers::program);
   }
   template <typename Sequence>
@@ -93,9 +94,9 @@ class FieldWriter {
 
 class FieldReader {
  public:
-  /// `like` is the parameter. Tensors are filled in place where `reuse` is set and they fit.
-  FieldReader(const StateReader& reader, at::Tensor like, bool reuse)
-      : reader_(reader), like_(std::move(like)), reuse_(reuse) {}
+  /// `like` is the parameter.
+  FieldReader(const StateReader& reader, at::Tensor like)
+      : reader_(reader), like_(std::move(like)) {}
 
   template <typename T>
   void number(const std::string& name, T& value) {
@@ -119,10 +120,8 @@ class FieldReader {
     const bool moved = reader_.has(name + ".device");
     const at::Device device =
         moved ? current_device(reader_.bytes(name + ".device")) : like_.device();
-    if (!reuse_ || !fits(value, item) || value.device() != device) {
-      value = empty_as_recorded(item, like_, device);
-    }
-    read_tensor(reader_, name, value);
+    value = read_handle(reader_, name, value, fits(value, item) && value.device() == device,
+                        [&] { return empty_as_recorded(item, like_, device); });
   }
   template <typename Sequence>
   void tensors(const std::string& name, Sequence& values) {
@@ -150,14 +149,7 @@ class FieldReader {
 
   StateReader reader_;
   at::Tensor like_;
-  bool reuse_;
 };
-
-template <typename State>
-constexpr bool kReuseTensors = true;
-/// Moves its tensors from one field to another, so that two may share a storage.
-template <>
-constexpr bool kReuseTensors<torch::optim::LBFGSParamState> = false;
 
 // What is recorded of an optimizer as a whole -----------------------------------------------------
 
@@ -285,7 +277,7 @@ void load_fields(Optimizer& optimizer, const StateReader& reader) {
   StateMap restored;
   for (std::size_t g = 0; g < optimizer.param_groups().size(); ++g) {
     OptimizerParamGroup& group = optimizer.param_groups()[g];
-    FieldReader options(reader.within(group_name(g)), {}, /*reuse=*/false);
+    FieldReader options(reader.within(group_name(g)), {});
     visit(options, static_cast<Options&>(group.options()));
     for (std::size_t p = 0; p < group.params().size(); ++p) {
       const StateReader part = reader.within(state_name(g, p));
@@ -295,7 +287,7 @@ void load_fields(Optimizer& optimizer, const StateReader& reader) {
       const auto found = optimizer.state().find(state_key(parameter));
       if (found != optimizer.state().end()) state = std::move(found->second);
       if (!state) state = std::make_unique<State>();
-      FieldReader fields(part, parameter, kReuseTensors<State>);
+      FieldReader fields(part, parameter);
       visit(fields, static_cast<State&>(*state));
     }
   }

@@ -5,6 +5,7 @@
 #include <flor/adapter.h>
 #include <flor/torch.h>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -19,6 +20,9 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace flor::libtorch {
@@ -30,25 +34,38 @@ int cuda_devices() {
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().getNumGPUs()) : 0;
 }
 
-at::Generator cuda_generator(int index) {
-  return at::globalContext().defaultGenerator(
-      at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index)));
+/// By the hooks, since the context would set the devices up. Newer libtorch has another name for it.
+template <typename Hooks>
+at::Generator generator_of(const Hooks& hooks, int index) {
+  const auto device = static_cast<c10::DeviceIndex>(index);
+  if constexpr (requires { hooks.getDefaultCUDAGenerator(device); }) {
+    return hooks.getDefaultCUDAGenerator(device);
+  } else {
+    return hooks.getDefaultGenerator(device);
+  }
+}
+at::Generator cuda_generator(int index) { return generator_of(at::detail::getCUDAHooks(), index); }
+
+std::string state_of(at::Generator generator) {
+  const std::lock_guard lock(generator.mutex());
+  const at::Tensor state = generator.get_state().cpu().contiguous();
+  return {static_cast<const char*>(state.data_ptr()), state.nbytes()};
+}
+
+void set_state(at::Generator generator, const std::string& content) {
+  const at::Tensor state = at::empty({static_cast<std::int64_t>(content.size())}, at::kByte);
+  std::memcpy(state.data_ptr(), content.data(), content.size());
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
 }
 
 void save_generator(at::Generator generator, const std::string& name, const StateWriter& writer) {
-  const std::lock_guard lock(generator.mutex());
-  const at::Tensor state = generator.get_state().cpu().contiguous();
-  writer.bytes(name, {static_cast<const char*>(state.data_ptr()), state.nbytes()});
+  writer.bytes(name, state_of(std::move(generator)));
 }
 
 void load_generator(at::Generator generator, const std::string& name, const StateReader& reader) {
-  const std::string content = reader.bytes(name);
-  const at::Tensor state = at::empty({static_cast<std::int64_t>(content.size())}, at::kByte);
-  std::memcpy(state.data_ptr(), content.data(), content.size());
-  translated("'" + reader.full_name(name) + "'", [&] {
-    const std::lock_guard lock(generator.mutex());
-    generator.set_state(state);
-  });
+  translated("'" + reader.full_name(name) + "'",
+             [&] { set_state(std::move(generator), reader.bytes(name)); });
 }
 
 /// Devices that this process has not used have nothing to restore. Which ones it merely sees
@@ -72,6 +89,56 @@ void load_generators(const StateReader& reader) {
   for (int i = 0; i < cuda_devices(); ++i) {
     const std::string name = "cuda" + std::to_string(i);
     if (reader.has(name)) load_generator(cuda_generator(i), name, reader);
+  }
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text += kDigits[static_cast<unsigned char>(byte) >> 4U];
+    text += kDigits[static_cast<unsigned char>(byte) & 15U];
+  }
+  return text;
+}
+
+std::string unhex(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+/// "cpu seed 5, cuda0 state 00ff...": of a generator that was only seeded, the seed says all.
+std::string generators_text() {
+  const at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
+  const std::uint64_t seed = cpu.current_seed();
+  const std::string state = state_of(cpu);
+  std::string text = state == state_of(at::detail::createCPUGenerator(seed))
+                         ? "cpu seed " + std::to_string(seed)
+                         : "cpu state " + hex(state);
+  for (int i = 0; i < cuda_devices(); ++i) {
+    text += ", cuda" + std::to_string(i) + " state " + hex(state_of(cuda_generator(i)));
+  }
+  return text;
+}
+
+/// Devices that are not there now have nothing to draw from.
+void set_generators(const std::string& text) {
+  std::istringstream parts(text);
+  for (std::string device, kind, value; parts >> device >> kind >> value;) {
+    if (value.ends_with(',')) value.pop_back();
+    translated("the random generator of " + device, [&] {
+      if (device == "cpu") {
+        const std::uint64_t seed = kind == "seed" ? std::stoull(value) : 0;
+        set_state(at::globalContext().defaultGenerator(at::kCPU),
+                  kind == "seed" ? state_of(at::detail::createCPUGenerator(seed)) : unhex(value));
+        return;
+      }
+      const int index = std::stoi(device.substr(std::string_view("cuda").size()));
+      if (index < cuda_devices()) set_state(cuda_generator(index), unhex(value));
+    });
   }
 }
 
@@ -208,11 +275,11 @@ bool register_with_core() {
   adapter.set_threads = [](int threads) { at::set_num_threads(threads); };
   adapter.allocate_pinned = allocate_pinned;
   adapter.environment = environment;
+  adapter.generators = generators_text;
+  adapter.set_generators = set_generators;
 #ifdef _OPENMP
   adapter.parallel = run_parallel;
 #endif
-  adapter.keep_gradients = keep_all_gradients;
-  adapter.begin_session = reset_gradients_are_carried;
   return detail::register_adapter(std::move(adapter));
 }
 

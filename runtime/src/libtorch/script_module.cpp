@@ -98,6 +98,7 @@ void write_attributes(const std::vector<Attribute>& attributes, const StateWrite
     const std::string name = std::string(kTensorItem) + std::to_string(i);
     LayoutEntry entry = describe_leaf("attribute", {name, tensors[i]});
     entry.device = c10::DeviceTypeName(tensors[i].device().type(), /*lower_case=*/true);
+    place_tensor(writer, name, tensors[i], Held::anew);
     write_tensor(writer, name, tensors[i]);
     entries.push_back(std::move(entry));
   }
@@ -109,11 +110,12 @@ std::vector<at::Tensor> read_tensors(const std::vector<LayoutEntry>& entries,
   std::vector<at::Tensor> tensors;
   for (const LayoutEntry& entry : entries) {
     if (entry.kind != "attribute") continue;
-    tensors.push_back(
-        at::empty(reader.item(entry.name).sizes, at::TensorOptions()
-                                                     .dtype(scalar_type_named(entry.type))
-                                                     .device(current_device(entry.device))));
-    read_tensor(reader, entry.name, tensors.back());
+    tensors.push_back(read_handle(reader, entry.name, {}, false, [&] {
+      return empty_with(reader.item(entry.name).sizes, entry.strides,
+                        at::TensorOptions()
+                            .dtype(scalar_type_named(entry.type))
+                            .device(current_device(entry.device)));
+    }));
   }
   return tensors;
 }

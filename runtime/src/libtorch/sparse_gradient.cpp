@@ -2,7 +2,6 @@
 
 #include "tensor.h"
 
-#include <limits>
 #include <vector>
 
 namespace flor::libtorch {
@@ -42,8 +41,6 @@ SparseForm take_form(std::string& word) {
   return {.dimensions = std::stoll(form), .coalesced = form.ends_with('c')};
 }
 
-std::string sparse_item(const std::string& name) { return part(name, kIndices); }
-
 void write_sparse(const StateWriter& writer, const std::string& name, const at::Tensor& gradient) {
   write_tensor(writer, part(name, kIndices), gradient._indices());
   write_tensor(writer, part(name, kValues), gradient._values());
@@ -60,13 +57,12 @@ at::Tensor read_sparse(const StateReader& reader, const std::string& name, const
   return put_together(leaf, form, indices, values);
 }
 
-at::Tensor make_sparse(const at::Tensor& leaf, const SparseForm& form, bool zero) {
-  const std::int64_t elements = zero ? 0 : 1;
-  std::vector<std::int64_t> sizes{elements};
+at::Tensor empty_sparse(const at::Tensor& leaf, const SparseForm& form) {
+  std::vector<std::int64_t> sizes{0};
   for (std::int64_t i = form.dimensions; i < leaf.dim(); ++i) sizes.push_back(leaf.size(i));
   return put_together(leaf, form,
-                      at::zeros({form.dimensions, elements}, leaf.options().dtype(at::kLong)),
-                      at::full(sizes, std::numeric_limits<double>::quiet_NaN(), leaf.options()));
+                      at::zeros({form.dimensions, 0}, leaf.options().dtype(at::kLong)),
+                      at::zeros(sizes, leaf.options()));
 }
 
 }  // namespace flor::libtorch

@@ -26,15 +26,14 @@ std::string described(const SparseForm& form, std::string_view word);
 /// The form, which is taken off the word.
 SparseForm take_form(std::string& word);
 
-/// As two items, of indices and of values. `sparse_item` names one of them.
-std::string sparse_item(const std::string& name);
+/// As two items, of indices and of values.
 void write_sparse(const StateWriter& writer, const std::string& name, const at::Tensor& gradient);
 
 /// With the content that was written; filled before the restore as a whole returns.
 at::Tensor read_sparse(const StateReader& reader, const std::string& name, const at::Tensor& leaf,
                        const SparseForm& form);
 
-/// With no element, or with one that is not a number.
-at::Tensor make_sparse(const at::Tensor& leaf, const SparseForm& form, bool zero);
+/// With no element.
+at::Tensor empty_sparse(const at::Tensor& leaf, const SparseForm& form);
 
 }  // namespace flor::libtorch

@@ -7,11 +7,14 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 namespace flor::libtorch {
 namespace {
+
+constexpr std::string_view kConjugated = ".conj", kNegated = ".neg";
 
 struct TypePair {
   at::ScalarType torch;
@@ -97,6 +100,56 @@ TensorSource source_of(const at::Tensor& tensor, Writers writers) {
   return source;
 }
 
+/// Negated and conjugated views hold other bits than they show.
+std::string placed_type(const at::Tensor& tensor) {
+  std::string type = type_name(tensor.scalar_type()) + shape_text(tensor.sizes());
+  if (tensor.is_conj()) type += kConjugated;
+  if (tensor.is_neg()) type += kNegated;
+  return type;
+}
+
+const at::Tensor& held_by(const std::shared_ptr<void>& handle) {
+  return *static_cast<const at::Tensor*>(handle.get());
+}
+
+/// The next tensor that is to share with this one finds it.
+void remember(const Placement& placement, const at::Tensor& tensor) {
+  if (!*placement.block) *placement.block = std::make_shared<at::Tensor>(tensor);
+  if (!*placement.object) *placement.object = std::make_shared<at::Tensor>(tensor);
+}
+
+/// A tensor in the block that others share, which is made if there is none yet.
+at::Tensor tensor_in_block(const Placement& placement, at::IntArrayRef sizes,
+                           const at::TensorOptions& options) {
+  if (!*placement.block) {
+    const auto bytes = static_cast<std::int64_t>(placement.block_bytes);
+    *placement.block = std::make_shared<at::Tensor>(at::empty({bytes}, options.dtype(at::kByte)));
+  }
+  const at::Tensor& block = held_by(*placement.block);
+  at::Tensor tensor = at::empty({0}, options);
+  const auto offset = static_cast<std::int64_t>(placement.offset / tensor.element_size());
+  tensor.set_(block.storage(), offset, sizes, placement.strides);
+  if (placement.type.find(kConjugated) != std::string::npos) tensor._set_conj(true);
+  if (placement.type.find(kNegated) != std::string::npos) tensor._set_neg(true);
+  // A write to one is a write to all.
+  if (!block.is_inference()) {
+    tensor.unsafeGetTensorImpl()->set_version_counter(
+        block.unsafeGetTensorImpl()->version_counter());
+  }
+  return tensor;
+}
+
+/// One of each dimension whose elements are all in one place, to which libtorch does not copy.
+at::Tensor without_repetition_like(const at::Tensor& tensor, at::Tensor content) {
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    if (tensor.stride(i) == 0 && tensor.size(i) > 1) content = content.narrow(i, 0, 1);
+  }
+  return content;
+}
+at::Tensor without_repetition(const at::Tensor& tensor) {
+  return without_repetition_like(tensor, tensor);
+}
+
 }  // namespace
 
 void translated(std::string_view what, const std::function<void()>& body) {
@@ -169,23 +222,104 @@ void write_tensor(const StateWriter& writer, std::string_view name, const at::Te
              [&] { writer.tensor(name, source_of(tensor, writers)); });
 }
 
-void read_tensor(const StateReader& reader, std::string_view name, const at::Tensor& tensor) {
+void place_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor,
+                  Held held) {
+  if (!has_content(tensor) || tensor.numel() == 0) return;
+  const auto item_bytes = static_cast<std::uint64_t>(tensor.element_size());
+  std::uint64_t reach = 1;
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    reach += static_cast<std::uint64_t>((tensor.size(i) - 1) * tensor.stride(i));
+  }
+  Place place;
+  place.type = placed_type(tensor);
+  place.block = tensor.storage().data();
+  place.block_bytes = tensor.storage().nbytes();
+  place.offset = static_cast<std::uint64_t>(tensor.storage_offset()) * item_bytes;
+  place.bytes = reach * item_bytes;
+  place.strides = tensor.strides().vec();
+  place.object = tensor.unsafeGetTensorImpl();
+  place.firmness = static_cast<int>(held);
+  place.handle = std::make_shared<at::Tensor>(tensor);
+  writer.place(name, place);
+}
+
+void read_tensor(const StateReader& reader, std::string_view name, const at::Tensor& tensor,
+                 bool staged) {
   TensorTarget target;
   target.type = element_type(tensor.scalar_type());
   target.sizes = tensor.sizes().vec();
   target.bytes = tensor.nbytes();
-  if (is_plain_host_memory(tensor)) {
+  if (is_plain_host_memory(tensor) && !staged) {
     target.host = static_cast<std::byte*>(tensor.data_ptr());
     target.keep_alive = std::make_shared<at::Tensor>(tensor);
     if (!tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
   } else {
     target.assign = [tensor, full_name = reader.full_name(name)](const std::byte* content) {
       const at::NoGradGuard no_grad;
-      translated("'" + full_name + "'",
-                 [&] { tensor.copy_(wrap(content, tensor.sizes(), tensor.scalar_type())); });
+      translated("'" + full_name + "'", [&] {
+        const at::Tensor source = wrap(content, tensor.sizes(), tensor.scalar_type());
+        without_repetition(tensor.detach()).copy_(without_repetition_like(tensor, source));
+      });
     };
   }
   reader.tensor(name, std::move(target));
+}
+
+void read_leaf(const StateReader& reader, std::string_view name, const at::Tensor& leaf) {
+  const Placement* placement = reader.placement(name);
+  const bool shares = placement && placement->block;
+  if (placement && !placement->in_place) {
+    const at::NoGradGuard no_grad;
+    translated("'" + reader.full_name(name) + "'", [&] {
+      leaf.set_data(shares ? tensor_in_block(*placement, leaf.sizes(), leaf.options())
+                           : at::empty_like(leaf, at::MemoryFormat::Preserve));
+    });
+  }
+  if (shares) remember(*placement, leaf);
+  read_tensor(reader, name, leaf, shares);
+}
+
+at::Tensor choose_tensor(const StateReader& reader, std::string_view name,
+                         const at::Tensor& present, bool fits,
+                         const std::function<at::Tensor()>& make) {
+  const Placement* placement = reader.placement(name);
+  const bool shares = placement && placement->block;
+  at::Tensor tensor = fits && (!placement || placement->in_place) ? present : at::Tensor();
+  translated("'" + reader.full_name(name) + "'", [&] {
+    if (!tensor.defined() && shares && *placement->object) {
+      // Of a parameter that is restored later, the memory may not be there yet.
+      tensor = held_by(*placement->object);
+      return;
+    }
+    const at::NoGradGuard no_grad;
+    if (!tensor.defined()) {
+      tensor = make();
+      if (shares) tensor = tensor_in_block(*placement, tensor.sizes(), tensor.options());
+    }
+    if (shares) remember(*placement, tensor);
+  });
+  return tensor;
+}
+
+at::Tensor read_handle(const StateReader& reader, std::string_view name, const at::Tensor& present,
+                       bool fits, const std::function<at::Tensor()>& make) {
+  at::Tensor tensor = choose_tensor(reader, name, present, fits, make);
+  const Placement* placement = reader.placement(name);
+  read_tensor(reader, name, tensor, placement && placement->block);
+  return tensor;
+}
+
+std::string strides_text(const at::Tensor& tensor) {
+  return tensor.is_contiguous() ? "-" : shape_text(tensor.strides());
+}
+
+at::Tensor empty_with(at::IntArrayRef sizes, const std::string& strides,
+                      const at::TensorOptions& options) {
+  if (strides == "-") return at::empty(sizes, options);
+  std::vector<std::int64_t> numbers;
+  std::istringstream in(strides.substr(1));
+  for (std::string number; std::getline(in, number, ',');) numbers.push_back(std::stoll(number));
+  return at::empty_strided(sizes, numbers, options);
 }
 
 at::Tensor empty_as_recorded(const store::Item& item, const at::Tensor& like, at::Device device) {

@@ -36,12 +36,43 @@ enum class Writers { program, computing };
 void write_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor,
                   Writers writers = Writers::computing);
 
+/// How a tensor is held: made anew by each restore; by a handle that can be given another tensor;
+/// by one that others (an optimizer) refer to as well; as a parameter or buffer, which stays the
+/// same object. See Place::firmness.
+enum class Held : int { anew = -1, by_handle = 0, as_trained = 1, as_leaf = 2 };
+
+/// Says where a dense tensor lies, so that it shares memory with others after a restore if it does.
+void place_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor,
+                  Held held);
+
 /// Fills `tensor` in place, whose shape and type must be the recorded ones, and tells autograd that
-/// it has changed.
-void read_tensor(const StateReader& reader, std::string_view name, const at::Tensor& tensor);
+/// it has changed. `staged`: not before all others have their content, and by copying, as must be
+/// with memory that is restored under several names.
+void read_tensor(const StateReader& reader, std::string_view name, const at::Tensor& tensor,
+                 bool staged = false);
+
+/// The same for a tensor that was placed as a leaf. It stays the same object, and gets other memory
+/// where that is how it shared when this was recorded.
+void read_leaf(const StateReader& reader, std::string_view name, const at::Tensor& leaf);
+
+/// The same for a handle: the tensor that it is to have. `present`, if that `fits` and is not to
+/// share otherwise; else a tensor of those that it shares with; else what `make` makes, which has
+/// the recorded shape and type.
+at::Tensor read_handle(const StateReader& reader, std::string_view name, const at::Tensor& present,
+                       bool fits, const std::function<at::Tensor()>& make);
+/// The same without filling it.
+at::Tensor choose_tensor(const StateReader& reader, std::string_view name,
+                         const at::Tensor& present, bool fits,
+                         const std::function<at::Tensor()>& make);
 
 /// A tensor like the recorded one: the element type is that of `like` if it may be.
 at::Tensor empty_as_recorded(const store::Item& item, const at::Tensor& like, at::Device device);
+
+/// "[3,1]" where the elements do not lie in the order of the dimensions without gaps, else "-"; and
+/// an empty tensor like that.
+std::string strides_text(const at::Tensor& tensor);
+at::Tensor empty_with(at::IntArrayRef sizes, const std::string& strides,
+                      const at::TensorOptions& options);
 
 /// The device of that type ("cpu", "cuda") that is current.
 at::Device current_device(const std::string& type);

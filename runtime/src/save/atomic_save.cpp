@@ -1,4 +1,5 @@
 #include "registry.h"
+#include "sharing.h"
 
 #include <flor/atomic_save.h>
 #include <flor/store/error.h>
@@ -112,7 +113,10 @@ std::vector<std::string> names_of(const std::vector<Slot>& slots) {
 void save_slots(const std::filesystem::path& file, const std::vector<Slot>& slots) {
   MemorySink sink;
   const std::vector<std::string> names = names_of(slots);
-  for (std::size_t i = 0; i < slots.size(); ++i) slots[i].save(StateWriter(sink, names[i]));
+  std::vector<PlacedPiece> pieces;
+  PlaceSink noting(pieces, &sink);
+  for (std::size_t i = 0; i < slots.size(); ++i) slots[i].save(StateWriter(noting, names[i]));
+  write_sharing(sink, find_sharing(pieces));
   store::write_safetensors(sink.finish(), file, {});
 }
 
@@ -120,7 +124,10 @@ void load_slots(const std::filesystem::path& file, const std::vector<Slot>& slot
   const std::vector<std::string> names = names_of(slots);
   MemorySource source(store::read_safetensors(file));
   try {
-    for (std::size_t i = 0; i < slots.size(); ++i) slots[i].load(StateReader(source, names[i]));
+    PlacingSource placing(source, [&](StateSink& places) {
+      for (std::size_t i = 0; i < slots.size(); ++i) slots[i].save(StateWriter(places, names[i]));
+    });
+    for (std::size_t i = 0; i < slots.size(); ++i) slots[i].load(StateReader(placing, names[i]));
     source.finish();
   } catch (const Error& error) {
     throw Error(fmt::format("cannot load {}: {}", file.string(), error.what()), error.status());

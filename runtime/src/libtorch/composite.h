@@ -1,0 +1,25 @@
+// Tensors that consist of several: sparse ones of indices and values, quantized ones of integers and
+// their scale.
+#pragma once
+
+#include "layout.h"
+
+#include <flor/state.h>
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+namespace flor::libtorch {
+
+bool is_composite(const at::Tensor& tensor);
+
+/// Writes the parts as items and returns what kind it is, in one word. Throws an error that names
+/// the tensor where libtorch does not give them.
+std::string write_composite(const StateWriter& writer, const at::Tensor& tensor);
+
+/// A new tensor of that kind, which is filled before the restore as a whole returns.
+at::Tensor read_composite(const StateReader& reader, const std::string& kind,
+                          const at::Tensor& present, const LayoutEntry& entry);
+
+}  // namespace flor::libtorch
