@@ -140,6 +140,9 @@ class Planner {
       : present_(present), recorded_(recorded), blocks_(merged_blocks(present)) {
     for (std::size_t i = 0; i < recorded.size(); ++i) by_name_.emplace(recorded[i].name, i);
     for (std::size_t i = 0; i < present.size(); ++i) present_by_name_.emplace(present[i].name, i);
+    for (const PlacedPiece& piece : present) {
+      if (piece.place.firmness > 1) leaves_.emplace(piece.place.object, this->recorded(piece.name));
+    }
     for (const SharedPiece& piece : recorded) {
       Group& group = groups_[piece.block];
       group.bytes = std::max(group.bytes, piece.place.offset + piece.place.bytes);
@@ -205,7 +208,7 @@ class Planner {
   void claim(std::size_t i) {
     const PlacedPiece& piece = present_[i];
     const SharedPiece* then = recorded(piece.name);
-    const bool is_taken = taken_.contains(blocks_[i]);
+    const bool is_taken = taken_.contains(blocks_[i]) || is_of_leaf(piece.place, then);
     if (!then) {
       if (is_taken) {
         parted_.push_back(piece.name);
@@ -223,6 +226,13 @@ class Planner {
     taken_.insert_or_assign(blocks_[i], &piece);
   }
 
+  /// The handle is one of a parameter now, and was not: what happens to that happens to it.
+  bool is_of_leaf(const Place& now, const SharedPiece* then) const {
+    if (now.firmness > 1) return false;
+    const auto leaf = leaves_.find(now.object);
+    return leaf != leaves_.end() && !(then && leaf->second && leaf->second->object == then->object);
+  }
+
   static bool is_alone(const SharedPiece& piece, const Group& group) {
     return group.pieces == 1 && !overlaps_itself(piece.place);
   }
@@ -238,6 +248,7 @@ class Planner {
     Group& group = groups_.at(piece.block);
     const Place* now = present(piece.name);
     const bool stays = now && now->firmness >= 0 && group.has_memory &&
+                       !is_of_leaf(*now, &piece) &&
                        address(now->block) + now->offset == group.begin + piece.place.offset &&
                        (is_alone(piece, group) || shape_of(*now) == shape_of(piece.place));
     if (stays && is_alone(piece, group)) return;
@@ -257,10 +268,16 @@ class Planner {
   /// One object now is one of the recorded, and the other way round. What cannot be given another
   /// object keeps its own, and shares no more than the memory.
   bool keeps_object(const Place& now, std::size_t recorded, std::shared_ptr<void>& handle) {
-    const auto [now_is, first_now] = recorded_object_.emplace(now.object, recorded);
-    const auto [then_is, first_then] = present_object_.emplace(recorded, now.object);
-    if (first_then) handle = now.handle;
-    return (now_is->second == recorded && then_is->second == now.object) || now.firmness > 1;
+    const auto now_is = recorded_object_.find(now.object);
+    const auto then_is = present_object_.find(recorded);
+    if (now_is == recorded_object_.end() && then_is == present_object_.end()) {
+      recorded_object_.emplace(now.object, recorded);
+      present_object_.emplace(recorded, now.object);
+      handle = now.handle;
+      return true;
+    }
+    const bool same = now_is != recorded_object_.end() && now_is->second == recorded;
+    return same || now.firmness > 1;
   }
 
   const std::vector<PlacedPiece>& present_;
@@ -269,6 +286,7 @@ class Planner {
   std::unordered_map<std::string, std::size_t> by_name_, present_by_name_;
   std::map<std::size_t, Group> groups_;
   std::map<std::uintptr_t, const PlacedPiece*> taken_;  // present blocks
+  std::map<const void*, const SharedPiece*> leaves_;    // by their objects; null: not recorded
   std::map<const void*, std::size_t> recorded_object_;
   std::map<std::size_t, const void*> present_object_;
   std::vector<std::string> parted_;

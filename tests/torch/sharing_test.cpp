@@ -90,7 +90,7 @@ struct World {
         if (source.defined()) target = source.clone();
         return;
       case 7:
-        if (source.defined() && source.dim() == 2) target = source.t();
+        if (source.defined() && source.dim() == 2) target = source.detach().t();
         return;
       case 8:
         if (source.defined() && source.dim() > 0 && source.size(0) > 1) {
