@@ -57,7 +57,7 @@ struct Crowded {
   std::size_t operator()(int key) const { return static_cast<std::size_t>(key % 3); }
 };
 
-// What is in an object, for the test alone, and what it is filled with. -----------------------------
+// What is in an object, for the test alone, and what it is filled with. ---------------------------
 
 template <typename T>
 concept Range = requires(const T& value) {
@@ -102,13 +102,15 @@ std::string print(const T& value) {
   } else if constexpr (requires { value.valueless_by_exception(); }) {
     return std::to_string(value.index()) +
            std::visit([](const auto& held) { return print(held); }, value);
-  } else if constexpr (requires { *value, value.get(), !value; } || requires { value.has_value(); }) {
+  } else if constexpr (requires { value.get(), !value; } || requires { value.has_value(); }) {
     return value ? "*" + print(*value) : "-";
   } else if constexpr (requires { value.first, value.second; }) {
     return print_all(value.first, value.second);
   } else if constexpr (Range<T>) {
     std::string text = "[";
-    for (const auto& element : value) text += print(static_cast<const std::remove_cvref_t<decltype(element)>&>(element));
+    for (const auto& element : value) {
+      text += print(static_cast<const std::remove_cvref_t<decltype(element)>&>(element));
+    }
     if constexpr (requires { value.bucket_count(); }) text += print(value.bucket_count());
     return text + "]";
   } else if constexpr (requires { typename T::container_type; }) {
@@ -233,7 +235,7 @@ void fill(T& value, Random& random) {
   }
 }
 
-// -----------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 template <typename T>
 void comes_back(std::uint64_t seed) {
@@ -311,7 +313,8 @@ RC_GTEST_PROP(StateProperty, DeepNestingsComeBack, (std::uint64_t seed)) {
   all_come_back<std::map<std::string, std::vector<std::pair<int, std::optional<double>>>>,
                 std::vector<std::map<int, std::multiset<std::pair<int, char>>>>,
                 std::unordered_map<std::string, std::unordered_multimap<int, std::deque<bool>>>,
-                std::tuple<std::variant<int, std::list<std::vector<float>>>, std::set<std::set<int>>>,
+                std::tuple<std::variant<int, std::list<std::vector<float>>>,
+                           std::set<std::set<int>>>,
                 std::optional<std::vector<std::unique_ptr<std::map<int, Pieces>>>>,
                 std::array<std::array<std::forward_list<long double>, 2>, 2>,
                 std::stack<std::vector<int>>, std::queue<Pieces>,

@@ -1,5 +1,5 @@
-// Tensors share memory after a restore exactly where they did at the checkpoint, whatever they share
-// when it is restored.
+// Tensors share memory after a restore exactly where they did at the checkpoint, whatever they
+// share when it is restored.
 #include "registry.h"
 #include "support/memory_state.h"
 
@@ -147,10 +147,11 @@ std::vector<std::uintptr_t> addresses(const at::Tensor& tensor) {
   return all;
 }
 
-/// Which elements of which tensors are one, and which handles are of one tensor.
-std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> sharing_of(World& world) {
+/// Which elements of which tensors are one.
+using Shared = std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>>;
+Shared sharing_of(World& world) {
   const std::vector<at::Tensor> tensors = world.tensors();
-  std::vector<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> shared;
+  Shared shared;
   std::map<std::uintptr_t, std::pair<std::size_t, std::size_t>> first;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     std::size_t element = 0;

@@ -446,7 +446,8 @@ struct StateTraits<T> {
   static std::string form()
     requires packed
   {
-    std::string text = detail::concat(detail::Hashed<T> ? "hashed {" : "{", StateTraits<Key>::form());
+    std::string text(detail::Hashed<T> ? "hashed {" : "{");
+    text.append(StateTraits<Key>::form());
     if constexpr (detail::Mapping<T>) text.append(":").append(StateTraits<Mapped>::form());
     return text.append("}");
   }

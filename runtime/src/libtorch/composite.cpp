@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::string_view kCoordinates = "coo", kCompressed = "compressed";
 constexpr std::string_view kPerTensor = "quantized", kPerChannel = "channels";
-constexpr std::string_view kInnerItem = "indices", kOuterItem = "compressed", kValuesPart = "values",
-                           kScalesItem = "scales", kZerosItem = "zero_points", kFormItem = "form";
+constexpr std::string_view kInnerItem = "indices", kOuterItem = "compressed",
+                           kValuesPart = "values", kScalesItem = "scales",
+                           kZerosItem = "zero_points", kFormItem = "form";
 
 bool is_compressed(at::Layout layout) {
   return layout == at::kSparseCsr || layout == at::kSparseCsc || layout == at::kSparseBsr ||
@@ -77,12 +78,14 @@ at::Tensor read_quantized(const StateReader& reader, const std::string& kind,
       return wrap(reinterpret_cast<const std::byte*>(content.data()), reader.item(name).sizes, part)
           .clone();
     };
-    const at::ScalarType scales = reader.item(kScalesItem).type == ElementType::f64 ? at::kDouble : at::kFloat;
+    const at::ScalarType scales =
+        reader.item(kScalesItem).type == ElementType::f64 ? at::kDouble : at::kFloat;
     const at::ScalarType zeros = reader.item(kZerosItem).type == ElementType::i64    ? at::kLong
                                  : reader.item(kZerosItem).type == ElementType::i32 ? at::kInt
                                                                                 : at::kFloat;
-    tensor = at::_empty_per_channel_affine_quantized(sizes, small(kScalesItem, scales).to(device),
-                                                     small(kZerosItem, zeros).to(device), axis, options);
+    tensor = at::_empty_per_channel_affine_quantized(
+        sizes, small(kScalesItem, scales).to(device), small(kZerosItem, zeros).to(device), axis,
+        options);
   }
   const at::ScalarType integers = integers_of(type);
   TensorTarget target;
@@ -164,8 +167,8 @@ at::Tensor read_composite(const StateReader& reader, const std::string& kind,
   const at::ScalarType index =
       reader.item(kInnerItem).type == ElementType::i32 ? at::kInt : at::kLong;
   return at::_sparse_compressed_tensor_unsafe(
-      read_part(reader, kOuterItem, index, device), read_part(reader, kInnerItem, index, device), values,
-      sizes, values.options().layout(static_cast<at::Layout>(layout)));
+      read_part(reader, kOuterItem, index, device), read_part(reader, kInnerItem, index, device),
+      values, sizes, values.options().layout(static_cast<at::Layout>(layout)));
 }
 
 }  // namespace flor::libtorch

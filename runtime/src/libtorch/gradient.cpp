@@ -6,8 +6,7 @@
 #include "tensor.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -56,7 +55,9 @@ std::vector<bool> look_at(std::span<const NamedLeaf> leaves) {
   for (const auto& [device, entry] : by_device) {
     const auto& [flags, indices] = entry;
     const at::Tensor found = at::stack(flags).cpu();
-    for (std::size_t i = 0; i < indices.size(); ++i) nonzero[indices[i]] = found.data_ptr<bool>()[i];
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      nonzero[indices[i]] = found.data_ptr<bool>()[i];
+    }
   }
   return nonzero;
 }
