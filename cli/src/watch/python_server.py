@@ -117,6 +117,13 @@ class Surroundings:
         os.umask(self.umask)
         sys.stdin, sys.stdout, sys.stderr = self.streams
         for name, descriptor in ("stdout", 1), ("stderr", 2):
+            try:
+                os.fstat(descriptor)
+            except OSError:
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                if nothing != descriptor:
+                    os.dup2(nothing, descriptor)
+                    os.close(nothing)
             if getattr(sys, name).closed:
                 setattr(sys, name, open(descriptor, "w", buffering=1, closefd=False))
 
