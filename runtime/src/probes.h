@@ -31,6 +31,10 @@ class Probes {
   /// What is asked needs what earlier epochs left in variables that nobody keeps: they are visited,
   /// with the loops that were found executed there, too.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
+  /// Whether the sources alone show that the values which are found are right.
+  sources::Proof proof() const {
+    return analysis_ ? analysis_->proof() : sources::Proof{false, problem_};
+  }
   /// Whether this nested loop is to be executed although its end could be loaded.
   bool steps_into(const Frame& frame);
 

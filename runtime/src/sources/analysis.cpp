@@ -127,6 +127,11 @@ void Analysis::find_walk() {
   }
 }
 
+Proof Analysis::proof() const {
+  if (nothing_changed()) return {false, "the sources are the recorded ones"};
+  return {false, "what the new log statements read was not followed"};
+}
+
 std::string Analysis::explain(const Change& change, bool inside) const {
   std::string text = change.where;
   if (!inside && !change.label.empty()) text += " (" + change.label + ")";

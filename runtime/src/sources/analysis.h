@@ -41,9 +41,18 @@ struct LoopPlace {
   std::uint32_t line = 0, column = 0;
 };
 
+/// Whether the sources show that all which new log statements read comes back as it was.
+struct Proof {
+  bool proven = false;
+  std::string why_not;  ///< the first read that they do not show; empty where `proven`
+};
+
 class Analysis {
  public:
   explicit Analysis(AnalysisInput input);
+
+  /// For values that the replay finds: where this is not proven, only an execution can tell.
+  Proof proof() const;
 
   struct Touched {
     std::string loop;
