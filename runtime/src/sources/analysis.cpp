@@ -69,7 +69,7 @@ Analysis::Analysis(AnalysisInput input)
   if (changes_.all.empty()) return;
   callers_.emplace(sources_);
   callers_->follow(changes_.all);
-  leftovers_.emplace(sources_);
+  questions_.emplace(sources_, changes_.all);
   find_sites();
   find_walk();
   sort_changes();
@@ -119,8 +119,8 @@ void Analysis::find_walk() {
     if (site.loop->naming == ForLoop::Naming::computed || !main_.contains(site_name(*site.loop))) {
       continue;
     }
-    if (const auto left = leftovers_->of_main(*site.source, site.loop->range, changes_.all)) {
-      walk_ = explain(*left->change, true) + ", with '" + left->variable + "' that " +
+    if (const auto read = questions_->of_main(*site.source, site.loop->range)) {
+      walk_ = explain(*read->change, true) + ", with '" + read->variable + "' that " +
               site_name(*site.loop) + " changes and nobody keeps";
       return;
     }
@@ -149,8 +149,8 @@ std::optional<std::string> Analysis::why(const Source& source, Range range) cons
   std::optional<std::size_t> change = callers_->reached_from(source, range);
   if (!change) change = callers_->anywhere();
   if (change) return explain(changes_.all[*change], false);
-  if (const auto left = leftovers_->of_nested(source, range, changes_.all)) {
-    return explain(*left->change, true) + ", with '" + left->variable +
+  if (const auto read = questions_->of_nested(source, range)) {
+    return explain(*read->change, true) + ", with '" + read->variable +
            "' that the loop leaves behind and nobody keeps";
   }
   // Somebody who was not read may call it.

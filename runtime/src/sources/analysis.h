@@ -4,7 +4,7 @@
 
 #include "sources/callers.h"
 #include "sources/changes.h"
-#include "sources/leftovers.h"
+#include "sources/questions.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -98,7 +98,7 @@ class Analysis {
   std::vector<const Source*> sources_;  // of this program
   Changes changes_;
   std::optional<Callers> callers_;
-  std::optional<Leftovers> leftovers_;
+  std::optional<Questions> questions_;
   std::vector<Site> sites_;
   std::vector<Touched> touched_, computation_;
   std::vector<std::string> looking_;

@@ -35,7 +35,17 @@ std::vector<std::string> stepped_into(const std::string& program, const std::str
 
 /// A main with the given state, training and what follows it in the epoch.
 std::string program(const std::string& state, const std::string& step, const std::string& tail) {
-  return R"(int main(int argc, char** argv) {
+  return R"(struct Net {
+  double learn(int i) { return weight += 0.1 * i; }
+  void check(int i) const { std::printf("%d %f", i, weight); }
+  void nudge(int i) { weight *= 1 + 0.01 * i; }
+  void use(const Tensor& data) { weight += data.sum().item<double>(); }
+  double norm() const { return weight * weight; }
+  double loss(const Tensor& data) const { return weight * data.sum().item<double>(); }
+  void save(flor::StateWriter& writer) const { writer.value("weight", weight); }
+  double weight = 1;
+};
+int main(int argc, char** argv) {
   auto session = flor::init(argc, argv);
   Net net;
   )" + state +
