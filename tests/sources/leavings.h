@@ -319,16 +319,15 @@ void copy_at$(double x, double* to) { *to = x; }
 )code";
 
 inline std::string filled(std::string text, const Write& write, const Alias& alias,
-                          const Read& read, const Place& place, int number) {
-  const std::string changed = replace_all(write.code, "M", alias.spelled);
+                          const Place& place, int number) {
+  // Of words that hold the letter of a placeholder the rest is not one.
+  const std::string changed = replace_all(
+      replace_all(replace_all(write.code, "Meter$", "\x01"), "M", alias.spelled), "\x01", "Meter$");
   std::string loop = std::string(alias.declare) +
                      "\n    for (int i : flor::loop(\"train$\", 4)) {\n"
                      "      const double l = learn(weights, i);\n      " +
                      changed + "\n    }";
-  // Words that hold a placeholder's letter are written with `$`.
-  loop = replace_all(loop, "Meter$", "\x01");
   text = replace_all(text, "LOOP", loop);
-  text = replace_all(text, "\x01", "Meter$");
   text = replace_all(text, "continue_or_return", place.leave);
   const auto word = [&](std::string in, char name, const std::string& to) {
     std::string out;
@@ -343,7 +342,6 @@ inline std::string filled(std::string text, const Write& write, const Alias& ali
   text = word(text, 'V', replace_all(write.thing->value, "M", "m"));
   text = word(text, 'T', write.thing->type);
   text = word(text, 'I', write.thing->initial);
-  (void)read;
   return replace_all(text, "$", std::to_string(number));
 }
 
@@ -358,7 +356,7 @@ inline Leaving combined(const Write& write, const Alias& alias, const Read& read
         place.before + "\n  for (int epoch : flor::loop(\"epoch$\", 3)) {\n    " + place.epoch +
         "\n" + (place.after ? "" : tail) +
         "    std::printf(\"%d\\n\", epoch);\n  }\n" + (place.after ? tail : "") + "}\n";
-    return filled(text, write, alias, read, place, number);
+    return filled(text, write, alias, place, number);
   };
   return {.name = std::string(write.name) + ", " + alias.name + ", " + read.name + ", " +
                   place.name,

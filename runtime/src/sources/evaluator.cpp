@@ -122,6 +122,7 @@ Evaluator::Value Evaluator::expression(Range range) {
         all.kind = value.kind, all.own = value.own, all.lvalue = value.lvalue;
         all.constant = value.constant, all.lambda = value.lambda, all.literal = value.literal;
         all.torch = value.torch, all.through = value.through;
+        all.restarts = value.restarts;
       } else {
         all.through = all.through || value.through;
         const bool plain = (all.kind == Kind::number || all.kind == Kind::tensor) &&
@@ -480,6 +481,7 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
   value.lvalue = true;
   value.constant = variable.type.constant;
   value.torch = variable.type.torch;
+  value.restarts = variable.type.restarts;
   if (effects_.lambdas_.contains(id)) value.lambda = id;
   return value;
 }
@@ -602,7 +604,8 @@ void Evaluator::assign(const Value& target, const Value& value, bool through) {
 
 void Evaluator::iterate(const Value& range) {
   if (range.kind == Kind::loader || range.kind == Kind::container || range.kind == Kind::number ||
-      range.kind == Kind::tensor || range.kind == Kind::own || range.constant) {
+      range.kind == Kind::tensor || range.kind == Kind::own || range.constant ||
+      range.restarts) {
     return;
   }
   for (const auto& [variable, extent] : range.keys) {

@@ -20,6 +20,7 @@ class Evaluator {
     Kind kind = Kind::unknown;
     std::string_view own = {};
     bool lvalue = false, constant = false, torch = false;
+    bool restarts = false;
     bool taken = false;  ///< its address, or a lambda that captures it
     bool literal = false;
     bool through = false;  ///< of what a name refers to, not of the name: *p, f(), v[i]

@@ -279,13 +279,16 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     if (word == "auto") type.deduced = true;
     if (is_torch_namespace(word) && reader.is(k + 1, "::")) type.torch = true;
     if (reader.is(k + 1, "::") || known || !is_word(word)) continue;
+    const auto alias = aliases_.find(word);
+    type.restarts = type.restarts || is_container_type(word) ||
+                    (alias != aliases_.end() && alias->second.restarts);
     known = true;
     if (is_number_type(word)) {
       type.kind = Kind::number;
     } else if (classes_.contains(word)) {
       type.kind = Kind::own;
       type.own = word;
-    } else if (const auto alias = aliases_.find(word); alias != aliases_.end()) {
+    } else if (alias != aliases_.end()) {
       type.kind = alias->second.kind;
       type.own = alias->second.own;
       type.torch = type.torch || alias->second.torch;
@@ -311,7 +314,9 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
                     reader.is(k, "inline") || reader.is(k, "char") || reader.is(k, "*"));
   }
   if (pointer && text) return {.kind = Kind::setting, .constant = true};
-  if (pointer) type = {.constant = false, .reference = type.reference, .deduced = type.deduced};
+  if (pointer) {
+    type = {.reference = type.reference, .deduced = type.deduced, .restarts = type.restarts};
+  }
   return type;
 }
 

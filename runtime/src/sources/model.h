@@ -19,6 +19,7 @@ namespace flor::sources {
 struct Type {
   Kind kind = Kind::unknown;
   bool constant = false, reference = false, deduced = false;
+  bool restarts = false;      ///< a container, of whatever: to go through it changes nothing
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class
 };
