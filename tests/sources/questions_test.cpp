@@ -68,18 +68,18 @@ int main(int argc, char** argv) {
 }
 const std::string kState = "auto state = flor::checkpoints(net);";
 
-TEST(Leftovers, ARunningSumThatIsAskedForBehindItsLoopExecutesTheLoop) {
+TEST(Questions, ARunningSumThatIsAskedForBehindItsLoopExecutesTheLoop) {
   const std::string text = program(kState, "sum += loss;", "//ASK");
   EXPECT_THAT(stepped_into(text, "flor::log(\"mean\", sum / 10);"), ElementsAre("train"));
   EXPECT_THAT(asked(text, "flor::log(\"mean\", sum / 10);").touched().front().why,
-              HasSubstr("'sum' that the loop leaves behind and nobody keeps"));
+              HasSubstr("'sum' that the loop may leave behind and nobody keeps"));
   EXPECT_THAT(stepped_into(text, "const double mean = sum / 10; flor::log(\"mean\", mean);"),
               ElementsAre("train"));
   EXPECT_THAT(stepped_into(text, "flor::log(\"epoch\", epoch);"), IsEmpty());
   EXPECT_THAT(stepped_into(text, "flor::log(\"net\", net.norm());"), IsEmpty());
 }
 
-TEST(Leftovers, ContainersAndTensorsThatAreChangedInPlaceCount) {
+TEST(Questions, ContainersAndTensorsThatAreChangedInPlaceCount) {
   EXPECT_THAT(stepped_into(program(kState, "losses.push_back(loss);", "//ASK"),
                            "flor::log(\"n\", losses.size());"),
               ElementsAre("train"));
@@ -95,7 +95,7 @@ TEST(Leftovers, ContainersAndTensorsThatAreChangedInPlaceCount) {
       << "what is only read is as it was";
 }
 
-TEST(Leftovers, WhatIsAttachedOrRegisteredOrTheLoopsOwnIsKept) {
+TEST(Questions, WhatIsAttachedOrRegisteredOrTheLoopsOwnIsKept) {
   std::string attached = program(kState, "sum += loss;", "//ASK");
   attached.replace(attached.find("10))"), 4, "10, flor::with(sum)))");
   EXPECT_THAT(stepped_into(attached, "flor::log(\"mean\", sum / 10);"), IsEmpty());
@@ -109,7 +109,7 @@ TEST(Leftovers, WhatIsAttachedOrRegisteredOrTheLoopsOwnIsKept) {
               IsEmpty());
 }
 
-TEST(Leftovers, AreFollowedThroughVariablesFunctionsAndReferences) {
+TEST(Questions, AreFollowedThroughVariablesFunctionsAndReferences) {
   EXPECT_THAT(stepped_into(program(kState, "sum += loss;",
                                    "const double mean = sum / 10; double scaled = 2 * mean; //ASK"),
                            "flor::log(\"scaled\", scaled);"),
@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
   EXPECT_THAT(stepped_into(member, "flor::log(\"running\", running_);"), ElementsAre("train"));
 }
 
-TEST(Leftovers, WhatOutlivesEpochsIsAskedForFromTheStart) {
+TEST(Questions, WhatOutlivesEpochsIsAskedForFromTheStart) {
   const std::string text = program("double best = 1e9; " + kState, "net.nudge(i);",
                                    "if (net.norm() < best) best = net.norm(); //ASK");
   EXPECT_THAT(asked(text, "flor::log(\"best\", best);").walk(),
