@@ -33,14 +33,10 @@ std::string likely_cause(const store::Run& run, const Flags& flags) {
 
 void conclude(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
               const Comparison& comparison, const store::Run& run, const Flags& flags) {
-  std::string nested;
-  for (const auto& [name, count] : work.nested) {
-    if (count.skipped > 0) nested += fmt::format("; skipped {} {} times", name, count.skipped);
-    if (count.executed > 0) nested += fmt::format("; executed {} {} times", name, count.executed);
-  }
+  const std::string nested = print_nested(work.nested);
   say(Level::result,
       fmt::format("{} replayed in {}{}; {} checkpoints loaded ({})", print_epochs(epochs),
-                  print_seconds(seconds), nested, work.restored, print_bytes(work.restored_bytes)));
+                  print_seconds(seconds), nested.empty() ? "" : "; " + nested, work.restored, print_bytes(work.restored_bytes)));
   const store::ReplayResult result = comparison.result();
   const std::string counts =
       fmt::format("{} values and {} states", result.values_compared, result.states_compared);

@@ -59,9 +59,10 @@ std::optional<std::string> content_of(const fs::path& path) {
 }  // namespace
 
 Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
-               std::set<std::string> main, const fs::path& home)
+               std::set<std::string> main, bool left_early, const fs::path& home)
     : enabled_(!flags.no_probe),
       finding_(enabled_ && flags.probes.empty()),
+      left_early_(left_early),
       named_(flags.probes),
       nested_(std::move(nested)),
       main_(std::move(main)),
@@ -105,7 +106,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
       input.changed.push_back({std::move(file.path), std::move(file.before), std::move(file.now)});
     }
   }
-  if (!input.changed.empty()) {
+  if (!input.changed.empty() || left_early_) {
     std::uintmax_t bytes = 0;
     for (std::string& path : rest) {
       std::error_code error;
@@ -179,7 +180,7 @@ void Probes::announce_computation() const {
   constexpr std::size_t kTold = 5;
   const auto& changes = analysis_->computation();
   for (std::size_t i = 0; i < std::min(changes.size(), kTold); ++i) {
-    const auto& [loop, what] = changes[i];
+    const auto& [loop, what, question] = changes[i];
     if (loop.empty()) {
       say(Level::warn,
           fmt::format("{}: changed outside the nested loops; what is replayed computes "
@@ -208,18 +209,20 @@ bool Probes::will_step_into(const std::string& loop) const {
   return enabled_ && (finding_ || is_named(loop));
 }
 
-bool Probes::steps_into(const Frame& frame) {
-  if (!enabled_) return false;
-  if (frame.settings.probed || is_named(frame.name)) return true;
-  if (!finding_ || !analysis_ || analysis_->nothing_changed()) return false;
+Probes::Asked Probes::asked(const Frame& frame) {
+  if (!enabled_) return {};
+  if (frame.settings.probed || is_named(frame.name)) return {.named = true, .question = {}};
+  if (!finding_ || !analysis_ || analysis_->nothing_changed()) return {};
   const LoopPlace& place = frame.place;
   const auto [known, inserted] = known_.try_emplace(
-      fmt::format("{}:{}:{} {}", place.file, place.line, place.column, frame.name), false);
-  if (inserted) {
-    const auto why = analysis_->touched({place.file, place.line, place.column}, frame.name);
-    known->second = why.has_value();
-    if (why && told_.insert(frame.name).second) {
-      say(Level::result, fmt::format("stepping into {}: {}", frame.name, *why));
+      fmt::format("{}:{}:{} {}", place.file, place.line, place.column, frame.name));
+  if (!inserted) return known->second;
+  if (const auto why = analysis_->touched({place.file, place.line, place.column}, frame.name)) {
+    known->second = {.changed = why->question.empty(),
+                     .read = !why->question.empty(),
+                     .question = why->question};
+    if (told_.insert(frame.name).second) {
+      say(Level::result, fmt::format("stepping into {}: {}", frame.name, why->why));
     }
   }
   return known->second;

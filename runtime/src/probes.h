@@ -19,10 +19,11 @@ namespace flor::detail {
 
 class Probes {
  public:
-  /// `nested`, `main`: names of the recorded loops. Compares the sources of the program with the
+  /// `nested`, `main`: names of the recorded loops; `left_early`: nested ones were left before their
+  /// ranges ended, and the sources are to tell how. Compares the sources of the program with the
   /// recorded commit; where that cannot be done, it says so in `announce`.
   Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
-         std::set<std::string> main, const std::filesystem::path& home);
+         std::set<std::string> main, bool left_early, const std::filesystem::path& home);
 
   /// Why each loop is stepped into, and what else changed; a line each.
   void announce() const;
@@ -31,8 +32,22 @@ class Probes {
   /// What is asked needs what earlier epochs left in variables that nobody keeps: they are visited,
   /// with the loops that were found executed there, too.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
-  /// Whether this nested loop is to be executed although its end could be loaded.
-  bool steps_into(const Frame& frame);
+  /// Whether the sources alone show that the values which are found are right.
+  sources::Proof proof() const {
+    return analysis_ ? analysis_->proof() : sources::Proof{false, problem_};
+  }
+  struct Asked {
+    bool named = false, changed = false, read = false;
+    std::string question;  ///< that reads what the loop leaves behind
+  };
+  /// Why this nested loop is to be executed although its end could be loaded.
+  Asked asked(const Frame& frame);
+  /// A `return` or `goto` in it may leave the function that holds it, as far as the sources tell.
+  bool may_leave(const Frame& frame) const {
+    return !analysis_ || analysis_->may_leave({frame.place.file, frame.place.line,
+                                               frame.place.column});
+  }
+  bool knows_sources() const { return analysis_ != nullptr; }
 
  private:
   void find(const Flags& flags, const store::Run& run, const std::filesystem::path& home);
@@ -43,7 +58,7 @@ class Probes {
   void announce_found() const;
   void announce_computation() const;
 
-  bool enabled_, finding_;
+  bool enabled_, finding_, left_early_;
   std::vector<std::string> named_;
   std::set<std::string> nested_, main_;
   std::vector<std::string> loops_;
@@ -51,7 +66,7 @@ class Probes {
   std::string problem_;  // why nothing could be found
   std::string older_;    // a source that is newer than the program
   std::set<std::string> told_;
-  std::unordered_map<std::string, bool> known_;  // by place and name
+  std::unordered_map<std::string, Asked> known_;  // by place and name
 };
 
 }  // namespace flor::detail

@@ -125,7 +125,10 @@ WorkDone decode_work(const std::string& text) {
   work.restored_bytes = json.at("bytes");
   work.caught_up = json.at("caught_up");
   for (const auto& [name, count] : json.at("nested").items()) {
-    work.nested[from_hex(name)] = {count.at(0), count.at(1)};
+    NestedCount& nested = work.nested[from_hex(name)];
+    nested.skipped = count.at(0);
+    nested.executed = count.at(1);
+    for (const auto& [reason, times] : count.at(2).items()) nested.why[from_hex(reason)] = times;
   }
   return work;
 }
@@ -186,10 +189,30 @@ std::string Position::encode() const {
                      reach == Reach::any ? "any" : "forward");
 }
 
+std::string print_nested(const std::map<std::string, NestedCount>& nested) {
+  const auto times = [](std::int64_t count) {
+    return count == 1 ? std::string("once") : fmt::format("{} times", count);
+  };
+  std::string text;
+  for (const auto& [name, count] : nested) {
+    if (count.skipped > 0) text += fmt::format("; skipped {} {}", name, times(count.skipped));
+    if (count.executed == 0) continue;
+    text += fmt::format("; executed {} {}", name, times(count.executed));
+    std::string_view separator = ": ";
+    for (const auto& [reason, number] : count.why) {
+      text += separator;
+      text += count.why.size() == 1 ? reason : fmt::format("{} {}", number, reason);
+      separator = ", ";
+    }
+  }
+  return text.empty() ? text : text.substr(2);
+}
+
 void WorkDone::add(const WorkDone& other) {
   for (const auto& [name, count] : other.nested) {
     nested[name].skipped += count.skipped;
     nested[name].executed += count.executed;
+    for (const auto& [reason, times] : count.why) nested[name].why[reason] += times;
   }
   restored += other.restored;
   restored_bytes += other.restored_bytes;
@@ -202,7 +225,9 @@ std::string WorkDone::encode() const {
                {"caught_up", caught_up},
                {"nested", Json::object()}};
   for (const auto& [name, count] : nested) {
-    json["nested"][to_hex(name)] = {count.skipped, count.executed};
+    Json why = Json::object();
+    for (const auto& [reason, times] : count.why) why[to_hex(reason)] = times;
+    json["nested"][to_hex(name)] = {count.skipped, count.executed, why};
   }
   return "work " + dump(json);
 }

@@ -81,7 +81,10 @@ struct Position {
 /// How often a nested loop was skipped and executed in the epochs that were asked for.
 struct NestedCount {
   std::int64_t skipped = 0, executed = 0;
+  std::map<std::string, std::int64_t> why;  ///< how often it was executed for which reason
 };
+/// `skipped train 3 times; executed test 7 times: 4 not stored, 3 read by "norm"`
+std::string print_nested(const std::map<std::string, NestedCount>& nested);
 
 /// What a process has done.
 struct WorkDone {

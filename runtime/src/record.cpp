@@ -86,6 +86,10 @@ std::set<std::string> Record::executed_in(std::int64_t main_loop, std::int64_t i
   return loops;
 }
 
+bool Record::nested_left_early() const {
+  return std::ranges::any_of(executions_, [](const auto& entry) { return entry.second.broke; });
+}
+
 std::set<std::string> Record::nested_loops() const {
   std::set<std::string> names;
   for (const auto& [key, execution] : executions_) {

@@ -30,6 +30,8 @@ class Record {
   /// The loop may have been left by a `return` that left its main loop, too: code that follows it
   /// was perhaps never executed, so it cannot be skipped.
   bool main_loop_may_have_been_left_from(const store::CheckpointKey& nested_end) const;
+  /// A nested loop was left before its range was exhausted.
+  bool nested_left_early() const;
   /// Names of the nested loops, without the number of the execution.
   std::set<std::string> nested_loops() const;
   /// The nested loops that were executed in an iteration.

@@ -4,6 +4,7 @@
 #include "notice.h"
 #include "process.h"
 #include "run_choice.h"
+#include "skip.h"
 #include "worker.h"
 
 #include <flor/store/digest.h>
@@ -37,7 +38,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
     main_loops.insert(loop.name.substr(0, loop.name.find('~')));
   }
   probes_ = std::make_unique<Probes>(asking, run_, record_->nested_loops(), std::move(main_loops),
-                                     store::home_directory(flags_.home));
+                                     record_->nested_left_early(), store::home_directory(flags_.home));
   if (probes_->walks()) flags_.strong = true;
   take_assignment();
   if (empty()) return;
@@ -213,7 +214,8 @@ LoopScope::Start Replayer::begin_unknown(Frame& frame) {
         frame.component, record_->main_loops()[static_cast<std::size_t>(section_)].name));
   }
   if (run_.state == store::RunState::finished) {
-    // Added since the record: it has no epochs of its own to share out.
+    // Added since the record: its epochs follow the recorded ones, and are not shared out.
+    frame.first_epoch = record_->epochs() + epochs_added_;
     return {};
   }
   say(Level::warn, fmt::format("the record ends before loop {}: neither it nor what the program "
@@ -285,6 +287,7 @@ bool Replayer::enter_main(Frame& frame) {
 LoopScope::Move Replayer::leave_main(Frame& frame) {
   if (frame.ordinal < 0) {
     ++frame.index;
+    ++epochs_added_;
     return {};
   }
   end_iteration(frame);
@@ -330,6 +333,7 @@ void Replayer::compare_path(std::int64_t part, const Frame& main) {
 }
 
 void Replayer::end_main(Frame& frame, LoopEnd how) {
+  if (frame.ordinal < 0 && how == LoopEnd::broke) ++epochs_added_;
   if (frame.ordinal < 0 || how == LoopEnd::failed) return;
   if (how == LoopEnd::broke) end_iteration(frame);
   if (frame.visited && frame.index < target_.end) note_unvisited(frame);
@@ -399,6 +403,31 @@ void Replayer::complete(std::int64_t part) {
 // ---------------------------------------------------------------------------------------------
 // Nested loops.
 
+bool Replayer::decide_on(const Frame& frame, const store::CheckpointKey& key, bool stored) {
+  const Probes::Asked asked = probes_->asked(frame);
+  const store::LoopExecution* execution = record_->execution(key);
+  const bool broke = execution && execution->broke;
+  const SkipDecision decision = decide({.stored = stored,
+                                        .catching_up = catching_up_,
+                                        .named = asked.named,
+                                        .changed = asked.changed,
+                                        .read = asked.read,
+                                        .leads = probes_->walks(),
+                                        .broke = broke,
+                                        .may_leave = broke && probes_->may_leave(frame),
+                                        .left_main = record_->main_loop_may_have_been_left_from(key),
+                                        .sources_known = probes_->knows_sources()});
+  if (catching_up_) return decision.skips();
+  NestedCount& count = work_.nested[frame.name];
+  if (decision.skips()) {
+    ++count.skipped;
+  } else {
+    ++count.executed;
+    ++count.why[print_reason(decision.reason, asked.question)];
+  }
+  return decision.skips();
+}
+
 LoopScope::Start Replayer::begin_nested(Frame& frame) {
   const Frame& main = main_frame();
   if (main.ordinal < 0) return {};
@@ -408,12 +437,8 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
                                  .loop = frame.component};
   met_.insert(frame.component);
   const auto checkpoint = record_->checkpoint(key);
-  const bool probed = (!catching_up_ || probes_->walks()) && probes_->steps_into(frame);
-  const bool skip = checkpoint && !probed &&
-                    state_->has_attached(*checkpoint, frame.settings.attached) &&
-                    !record_->main_loop_may_have_been_left_from(key);
-  if (!catching_up_)
-    ++(skip ? work_.nested[frame.name].skipped : work_.nested[frame.name].executed);
+  const bool stored = checkpoint && state_->has_attached(*checkpoint, frame.settings.attached);
+  const bool skip = decide_on(frame, key, stored);
   state_->restore_entry(key, frame.settings.attached);
   show_live(ProbeAt::loop_begin, &frame, main.first_epoch + main.index);
   if (skip) {

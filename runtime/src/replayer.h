@@ -67,6 +67,8 @@ class Replayer : public Runtime {
   void set_threads() const;
   void announce() const;
   void check_probes() const;
+  /// Whether the nested loop is skipped; counts it, with its reason.
+  bool decide_on(const Frame& frame, const store::CheckpointKey& key, bool stored);
   LoopScope::Start begin_unknown(Frame& frame);
   LoopScope::Start pass_by(Frame& frame, const store::MainLoop& loop);
   LoopScope::Start visit(Frame& frame, const store::MainLoop& loop, bool random_access);
@@ -134,6 +136,7 @@ class Replayer : public Runtime {
   Epochs piece_;                           // what is replayed now, or next; may span main loops
   Epochs target_;                          // the part of it in this main loop, in its iterations
   bool catching_up_ = false;
+  std::int64_t epochs_added_ = 0;  // of main loops that are new
   std::set<std::string> met_;  // nested loops that this iteration has come to
   /// The state is what the program computed, not what was loaded a moment ago: comparing it with
   /// the record says something.

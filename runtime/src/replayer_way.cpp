@@ -12,6 +12,10 @@ namespace flor::detail {
 
 LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
   const bool builds_on_it = builds_on(section_);
+  if (builds_on_it && flags_.strong) {  // from the start means every earlier loop, too
+    target_ = {loop.iterations, loop.iterations};
+    return visit(frame, loop, false);
+  }
   try {
     if (restore_boundary(loop, loop.iterations) || !builds_on_it) return {.visit = false};
   } catch (const Damaged&) {
@@ -81,7 +85,7 @@ LoopScope::Move Replayer::go_on(Frame& frame) {
     return jump(frame);
   }
   if (frame.index < loop_->iterations && builds_on(section_) &&
-      !restore_ahead(*loop_, loop_->iterations, frame.index)) {
+      (flags_.strong || !restore_ahead(*loop_, loop_->iterations, frame.index))) {
     aim_at(frame, {loop_->iterations, loop_->iterations});
     return {};
   }

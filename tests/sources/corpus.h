@@ -128,6 +128,10 @@ class Net {
   void nudge(int k) { weights_[0] += 1e-3 * k; }
   void exchange(int k) { std::swap(weights_[0], weights_[k]); }
   std::vector<double>& parameters() { return weights_; }
+  void save(const flor::StateWriter& writer) const {
+    writer.value("weights", weights_);
+    writer.value("scale", scale_);
+  }
 
  private:
   std::vector<double> weights_;
@@ -143,6 +147,10 @@ struct Sgd {
   Sgd& operator+=(double x) {
     gradient += x;
     return *this;
+  }
+  void save(const flor::StateWriter& writer) const {
+    writer.value("rate", rate);
+    writer.value("gradient", gradient);
   }
   std::vector<double>& parameters;
   double rate, gradient = 0;

@@ -175,7 +175,7 @@ TEST(Analysis, TheSameNameInSeveralFunctionsIsToldApartByItsPlace) {
   now.replace(now.find("two(i)"), 6, "flor::log(\"i\", i)");
   const Analysis analysis = analyse(before, now);
   EXPECT_FALSE(analysis.touched({"/x/src/train.cpp", 2, 31}, "a"));
-  EXPECT_EQ(analysis.touched({"/x/src/train.cpp", 5, 31}, "a"), "src/train.cpp:5 logs \"i\"");
+  EXPECT_EQ(analysis.touched({"/x/src/train.cpp", 5, 31}, "a")->why, "src/train.cpp:5 logs \"i\"");
   // Another file, another line: by name.
   EXPECT_TRUE(analysis.touched({"/x/src/train.cpp", 99, 1}, "a"));
   EXPECT_TRUE(analysis.touched({"elsewhere.cpp", 2, 31}, "a"));

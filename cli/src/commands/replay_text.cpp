@@ -49,20 +49,6 @@ std::string print_workers(const ReplayRequest& request) {
   return fmt::format("{}{}, {}{}", request.workers, ranks, threads, where);
 }
 
-/// "skipped train 8 times; executed test 2 times"
-std::string print_nested(const detail::WorkDone& work) {
-  std::string text;
-  for (const auto& [name, count] : work.nested) {
-    for (const auto& [verb, times] :
-         {std::pair("skipped", count.skipped), std::pair("executed", count.executed)}) {
-      if (times == 0) continue;
-      text += fmt::format("{}{} {} {}", text.empty() ? "" : "; ", verb, printable(name),
-                          plural(times, "time"));
-    }
-  }
-  return text;
-}
-
 void print_json(Context& context, const ReplayRequest& request, const ReplayOutcome& outcome,
                 const ReplaySummary& summary) {
   Json result = document("replay");
@@ -93,7 +79,7 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
   result["interrupted"] = outcome.interrupted;
   Json nested = Json::object();
   for (const auto& [name, count] : outcome.work.nested) {
-    nested[name] = {{"skipped", count.skipped}, {"executed", count.executed}};
+    nested[name] = {{"skipped", count.skipped}, {"executed", count.executed}, {"why", count.why}};
   }
   result["nested_loops"] = nested;
   result["checkpoints_loaded"] = outcome.work.restored;
@@ -217,7 +203,7 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
     const auto line = [&](std::string_view name, const std::string& text) {
       if (!text.empty()) out.write(fmt::format("  {:<9}  {}\n", name, text));
     };
-    line("nested", print_nested(outcome.work));
+    line("nested", printable(detail::print_nested(outcome.work.nested)));
     line("loaded", fmt::format("{}, {}", plural(outcome.work.restored, "checkpoint"),
                                bytes(outcome.work.restored_bytes)));
     if (outcome.work.caught_up > 0) {

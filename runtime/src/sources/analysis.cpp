@@ -66,10 +66,10 @@ Analysis::Analysis(AnalysisInput input)
   };
   std::erase_if(changes_.all, foreign);
   std::erase_if(changes_.computation, foreign);
+  questions_.emplace(sources_, changes_.all);
   if (changes_.all.empty()) return;
   callers_.emplace(sources_);
   callers_->follow(changes_.all);
-  leftovers_.emplace(sources_);
   find_sites();
   find_walk();
   sort_changes();
@@ -109,7 +109,8 @@ void Analysis::find_sites() {
     if (!nested_.contains(name) || told.contains(name)) continue;
     if (auto reason = why(*site.source, site.loop->range)) {
       told.insert(name);
-      touched_.push_back({name, std::move(*reason)});
+      reason->loop = name;
+      touched_.push_back(std::move(*reason));
     }
   }
 }
@@ -119,12 +120,41 @@ void Analysis::find_walk() {
     if (site.loop->naming == ForLoop::Naming::computed || !main_.contains(site_name(*site.loop))) {
       continue;
     }
-    if (const auto left = leftovers_->of_main(*site.source, site.loop->range, changes_.all)) {
-      walk_ = explain(*left->change, true) + ", with '" + left->variable + "' that " +
+    if (const auto read = questions_->of_main(*site.source, site.loop->range)) {
+      walk_ = explain(*read->change, true) + ", with '" + read->variable + "' that " +
               site_name(*site.loop) + " changes and nobody keeps";
       return;
     }
   }
+}
+
+Proof Analysis::proof() const {
+  if (nothing_changed()) return {false, "the sources are the recorded ones"};
+  if (stale_) return {false, "the program is older than its sources"};
+  if (!complete_) return {false, "not all sources could be read"};
+  std::vector<std::pair<const Source*, Range>> main;
+  for (const Site& site : sites_) {
+    const bool known = site.loop->naming != ForLoop::Naming::computed;
+    if (known && main_.contains(site_name(*site.loop))) {
+      main.emplace_back(site.source, site.loop->range);
+    }
+  }
+  if (main.empty()) return {false, "the main loop is not in these sources"};
+  for (const Touched& changed : computation_) return {false, changed.why};
+  if (auto reason = questions_->unproven(main)) return {false, std::move(*reason)};
+  return {true, {}};
+}
+
+bool Analysis::may_leave(const LoopPlace& place) const {
+  if (!questions_) return true;
+  bool found = false;
+  for (const Source* source : matching(place.file)) {
+    const auto range = region(*source, place);
+    if (!range) continue;
+    found = true;
+    if (questions_->leaves_function(*source, *range)) return true;
+  }
+  return !found || stale_;
 }
 
 std::string Analysis::explain(const Change& change, bool inside) const {
@@ -133,39 +163,44 @@ std::string Analysis::explain(const Change& change, bool inside) const {
   return text + " " + change.what;
 }
 
-std::optional<std::string> Analysis::why(const Source& source, Range range) const {
+std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range) const {
   const Change* inside = nullptr;
   for (const Change& change : changes_.all) {
     if (change.source != &source || !lies_in(change, range)) continue;
     // What shows something is what somebody asked for.
     if (!inside || (inside->what.front() == '\'' && change.what.front() != '\'')) inside = &change;
   }
-  if (inside) return explain(*inside, true);
+  const auto changed = [](std::string reason) { return Touched{{}, std::move(reason), {}}; };
+  if (inside) return changed(explain(*inside, true));
   std::optional<std::size_t> change = callers_->reached_from(source, range);
   if (!change) change = callers_->anywhere();
-  if (change) return explain(changes_.all[*change], false);
-  if (const auto left = leftovers_->of_nested(source, range, changes_.all)) {
-    return explain(*left->change, true) + ", with '" + left->variable +
-           "' that the loop leaves behind and nobody keeps";
+  if (change) return changed(explain(changes_.all[*change], false));
+  if (const auto read = questions_->of_nested(source, range)) {
+    return Touched{{},
+                   explain(*read->change, true) + ", with '" + read->variable +
+                       "' that the loop may leave behind and nobody keeps",
+                   read->question};
   }
   // Somebody who was not read may call it.
   if (complete_) return std::nullopt;
   for (const Change& other : changes_.all) {
-    if (other.function) return explain(other, false);
+    if (other.function) return changed(explain(other, false));
   }
   return std::nullopt;
 }
 
-std::optional<std::string> Analysis::why_by_name(std::string_view name) const {
+std::optional<Analysis::Touched> Analysis::why_by_name(std::string_view name) const {
   for (const Site& site : sites_) {
     if (site.loop->naming != ForLoop::Naming::computed && site_name(*site.loop) != name) continue;
     if (auto reason = why(*site.source, site.loop->range)) return reason;
   }
-  if (const auto change = callers_->anywhere()) return explain(changes_.all[*change], false);
+  if (const auto change = callers_->anywhere()) {
+    return Touched{{}, explain(changes_.all[*change], false), {}};
+  }
   return std::nullopt;
 }
 
-std::optional<std::string> Analysis::touched(const LoopPlace& place, std::string_view name) const {
+std::optional<Analysis::Touched> Analysis::touched(const LoopPlace& place, std::string_view name) const {
   if (!callers_) return std::nullopt;
   bool found = false;
   for (const Source* source : matching(place.file)) {
@@ -248,7 +283,7 @@ void Analysis::sort_changes() {
   for (const Change& change : changes_.computation) {
     if (!concerns_program(change)) continue;
     const Site* site = nested_site(change);
-    Touched entry{site ? site_name(*site->loop) : std::string(), explain(change, true)};
+    Touched entry{site ? site_name(*site->loop) : std::string(), explain(change, true), {}};
     if (told.insert(change.where).second) computation_.push_back(std::move(entry));
   }
   for (const Change& change : changes_.all) {

@@ -4,7 +4,7 @@
 
 #include "sources/callers.h"
 #include "sources/changes.h"
-#include "sources/leftovers.h"
+#include "sources/questions.h"
 #include "sources/source.h"
 
 #include <cstdint>
@@ -41,19 +41,31 @@ struct LoopPlace {
   std::uint32_t line = 0, column = 0;
 };
 
+/// Whether the sources show that all which new log statements read comes back as it was.
+struct Proof {
+  bool proven = false;
+  std::string why_not;  ///< the first read that they do not show; empty where `proven`
+};
+
 class Analysis {
  public:
   explicit Analysis(AnalysisInput input);
 
+  /// For values that the replay finds: where this is not proven, only an execution can tell.
+  Proof proof() const;
+
   struct Touched {
     std::string loop;
-    std::string why;  ///< `train.cpp:57 logs "norm"`
+    std::string why;       ///< `train.cpp:57 logs "norm"`
+    std::string question;  ///< `"norm"`, where it only reads what the loop leaves behind
     bool operator==(const Touched&) const = default;
   };
   /// The recorded nested loops that are concerned, as far as the text tells their names; each once.
   const std::vector<Touched>& touched() const { return touched_; }
   /// Why the loop of that name at that place is concerned; nothing if it is not.
-  std::optional<std::string> touched(const LoopPlace& place, std::string_view name) const;
+  std::optional<Touched> touched(const LoopPlace& place, std::string_view name) const;
+  /// A `return` or `goto` in the loop at that place may leave the function that holds it.
+  bool may_leave(const LoopPlace& place) const;
 
   /// Changes of the computation itself: inside the nested loop `loop`, or outside of all (empty).
   const std::vector<Touched>& computation() const { return computation_; }
@@ -74,8 +86,8 @@ class Analysis {
   void find_sites();
   void find_walk();
   void sort_changes();
-  std::optional<std::string> why(const Source& source, Range range) const;
-  std::optional<std::string> why_by_name(std::string_view name) const;
+  std::optional<Touched> why(const Source& source, Range range) const;
+  std::optional<Touched> why_by_name(std::string_view name) const;
   std::string explain(const Change& change, bool inside) const;
   const Site* nested_site(const Change& change) const;
   bool concerns_program(const Change& change);
@@ -89,7 +101,7 @@ class Analysis {
   std::vector<const Source*> sources_;  // of this program
   Changes changes_;
   std::optional<Callers> callers_;
-  std::optional<Leftovers> leftovers_;
+  std::optional<Questions> questions_;
   std::vector<Site> sites_;
   std::vector<Touched> touched_, computation_;
   std::vector<std::string> looking_;

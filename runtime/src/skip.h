@@ -1,0 +1,42 @@
+// Whether a replay skips a nested loop, by loading its recorded end, or executes it, and why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace flor::detail {
+
+enum class SkipReason {
+  skipped,
+  named,       ///< --flor_probe, or flor::probed in the code
+  changed,     ///< its statement changed, or code that it may call
+  read,        ///< a question reads what it leaves behind
+  not_stored,  ///< its recorded end is not there, or lacks what is attached to it
+  left,        ///< a return or goto may have left the function that holds it
+  no_sources,  ///< it cannot be told how it was left, since the sources are not known
+};
+
+/// All that decides about one execution of a nested loop.
+struct LoopFacts {
+  bool stored = false;       ///< its recorded end can be loaded
+  bool catching_up = false;  ///< it lies on the way to what was asked for
+  bool named = false, changed = false, read = false;
+  bool leads = false;  ///< what was asked needs what loops on the way leave behind
+  bool broke = false;  ///< the record left it before its range was exhausted
+  bool may_leave = false;       ///< the sources show a return or goto in it
+  bool left_main = false;       ///< it was perhaps left together with its main loop
+  bool sources_known = true;
+};
+
+struct SkipDecision {
+  SkipReason reason = SkipReason::skipped;
+  bool skips() const { return reason == SkipReason::skipped; }
+};
+
+SkipDecision decide(const LoopFacts& facts);
+
+/// "not stored", `read by "gradnorm"`: as it is printed and counted.
+std::string print_reason(SkipReason reason, std::string_view question);
+
+}  // namespace flor::detail

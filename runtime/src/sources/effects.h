@@ -1,0 +1,89 @@
+// What each statement of a program may read and change, through calls and aliases: whatever is not
+// known to be only read counts as changed.
+#pragma once
+
+#include "sources/model.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace flor::sources {
+
+/// A variable as far as a statement has to do with it.
+enum class Extent {
+  whole,
+  part,    ///< a member, which counts for itself
+  rebound  ///< it is given another value; what it referred to stays as it is
+};
+
+class Keys {
+ public:
+  void add(int variable, Extent extent) { all_.insert({variable, extent}); }
+  void add(const Keys& other) { all_.insert(other.all_.begin(), other.all_.end()); }
+  bool holds(int variable, Extent extent) const { return all_.contains({variable, extent}); }
+  bool empty() const { return all_.empty(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::set<std::pair<int, Extent>> all_;
+};
+
+struct Call {
+  std::vector<int> bodies;
+  std::vector<Keys> arguments;
+  Keys receiver;
+};
+
+struct StepEffects {
+  Keys reads, writes;
+  Keys assigned;    ///< of `writes` what is assigned by an operator
+  Keys attached;    ///< by flor::with, in the header of a loop
+  Keys registered;  ///< by flor::checkpoints
+  std::set<int> iterated;  ///< parameters of unknown type that a loop goes through
+  std::vector<Call> calls;
+  std::set<int> handed_on;  ///< bodies of functions that are named and not called
+};
+
+/// What a call of a function does to what it is given and to what is shared.
+struct Summary {
+  std::set<int> writes, iterates;  ///< numbers of parameters; -1: the object it is called on
+  std::set<std::pair<int, int>> stores;  ///< variable or ~parameter that keeps a parameter
+  Keys shared_reads, shared_writes;
+  Keys returned;  ///< shared variables, and parameters of the function itself
+
+  bool operator==(const Summary&) const;
+};
+
+class Effects {
+ public:
+  explicit Effects(Model& model);
+
+  const Model& model() const { return model_; }
+  const StepEffects& of(int body, int step) const {
+    return steps_[static_cast<std::size_t>(body)][static_cast<std::size_t>(step)];
+  }
+  const Summary& summary(int body) const { return summaries_[static_cast<std::size_t>(body)]; }
+  /// The variables, and all that they may refer to.
+  std::set<int> reachable(std::set<int> variables) const;
+
+ private:
+  friend class Evaluator;
+
+  bool round();
+  Summary summarize(int body) const;
+  void link(int from, int to);
+
+  Model& model_;
+  std::vector<std::vector<StepEffects>> steps_;
+  std::vector<Summary> summaries_;
+  std::map<int, std::set<int>> refers_;
+  std::map<int, StepEffects> lambdas_;  ///< what calling the lambda in the variable does
+  bool more_ = false;
+};
+
+}  // namespace flor::sources

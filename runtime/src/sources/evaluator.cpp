@@ -1,0 +1,642 @@
+#include "sources/evaluator.h"
+
+#include <algorithm>
+
+namespace flor::sources {
+namespace {
+
+constexpr int kDepthMax = 120;
+
+bool is_access(const Reader& reader, std::size_t k) {
+  return reader.is(k, ".") || reader.is(k, "->");
+}
+
+/// if (...), for (...) and their like, in a lambda.
+bool is_header(const Reader& reader, std::size_t k) {
+  const bool keyword = reader.is(k, "if") || reader.is(k, "for") || reader.is(k, "while") ||
+                       reader.is(k, "switch") || reader.is(k, "catch");
+  return keyword && (reader.is(k + 1, "(") || reader.is(k + 2, "("));
+}
+
+}  // namespace
+
+Evaluator::Evaluator(Effects& effects, int body)
+    : effects_(effects),
+      model_(effects.model_),
+      body_(body),
+      function_(effects.model_.bodies()[static_cast<std::size_t>(body)]),
+      reader_(*function_.reader) {}
+
+StepEffects Evaluator::evaluate(const Step& step) {
+  if (step.range.end == function_.head.end && function_.self >= 0) {
+    initializers(step.range);
+    return std::move(out_);
+  }
+  Value value = expression(step.range);
+  if (reader_.is(step.range.begin, "return") || reader_.is(step.range.begin, "co_return")) {
+    out_.writes.add(function_.result, Extent::rebound);
+    Value result;
+    result.keys.add(function_.result, Extent::whole);
+    const Kind kind = function_.result_type.kind;
+    if (function_.result_type.reference || kind != Kind::number) refer(result, value);
+  }
+  return std::move(out_);
+}
+
+void Evaluator::join(Value& all, const Value& one) {
+  all.keys.add(one.keys);
+  all.taken = all.taken || one.taken;
+}
+
+Evaluator::Value Evaluator::of_kind(Kind kind) {
+  Value value;
+  value.kind = kind;
+  return value;
+}
+
+/// Every token of `range`: one expression, or statements.
+Evaluator::Value Evaluator::expression(Range range) {
+  Value all, last, shifted;
+  bool first = true, combined = false, shifts = false, next_changes = false, next_taken = false;
+  bool through = false, chooses = false;
+  if (++depth_ > kDepthMax) range.end = range.begin;
+  std::size_t start = range.begin;  // of a statement: what stands there has no left operand
+  const auto is_binary = [&](std::size_t k) { return k != start && reader_.operand_ends_before(k); };
+  for (std::size_t k = range.begin; k < range.end;) {
+    if (reader_.is_directive(k)) {
+      ++k;
+    } else if (is_header(reader_, k)) {
+      const std::size_t open = reader_.is(k + 1, "(") ? k + 1 : k + 2;
+      join(all, expression({open + 1, reader_.behind(open) - 1}));
+      k = start = reader_.behind(open);
+      last = {};
+    } else if (reader_.is(k, "?")) {
+      all = last = {};
+      first = true;
+      combined = shifts = false;
+      chooses = true;
+      ++k;
+    } else if (reader_.is(k, ";") || reader_.is(k, ",") || reader_.is(k, ":")) {
+      shifts = false;
+      last = {};
+      ++k;
+    } else if (reader_.is_assignment(k)) {
+      const Range rest{k + 1, reader_.next_comma({k + 1, range.end})};
+      const Value value = expression(rest);
+      const bool compound = !reader_.is(k, "=");
+      assign(last, value, through || (compound && last.kind != Kind::number));
+      join(all, value);
+      k = rest.end;
+      through = false;
+    } else if (reader_.is(k, "++") || reader_.is(k, "--")) {
+      if (is_binary(k)) {
+        assign(last, {}, through || last.kind != Kind::number);
+      } else {
+        next_changes = true;
+      }
+      ++k;
+    } else if (reader_.is(k, "<<") || reader_.is_right_shift(k)) {
+      const bool right = !reader_.is(k, "<<");
+      if (!shifts && last.kind != Kind::number) mutate(last);
+      shifts = true;
+      combined = true;
+      next_changes = right && last.kind != Kind::number;
+      k += right ? 2 : 1;
+    } else if (reader_.is(k, "delete")) {
+      next_changes = true;
+      ++k;
+    } else if ((reader_.is(k, "&") || reader_.is(k, "*")) && !is_binary(k)) {
+      next_taken = next_taken || reader_.is(k, "&");
+      through = through || reader_.is(k, "*");
+      ++k;
+    } else if (const std::size_t before = k;
+               reader_.is_name(k) || reader_.is_literal(k) || reader_.is(k, "(") ||
+               reader_.is(k, "[") || reader_.is(k, "{") || reader_.is(k, "this") ||
+               reader_.text(k).ends_with("_cast") || is_number_type(reader_.text(k))) {
+      Value value = operand(k, range.end);
+      if (k <= before) k = before + 1;
+      value.through = value.through || through;
+      if (next_taken) value.taken = true;
+      if (next_changes) assign(value, {}, true);
+      if (first) {
+        all.kind = value.kind, all.own = value.own, all.lvalue = value.lvalue;
+        all.constant = value.constant, all.lambda = value.lambda, all.literal = value.literal;
+        all.torch = value.torch, all.through = value.through;
+        all.restarts = value.restarts;
+      } else {
+        all.through = all.through || value.through;
+        const bool plain = (all.kind == Kind::number || all.kind == Kind::tensor) &&
+                           (value.kind == Kind::number || value.kind == Kind::tensor);
+        if (combined && plain && value.kind == Kind::tensor) all.kind = Kind::tensor;
+        if (!plain) all.kind = Kind::unknown;
+        all.lvalue = !combined && (all.lvalue || value.lvalue);
+        all.constant = all.constant && value.constant;
+      }
+      first = false;
+      join(all, value);
+      last = value;
+      next_changes = next_taken = false;
+      if (!reader_.is_assignment(k) && !reader_.is(k, "++") && !reader_.is(k, "--")) through = false;
+    } else {
+      if (is_binary(k) && !reader_.is(k, ")") && !reader_.is(k, "}")) {
+        combined = true;
+        if (is_own_operator(reader_.text(k))) {
+          mutate(last);
+          next_changes = true;
+        }
+      }
+      ++k;
+    }
+  }
+  --depth_;
+  const bool fresh = combined && !chooses && (all.kind == Kind::number || all.kind == Kind::tensor);
+  if (fresh && !all.taken) all.keys = {};
+  if (combined || chooses) all.lvalue = chooses;
+  return all;
+}
+
+/// The program defines such an operator, and it changes what it is given.
+bool Evaluator::is_own_operator(std::string_view symbol) const {
+  for (const int id : model_.functions("operator")) {
+    const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
+    const Summary& summary = effects_.summary(id);
+    if (summary.writes.empty()) continue;
+    for (std::size_t k = body.head.begin; k + 1 < body.head.end; ++k) {
+      if (body.reader->is(k, "operator") && body.reader->is(k + 1, symbol)) return true;
+    }
+  }
+  return false;
+}
+
+Evaluator::Value Evaluator::operand(std::size_t& k, std::size_t end) {
+  if (reader_.is_literal(k)) {
+    Value value;
+    const bool text = reader_.text(k).find('"') != std::string_view::npos;
+    value.kind = text ? Kind::setting : Kind::number;
+    value.constant = value.literal = true;
+    ++k;
+    return postfix(value, k, end);
+  }
+  if (reader_.is(k, "[")) {
+    if (const Inner* inner = model_.lambda_at(reader_.source(), k)) {
+      Value value = lambda(*inner);
+      k = inner->range.end;
+      if (reader_.is(k, "(") && k < end) {
+        hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, false);
+        k = reader_.behind(k);
+      }
+      return value;
+    }
+  }
+  if (reader_.is(k, "(") || reader_.is(k, "[") || reader_.is(k, "{")) return group(k, end);
+  if (reader_.is(k, "this")) {
+    ++k;
+    if (is_access(reader_, k) && reader_.is_name(k + 1) && !reader_.is(k + 2, "(")) {
+      ++k;
+      return named(k, end);
+    }
+    return postfix(self(), k, end);
+  }
+  if (reader_.text(k).ends_with("_cast") || is_number_type(reader_.text(k))) return cast(k, end);
+  return named(k, end);
+}
+
+Evaluator::Value Evaluator::self() const {
+  Value value;
+  if (function_.self < 0) return value;
+  value.keys.add(function_.self, Extent::whole);
+  value.kind = Kind::own;
+  value.own = function_.piece->owner;
+  value.lvalue = true;
+  return value;
+}
+
+Evaluator::Value Evaluator::group(std::size_t& k, std::size_t end) {
+  const std::size_t behind = std::min(reader_.behind(k), end);
+  Value value = expression({k + 1, behind > k ? behind - 1 : k + 1});
+  if (!reader_.is(k, "(")) value.lvalue = false;
+  k = behind;
+  return postfix(value, k, end);
+}
+
+/// static_cast<T>(x), double(x), double{x}; a lone `double` declares something.
+Evaluator::Value Evaluator::cast(std::size_t& k, std::size_t end) {
+  const bool plain = is_number_type(reader_.text(k));
+  bool number = plain;
+  std::size_t open = k + 1;
+  if (!plain) {
+    const std::size_t angles = reader_.behind_angles(open);
+    for (std::size_t i = open; i < angles; ++i) {
+      number = number || is_number_type(reader_.text(i));
+    }
+    for (std::size_t i = open; i < angles; ++i) {
+      if (reader_.is(i, "&") || reader_.is(i, "*")) number = false;
+    }
+    open = angles;
+  }
+  if (open >= end || !(reader_.is(open, "(") || reader_.is(open, "{"))) {
+    ++k;
+    return {};
+  }
+  k = open;
+  Value value = expression({open + 1, reader_.behind(open) - 1});
+  k = reader_.behind(open);
+  if (number) {
+    value = {};
+    value.kind = Kind::number;
+  } else {
+    value.kind = Kind::unknown;
+  }
+  return postfix(value, k, end);
+}
+
+/// All that the lambda mentions may be captured by reference.
+Evaluator::Value Evaluator::lambda(const Inner& inner) {
+  StepEffects outside = std::exchange(out_, {});
+  std::size_t open = reader_.opening(inner.range.end - 1);
+  const std::size_t captures = reader_.behind(inner.range.begin);
+  for (const Range part : reader_.split({inner.range.begin + 1, captures - 1})) {
+    for (std::size_t k = part.begin; k < part.end; ++k) {
+      if (!reader_.is(k, "=") || k == part.begin) continue;
+      const Value value = expression({k + 1, part.end});
+      Value target;
+      target.keys.add(model_.shared(reader_.text(k - 1)), Extent::whole);
+      refer(target, value);
+      break;
+    }
+  }
+  expression({open + 1, inner.range.end - 1});
+  Value value;
+  value.taken = true;
+  for (const Keys* keys : {&out_.reads, &out_.writes}) {
+    for (const auto& [variable, extent] : *keys) {
+      const Variable& v = model_.variable(variable);
+      const bool own = v.body == body_ && inner.range.holds(v.at) && !v.persistent;
+      if (!own) value.keys.add(variable, Extent::whole);
+    }
+  }
+  std::swap(outside, out_);
+  out_.reads.add(outside.reads);
+  out_.writes.add(outside.writes);
+  out_.registered.add(outside.registered);
+  out_.handed_on.insert(outside.handed_on.begin(), outside.handed_on.end());
+  out_.calls.insert(out_.calls.end(), outside.calls.begin(), outside.calls.end());
+  if (!inner.name.empty()) {
+    const int id = model_.resolve(body_, inner.name, inner.range.begin);
+    if (id >= 0) effects_.lambdas_[id] = std::move(outside);
+  }
+  return value;
+}
+
+Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end) {
+  while (k < end) {
+    if (is_access(reader_, k) && (reader_.is_name(k + 1) || reader_.is(k + 1, "template"))) {
+      value = member(value, k, end);
+    } else if (reader_.is(k, "(")) {
+      const Range inside{k + 1, reader_.behind(k) - 1};
+      k = reader_.behind(k);
+      value = call_variable(value, inside);
+      value.through = true;
+    } else if (reader_.is(k, "[")) {
+      const Value index = expression({k + 1, reader_.behind(k) - 1});
+      read(index);
+      read(value);
+      k = reader_.behind(k);
+      // An index may insert, as into a map; it does not into what has a number for each element.
+      const bool inserts = value.kind == Kind::container && index.kind != Kind::number;
+      const bool unknown = value.kind == Kind::unknown && index.kind != Kind::number;
+      if ((inserts || unknown) && !value.constant) mutate(value);
+      if (value.kind != Kind::tensor) value.kind = Kind::unknown;
+      value.lvalue = value.through = true;
+    } else {
+      break;
+    }
+  }
+  read(value);
+  return value;
+}
+
+/// A function object, or a pointer to a function, may be in the member of that name.
+bool Evaluator::is_callable_member(const Value& value, std::string_view name) const {
+  if (!model_.is_field(name) || !model_.functions(name).empty() || model_.is_kept_by_owner(name)) {
+    return false;
+  }
+  if (value.kind == Kind::own) return model_.fields_of(value.own).contains(name);
+  if (value.kind != Kind::unknown) return false;
+  const int field = model_.resolve_shared(name);
+  const Type& type = model_.variable(field).type;
+  if (type.kind == Kind::own) return !model_.functions("operator").empty();
+  return type.kind == Kind::unknown || type.kind == Kind::library;
+}
+
+Evaluator::Value Evaluator::member(Value value, std::size_t& k, std::size_t end) {
+  std::size_t at = k + 1;
+  if (reader_.is(at, "template")) ++at;
+  const std::string_view name = reader_.text(at);
+  const std::size_t angles = reader_.behind_angles(at + 1);
+  const std::size_t behind = reader_.is(angles, "(") ? angles : at + 1;
+  if (reader_.is(behind, "(") && behind < end) {
+    k = reader_.behind(behind);
+    if (is_callable_member(value, name)) {  // a function in a member
+      value.keys.add(model_.shared(name), Extent::whole);
+      value = call_variable(value, {behind + 1, k - 1});
+    } else {
+      value = call_method(value, name, {behind + 1, k - 1});
+    }
+    value.through = true;
+    return value;
+  }
+  k = at + 1;
+  if (!model_.is_field(name) || model_.is_kept_by_owner(name)) {
+    if (value.kind == Kind::library && value.torch && (name == "data" || name == "target")) {
+      value.kind = Kind::tensor;  // of a batch
+    } else if (value.kind != Kind::own) {
+      value.kind = Kind::unknown;
+    } else if (model_.is_kept_by_owner(name)) {
+      const Variable& field = model_.variable(model_.shared(name));
+      value.kind = field.type.kind;
+      value.own = field.type.own;
+    }
+    return value;
+  }
+  Value field = variable_value(model_.shared(name), at);
+  for (const auto& [variable, extent] : value.keys) {
+    field.keys.add(variable, extent == Extent::whole ? Extent::part : extent);
+  }
+  field.constant = field.constant || (value.constant && field.kind == Kind::number);
+  return field;
+}
+
+Evaluator::Name Evaluator::name_at(std::size_t k, std::size_t end) const {
+  Name name;
+  while (k + 1 < end) {
+    const std::size_t angles = reader_.behind_angles(k + 1);
+    if (reader_.is(k + 1, "::")) {
+      name.qualifiers.push_back(reader_.text(k));
+      k += 2;
+    } else if (angles > k + 1 && reader_.is(angles, "::")) {
+      name.qualifiers.push_back(reader_.text(k));
+      k = angles + 1;
+    } else {
+      break;
+    }
+  }
+  name.at = k;
+  name.end = k + 1;
+  const std::size_t angles = reader_.behind_angles(k + 1);
+  if (reader_.is(angles, "(") || reader_.is(angles, "{")) name.end = angles;
+  return name;
+}
+
+/// A name that is not known as a variable, and stands where types do.
+bool Evaluator::is_type_here(std::size_t k) const {
+  const std::size_t behind = std::max(reader_.behind_angles(k + 1), k + 1);
+  if (behind > k + 1 || reader_.is_name(behind) || reader_.is(behind, "{")) return true;
+  if (k > 0 && (reader_.is(k - 1, "<") || reader_.is(k - 1, "new") || reader_.is(k - 1, "struct") ||
+                reader_.is(k - 1, "typename") || reader_.is(k - 1, "const"))) {
+    return true;
+  }
+  if (reader_.is(behind, ">") || reader_.is(behind, "[")) return reader_.is(behind, ">");
+  const bool reference =
+      reader_.is(behind, "&") || reader_.is(behind, "*") || reader_.is(behind, "&&");
+  return reference && (reader_.is(behind + 1, "[") || reader_.is(behind + 1, ">") ||
+                       model_.declared_at(body_, reader_.text(behind + 1), behind + 1) >= 0);
+}
+
+Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
+  if (k >= end || !reader_.is_name(k)) {
+    ++k;
+    return {};
+  }
+  if (const int id = model_.declared_at(body_, reader_.text(k), k); id >= 0) {
+    return declaration(id, k, end);
+  }
+  const Name name = name_at(k, end);
+  const std::string_view word = reader_.text(name.at);
+  const bool called = reader_.is(name.end, "(") && name.end < end;
+  k = name.end;
+  if (!reader_.is_name(name.at)) return {};
+  if (name.qualifiers.empty() && model_.macro(word)) {
+    Value value = expand(word, name.at);
+    if (called) {
+      hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, false);
+      k = reader_.behind(k);
+    }
+    return postfix(value, k, end);
+  }
+  const int id = name.qualifiers.empty() ? model_.resolve(body_, word, name.at)
+                 : model_.is_shared(word) ? model_.shared(word)
+                                          : -1;
+  const bool local = id >= 0 && model_.variable(id).body == body_;
+  const bool function = !model_.functions(word).empty();
+  if (id >= 0 && (local || !function)) {
+    if (called && !local && model_.variable(id).type.kind == Kind::unknown &&
+        !model_.is_field(word)) {
+      // a prototype, perhaps
+    } else {
+      return postfix(variable_value(id, name.at), k, end);
+    }
+  }
+  if (called || (reader_.is(k, "{") && model_.is_class(word))) {
+    const Range inside{k + 1, reader_.behind(k) - 1};
+    k = reader_.behind(k);
+    Value value = call(name, inside);
+    value.through = true;
+    return postfix(value, k, end);
+  }
+  if (model_.is_class(word)) {
+    construct(word, {});
+    return {};
+  }
+  if (function) {
+    for (const int other : model_.functions(word)) out_.handed_on.insert(other);
+    Value value;
+    value.taken = true;
+    for (const int other : model_.functions(word)) {
+      value.keys.add(effects_.summary(other).shared_reads);
+      value.keys.add(effects_.summary(other).shared_writes);
+    }
+    return value;
+  }
+  if (!name.qualifiers.empty() || is_type_here(name.at)) return {};
+  Value value;
+  value.keys.add(model_.shared(word), Extent::whole);
+  value.lvalue = true;
+  return postfix(value, k, end);
+}
+
+Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
+  const Variable& variable = model_.variable(id);
+  Value value;
+  if (variable.body < 0 && function_.self >= 0 && model_.is_kept_by_owner(variable.name)) {
+    value = self();  // a part of the object
+    value.through = true;
+    value.kind = variable.type.kind;
+    value.own = variable.type.own;
+    return value;
+  }
+  value.keys.add(id, Extent::whole);
+  value.kind = variable.type.kind;
+  value.own = variable.type.own;
+  value.lvalue = true;
+  value.constant = variable.type.constant;
+  value.torch = variable.type.torch;
+  value.restarts = variable.type.restarts;
+  if (effects_.lambdas_.contains(id)) value.lambda = id;
+  return value;
+}
+
+/// A variable with its initializer, from its name on.
+Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end) {
+  ++k;
+  Value target = variable_value(id, k);
+  out_.writes.add(id, Extent::rebound);
+  if (model_.variable(id).binding) {
+    std::size_t close = k;
+    while (close < end && !reader_.is(close, "]")) ++close;
+    std::size_t i = close + 1;
+    if (reader_.is(i, "=") || reader_.is(i, ":")) {
+      const bool loop = reader_.is(i, ":");
+      const Value value = expression({i + 1, reader_.next_comma({i + 1, end})});
+      if (loop) iterate(value);
+      refer(target, value);
+      read(value);
+    }
+    return target;
+  }
+  while (reader_.is(k, "[") && k < end) k = reader_.behind(k);  // an array
+  if (k >= end) return target;
+  if (reader_.is(k, "=")) {
+    const Range rest{k + 1, reader_.next_comma({k + 1, end})};
+    initialize(id, expression(rest));
+    k = rest.end;
+  } else if (reader_.is(k, ":")) {
+    const Value value = expression({k + 1, end});
+    iterate(value);
+    Type& type = model_.variable(id).type;
+    if (type.deduced && type.kind == Kind::unknown && value.kind == Kind::loader) {
+      type.kind = Kind::library;  // a batch
+      type.torch = effects_.more_ = true;
+    }
+    if (type.kind != Kind::number || type.reference) refer(target, value);
+    k = end;
+  } else if (reader_.is(k, "(") || reader_.is(k, "{")) {
+    make(id, arguments({k + 1, reader_.behind(k) - 1}));
+    k = reader_.behind(k);
+  } else if (model_.variable(id).type.kind == Kind::own) {
+    construct(model_.variable(id).type.own, {});
+  }
+  return target;
+}
+
+/// What is made of values in parentheses or braces.
+void Evaluator::make(int id, const std::vector<Value>& values) {
+  const Type type = model_.variable(id).type;
+  Value target;
+  target.keys.add(id, Extent::whole);
+  if (type.kind == Kind::own && !type.reference) {
+    refer(target, construct(type.own, values));
+  } else if (type.kind == Kind::library || type.kind == Kind::module) {
+    hand_over(values, &target, type.torch);
+  } else if (type.kind == Kind::unknown && !type.deduced && !type.reference) {
+    hand_over(values, &target, false);
+  } else {
+    Value all;
+    for (const Value& value : values) join(all, value);
+    if (values.size() == 1) all = values.front();
+    initialize(id, all);
+  }
+}
+
+/// The members that a constructor gives values before its body.
+void Evaluator::initializers(Range list) {
+  for (const Range part : reader_.split(list)) {
+    const Name name = name_at(part.begin, part.end);
+    if (!reader_.is(name.end, "(") && !reader_.is(name.end, "{")) {
+      expression(part);
+      continue;
+    }
+    const std::vector<Value> values = arguments({name.end + 1, reader_.behind(name.end) - 1});
+    const std::string_view word = reader_.text(name.at);
+    if (model_.is_class(word)) {
+      construct(word, values);
+    } else if (model_.is_kept_by_owner(word)) {
+      out_.writes.add(function_.self, Extent::whole);
+    } else {
+      out_.writes.add(model_.shared(word), Extent::rebound);
+      make(model_.shared(word), values);
+    }
+  }
+}
+
+void Evaluator::initialize(int id, const Value& value) {
+  Variable& variable = model_.variable(id);
+  if (variable.type.deduced && variable.type.kind == Kind::unknown) {
+    if (value.kind != Kind::unknown) {
+      variable.type.kind = value.kind;
+      variable.type.own = value.own;
+      variable.type.torch = variable.type.torch || value.torch;
+      effects_.more_ = true;
+    }
+  }
+  Value target;
+  target.keys.add(id, Extent::whole);
+  const Kind kind = variable.type.kind;
+  const bool copy = !variable.type.reference && !value.taken &&
+                    (kind == Kind::number || kind == Kind::setting || kind == Kind::container ||
+                     (kind == Kind::own && model_.is_plain_class(variable.type.own)));
+  if (!copy) refer(target, value);
+}
+
+/// `through`: what the target refers to changes, not only what it is called.
+void Evaluator::assign(const Value& target, const Value& value, bool through) {
+  for (const auto& [variable, extent] : target.keys) {
+    const Type& type = model_.variable(variable).type;
+    const bool rebinds = !through && !target.through && !type.reference && target.lvalue && extent == Extent::whole;
+    const Extent how = rebinds ? Extent::rebound : extent;
+    out_.writes.add(variable, how);
+    out_.assigned.add(variable, how);
+  }
+  const bool copy = !value.taken && (value.kind == Kind::number || value.kind == Kind::setting ||
+                                     (value.kind == Kind::container && target.kind == value.kind));
+  if (!copy) refer(target, value);
+}
+
+void Evaluator::iterate(const Value& range) {
+  if (range.kind == Kind::loader || range.kind == Kind::container || range.kind == Kind::number ||
+      range.kind == Kind::tensor || range.kind == Kind::own || range.constant ||
+      range.restarts) {
+    return;
+  }
+  for (const auto& [variable, extent] : range.keys) {
+    if (model_.variable(variable).parameter >= 0) {
+      out_.iterated.insert(variable);
+    } else {
+      out_.writes.add(variable, extent);
+    }
+  }
+}
+
+void Evaluator::mutate(const Value& value) {
+  if (value.constant && (value.kind == Kind::number || value.kind == Kind::container ||
+                         value.kind == Kind::setting)) {
+    return;
+  }
+  for (const auto& [variable, extent] : value.keys) {
+    const bool setting = model_.variable(variable).type.kind == Kind::setting && !value.taken;
+    if (!setting) out_.writes.add(variable, extent);
+  }
+}
+
+void Evaluator::refer(const Value& from, const Value& to) {
+  for (const auto& [variable, extent] : from.keys) {
+    if (extent == Extent::part) continue;
+    for (const auto& [other, other_extent] : to.keys) {
+      const bool setting = model_.variable(other).type.kind == Kind::setting && !to.taken;
+      if (other_extent == Extent::rebound || setting) continue;
+      effects_.link(variable, other);
+    }
+  }
+}
+
+}  // namespace flor::sources

@@ -1,0 +1,449 @@
+// Calls: of the program's functions by what they do, of libraries by what is known of them.
+#include "sources/evaluator.h"
+
+#include <algorithm>
+#include <array>
+
+namespace flor::sources {
+namespace {
+
+template <std::size_t N>
+bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+constexpr std::array<std::string_view, 7> kFlorLogs = {
+    "log", "log_tensor", "log_histogram", "log_image", "log_table", "replaying", "range"};
+constexpr std::array<std::string_view, 6> kLoaders = {
+    "make_data_loader", "DataLoader", "StatelessDataLoader", "StatefulDataLoader", "range", "iota"};
+
+/// A copy of it refers to nothing.
+bool is_plain(const Type& type) {
+  return !type.reference && (type.kind == Kind::number || type.kind == Kind::setting ||
+                             type.kind == Kind::container);
+}
+
+}  // namespace
+
+std::vector<Evaluator::Value> Evaluator::arguments(Range range) {
+  std::vector<Value> values;
+  for (const Range part : reader_.split(range)) {
+    values.push_back(expression(part));
+    read(values.back());
+  }
+  return values;
+}
+
+bool Evaluator::may_be_kept(const Value& value, bool torch) {
+  if (value.keys.empty() || (value.kind == Kind::setting && !value.taken)) return false;
+  const bool plain = value.kind == Kind::number || value.kind == Kind::setting ||
+                     value.kind == Kind::container;
+  if (plain && torch && !value.taken) return false;
+  if (value.constant && (value.kind == Kind::number || value.kind == Kind::setting)) return false;
+  return value.taken || value.lvalue || !plain;
+}
+
+void Evaluator::hand_over(const std::vector<Value>& values, const Value* receiver, bool torch) {
+  for (const Value& value : values) {
+    if (!may_be_kept(value, torch)) continue;
+    if (value.kind != Kind::setting) mutate(value);
+    if (receiver) {
+      refer(*receiver, value);
+      if (!torch) refer(value, *receiver);
+    }
+    if (torch) continue;
+    for (const Value& other : values) {
+      if (&other != &value && may_be_kept(other, torch)) refer(value, other);
+    }
+  }
+}
+
+Evaluator::Value Evaluator::call(const Name& name, Range parentheses) {
+  const std::string_view word = reader_.text(name.at);
+  const std::string_view space =
+      name.qualifiers.empty() ? std::string_view() : name.qualifiers.front();
+  const bool text_first = reader_.text(parentheses.begin).starts_with('"');
+  if (space == "flor" || (space.empty() && text_first && one_of(word, kFlorLogs) &&
+                          model_.functions(word).empty())) {
+    return call_flor(word, parentheses);
+  }
+  const std::vector<Value> values = arguments(parentheses);
+  if (model_.is_class(word) && model_.functions(word).empty()) return construct(word, values);
+  const bool library = is_library_namespace(space);
+  if (function_.self >= 0 && space.empty() && model_.functions(word).empty()) {
+    // A method that the class inherits, perhaps.
+    if (method_purity(word).number && values.empty()) return of_kind(Kind::number);
+    if (word.starts_with("register_")) {
+      Value part = self();
+      mutate(part);
+      part.kind = Kind::module;
+      return part;
+    }
+  }
+  if (!library && !model_.functions(word).empty()) {
+    if (model_.is_class(word)) return construct(word, values);
+    const Value object = self();
+    return call_bodies(model_.functions(word), values, function_.self >= 0 ? &object : nullptr);
+  }
+  for (std::size_t k = name.at + 1; k < name.end; ++k) {  // make_unique<Trainer>(...)
+    if (model_.is_class(reader_.text(k)) && !model_.functions(word).empty()) continue;
+    if (model_.is_class(reader_.text(k))) return construct(reader_.text(k), values);
+  }
+  return call_library(name, values, parentheses);
+}
+
+Evaluator::Value Evaluator::call_flor(std::string_view name, Range parentheses) {
+  const std::vector<Range> parts = reader_.split(parentheses);
+  if (name == "checkpoints" || name == "with") {
+    Value all;
+    for (const Range part : parts) join(all, expression(part));
+    (name == "with" ? out_.attached : out_.registered).add(all.keys);
+    return {};
+  }
+  std::vector<Value> values;
+  for (const Range part : parts) values.push_back(expression(part));
+  if (name == "loop") {
+    if (values.size() == 1 || (values.size() > 1 && values.front().kind != Kind::setting)) {
+      values.front().lvalue = false;
+      return values.front();
+    }
+    return values.size() > 1 ? values[1] : Value{};
+  }
+  const bool named = values.size() > 1 && (name == "named" || name == "log" || name == "arg");
+  Value value = named ? values[1] : Value{};
+  if (name == "arg") value.keys = {};
+  if (name != "named") value.lvalue = false;
+  if (value.kind == Kind::unknown && name == "arg") value.kind = Kind::number;
+  return value;
+}
+
+Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Value>& values,
+                                         Range parentheses) {
+  const std::string_view word = reader_.text(name.at);
+  const std::string_view space =
+      name.qualifiers.empty() ? std::string_view() : name.qualifiers.front();
+  const bool torch = is_torch_namespace(space), library_call = is_library_namespace(space);
+  Value result;
+  const auto among = [&](std::string_view wanted) {
+    return std::ranges::find(name.qualifiers, wanted) != name.qualifiers.end();
+  };
+  for (const Value& value : values) join(result, value);
+  if (one_of(word, kLoaders)) {
+    result.kind = Kind::loader;
+    result.lvalue = false;
+    if (torch) {
+      result.keys = {};
+      for (const Value& value : values) {
+        if (may_be_kept(value, torch)) result.keys.add(value.keys);
+      }
+    }
+    return result;
+  }
+  bool in_place = false;
+  for (std::size_t k = parentheses.begin; k < parentheses.end; ++k) {
+    in_place = in_place || reader_.is(k, "inplace");
+  }
+  const Purity purity = function_purity(word);
+  const bool hidden = has_hidden_state(word) || (space.empty() && !purity.pure);
+  if (hidden) {
+    const int state = model_.shared(word);
+    out_.reads.add(state, Extent::whole);
+    out_.writes.add(state, Extent::whole);
+  }
+  if (purity.pure && !has_hidden_state(word) && !(in_place || (among("functional") &&
+                                                               model_.mentions_inplace()))) {
+    for (const Value& value : values) {  // algorithms call what they are given
+      if (value.taken || value.lambda >= 0) mutate(value);
+    }
+    if (purity.fresh) result.keys = {};
+    result.kind = purity.number ? Kind::number : torch ? Kind::tensor : Kind::unknown;
+    if (!torch && purity.fresh) {
+      const bool numbers = std::ranges::all_of(
+          values, [](const Value& value) { return value.kind == Kind::number; });
+      result.kind = numbers ? Kind::number : Kind::unknown;
+    } else if (!torch && std::ranges::all_of(values, [](const Value& value) {
+                 return value.kind == Kind::number;
+               })) {
+      result.kind = Kind::number;
+    }
+    result.lvalue = !purity.fresh;
+    return result;
+  }
+  if (is_setting_type(word)) {
+    result = {};
+    result.kind = Kind::setting;
+    return result;
+  }
+  hand_over(values, nullptr, torch);
+  if (torch) {
+    result.keys = {};
+    for (const Value& value : values) {
+      if (may_be_kept(value, torch)) result.keys.add(value.keys);
+    }
+    const bool layer = among("nn") && !among("functional") && !among("utils") && !word.empty() &&
+                       word.front() >= 'A' && word.front() <= 'Z';
+    result.kind = layer ? Kind::module : Kind::library;
+    result.torch = true;
+  } else if (space == "std" && is_container_type(word)) {
+    result.kind = Kind::container;
+  }
+  result.lvalue = !torch;
+  if (const Type* type = model_.prototype(word); type && !library_call) {
+    result.kind = type->kind;
+    if (is_plain(*type)) result.keys = {};
+  }
+  return result;
+}
+
+/// The functions of that name that the object may have.
+std::vector<int> Evaluator::methods(const Value& receiver, std::string_view name) const {
+  const std::vector<int>& all = model_.functions(name);
+  if (receiver.kind != Kind::own) return all;
+  std::vector<int> exact;
+  bool derived = false;
+  for (const int id : all) {
+    const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
+    const std::string_view owner = body.piece->owner;
+    const bool implementation = owner.ends_with("Impl") && owner.size() == receiver.own.size() + 4 &&
+                                owner.starts_with(receiver.own);
+    if (owner == receiver.own || implementation) {
+      exact.push_back(id);
+    } else {
+      derived = derived || body.piece->anywhere;
+    }
+  }
+  return exact.empty() || derived ? all : exact;
+}
+
+Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, Range parentheses) {
+  const std::vector<Value> values = arguments(parentheses);
+  read(receiver);
+  const Kind kind = receiver.kind;
+  if (kind == Kind::setting || kind == Kind::number) {
+    return of_kind(kind);
+  }
+  const Purity purity = method_purity(name);
+  const bool known = kind == Kind::tensor || kind == Kind::container || receiver.torch;
+  if (known && purity.pure) {
+    Value result;
+    if (!purity.fresh) result = receiver;
+    result.kind = purity.number ? Kind::number : kind == Kind::tensor ? kind : Kind::unknown;
+    if (purity.fresh && kind == Kind::container) result.kind = Kind::unknown;
+    if (purity.number) result.kind = Kind::number;
+    result.lvalue = !purity.fresh;
+    result.torch = receiver.torch;
+    for (const Value& value : values) {
+      if (value.taken) mutate(value);
+    }
+    return result;
+  }
+  const std::vector<int> bodies = methods(receiver, name);
+  if (kind == Kind::own && !bodies.empty()) return call_bodies(bodies, values, &receiver);
+  if (kind == Kind::module && (name == "forward" || name == "eval" || name == "train")) {
+    mutate(receiver);
+    if (model_.mentions_inplace()) hand_over(values, nullptr, false);
+    Value result;
+    for (const Value& value : values) join(result, value);
+    result.kind = Kind::tensor;
+    result.lvalue = true;
+    return result;
+  }
+  if (purity.number) {  // x.size(), x.item<double>(): of an object that is not known, too
+    if (!bodies.empty()) call_bodies(bodies, values, &receiver);
+    return of_kind(Kind::number);
+  }
+  Value result = receiver;
+  if (!bodies.empty()) join(result, call_bodies(bodies, values, &receiver));
+  mutate(receiver);
+  hand_over(values, &receiver, receiver.torch);
+  for (const Value& value : values) {
+    if (may_be_kept(value, receiver.torch)) join(result, value);
+  }
+  result.kind = Kind::unknown;
+  result.torch = false;
+  result.own = {};
+  result.constant = false;
+  result.lvalue = true;
+  return result;
+}
+
+/// A lambda, an object with operator(), a pointer to a function.
+Evaluator::Value Evaluator::call_variable(const Value& callee, Range parentheses) {
+  const std::vector<Value> values = arguments(parentheses);
+  read(callee);
+  Value result;
+  for (const Value& value : values) join(result, value);
+  result.lvalue = true;
+  if (callee.kind == Kind::setting) {  // a loss
+    result.keys = {};
+    result.kind = Kind::tensor;
+    return result;
+  }
+  if (callee.kind == Kind::module) {
+    mutate(callee);
+    if (model_.mentions_inplace()) hand_over(values, nullptr, false);
+    result.kind = Kind::tensor;
+    return result;
+  }
+  if (callee.kind == Kind::own) {
+    std::vector<int> bodies = methods(callee, "operator");
+    for (const int id : methods(callee, "forward")) {
+      const std::string_view owner = model_.bodies()[static_cast<std::size_t>(id)].piece->owner;
+      if (owner.starts_with(callee.own)) bodies.push_back(id);
+    }
+    if (!bodies.empty()) return call_bodies(bodies, values, &callee);
+  }
+  join(result, callee);
+  if (callee.lambda >= 0) {
+    const StepEffects& inside = effects_.lambdas_[callee.lambda];
+    out_.reads.add(inside.reads);
+    out_.writes.add(inside.writes);
+    out_.registered.add(inside.registered);
+    out_.handed_on.insert(inside.handed_on.begin(), inside.handed_on.end());
+  } else {
+    mutate(callee);
+  }
+  hand_over(values, &callee, callee.torch);
+  return result;
+}
+
+Evaluator::Value Evaluator::call_bodies(const std::vector<int>& bodies,
+                                        const std::vector<Value>& values, const Value* receiver) {
+  Value result;
+  Call call;
+  call.bodies = bodies;
+  for (const Value& value : values) call.arguments.push_back(value.keys);
+  if (receiver) call.receiver = receiver->keys;
+  out_.calls.push_back(std::move(call));
+  bool numbers = true;
+  for (const int id : bodies) {
+    apply(id, values, receiver);
+    const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
+    const Type& type = body.result_type;
+    numbers = numbers && type.kind == Kind::number && !type.reference;
+    const bool plain = is_plain(type);
+    out_.reads.add(body.result, Extent::whole);
+    if (bodies.size() == 1) {
+      result.kind = type.kind;
+      result.own = type.own;
+      result.torch = type.torch;
+    }
+    if (plain) continue;
+    for (const auto& [variable, extent] : effects_.summary(id).returned) {
+      const Variable& v = model_.variable(variable);
+      if (v.persistent) {
+        result.keys.add(variable, extent);
+      } else if (variable == body.self) {
+        if (receiver) result.keys.add(receiver->keys);
+      } else if (static_cast<std::size_t>(v.parameter) < values.size()) {
+        result.keys.add(values[static_cast<std::size_t>(v.parameter)].keys);
+      }
+    }
+  }
+  if (numbers && !bodies.empty()) result.kind = Kind::number;
+  result.lvalue = true;
+  return result;
+}
+
+void Evaluator::apply(int id, const std::vector<Value>& values, const Value* receiver) {
+  const Summary& summary = effects_.summary(id);
+  const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
+  const auto given = [&](int parameter) -> const Value* {
+    if (parameter < 0) return receiver;
+    const auto index = static_cast<std::size_t>(parameter);
+    return index < values.size() ? &values[index] : nullptr;
+  };
+  const auto copied = [&](int parameter) {
+    if (parameter < 0) return false;
+    return is_plain(model_.variable(body.parameters[static_cast<std::size_t>(parameter)]).type);
+  };
+  out_.reads.add(summary.shared_reads);
+  out_.writes.add(summary.shared_writes);
+  for (const int parameter : summary.writes) {
+    const Value* value = given(parameter);
+    if (value && !copied(parameter)) mutate(*value);
+  }
+  for (const int parameter : summary.iterates) {
+    if (const Value* value = given(parameter)) iterate(*value);
+  }
+  for (const auto& [holder, parameter] : summary.stores) {
+    const Value* value = given(parameter);
+    if (!value || copied(parameter)) continue;
+    if (holder >= 0) {
+      Value shared;
+      shared.keys.add(holder, Extent::whole);
+      refer(shared, *value);
+    } else if (const Value* keeper = given(~holder - 1)) {
+      refer(*keeper, *value);
+    }
+  }
+  // More arguments than parameters are known: a pack.
+  for (std::size_t i = body.parameters.size(); i < values.size(); ++i) mutate(values[i]);
+}
+
+/// An object of a class of the program: its constructors run, and its members may keep what it is
+/// made of.
+Evaluator::Value Evaluator::construct(std::string_view own, const std::vector<Value>& values) {
+  Value object;
+  object.kind = Kind::own;
+  object.own = own;
+  object.lvalue = true;
+  bool written_here = false;
+  for (const int id : model_.functions(own)) {
+    if (model_.bodies()[static_cast<std::size_t>(id)].piece->owner != own) continue;
+    apply(id, values, nullptr);
+    written_here = true;
+  }
+  if (model_.is_plain_class(own)) return object;
+  for (const Value& value : values) {
+    if (!may_be_kept(value, false)) continue;
+    if (value.kind == Kind::own && model_.is_plain_class(value.own) && !value.taken &&
+        written_here) {
+      continue;  // its constructors say what they keep
+    }
+    for (const std::string_view field : model_.fields_of(own)) {
+      if (written_here) break;
+      if (is_plain(model_.variable(model_.shared(field)).type)) continue;
+      Value member;
+      member.keys.add(model_.shared(field), Extent::whole);
+      refer(member, value);
+    }
+    if (value.kind != Kind::number || value.taken) object.keys.add(value.keys);
+  }
+  return object;
+}
+
+/// A macro may do anything to what it mentions where it stands.
+Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
+  Value value;
+  const Inner& inner = *model_.macro(macro);
+  const auto& tokens = model_.source_of_macro(macro)->tokens.all;
+  if (++depth_ < 20) {
+    for (std::size_t k = inner.range.begin + 3; k < inner.range.end; ++k) {
+      const std::string_view word = tokens[k].text;
+      if (tokens[k].kind != TokenKind::identifier || is_keyword(word) || word == macro) continue;
+      if (k > 0 && (tokens[k - 1].is(".") || tokens[k - 1].is("->"))) {
+        if (model_.is_field(word)) value.keys.add(model_.shared(word), Extent::whole);
+      } else if (model_.macro(word)) {
+        value.keys.add(expand(word, at).keys);
+      } else if (const int id = model_.resolve(body_, word, at); id >= 0) {
+        value.keys.add(id, Extent::whole);
+      }
+      for (const int id : model_.functions(word)) {
+        out_.handed_on.insert(id);
+        out_.reads.add(effects_.summary(id).shared_reads);
+        out_.writes.add(effects_.summary(id).shared_writes);
+      }
+    }
+  }
+  --depth_;
+  bool constant = true;
+  for (const auto& [variable, extent] : value.keys) {
+    constant = constant && model_.variable(variable).type.constant;
+  }
+  if (!constant) mutate(value);
+  read(value);
+  return value;
+}
+
+}  // namespace flor::sources

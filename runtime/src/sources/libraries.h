@@ -1,0 +1,38 @@
+// What is known of the standard library and of libtorch: which types hold plain values, and which
+// of their functions and methods change neither what they are called on nor what they are given.
+// Everything that is not listed may change both.
+#pragma once
+
+#include <string_view>
+
+namespace flor::sources {
+
+enum class Kind {
+  unknown,
+  number,     ///< arithmetic
+  setting,    ///< a device, options, a loss without state: changed by assignment only
+  container,  ///< standard container, string or optional of plain values
+  tensor,
+  module,     ///< a layer of torch::nn: called, it changes nothing but itself
+  loader,     ///< a data loader: its iteration begins anew each time
+  library,    ///< other type of the standard library or of libtorch
+  own,        ///< a class of the program
+};
+
+bool is_number_type(std::string_view word);
+bool is_setting_type(std::string_view word);
+bool is_container_type(std::string_view word);
+bool is_library_namespace(std::string_view word);
+bool is_torch_namespace(std::string_view word);
+
+/// Methods of tensors and of standard containers. `fresh`: the result refers to nothing of theirs.
+struct Purity {
+  bool pure = false, fresh = false, number = false;
+};
+Purity method_purity(std::string_view name);
+/// Free functions of the standard library, of libtorch, and those that print.
+Purity function_purity(std::string_view name);
+/// Functions that keep a state of their own, as std::rand does.
+bool has_hidden_state(std::string_view name);
+
+}  // namespace flor::sources

@@ -1,0 +1,388 @@
+#include "sources/model.h"
+
+#include "sources/step_finder.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace flor::sources {
+namespace {
+
+const std::vector<int> kNoFunctions;
+const std::set<std::string_view> kNoFields;
+
+bool is_word(std::string_view word) {
+  const auto first = static_cast<unsigned char>(word.front());
+  return std::isalpha(first) || first == '_' || first >= 0x80;
+}
+
+bool is_type_declaration(const Reader& reader, Range range) {
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (reader.is(k, "class") || reader.is(k, "struct") || reader.is(k, "union") ||
+        reader.is(k, "enum") || reader.is(k, "using") || reader.is(k, "typedef") ||
+        reader.is(k, "namespace") || reader.is(k, "template")) {
+      return true;
+    }
+    if (reader.is(k, "=") || reader.is(k, "(") || reader.is(k, "{")) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Body::is_constructor() const {
+  return !piece->owner.empty() && !piece->names.empty() && piece->names.back() == piece->owner;
+}
+
+Model::Model(const std::vector<const Source*>& sources) {
+  for (const Source* source : sources) {
+    for (const ClassFacts& facts : source->structure.classes) classes_.insert(facts.name);
+    const auto& tokens = source->tokens.all;
+    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+      mentions_inplace_ = mentions_inplace_ || tokens[i].is("inplace");
+      if (tokens[i].text.starts_with("TORCH_MODULE") && tokens[i + 1].is("(")) {
+        classes_.insert(tokens[i + 2].text);
+      }
+    }
+  }
+  for (const Source* source : sources) find_aliases(*source);
+  for (const Source* source : sources) add_source(*source);
+  for (Body& body : bodies_) find_steps(body);
+}
+
+/// using Data = std::vector<Batch>;
+void Model::find_aliases(const Source& source) {
+  const Reader& reader = *readers_.emplace_back(std::make_unique<Reader>(source));
+  for (std::size_t k = 0; k + 3 < reader.size(); ++k) {
+    if (!reader.is(k, "using") || !reader.is_name(k + 1) || !reader.is(k + 2, "=")) continue;
+    std::size_t end = k + 3;
+    while (end < reader.size() && !reader.is(end, ";")) ++end;
+    aliases_[reader.text(k + 1)] = type_of(reader, {k + 3, end});
+  }
+}
+
+void Model::add_source(const Source& source) {
+  const auto found = std::ranges::find_if(
+      readers_, [&](const auto& other) { return &other->source() == &source; });
+  const Reader& reader = **found;
+  for (const Inner& inner : source.structure.inner) {
+    if (source.tokens.all[inner.range.begin].starts_directive) {
+      macros_[inner.name] = {&source, &inner};
+    } else if (reader.is(inner.range.begin, "[")) {
+      lambdas_[{&source, inner.range.begin}] = &inner;
+    }
+  }
+  for (const Piece& piece : source.structure.pieces) {
+    if (piece.kind == PieceKind::function) {
+      add_body(reader, piece);
+    } else if (piece.kind == PieceKind::declaration) {
+      add_declaration(reader, piece);
+    }
+  }
+  find_kept_by_owner(reader);
+}
+
+void Model::add_body(const Reader& reader, const Piece& piece) {
+  const auto id = static_cast<int>(bodies_.size());
+  Body& body = bodies_.emplace_back();
+  body.reader = &reader;
+  body.piece = &piece;
+  std::size_t open = reader.opening(piece.range.end - 1);
+  if (open <= piece.range.begin) open = piece.range.end - 1;
+  body.head = {piece.range.begin, open};
+  body.block = {open, piece.range.end};
+  if (!piece.owner.empty()) {
+    body.self = add_variable({.name = "this", .body = id, .type = {}});
+  }
+  body.result = add_variable({.name = "return", .body = id, .type = {}, .is_result = true});
+  for (const std::string_view name : piece.names) functions_[name].push_back(id);
+  std::size_t name = body.head.begin;
+  while (name < body.head.end && !reader.is(name + 1, "(")) ++name;
+  std::size_t first = name;
+  while (first >= body.head.begin + 2 && reader.is(first - 1, "::")) first -= 2;
+  body.result_type = type_of(reader, {body.head.begin, std::min(first, body.head.end)});
+  find_locals(id, piece.range);
+  if (piece.entry) {
+    for (const int parameter : body.parameters) variable(parameter).type.kind = Kind::setting;
+  }
+}
+
+/// Members, variables of namespaces, prototypes.
+void Model::add_declaration(const Reader& reader, const Piece& piece) {
+  if (piece.range.empty() || is_type_declaration(reader, piece.range)) return;
+  bool declares = false;
+  for (std::size_t k = piece.range.begin; k < piece.range.end; ++k) {
+    const auto found = reader.declared(k, piece.range.begin);
+    if (!found || std::ranges::find(piece.names, reader.text(k)) == piece.names.end()) continue;
+    // A prototype, or a variable that is given its value in parentheses.
+    if (reader.is(k + 1, "(") && !reader.is_literal(k + 2)) {
+      prototypes_[reader.text(k)] = type_of(reader, found->type);
+      continue;
+    }
+    const Type type = type_of(reader, found->type);
+    const int id = shared(reader.text(k));
+    const bool first = variable(id).at == 0;
+    Variable& other = variable(id);
+    if (first) {
+      other.type = type;
+      other.at = k + 1;
+    } else if (other.type.kind != type.kind || other.type.own != type.own) {
+      other.type = {};
+    } else {
+      other.type.constant = other.type.constant && type.constant;
+    }
+    if (!piece.owner.empty()) {
+      fields_.insert(reader.text(k));
+      class_fields_[piece.owner].insert(reader.text(k));
+    }
+    declares = true;
+  }
+  if (!declares) return;
+  Body& body = bodies_.emplace_back();
+  body.reader = &reader;
+  body.piece = &piece;
+  body.head = {piece.range.begin, piece.range.begin};
+  body.block = piece.range;
+  body.result = add_variable(
+      {.name = "return", .body = static_cast<int>(bodies_.size()) - 1, .type = {}, .is_result = true});
+}
+
+void Model::find_kept_by_owner(const Reader& reader) {
+  for (std::size_t k = 0; k + 1 < reader.size(); ++k) {
+    const std::string_view word = reader.text(k);
+    if (!reader.is(k + 1, "(") || (word != "register_module" && word != "register_parameter" &&
+                                   word != "register_buffer")) {
+      continue;
+    }
+    for (std::size_t i = k + 2; i < reader.behind(k + 1); ++i) {
+      if (reader.is(i, ",") && reader.is_name(i + 1) &&
+          (reader.is(i + 2, ")") || reader.is(i + 2, ","))) {
+        kept_by_owner_.insert(reader.text(i + 1));
+      }
+    }
+    std::size_t before = k;
+    while (before > 0 && (reader.is(before - 1, "->") || reader.is(before - 1, "this"))) --before;
+    if (before >= 2 && reader.is_name(before - 2) &&
+        (reader.is(before - 1, "(") || reader.is(before - 1, "{") || reader.is(before - 1, "="))) {
+      kept_by_owner_.insert(reader.text(before - 2));
+    }
+  }
+  for (const Piece& piece : reader.source().structure.pieces) {
+    if (piece.kind != PieceKind::function || piece.owner.empty() ||
+        std::ranges::find(piece.names, "save") == piece.names.end()) {
+      continue;
+    }
+    for (std::size_t k = piece.range.begin; k < piece.range.end; ++k) {
+      if (reader.is_name(k)) kept_by_owner_.insert(reader.text(k));
+    }
+  }
+}
+
+int Model::add_variable(Variable variable) {
+  variables_.push_back(variable);
+  return static_cast<int>(variables_.size()) - 1;
+}
+
+int Model::shared(std::string_view name) {
+  const auto [found, inserted] = shared_.try_emplace(name, 0);
+  if (inserted) {
+    found->second =
+        add_variable({.name = name, .type = {}, .persistent = true});
+  }
+  return found->second;
+}
+
+/// To where a variable that is declared at `at` is known; empty if that is no place to declare one.
+Range Model::scope_of(const Body& body, std::size_t at) const {
+  const Reader& reader = *body.reader;
+  auto around = reader.bracket_around(at);
+  if (around && reader.is(*around, "[")) around = reader.bracket_around(*around);  // auto [a, b]
+  if (!around || *around < body.piece->range.begin) return {};
+  if (reader.is(*around, "{")) return {at, reader.behind(*around)};
+  if (!reader.is(*around, "(") || *around == 0) return {};
+  const std::size_t before = *around - 1;
+  if (reader.is(before, "for") || reader.is(before, "if") || reader.is(before, "while") ||
+      reader.is(before, "switch") || reader.is(before, "catch") ||
+      reader.is(before, "constexpr")) {
+    const bool ends = reader.is(at + 1, "=") || reader.is(at + 1, "{") || reader.is(at + 1, ":") ||
+                      reader.is(at + 1, "]") || reader.is(at + 1, ",") || reader.is(at + 1, "(");
+    if (!ends && !reader.is(before, "catch")) return {};
+    const std::size_t keyword = reader.is(before, "constexpr") ? before - 1 : before;
+    if (reader.is(keyword, "catch")) return {at, reader.behind(reader.behind(*around))};
+    return {at, statement_end(reader.source().tokens.all, reader.source().structure.brackets,
+                              keyword)};
+  }
+  if (reader.is(before, "]")) {
+    const Inner* lambda = lambda_at(reader.source(), reader.opening(before));
+    return lambda ? Range{at, lambda->range.end} : Range{};
+  }
+  return *around < body.head.end ? Range{at, body.piece->range.end} : Range{};
+}
+
+void Model::find_locals(int id, Range range) {
+  Body& body = bodies_[static_cast<std::size_t>(id)];
+  const Reader& reader = *body.reader;
+  bool parameters_over = false;
+  std::optional<std::size_t> list;
+  for (std::size_t k = range.begin + 1; k < range.end; ++k) {
+    const auto found = reader.declared(k, range.begin);
+    if (!found) continue;
+    const bool in_head = body.head.holds(k);
+    const auto around = reader.bracket_around(k);
+    if (in_head && (!around || !body.head.holds(*around) || !reader.is(*around, "("))) continue;
+    if (in_head && !list) list = around;
+    parameters_over = parameters_over || (in_head && list != around);
+    if (in_head && parameters_over) continue;
+    const Range scope = scope_of(body, k);
+    if (scope.empty()) continue;
+    Variable variable{.name = reader.text(k), .body = id, .scope = scope, .at = k,
+                      .type = type_of(reader, found->type)};
+    variable.binding = found->binding;
+    if (found->binding) variable.type.kind = Kind::unknown;
+    for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
+      variable.persistent = variable.persistent || reader.is(i, "static") ||
+                            reader.is(i, "thread_local") || reader.is(i, "extern");
+    }
+    if (in_head) {
+      variable.parameter = static_cast<int>(reader.split({*around + 1, k}).size()) - 1;
+    }
+    const int number = add_variable(variable);
+    if (in_head) {
+      body.parameters.resize(static_cast<std::size_t>(variable.parameter) + 1, -1);
+      body.parameters[static_cast<std::size_t>(variable.parameter)] = number;
+    }
+    body.locals[variable.name].push_back(number);
+  }
+  for (std::size_t i = 0; i < body.parameters.size(); ++i) {
+    if (body.parameters[i] < 0) {
+      body.parameters[i] = add_variable({.name = "", .body = id, .type = {},
+                                         .parameter = static_cast<int>(i)});
+    }
+  }
+}
+
+Type Model::type_of(const Reader& reader, Range tokens) const {
+  Type type;
+  bool pointer = false, known = false;
+  int depth = 0;
+  for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
+    const std::string_view word = reader.text(k);
+    depth += word == "<" ? 1 : word == ">" ? -1 : 0;
+    pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
+              word == "shared_ptr" || word == "reference_wrapper" || word == "function";
+    if (depth > 0) {
+      if (is_torch_namespace(word) || classes_.contains(word)) pointer = true;  // of such elements
+      continue;
+    }
+    if (word == "const" || word == "constexpr") type.constant = true;
+    if (word == "&" || word == "&&") type.reference = true;
+    if (word == "auto") type.deduced = true;
+    if (is_torch_namespace(word) && reader.is(k + 1, "::")) type.torch = true;
+    if (reader.is(k + 1, "::") || known || !is_word(word)) continue;
+    const auto alias = aliases_.find(word);
+    type.restarts = type.restarts || is_container_type(word) ||
+                    (alias != aliases_.end() && alias->second.restarts);
+    known = true;
+    if (is_number_type(word)) {
+      type.kind = Kind::number;
+    } else if (classes_.contains(word)) {
+      type.kind = Kind::own;
+      type.own = word;
+    } else if (alias != aliases_.end()) {
+      type.kind = alias->second.kind;
+      type.own = alias->second.own;
+      type.torch = type.torch || alias->second.torch;
+    } else if (word == "Tensor") {
+      type.kind = Kind::tensor;
+      type.torch = true;
+    } else if (is_setting_type(word)) {
+      type.kind = Kind::setting;
+    } else if (word.ends_with("DataLoader")) {
+      type.kind = Kind::loader;
+    } else if (is_container_type(word)) {
+      type.kind = Kind::container;
+    } else if (type.torch) {
+      const bool layer = k >= 2 && reader.is(k - 1, "::") && reader.is(k - 2, "nn");
+      type.kind = layer ? Kind::module : Kind::library;
+    } else {
+      known = false;
+    }
+  }
+  bool text = type.constant;  // const char*: a literal, as a rule
+  for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
+    text = text && (reader.is(k, "const") || reader.is(k, "constexpr") || reader.is(k, "static") ||
+                    reader.is(k, "inline") || reader.is(k, "char") || reader.is(k, "*"));
+  }
+  if (pointer && text) return {.kind = Kind::setting, .constant = true};
+  if (pointer) {
+    type = {.reference = type.reference, .deduced = type.deduced, .restarts = type.restarts};
+  }
+  return type;
+}
+
+int Model::resolve(int body, std::string_view name, std::size_t at) const {
+  const Body& function = bodies_[static_cast<std::size_t>(body)];
+  if (const auto found = function.locals.find(name); found != function.locals.end()) {
+    int best = -1;
+    for (const int id : found->second) {
+      if (variable(id).scope.holds(at)) best = id;  // the latest is the innermost
+    }
+    if (best >= 0) return best;
+  }
+  const auto found = shared_.find(name);
+  return found == shared_.end() ? -1 : found->second;
+}
+
+int Model::declared_at(int body, std::string_view name, std::size_t at) const {
+  const Body& function = bodies_[static_cast<std::size_t>(body)];
+  if (const auto found = function.locals.find(name); found != function.locals.end()) {
+    for (const int id : found->second) {
+      if (variable(id).at == at) return id;
+    }
+  }
+  return -1;
+}
+
+const std::vector<int>& Model::functions(std::string_view name) const {
+  const auto found = functions_.find(name);
+  return found == functions_.end() ? kNoFunctions : found->second;
+}
+
+const std::set<std::string_view>& Model::fields_of(std::string_view own) const {
+  const auto found = class_fields_.find(own);
+  return found == class_fields_.end() ? kNoFields : found->second;
+}
+
+bool Model::is_plain_class(std::string_view own) const {
+  const auto& fields = fields_of(own);
+  return !fields.empty() && std::ranges::all_of(fields, [this](std::string_view field) {
+    const Type& type = variable(shared_.at(field)).type;
+    return !type.reference && (type.kind == Kind::number || type.kind == Kind::setting ||
+                               type.kind == Kind::container);
+  });
+}
+
+const Type* Model::prototype(std::string_view name) const {
+  const auto found = prototypes_.find(name);
+  return found == prototypes_.end() ? nullptr : &found->second;
+}
+
+const Inner* Model::macro(std::string_view name) const {
+  const auto found = macros_.find(name);
+  return found == macros_.end() ? nullptr : found->second.second;
+}
+const Source* Model::source_of_macro(std::string_view name) const {
+  const auto found = macros_.find(name);
+  return found == macros_.end() ? nullptr : found->second.first;
+}
+
+const Inner* Model::lambda_at(const Source& source, std::size_t at) const {
+  const auto found = lambdas_.find({&source, at});
+  return found == lambdas_.end() ? nullptr : found->second;
+}
+
+void Model::find_steps(Body& body) {
+  body.steps = StepFinder(*body.reader, *this).find(body.head, body.block);
+}
+
+}  // namespace flor::sources

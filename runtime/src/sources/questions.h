@@ -1,0 +1,90 @@
+// What new log statements may read, and whether a loop may have left it behind: followed backwards
+// through assignments, calls, aliases and conditions. What is not shown to be harmless counts.
+#pragma once
+
+#include "sources/changes.h"
+#include "sources/effects.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flor::sources {
+
+/// What the runtime restores, and variables that are other names of it.
+class KeptState {
+ public:
+  explicit KeptState(const Effects& effects);
+  bool holds(int variable) const { return kept_.contains(variable); }
+
+ private:
+  bool all_kept(const Keys& keys) const;
+  bool add_aliases(const Effects& effects);
+
+  std::set<int> kept_;
+  std::map<std::pair<int, int>, std::vector<Keys>> given_;  ///< to parameters of bodies
+};
+
+/// All that a changed statement may depend on.
+struct Slice {
+  const Change* change = nullptr;
+  std::string question;  ///< the name of what is logged, or the text of the change
+  Keys reads;
+  bool understood = false;  ///< it is part of a function
+};
+
+class Questions {
+ public:
+  /// The sources of one program, and the changes; they must outlive this.
+  Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes);
+
+  struct Read {
+    const Change* change = nullptr;
+    std::string question, variable;
+  };
+  /// What changed code outside of the loop may read that the loop changes, and that is not kept.
+  std::optional<Read> of_nested(const Source& source, Range loop) const;
+  /// The same for what outlives the iterations of a main loop; code in the loop counts, too.
+  std::optional<Read> of_main(const Source& source, Range loop) const;
+  /// A `return` or `goto` in the loop may leave the function that holds it.
+  bool leaves_function(const Source& source, Range loop) const;
+  /// What a question reads that the sources do not show, or nothing. `main`: the main loops.
+  std::optional<std::string> unproven(
+      const std::vector<std::pair<const Source*, Range>>& main) const;
+
+  struct Forgotten {
+    std::string variable, where;
+  };
+  /// What the loop assigns to, code after it reads, and nothing keeps.
+  std::vector<Forgotten> forgotten(const Source& source, Range loop) const;
+
+ private:
+  friend class Slicer;
+
+  std::optional<std::pair<int, std::size_t>> body_at(const Source& source, std::size_t at) const;
+  Keys changed_by(const Source& source, Range loop, bool main) const;
+  void ascend(Keys& changed, std::set<int>& through) const;
+  bool begins_anew(int variable, int body, Range loop) const;
+  std::optional<Read> find(const Source& source, Range loop, bool main) const;
+
+  Model model_;
+  Effects effects_;
+  KeptState kept_;
+  /// Who calls a body: body and step, with what.
+  struct Caller {
+    int body, step;
+    const Call* call;
+  };
+  std::map<int, std::vector<Caller>> callers_;
+  struct Writer {
+    int body, step;
+    Extent extent;
+  };
+  std::map<int, std::vector<Writer>> writers_;
+  std::vector<Slice> slices_;
+};
+
+}  // namespace flor::sources
