@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view kFlags =
     "--flor [NAME], --replay_flor [PID/NGPUS], --replay [PID/NGPUS], --flor_run RUN, --flor_init "
-    "weak|strong, --flor_epochs A..B, --flor_probe LOOP, --flor_no_probe, --flor_plugin FILE, "
+    "weak|strong, --flor_epochs A..B, --flor_probe LOOP, --flor_no_probe, "
+    "--flor_verify N|all|none, --flor_plugin FILE, "
     "--flor_every N, --flor_epsilon X, "
     "--flor_every_steps N, --flor_every_seconds S, --flor_resume [auto], --flor_threads N, "
     "--flor_home DIR, --flor_no_git, --kwargs NAME=VALUE";
@@ -98,6 +99,7 @@ class Parser {
     if (flag_ == "--flor_home") return set(flags_.home);
     if (flag_ == "--flor_init") return take_init();
     if (flag_ == "--flor_plugin") return take_plugin();
+    if (flag_ == "--flor_verify") return take_verify();
     if (flag_ == "--flor_probe") return take_probes();
     if (flag_ == "--flor_every") return take_every();
     if (flag_ == "--flor_epsilon") return take_epsilon();
@@ -282,6 +284,11 @@ class Parser {
     target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
     return true;
   }
+  bool take_verify() {
+    flags_.verify = VerifyWish::parse(flag_, value("N|all|none"));
+    replay_only_ = flag_;
+    return true;
+  }
   bool set_true(bool& target) {
     require_no_value();
     target = true;
@@ -369,5 +376,13 @@ Flags take(int& argc, char** argv, bool worker) {
 
 Flags take_flags(int& argc, char** argv) { return take(argc, argv, false); }
 Flags take_flags_of_worker(int& argc, char** argv) { return take(argc, argv, true); }
+
+std::vector<std::string> own_arguments(std::vector<std::string> command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  int count = static_cast<int>(command.size());
+  return take_flags_of_worker(count, words.data()).arguments;
+}
 
 }  // namespace flor::detail
