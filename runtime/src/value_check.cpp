@@ -93,19 +93,29 @@ void ValueCheck::compare(std::int64_t part, const store::Value& recorded,
   comparison_.value(part, then, now);
 }
 
+/// Where epochs have few values several are read at once.
 ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {
   if (const auto found = recorded_.find(epoch); found != recorded_.end()) return found->second;
-  Recorded& recorded = recorded_[epoch];
-  for (store::Value& value : store_.catalog().values({.run = run_,
-                                                      .names = {},
-                                                      .first_epoch = epoch,
-                                                      .last_epoch = epoch,
-                                                      .recorded = true,
-                                                      .hindsight = false})) {
-    std::string key = value_identity(value);
-    recorded.emplace(std::move(key), Known{std::move(value)});
+  constexpr std::size_t kFew = 1000;
+  constexpr std::int64_t kEpochsMax = 256;
+  const std::int64_t last = epoch < 0 ? epoch : epoch + at_once_ - 1;
+  std::vector<store::Value> values = store_.catalog().values({.run = run_,
+                                                              .names = {},
+                                                              .first_epoch = epoch,
+                                                              .last_epoch = last,
+                                                              .recorded = true,
+                                                              .hindsight = false});
+  at_once_ = values.size() < kFew ? std::min(2 * at_once_, kEpochsMax) : 1;
+  std::set<std::int64_t> fresh;
+  for (std::int64_t i = epoch; i <= last; ++i) {
+    if (recorded_.try_emplace(i).second) fresh.insert(i);
   }
-  return recorded;
+  for (store::Value& value : values) {
+    if (!fresh.contains(value.place.epoch)) continue;
+    std::string key = value_identity(value);
+    recorded_[value.place.epoch].emplace(std::move(key), Known{std::move(value)});
+  }
+  return recorded_[epoch];
 }
 
 /// Contents are compared by digest: the same content may be stored under another reference.

@@ -63,6 +63,7 @@ class ValueCheck {
   Comparison& comparison_;
   SameProgram same_program_;
   std::map<std::int64_t, Recorded> recorded_;  // by epoch
+  std::int64_t at_once_ = 1;                   // epochs
   std::map<std::string, std::string> known_;   // digests of contents
 };
 

@@ -66,7 +66,7 @@ TEST_F(Silence, IsADifferenceWithWorkers) {
   const auto replayed =
       flor({"replay", "test", "--workers", "2", "--probe", "train", "--", executable().string()});
   EXPECT_EQ(replayed.status, 7) << replayed.out << replayed.err;
-  EXPECT_THAT(replayed.out, HasSubstr("not replayed, recorded"));
+  EXPECT_THAT(replayed.out, HasSubstr("not recorded, replayed"));
 }
 
 TEST_F(Silence, SaysNothingWhereTheProgramOrItsArgumentsAreOthers) {

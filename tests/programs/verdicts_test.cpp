@@ -80,16 +80,16 @@ TEST_F(Verdicts, WhatIsDoubtfulIsMarkedWhereverItIsShown) {
                           {"show", "test"},
                           {"show", "test@2"},
                           {"show", "test", "--json"},
-                          {"export", "test", "--csv"},
-                          {"plot", "w2", "--json"},
-                          {"plot", "w2"},
+                          {"export", "test", "--format", "csv"},
+                          {"plot", "test", "-m", "w2", "--json"},
+                          {"plot", "test", "-m", "w2"},
                           {"sql", "SELECT DISTINCT metric, verdict FROM points ORDER BY 1"}}) {
     const auto shown = flor(command);
     EXPECT_THAT(shown.out, HasSubstr(mark)) << ::testing::PrintToString(command) << shown.err;
   }
   // In no last, least or greatest of the metric.
   const auto greatest = flor({"sql", "SELECT maximum, minimum FROM metrics WHERE metric = 'w2'"});
-  EXPECT_THAT(greatest.out, HasSubstr("0.134316"));
+  EXPECT_THAT(greatest.out, HasSubstr("0.134315"));
   EXPECT_EQ(standing("w2").size(), 5u);
 }
 
