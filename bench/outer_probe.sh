@@ -21,7 +21,7 @@ measure() {
   recorded=$(seconds_of loop)
   for ((i = 1; i <= rounds; ++i)); do
     "$program" --replay_flor > /dev/null 2> "$scratch/err"
-    grep -q 'exact: ' "$scratch/err" || { cat "$scratch/err" >&2; exit 1; }
+    grep -q 'verified: ' "$scratch/err" || { cat "$scratch/err" >&2; exit 1; }
     local load
     load=$(python3 -c 'import sqlite3, sys
 print(*sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone())' "$FLOR_HOME/catalog.db" \

@@ -15,7 +15,7 @@ timed() {
   "$@" > /dev/null 2> "$scratch/said" || true
   local ended=$EPOCHREALTIME
   awk -v w="$what" -v a="$began" -v b="$ended" 'BEGIN { printf "  %-34s %6.2f s  ", w, b - a }'
-  { grep -oE '(recorded .*|exact:.*|unchecked:.*|DIFFERS.*)' "$scratch/said" || echo; } | tail -n 1
+  { grep -oE '(recorded .*|verified:.*|unverified:.*|doubtful:.*|DIFFERS.*)' "$scratch/said" || echo; } | tail -n 1
 }
 
 for name in linear convnet charlm; do

@@ -23,7 +23,29 @@ std::string_view origin_of(const Value& value) {
   return value.replay == 0 ? "recorded" : "hindsight";
 }
 
+bool is_doubtful_of(std::string_view name, std::string_view metric) {
+  return name.starts_with(metric) && name.substr(metric.size()).starts_with(" (doubtful, replay ");
+}
+
+std::string_view verdict_of(const Value& value) {
+  return value.job != 0 ? "evaluated" : store::to_string(value.verdict);
+}
+
+std::string verdict_of(std::span<const Value* const> cells) {
+  std::string text;
+  for (const std::string_view verdict :
+       {"recorded", "verified", "proven", "unverified", "doubtful", "evaluated"}) {
+    const bool any = std::ranges::any_of(
+        cells, [&](const Value* value) { return value && verdict_of(*value) == verdict; });
+    if (!any) continue;
+    if (!text.empty()) text += '+';
+    text += verdict;
+  }
+  return text.empty() ? "recorded" : text;
+}
+
 Tone origin_tone(const Value& value) {
+  if (value.verdict == store::ValueVerdict::doubtful) return Tone::warning;
   return value.replay != 0 || value.job != 0 ? Tone::hindsight : Tone::plain;
 }
 
@@ -43,11 +65,12 @@ Json row_json(const store::Run& run, std::span<const std::string> names, const J
               std::size_t index) {
   const auto& row = join.row(index);
   const auto cells = join.cells(index);
-  Json values = Json::object(), origins = Json::object();
+  Json values = Json::object(), origins = Json::object(), verdicts = Json::object();
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (!cells[i]) continue;
     values[names[i]] = to_json(cells[i]->type, cells[i]->value);
     origins[names[i]] = std::string(origin_of(*cells[i]));
+    verdicts[names[i]] = std::string(verdict_of(*cells[i]));
   }
   return {{"run", run.key},
           {"experiment", run.start.experiment},
@@ -58,7 +81,9 @@ Json row_json(const store::Run& run, std::span<const std::string> names, const J
           {"ordinal", row.ordinal},
           {"values", std::move(values)},
           {"origins", std::move(origins)},
-          {"origin", origin_of(cells)}};
+          {"origin", origin_of(cells)},
+          {"verdicts", std::move(verdicts)},
+          {"verdict", verdict_of(cells)}};
 }
 
 }  // namespace flor::cli

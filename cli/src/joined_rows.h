@@ -16,6 +16,11 @@ namespace flor::cli {
 /// "recorded", "hindsight" or "evaluated"; for several values also "recorded+hindsight".
 std::string_view origin_of(const store::Value& value);
 std::string origin_of(std::span<const store::Value* const> cells);
+/// How far it can be trusted: "recorded", "verified", ...; "evaluated" of an evaluator's.
+std::string_view verdict_of(const store::Value& value);
+std::string verdict_of(std::span<const store::Value* const> cells);
+/// `name` is what the catalog calls doubtful values of that metric.
+bool is_doubtful_of(std::string_view name, std::string_view metric);
 /// How a table shows that the run itself did not log it.
 Tone origin_tone(const store::Value& value);
 

@@ -31,49 +31,39 @@ std::string likely_cause(const store::Run& run, const Flags& flags) {
 
 }  // namespace
 
-void conclude(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
-              const Comparison& comparison, const store::Run& run, const Flags& flags) {
-  const std::string nested = print_nested(work.nested);
+void conclude_work(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
+                   const FoundValues& found, const Flags& flags) {
+  std::string nested = print_nested(work.nested);
+  if (!nested.empty()) nested.insert(0, "; ");
+  if (work.caught_up > 0) {
+    nested += fmt::format("; {} {} executed on the way", work.caught_up,
+                          work.caught_up == 1 ? "epoch" : "epochs");
+  }
   say(Level::result,
-      fmt::format("{} replayed in {}{}; {} checkpoints loaded ({})", print_epochs(epochs),
-                  print_seconds(seconds), nested.empty() ? "" : "; " + nested, work.restored, print_bytes(work.restored_bytes)));
-  const store::ReplayResult result = comparison.result();
-  const std::string counts =
-      fmt::format("{} values and {} states", result.values_compared, result.states_compared);
-  const std::string found =
-      result.values_found == 1 ? "1 new value" : fmt::format("{} new values", result.values_found);
-  if (result.values_found == 0 && flags.probes.empty() && flags.plugin.empty() && !nested.empty()) {
-    const auto skipped = std::ranges::find_if(
-        work.nested, [](const auto& entry) { return entry.second.skipped > 0; });
-    if (skipped != work.nested.end()) {
-      say(Level::result, fmt::format("nothing new was logged; to see what is logged inside {}, add "
-                                     "--flor_probe {}",
-                                     skipped->first, skipped->first));
-    }
+      fmt::format("{} replayed in {}{}; {} {} loaded ({})", print_epochs(epochs),
+                  print_seconds(seconds), nested, work.restored,
+                  work.restored == 1 ? "checkpoint" : "checkpoints",
+                  print_bytes(work.restored_bytes)));
+  if (found.count() > 0 || !flags.probes.empty() || !flags.plugin.empty()) return;
+  const auto skipped = std::ranges::find_if(
+      work.nested, [](const auto& entry) { return entry.second.skipped > 0; });
+  if (skipped == work.nested.end()) return;
+  say(Level::result, fmt::format("nothing new was logged; to see what is logged inside {}, add "
+                                 "--flor_probe {}",
+                                 skipped->first, skipped->first));
+}
+
+void conclude(const store::ReplayResult& result, const FoundValues& found,
+              const Comparison& comparison, const store::Run& run, const Flags& flags) {
+  const std::string text = verdict_text(result, found, flags.shows_what_is_stored());
+  if (result.verdict != store::Verdict::differs) {
+    const bool doubtful = result.verdict == store::Verdict::doubtful;
+    return say(doubtful ? Level::warn : Level::result, text);
   }
-  switch (result.verdict) {
-    case store::Verdict::exact:
-      say(Level::result, fmt::format("exact: {} equal the record; {}", counts, found));
-      break;
-    case store::Verdict::differs:
-      for (const std::string& line : comparison.lines()) {
-        say(Level::error, fmt::format("differs: {}", line));
-      }
-      say(Level::error,
-          fmt::format("DIFFERS FROM THE RECORD: {} of {} values and {} of {} states; {}; {}",
-                      result.values_different, result.values_compared, result.states_different,
-                      result.states_compared, found, likely_cause(run, flags)));
-      break;
-    default:
-      if (flags.shows_what_is_stored()) {
-        say(Level::result,
-            fmt::format("the plug-in saw the states as they were stored; {}", found));
-        break;
-      }
-      say(Level::result, fmt::format("unchecked: nothing that was recorded was computed again, so "
-                                     "nothing could be compared; {}",
-                                     found));
+  for (const std::string& line : comparison.lines()) {
+    say(Level::error, fmt::format("differs: {}", line));
   }
+  say(Level::error, fmt::format("{}; {}", text, likely_cause(run, flags)));
 }
 
 }  // namespace flor::detail

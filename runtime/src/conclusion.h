@@ -4,6 +4,7 @@
 #include "flags.h"
 #include "protocol.h"
 #include "verdict.h"
+#include "verdict_text.h"
 
 #include <flor/store/catalog.h>
 
@@ -11,8 +12,11 @@
 
 namespace flor::detail {
 
-/// Says what was done, what was compared, and where the first differences are.
-void conclude(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
+/// What was executed, skipped and loaded.
+void conclude_work(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
+                   const FoundValues& found, const Flags& flags);
+/// What was compared, and where the first differences are.
+void conclude(const store::ReplayResult& result, const FoundValues& found,
               const Comparison& comparison, const store::Run& run, const Flags& flags);
 
 }  // namespace flor::detail

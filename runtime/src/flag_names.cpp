@@ -35,6 +35,7 @@ constexpr std::array kReplay = {
     FlagName{"flor_epochs", "A..B", "replay these epochs only"},
     FlagName{"flor_probe", "LOOP", "execute these nested loops (LOOP,LOOP...)"},
     FlagName{"flor_no_probe", "", "execute no nested loop that is stored"},
+    FlagName{"flor_verify", "N|all|none", "execute N whole epochs to verify what is found (default 1)"},
     FlagName{"flor_init", "weak|strong", "jump to the first epoch, or walk there"},
     FlagName{"flor_threads", "N", "compute with N threads (default: as recorded)"},
     FlagName{"flor_plugin", "FILE", "show the recorded states to a plug-in"},

@@ -116,6 +116,7 @@ class Parser {
     if (flag_ == "--flor_home") return set(flags_.home);
     if (flag_ == "--flor_init") return take_init();
     if (flag_ == "--flor_plugin") return take_plugin();
+    if (flag_ == "--flor_verify") return take_verify();
     if (flag_ == "--flor_probe") return take_probes();
     if (flag_ == "--flor_every") return take_every();
     if (flag_ == "--flor_epsilon") return take_epsilon();
@@ -320,6 +321,11 @@ class Parser {
     target = value(flag_ == "--flor_home" ? "DIR" : "RUN");
     return true;
   }
+  bool take_verify() {
+    flags_.verify = VerifyWish::parse(flag_, value("N|all|none"));
+    replay_only_ = flag_;
+    return true;
+  }
   bool set_true(bool& target) {
     require_no_value();
     target = true;
@@ -419,5 +425,13 @@ Flags take(int& argc, char** argv, bool worker) {
 
 Flags take_flags(int& argc, char** argv) { return take(argc, argv, false); }
 Flags take_flags_of_worker(int& argc, char** argv) { return take(argc, argv, true); }
+
+std::vector<std::string> own_arguments(std::vector<std::string> command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  int count = static_cast<int>(command.size());
+  return take_flags_of_worker(count, words.data()).arguments;
+}
 
 }  // namespace flor::detail

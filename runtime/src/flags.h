@@ -47,6 +47,7 @@ struct Flags {
   bool no_probe = false;                   ///< --flor_no_probe: ignore flor::probed, too
   std::optional<int> threads;              ///< --flor_threads N: instead of the recorded number
   std::string plugin;                      ///< --flor_plugin FILE, see flor/probe.h
+  VerifyWish verify;                       ///< --flor_verify N|all|none
 
   // Either.
   std::string home;                           ///< --flor_home DIR
@@ -75,5 +76,8 @@ Flags take_flags(int& argc, char** argv);
 /// The same for a worker of `flor replay`, which is started with the command line of the recording:
 /// Flor's flags in it say how the run was recorded, and nothing about the replay.
 Flags take_flags_of_worker(int& argc, char** argv);
+
+/// The program's own arguments in a command line.
+std::vector<std::string> own_arguments(std::vector<std::string> command);
 
 }  // namespace flor::detail

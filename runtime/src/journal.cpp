@@ -53,6 +53,7 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
   record.epoch = place_.epoch;
   record.part = place_.part;
   record.suppressed = place_.suppressed;
+  record.plugged = place_.plugged;
   if (place_.nested) record.step = place_.step.load(std::memory_order_relaxed);
   if (place_.inner_depth > 0) [[unlikely]] {
     record.inner = static_cast<std::uint32_t>(batch_.texts.size());

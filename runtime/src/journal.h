@@ -36,6 +36,7 @@ struct CurrentPlace {
   std::array<std::atomic<std::int64_t>, kInnerLoops> inner{};
   /// Values are not kept here (a replay is catching up, or the place is another segment's).
   bool suppressed = false;
+  bool plugged = false;  ///< a plug-in logs, not the program
 
   /// Indices of the deeper loops, "4,0"; empty if there are none.
   std::string inner_text() const;
@@ -53,7 +54,7 @@ struct LogRecord {
   std::int64_t part = -1;
   std::uint32_t inner = 0;  // index into LogBatch::texts, 0: none
   store::ValueType type = store::ValueType::real;
-  bool suppressed = false;
+  bool suppressed = false, plugged = false;
   std::uint64_t bits = 0;  // the number, or an index into texts or contents
 };
 

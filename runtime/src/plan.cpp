@@ -123,4 +123,15 @@ std::optional<std::int64_t> start_boundary(const std::set<std::int64_t>& stored,
   return strong ? *stored.begin() : *std::prev(after);
 }
 
+VerifyWish VerifyWish::parse(std::string_view flag, std::string_view text) {
+  if (text == "all") return {.count = {}, .all = true};
+  if (text == "none") return {.count = 0};
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1) {
+    throw UsageError(fmt::format("{} {}: expected a number of epochs, all, or none", flag, text));
+  }
+  return {.count = count};
+}
+
 }  // namespace flor::detail

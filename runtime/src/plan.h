@@ -46,4 +46,15 @@ std::string print_epochs(const std::vector<Epochs>& list);
 std::optional<std::int64_t> start_boundary(const std::set<std::int64_t>& stored,
                                            std::int64_t target, bool strong);
 
+/// How many epochs are executed to verify what a replay finds.
+struct VerifyWish {
+  /// Nothing: one, where that costs little.
+  std::optional<std::int64_t> count;
+  bool all = false;
+
+  bool none() const { return count == 0; }
+  /// Reads N, "all" and "none"; throws UsageError that begins with `flag`.
+  static VerifyWish parse(std::string_view flag, std::string_view text);
+};
+
 }  // namespace flor::detail

@@ -29,6 +29,10 @@ class Probes {
   void announce() const;
   /// Names of the loops that were named or found, in that order.
   const std::vector<std::string>& loops() const { return loops_; }
+  /// The sources were compared with the recorded ones, and are the same.
+  bool unchanged() const { return analysis_ && analysis_->nothing_changed() && older_.empty(); }
+  /// The sources compute something else than the recorded ones.
+  bool computes_otherwise() const { return analysis_ && !analysis_->computation().empty(); }
   /// What is asked needs what earlier epochs left in variables that nobody keeps: they are visited,
   /// with the loops that were found executed there, too.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }

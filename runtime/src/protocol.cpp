@@ -135,11 +135,12 @@ WorkDone decode_work(const std::string& text) {
 
 store::ReplayedPart decode_done(std::istringstream& words) {
   store::ReplayedPart part;
-  int verdict = 0;
+  int verdict = 0, found = 0;
   store::ReplayResult& result = part.result;
-  words >> part.part >> verdict >> result.values_compared >> result.values_different >>
+  words >> part.part >> verdict >> found >> result.values_compared >> result.values_different >>
       result.states_compared >> result.states_different >> result.values_found >> part.seconds;
   result.verdict = static_cast<store::Verdict>(verdict);
+  part.found = static_cast<store::ValueVerdict>(found);
   words.ignore(1);
   std::getline(words, result.first_difference);
   words.clear(words.rdstate() & ~(std::ios::failbit | std::ios::eofbit));
@@ -235,7 +236,8 @@ std::string WorkDone::encode() const {
 std::string encode_done(const store::ReplayedPart& part) {
   const store::ReplayResult& result = part.result;
   std::string line = fmt::format(
-      "done {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
+      "done {} {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
+      static_cast<int>(part.found),
       result.values_compared, result.values_different, result.states_compared,
       result.states_different, result.values_found, part.seconds, result.first_difference);
   std::ranges::replace(line, '\n', ' ');

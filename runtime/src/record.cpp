@@ -24,6 +24,7 @@ Record::Record(const store::Catalog& catalog, const store::Run& run)
                        .main_loop = execution.main_loop,
                        .iteration = execution.iteration,
                        .loop = execution.loop})] = execution;
+    nested_.insert(execution.loop.substr(0, execution.loop.find('~')));
   }
   for (const store::MainLoop& loop : main_loops_) epochs_ += loop.iterations;
   find_last_executions(executions);
@@ -88,14 +89,6 @@ std::set<std::string> Record::executed_in(std::int64_t main_loop, std::int64_t i
 
 bool Record::nested_left_early() const {
   return std::ranges::any_of(executions_, [](const auto& entry) { return entry.second.broke; });
-}
-
-std::set<std::string> Record::nested_loops() const {
-  std::set<std::string> names;
-  for (const auto& [key, execution] : executions_) {
-    names.insert(execution.loop.substr(0, execution.loop.find('~')));
-  }
-  return names;
 }
 
 }  // namespace flor::detail

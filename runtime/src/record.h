@@ -33,7 +33,7 @@ class Record {
   /// A nested loop was left before its range was exhausted.
   bool nested_left_early() const;
   /// Names of the nested loops, without the number of the execution.
-  std::set<std::string> nested_loops() const;
+  const std::set<std::string>& nested_loops() const { return nested_; }
   /// The nested loops that were executed in an iteration.
   std::set<std::string> executed_in(std::int64_t main_loop, std::int64_t iteration) const;
   std::int64_t epochs() const { return epochs_; }
@@ -49,6 +49,7 @@ class Record {
   std::map<std::int64_t, std::set<std::int64_t>> boundaries_;
   std::map<Key, store::LoopExecution> executions_;
   std::set<Key> left_from_;
+  std::set<std::string> nested_;
   std::int64_t epochs_ = 0;
 };
 

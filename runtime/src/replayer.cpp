@@ -20,6 +20,9 @@ namespace flor::detail {
 Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   initial_environment();
   run_on_cores(flags_.cores);
+  start_ = {.program = executable(), .directory = std::filesystem::current_path(), .command = {}};
+  start_.command.push_back(flags_.command.empty() ? start_.program.string() : flags_.command[0]);
+  start_.command.insert(start_.command.end(), flags_.arguments.begin(), flags_.arguments.end());
   store_ =
       store::Store::open(store::home_directory(flags_.home),
                          flags_.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
@@ -51,12 +54,26 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   put_back_generators(run_.start.environment);
   state_ =
       std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_, !flags_.threads);
-  value_check_ = std::make_unique<ValueCheck>(*store_, run_.id, comparison_);
+  if (probes_->computes_otherwise()) comparison_.computation_changed();
+  value_check_ =
+      std::make_unique<ValueCheck>(*store_, run_.id, comparison_, same_program());
   findings_ = make_findings();
   keeper_ = std::make_unique<PartKeeper>(*findings_, *assignment_);
   enter_section(0, true);
   start_journal();
   hurry_.emplace(*background_);  // there is no training that it could disturb
+}
+
+/// The same program, of the same sources, with the same arguments: it logs what the record has.
+SameProgram Replayer::same_program() const {
+  const std::string& digest = run_.start.program_digest;
+  const bool recorded_by_one = std::ranges::all_of(
+      store_->catalog().resumptions(run_.id),
+      [&](const store::Resumption& later) { return later.program_digest == digest; });
+  const bool same = probes_->unchanged() && run_.degraded.empty() && recorded_by_one &&
+                    flags_.arguments == own_arguments(run_.start.command) &&
+                    store::file_digest(executable()) == digest;
+  return {.inside = same, .outside = same && run_.state == store::RunState::finished};
 }
 
 Replayer::~Replayer() {
@@ -171,7 +188,7 @@ void Replayer::announce() const {
 }
 
 void Replayer::check_probes() const {
-  const std::set<std::string> loops = record_->nested_loops();
+  const std::set<std::string>& loops = record_->nested_loops();
   for (const std::string& probe : flags_.probes) {
     if (loops.contains(probe)) continue;
     throw UsageError(
@@ -184,6 +201,7 @@ void Replayer::check_probes() const {
 // The main loop.
 
 LoopScope::Start Replayer::begin_main(Frame& frame, bool random_access) {
+  if (prologue_seconds_ < 0) prologue_seconds_ = seconds_since(began_);
   loop_ = record_->main_loop(frame.component);
   if (!loop_) return begin_unknown(frame);
   complete_section();
@@ -258,8 +276,19 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
     if (begins_anew) restore_boundary(loop, frame.index);
     return {.visit = false};
   }
+  if (frame.index > 0) skipped_ = true;
+  if (frame.index < target_.first && !flags_.strong) announce_way(frame);
   if (!begins_anew && frame.index > 0) restored_ = frame.index;
   return {.visit = true, .skip = static_cast<std::uint64_t>(frame.index)};
+}
+
+void Replayer::announce_way(const Frame& frame) const {
+  const std::int64_t epochs = target_.first - frame.index;
+  say(Level::result,
+      fmt::format("the nearest stored state is that before epoch {}: {} {} executed on the way to "
+                  "epoch {}",
+                  frame.first_epoch + frame.index, epochs, epochs == 1 ? "epoch is" : "epochs are",
+                  frame.first_epoch + target_.first));
 }
 
 void Replayer::arrive(Frame& frame, bool) {
@@ -279,6 +308,8 @@ bool Replayer::enter_main(Frame& frame) {
   if (frame.ordinal < 0) return true;
   catching_up_ = frame.index < target_.first;
   met_.clear();
+  executed_.clear();
+  skipped_in_epoch_ = false;
   computed_ = true;
   enter_part(part_of(frame), !catching_up_);
   return true;
@@ -306,7 +337,7 @@ void Replayer::end_iteration(Frame& frame) {
   }
   show_live(ProbeAt::epoch_end, nullptr, epoch);
   ++visited_;
-  complete(part);
+  complete_epoch(epoch);
 }
 
 /// The iteration came to the loops that the recorded one came to, and to no others.
@@ -321,7 +352,7 @@ void Replayer::compare_path(std::int64_t part, const Frame& main) {
                             epoch, loop));
     }
   }
-  const std::set<std::string> known = record_->nested_loops();
+  const std::set<std::string>& known = record_->nested_loops();
   for (const std::string& loop : met_) {
     if (!recorded.contains(loop) && known.contains(loop.substr(0, loop.find('~')))) {
       comparison_.difference(
@@ -356,7 +387,7 @@ void Replayer::note_unvisited(const Frame& frame) {
     comparison_.difference(
         epoch, fmt::format("epoch {} was not visited: the program left its loop after epoch {}",
                            epoch, frame.first_epoch + frame.index - 1));
-    complete(epoch);
+    complete(epoch, false);
   }
 }
 
@@ -384,16 +415,49 @@ void Replayer::enter_section(std::int64_t section, bool recorded) {
 }
 
 void Replayer::complete_section() {
-  if (std::exchange(section_ours_, false)) complete(store::part_outside(section_));
+  if (!std::exchange(section_ours_, false)) return;
+  const std::int64_t part = store::part_outside(section_);
+  if (ends_the_record(section_)) check([this, part] { value_check_->end_outside(part); });
+  complete(part, !skipped_);
 }
 
-void Replayer::complete(std::int64_t part) {
+/// The run came to no later code outside its loops.
+bool Replayer::ends_the_record(std::int64_t section) const {
+  const auto& loops = record_->main_loops();
+  return section == (loops.empty() ? 0 : loops.back().ordinal + (loops.back().ended ? 1 : 0));
+}
+
+void Replayer::complete_epoch(std::int64_t epoch) {
+  check([this, epoch, loop = loop_->name, executed = executed_] {
+    value_check_->end_epoch(epoch, loop, executed);
+  });
+  complete(epoch, !skipped_in_epoch_);
+}
+
+/// On the background thread, when all that was logged until now has been looked at.
+void Replayer::check(std::function<void()> what) {
+  background_->post([this, what = std::move(what)] {
+    flush_journal();
+    try {
+      if (failure_.empty()) what();
+    } catch (const std::exception& error) {
+      fail(error);
+    }
+  });
+}
+
+void Replayer::complete(std::int64_t part, bool whole) {
   const double seconds = seconds_since(std::exchange(part_began_, Clock::now()));
-  background_->post([this, part, seconds] {
+  background_->post([this, part, whole, seconds] {
     flush_journal();
     if (!failure_.empty()) return;
     try {
-      keeper_->complete({.part = part, .result = comparison_.take(part), .seconds = seconds});
+      const store::ReplayResult result = comparison_.take(part);
+      parts_.push_back({.part = part,
+                        .result = result,
+                        .found = verdict_of_new(result, whole),
+                        .seconds = seconds});
+      keeper_->complete(parts_.back());
     } catch (const std::exception& error) {
       fail(error);
     }
@@ -526,10 +590,11 @@ void Replayer::keep(LogBatch batch) {
           return reference;
         },
         [this](const LogRecord& record, store::Value value) {
-          if (value_check_->is_new(record.part, value)) {
+          if (value_check_->is_new(record.part, value, record.plugged)) {
             keeper_->hold(record.part, std::move(value));
           }
-        });
+        },
+        [this](const store::Value& value) { value_check_->pass(value); });
   } catch (const std::exception& error) {
     fail(error);
   }
@@ -590,6 +655,8 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
       say(Level::error, fmt::format("the replay's values could not be kept: {}", failure_));
     }
     if (flags_.worker_socket < 0) store_->catalog().finish_replay(replay_, result);
+    FoundValues found = found_values();
+    const double seconds = seconds_since(began_);
     if (state_->restored_bytes() > 0) {
       findings_->add_restore_time({state_->restored_bytes(), state_->restore_seconds()});
     }
@@ -597,7 +664,9 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
     report_work();
     files_->report();
     if (flags_.worker_socket < 0) {
-      conclude(epochs_, seconds_since(began_), work_, comparison_, run_, flags_);
+      conclude_work(epochs_, seconds, work_, found, flags_);
+      if (failure_.empty()) verify(result, found);
+      conclude(result, found, comparison_, run_, flags_);
     }
     if (!failure_.empty()) return ExitStatus::failed;
     return result.verdict == store::Verdict::differs ? ExitStatus::differs : ExitStatus::done;

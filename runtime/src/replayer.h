@@ -14,9 +14,12 @@
 #include "runtime.h"
 #include "value_check.h"
 #include "verdict.h"
+#include "verdict_text.h"
+#include "verifier_process.h"
 
 #include <flor/store/store.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +69,7 @@ class Replayer : public Runtime {
   WorkerOrder question() const;
   void set_threads() const;
   void announce() const;
+  void announce_way(const Frame& frame) const;
   void check_probes() const;
   /// Whether the nested loop is skipped; counts it, with its reason.
   bool decide_on(const Frame& frame, const store::CheckpointKey& key, bool stored);
@@ -84,6 +88,7 @@ class Replayer : public Runtime {
   void check_places() const;
   /// Nothing where there is none, it is not called there, or the epoch is only on the way.
   void show_live(ProbeAt at, const Frame* nested, std::int64_t epoch);
+  void call_plugin(const ProbePlace& place, ProbedState& state);
   void show_stored(Frame& frame);
   void show_stored_epoch(Frame& frame, std::int64_t iteration);
   void show_checkpoint(const store::CheckpointKey& key, std::int64_t epoch);
@@ -102,7 +107,17 @@ class Replayer : public Runtime {
   /// What is logged from now on belongs to `part`, and is kept if it is this process's.
   void enter_part(std::int64_t part, bool ours);
   /// All that is logged in the part has been logged.
-  void complete(std::int64_t part);
+  /// `whole`: nothing that belongs to it was skipped.
+  void complete(std::int64_t part, bool whole);
+  void complete_epoch(std::int64_t epoch);
+  void check(std::function<void()> what);
+  SameProgram same_program() const;
+  bool ends_the_record(std::int64_t section) const;
+  store::ValueVerdict verdict_of_new(const store::ReplayResult& part, bool whole) const;
+  FoundValues found_values() const;
+  /// Says what the new values are worth, and enters it; changes `result` where they differ.
+  void verify(store::ReplayResult& result, FoundValues& found);
+  void execute(const VerifyPlan& plan, store::ReplayResult& result, FoundValues& found);
   void keep_complete(bool now);            ///< on the background thread
   void fail(const std::exception& error);  ///< on the background thread
   void enter_section(std::int64_t section, bool recorded);
@@ -138,9 +153,14 @@ class Replayer : public Runtime {
   bool catching_up_ = false;
   std::int64_t epochs_added_ = 0;  // of main loops that are new
   std::set<std::string> met_;  // nested loops that this iteration has come to
+  std::set<std::string> executed_;  // and those that it has executed
   /// The state is what the program computed, not what was loaded a moment ago: comparing it with
   /// the record says something.
   bool computed_ = true;
+  bool skipped_ = false;           // a loop or an epoch, since the program began
+  bool skipped_in_epoch_ = false;  // a loop
+  ProgramStart start_;
+  double prologue_seconds_ = -1;  // until the first main loop
   std::int64_t visited_ = 0;  // epochs that were asked for
   bool interrupted_told_ = false;
   Clock::time_point part_began_ = Clock::now();
@@ -151,6 +171,7 @@ class Replayer : public Runtime {
   std::unique_ptr<ValueCheck> value_check_;  // background thread
   std::unique_ptr<PartKeeper> keeper_;       // background thread
   std::string failure_;                      // background thread, read after draining
+  std::vector<store::ReplayedPart> parts_;   // the same: those that are complete
   std::optional<Background::Hurry> hurry_;
   Clock::time_point began_ = Clock::now();
   std::optional<ReplayFiles> files_;  // of the program's own

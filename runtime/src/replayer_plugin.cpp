@@ -45,7 +45,7 @@ void Replayer::show_live(ProbeAt at, const Frame* nested, std::int64_t epoch) {
                          .main_loop_name = main.component.c_str(),
                          .nested_loop_name = nested ? nested->component.c_str() : ""};
   try {
-    plugin_->call(probed_run_, place, state);
+    call_plugin(place, state);
   } catch (const std::exception& error) {
     die(error);  // the program shall not take it for an exception of its own
   }
@@ -57,9 +57,24 @@ void Replayer::leave_nested(Frame& frame) {
 }
 
 void Replayer::left_nested(Frame& frame, LoopEnd how) {
+  if (frame.visited) {
+    executed_.insert(frame.component);
+  } else {
+    skipped_ = skipped_in_epoch_ = true;
+  }
   if (frames_.empty() || main_frame().ordinal < 0 || how == LoopEnd::failed) return;
   const Frame& main = main_frame();
   show_live(ProbeAt::loop_end, &frame, main.first_epoch + main.index);
+}
+
+/// What is logged meanwhile the plug-in logs.
+void Replayer::call_plugin(const ProbePlace& place, ProbedState& state) {
+  const auto mark = [this](bool plugged) {
+    journal().move([&](CurrentPlace& current) { current.plugged = plugged; });
+  };
+  mark(true);
+  plugin_->call(probed_run_, place, state);
+  mark(false);
 }
 
 /// The iterations of this loop that are to be executed next.
@@ -125,7 +140,8 @@ void Replayer::show_stored_epoch(Frame& frame, std::int64_t iteration) {
   }
   frame.index = before;
   ++visited_;
-  complete(epoch);
+  check([this, epoch] { value_check_->forget(epoch); });
+  complete(epoch, false);
 }
 
 void Replayer::show_checkpoint(const store::CheckpointKey& key, std::int64_t epoch) {
@@ -139,7 +155,7 @@ void Replayer::show_checkpoint(const store::CheckpointKey& key, std::int64_t epo
                          .main_loop_name = main_frame().component.c_str(),
                          .nested_loop_name = key.loop.c_str()};
   try {
-    plugin_->call(probed_run_, place, state);
+    call_plugin(place, state);
   } catch (const std::exception& error) {
     die(error);
   }

@@ -16,6 +16,7 @@ LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
     target_ = {loop.iterations, loop.iterations};
     return visit(frame, loop, false);
   }
+  skipped_ = true;
   try {
     if (restore_boundary(loop, loop.iterations) || !builds_on_it) return {.visit = false};
   } catch (const Damaged&) {
@@ -49,7 +50,7 @@ bool Replayer::restore_boundary(const store::MainLoop& loop, std::int64_t iterat
 /// groups or registered objects while it trains does not have them when the loop begins: it is
 /// walked to where they fit.
 std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop) {
-  const std::set<std::int64_t> stored = record_->boundaries(loop.ordinal);
+  const std::set<std::int64_t>& stored = record_->boundaries(loop.ordinal);
   const auto start = start_boundary(stored, target_.first, flags_.strong);
   if (!start) return start;
   try {
@@ -104,6 +105,7 @@ LoopScope::Move Replayer::jump(Frame& frame) {
   const auto stored =
       start_boundary(record_->boundaries(loop_->ordinal), target_.first, flags_.strong);
   const std::int64_t here = frame.index;
+  skipped_ = true;
   if (target_.first >= here) {
     const std::int64_t ahead = flags_.strong ? here : std::max(stored.value_or(0), here);
     frame.index = ahead == here || restore_ahead(*loop_, ahead, here) ? ahead : here;

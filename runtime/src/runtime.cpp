@@ -234,16 +234,21 @@ void Runtime::update_place() {
 void Runtime::for_each_value(
     const LogBatch& batch, Ordinals& ordinals,
     const std::function<std::string(const LoggedContent&)>& store_content,
-    const std::function<void(const LogRecord&, store::Value)>& take) const {
+    const std::function<void(const LogRecord&, store::Value)>& take,
+    const std::function<void(const store::Value&)>& pass) const {
   using store::ValueType;
   for (const LogRecord& record : batch.records) {
     const std::string& inner = batch.texts[record.inner];
     const std::int64_t ordinal = ordinals.next(record, inner);
-    if (record.suppressed) continue;
+    if (record.suppressed && !pass) continue;
     store::Value value;
     value.name = journal_.text_of(record.name);
     value.place = {journal_.text_of(record.path), record.epoch, record.step, inner};
     value.ordinal = ordinal;
+    if (record.suppressed) {
+      pass(value);
+      continue;
+    }
     value.type = record.type;
     switch (record.type) {
       case ValueType::boolean:

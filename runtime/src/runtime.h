@@ -156,11 +156,12 @@ class Runtime {
   /// Keeps a batch of logged values; on the background thread.
   virtual void keep(LogBatch batch) = 0;
 
-  /// Hands the values of a batch on as the catalog has them, but those that are suppressed;
-  /// contents are stored through `store_content`.
+  /// Hands the values of a batch on as the catalog has them; contents are stored through
+  /// `store_content`. Those that are suppressed go to `pass`, without their contents.
   void for_each_value(const LogBatch& batch, Ordinals& ordinals,
                       const std::function<std::string(const LoggedContent&)>& store_content,
-                      const std::function<void(const LogRecord&, store::Value)>& take) const;
+                      const std::function<void(const LogRecord&, store::Value)>& take,
+                      const std::function<void(const store::Value&)>& pass = {}) const;
 
   void start_journal();
   void flush_journal();                     ///< on the background thread

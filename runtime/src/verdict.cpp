@@ -1,8 +1,9 @@
 #include "verdict.h"
 
+#include "value_text.h"
+
 #include <fmt/format.h>
 
-#include <bit>
 #include <string_view>
 
 namespace flor::detail {
@@ -10,46 +11,7 @@ namespace {
 
 constexpr std::size_t kLines = 5;
 
-std::string_view last_component(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
-
 }  // namespace
-
-bool same_value(const store::Value& a, const store::Value& b) {
-  if (a.type != b.type || a.value.index() != b.value.index()) return false;
-  if (const double* x = std::get_if<double>(&a.value)) {
-    return std::bit_cast<std::uint64_t>(*x) ==
-           std::bit_cast<std::uint64_t>(std::get<double>(b.value));
-  }
-  return a.value == b.value;
-}
-
-std::string print_place(const store::Place& place) {
-  if (place.path.empty()) return "outside the loops";
-  const std::string_view path = place.path;
-  std::string text = fmt::format("{} {}", path.substr(0, path.find('/')), place.epoch);
-  if (place.step >= 0) {
-    std::string_view nested = path.substr(path.find('/') + 1);
-    nested = nested.substr(0, nested.find('/'));
-    text += fmt::format(", {} {}", nested, place.step);
-  }
-  if (!place.inner.empty()) text += fmt::format(", {} {}", last_component(path), place.inner);
-  return text;
-}
-
-std::string print_value(const store::Value& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value.value)) {
-    return value.type == store::ValueType::boolean ? (*integer ? "true" : "false")
-                                                   : fmt::format("{}", *integer);
-  }
-  if (const auto* real = std::get_if<double>(&value.value)) return fmt::format("{}", *real);
-  const std::string& text = std::get<std::string>(value.value);
-  constexpr std::size_t kShown = 60;
-  return text.size() <= kShown ? fmt::format("'{}'", text)
-                               : fmt::format("'{}...'", text.substr(0, kShown));
-}
 
 template <typename Change>
 void Comparison::count(std::int64_t part, Change change) {
@@ -82,6 +44,28 @@ void Comparison::value_found(std::int64_t part) {
   count(part, [](Tally& tally) { ++tally.result.values_found; });
 }
 
+void Comparison::value_unexpected(std::int64_t part, const store::Value& replayed) {
+  const std::lock_guard lock(mutex_);
+  count_different(part, replayed, "not recorded, replayed");
+}
+
+void Comparison::value_missing(std::int64_t part, const store::Value& recorded) {
+  const std::lock_guard lock(mutex_);
+  count_different(part, recorded, "not replayed, recorded");
+}
+
+/// There may be a million of them: only what is shown is written.
+void Comparison::count_different(std::int64_t part, const store::Value& value,
+                                 std::string_view what) {
+  count(part, [](Tally& tally) {
+    ++tally.result.values_compared;
+    ++tally.result.values_different;
+  });
+  if (lines_.size() >= kLines && !parts_[part].result.first_difference.empty()) return;
+  add(part, fmt::format("{} at {}: {} {}", value.name, print_place(value.place), what,
+                        print_value(value)));
+}
+
 void Comparison::state(std::int64_t part, const std::string& where,
                        const std::vector<StateDifference>& differences) {
   const std::lock_guard lock(mutex_);
@@ -103,24 +87,30 @@ void Comparison::difference(std::int64_t part, std::string what) {
   add(part, std::move(what));
 }
 
-store::ReplayResult Comparison::Tally::with_verdict() const {
+void Comparison::computation_changed() {
+  const std::lock_guard lock(mutex_);
+  changed_ = true;
+}
+
+store::ReplayResult Comparison::Tally::with_verdict(bool changed) const {
   store::ReplayResult verdict = result;
   const bool differs = result.values_different + result.states_different + others > 0;
   const bool compared = result.values_compared + result.states_compared > 0;
   verdict.verdict = differs    ? store::Verdict::differs
-                    : compared ? store::Verdict::exact
-                               : store::Verdict::unchecked;
+                    : changed  ? store::Verdict::doubtful
+                    : compared ? store::Verdict::verified
+                               : store::Verdict::unverified;
   return verdict;
 }
 
 store::ReplayResult Comparison::result() const {
   const std::lock_guard lock(mutex_);
-  return all_.with_verdict();
+  return all_.with_verdict(changed_);
 }
 
 store::ReplayResult Comparison::take(std::int64_t part) {
   const std::lock_guard lock(mutex_);
-  const store::ReplayResult result = parts_[part].with_verdict();
+  const store::ReplayResult result = parts_[part].with_verdict(changed_);
   parts_.erase(part);
   return result;
 }

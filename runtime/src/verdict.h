@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::detail {
@@ -20,9 +21,15 @@ class Comparison {
   /// A recorded value was logged again.
   void value(std::int64_t part, const store::Value& recorded, const store::Value& replayed);
   void value_found(std::int64_t part);
+  /// The same program logged it, and the record does not have it.
+  void value_unexpected(std::int64_t part, const store::Value& replayed);
+  /// The record has it of what was executed, and it did not come.
+  void value_missing(std::int64_t part, const store::Value& recorded);
   /// The state at the end of an executed stretch was compared; `where` is "end of train, epoch 3".
   void state(std::int64_t part, const std::string& where,
              const std::vector<StateDifference>& differences);
+  /// The program computes something else than was recorded, whatever is compared.
+  void computation_changed();
   /// Something else than a value is not as recorded.
   void difference(std::int64_t part, std::string what);
 
@@ -37,23 +44,18 @@ class Comparison {
   struct Tally {
     store::ReplayResult result;
     std::int64_t others = 0;
-    store::ReplayResult with_verdict() const;
+    store::ReplayResult with_verdict(bool changed) const;
   };
   template <typename Change>
   void count(std::int64_t part, Change change);
   void add(std::int64_t part, std::string line);
+  void count_different(std::int64_t part, const store::Value& value, std::string_view what);
 
   mutable std::mutex mutex_;
+  bool changed_ = false;
   Tally all_;
   std::map<std::int64_t, Tally> parts_;
   std::vector<std::string> lines_;
 };
-
-/// Bit for bit: NaNs equal themselves, 0.0 does not equal -0.0.
-bool same_value(const store::Value& a, const store::Value& b);
-/// "epoch 3, train 17" or "outside the loops"
-std::string print_place(const store::Place& place);
-/// Shortest text that reads back as the same value; long texts are cut.
-std::string print_value(const store::Value& value);
 
 }  // namespace flor::detail

@@ -1,5 +1,6 @@
 // Catalog: the replays of runs and what came out of them.
 #include "database.h"
+#include "doubts.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -27,7 +28,8 @@ ReplayResult read_result(const Query& row, int column) {
 #define FLOR_PART_COLUMNS                                                                \
   "SELECT part, replayed.verdict, replayed.values_compared, replayed.values_different, " \
   "replayed.states_compared, replayed.states_different, replayed.values_found, "         \
-  "replayed.first_difference, seconds FROM replayed "
+  "replayed.first_difference, seconds, coalesce(answer.verdict, 3) FROM replayed "         \
+  "LEFT JOIN answer ON answer.replay = replayed.replay AND answer.epoch = max(part, -1) "
 
 ReplayedPart read_part(const Query& row) {
   ReplayedPart part;
@@ -40,6 +42,7 @@ ReplayedPart read_part(const Query& row) {
   part.result.values_found = row.integer(6);
   part.result.first_difference = row.text(7);
   part.seconds = row.real(8);
+  part.found = static_cast<ValueVerdict>(row.integer(9));
   return part;
 }
 
@@ -47,14 +50,16 @@ ReplayedPart read_part(const Query& row) {
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::unchecked:
-      return "unchecked";
-    case Verdict::exact:
-      return "exact";
+    case Verdict::unverified:
+      return "unverified";
+    case Verdict::verified:
+      return "verified";
     case Verdict::differs:
       return "differs";
     case Verdict::failed:
       return "failed";
+    case Verdict::doubtful:
+      return "doubtful";
   }
   return "unknown";
 }
@@ -112,6 +117,25 @@ void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
           result.values_compared, result.values_different, result.states_compared,
           result.states_different, result.values_found, result.first_difference)
       ->run();
+  if (result.verdict == Verdict::differs) doubt_values(*database_, replay);
+  transaction.commit();
+}
+
+void Catalog::verify_replay(std::int64_t replay, std::span<const std::int64_t> epochs) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  verify_values(*database_, replay, epochs);
+  transaction.commit();
+}
+
+void Catalog::doubt_replay(std::int64_t replay, std::string_view why) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  database_
+      ->connection("UPDATE replay SET verdict = ?2, first_difference = ?3 WHERE id = ?1", replay,
+                   static_cast<std::int64_t>(Verdict::differs), why)
+      ->run();
+  doubt_values(*database_, replay);
   transaction.commit();
 }
 
@@ -149,7 +173,7 @@ std::vector<ReplayedPart> Catalog::replayed(std::int64_t run, std::string_view q
   const auto rows = database_->connection(
       FLOR_PART_COLUMNS
       "JOIN replay ON replay.id = replayed.replay "
-      "JOIN replay_question USING (replay) WHERE run = ?1 AND question = ?2 ORDER BY replay.id",
+      "JOIN replay_question ON replay_question.replay = replay.id WHERE run = ?1 AND question = ?2 ORDER BY replay.id",
       run, question);
   while (rows->step()) {
     ReplayedPart part = read_part(*rows);
@@ -164,7 +188,7 @@ std::vector<ReplayedPart> Catalog::replayed_by(std::int64_t replay) const {
   const Lock lock(database_->mutex);
   std::vector<ReplayedPart> parts;
   const auto rows =
-      database_->connection(FLOR_PART_COLUMNS "WHERE replay = ?1 ORDER BY part", replay);
+      database_->connection(FLOR_PART_COLUMNS "WHERE replayed.replay = ?1 ORDER BY part", replay);
   while (rows->step()) parts.push_back(read_part(*rows));
   return parts;
 }

@@ -1,5 +1,7 @@
 // Catalog: logged values, and the summary of each name that is kept beside them.
+#include "answers.h"
 #include "database.h"
+#include "doubts.h"
 #include "evaluated.h"
 #include "resume.h"
 #include "scalar.h"
@@ -101,27 +103,27 @@ class ValueInserter {
       : database_(database),
         connection_(database.connection),
         run_(run),
+        answers_(connection_, run),
         insert_(connection_.prepare("INSERT OR IGNORE INTO value (series, epoch, step, inner, "
                                     "ordinal, replay, type, value) "
                                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")) {}
 
   void add(const Value& value) {
     check_type(value);
-    Summary& metric = summary(value.name);
-    const std::int64_t series_id = series(value);
-    if (value.replay > 0 && forget_older(series_id, value)) metric.stale = true;
-    if (execute(*insert_, series_id, value)) {
-      metric.add(value);
-    } else {
-      replace(series_id, value);
-      metric.stale = true;
-    }
+    if (value.replay == 0) return add(value, value.name);
+    const Answers::Place& place = answers_.place(value);
+    if (place.counts) return add(value, place.name);
+    const std::int64_t series_id = series(place.name, value.place.path);
+    if (!execute(*insert_, series_id, value)) replace(series_id, value);
   }
+
+  Answers& answers() { return answers_; }
 
   /// Values of that name were removed.
   void refresh(const std::string& name) { summary(name).stale = true; }
 
   void finish() {
+    for (const std::string& name : answers_.touched()) refresh(name);
     for (auto& [name, summary] : summaries_) {
       if (summary.stale) summary = compute(name);
       write(name, summary);
@@ -130,6 +132,17 @@ class ValueInserter {
   }
 
  private:
+  void add(const Value& value, const std::string& name) {
+    Summary& metric = summary(name);
+    const std::int64_t series_id = series(name, value.place.path);
+    if (execute(*insert_, series_id, value)) {
+      metric.add(value);
+    } else {
+      replace(series_id, value);
+      metric.stale = true;
+    }
+  }
+
   bool execute(Query& query, std::int64_t series_id, const Value& value) {
     query.bind(1, series_id);
     query.bind(2, value.place.epoch);
@@ -144,32 +157,6 @@ class ValueInserter {
     return query.changes() > 0;
   }
 
-  /// None of what an earlier replay found under this name in this epoch may stay beside the new
-  /// answer, and the epoch is no longer one that the other replay has completed. Outside the loops
-  /// replays with one question share the work, so that what the others found stays. True if there
-  /// was any.
-  bool forget_older(std::int64_t series_id, const Value& value) {
-    if (!renewed_.insert({series_id, value.place.epoch}).second) return false;
-    constexpr std::string_view kOlder =
-        "SELECT DISTINCT replay FROM value WHERE series = ?1 AND epoch = ?2 AND replay > 0 "
-        "AND replay <> ?3 AND (?2 >= 0 OR replay NOT IN (SELECT other.replay FROM replay_question "
-        "AS other JOIN replay_question AS mine USING (question) WHERE mine.replay = ?3))";
-    std::vector<std::int64_t> older;
-    {
-      const auto rows = connection_(kOlder, series_id, value.place.epoch, value.replay);
-      while (rows->step()) older.push_back(rows->integer(0));
-    }
-    for (const std::int64_t replay : older) {
-      connection_("DELETE FROM value WHERE series = ?1 AND epoch = ?2 AND replay = ?3", series_id,
-                  value.place.epoch, replay)
-          ->run();
-      connection_("DELETE FROM replayed WHERE replay = ?1 AND (part = ?2 OR (?2 < 0 AND part < 0))",
-                  replay, value.place.epoch)
-          ->run();
-    }
-    return !older.empty();
-  }
-
   /// A replay never overwrites what the run itself recorded.
   void replace(std::int64_t series_id, const Value& value) {
     const auto query = connection_.prepare(
@@ -178,10 +165,10 @@ class ValueInserter {
     execute(*query, series_id, value);
   }
 
-  std::int64_t series(const Value& value) {
+  std::int64_t series(const std::string& name, const std::string& path) {
     key_.assign(reinterpret_cast<const char*>(&run_), sizeof(run_));
-    key_.append(value.name).push_back('\0');
-    key_.append(value.place.path);
+    key_.append(name).push_back('\0');
+    key_.append(path);
     if (const auto known = database_.series.find(key_); known != database_.series.end()) {
       return known->second;
     }
@@ -190,10 +177,10 @@ class ValueInserter {
       return known->second;
     }
     connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_,
-                value.name, value.place.path)
+                name, path)
         ->run();
     const auto row = connection_("SELECT id FROM series WHERE run = ?1 AND name = ?2 AND path = ?3",
-                                 run_, value.name, value.place.path);
+                                 run_, name, path);
     row->step();
     return new_series_.emplace(key_, row->integer(0)).first->second;
   }
@@ -259,11 +246,11 @@ class ValueInserter {
   Database& database_;
   Connection& connection_;
   std::int64_t run_;
+  Answers answers_;
   std::unique_ptr<Query> insert_;
   std::string key_;
   std::unordered_map<std::string, std::int64_t> new_series_;
   std::unordered_map<std::string, Summary> summaries_;
-  std::set<std::pair<std::int64_t, std::int64_t>> renewed_;  // series and epoch
 };
 
 void insert_part(Connection& connection, std::int64_t replay, const ReplayedPart& part) {
@@ -383,49 +370,92 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
   const auto loops = connection("SELECT name FROM main_loop WHERE run = ?1 AND ordinal < ?2", run,
                                 point.main_loop);
   while (loops->step()) complete.insert(loops->text(0));
-  const auto rows = connection("SELECT id, name, path FROM series WHERE run = ?1", run);
+  const auto rows = connection(
+      "SELECT id, name, path, coalesce(why, 0) FROM series LEFT JOIN apart ON apart.series = "
+      "series.id WHERE run = ?1",
+      run);
   while (rows->step()) {
     const std::string path = rows->text(2);
     if (complete.contains(path.substr(0, path.find('/')))) continue;
     const std::int64_t series = rows->integer(0);
     const auto gone = connection(later, series, point.epoch, first_forgotten_step(path, point));
     gone->run();
-    if (gone->changes() > 0) inserter.refresh(rows->text(1));
+    const bool counts = rows->integer(3) != static_cast<std::int64_t>(Apart::other);
+    if (gone->changes() > 0 && counts) inserter.refresh(rows->text(1));
   }
   inserter.finish();
 }
 
+namespace {
+
+bool differs_already(Connection& connection, std::int64_t replay) {
+  const auto row = connection("SELECT 1 FROM replayed WHERE replay = ?1 AND verdict = ?2", replay,
+                              static_cast<std::int64_t>(Verdict::differs));
+  return row->step();
+}
+
+}  // namespace
+
 void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                            std::span<const ReplayedPart> parts) {
   const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
+  Connection& connection = database_->connection;
+  Transaction transaction(connection);
   ValueInserter inserter(*database_, run);
+  const bool doubted = differs_already(connection, replay);
+  const bool differs = doubted || std::ranges::any_of(parts, [](const ReplayedPart& part) {
+                         return part.result.verdict == Verdict::differs;
+                       });
+  for (const ReplayedPart& part : parts) {
+    if (part.result.values_found == 0) continue;
+    inserter.answers().put_verdict(replay, std::max<std::int64_t>(part.part, -1),
+                                   differs ? ValueVerdict::doubtful : part.found);
+  }
+  if (differs && !doubted) inserter.answers().doubt(replay);
   for (const Value& value : values) inserter.add(value);
   inserter.finish();
-  for (const ReplayedPart& part : parts) insert_part(database_->connection, replay, part);
+  for (const ReplayedPart& part : parts) insert_part(connection, replay, part);
   transaction.commit();
+}
+
+namespace {
+
+std::int64_t run_of(Connection& connection, std::int64_t replay) {
+  const auto row = connection("SELECT run FROM replay WHERE id = ?1", replay);
+  return row->step() ? row->integer(0) : 0;
+}
+
+}  // namespace
+
+void doubt_values(Database& database, std::int64_t replay) {
+  ValueInserter inserter(database, run_of(database.connection, replay));
+  inserter.answers().doubt(replay);
+  inserter.finish();
+}
+
+void verify_values(Database& database, std::int64_t replay, std::span<const std::int64_t> epochs) {
+  ValueInserter inserter(database, run_of(database.connection, replay));
+  for (const std::int64_t epoch : epochs) inserter.answers().verify(replay, epoch);
+  inserter.finish();
 }
 
 std::vector<Value> Catalog::values(const ValueQuery& query) const {
   const Lock lock(database_->mutex);
   ReadTransaction transaction(database_->connection);
   const std::unordered_set<std::string> wanted(query.names.begin(), query.names.end());
-  std::vector<std::int64_t> ids;
-  {
-    const auto rows =
-        database_->connection("SELECT id, name FROM series WHERE run = ?1", query.run);
-    while (rows->step()) {
-      if (wanted.empty() || wanted.contains(rows->text(1))) ids.push_back(rows->integer(0));
-    }
-  }
+  const Verdicts verdicts(database_->connection, query);
   std::vector<Value> values;
-  for (const std::int64_t id : ids) {
+  for (const SeriesToRead& series :
+       series_to_read(database_->connection, query.run, query.names, query.others)) {
     const auto rows = database_->connection(
         "SELECT series.name, series.path, epoch, step, inner, ordinal, replay, type, value "
         "FROM series JOIN value ON value.series = series.id WHERE series.id = ?1 "
         "AND epoch BETWEEN ?2 AND ?3 AND (replay > 0 OR ?4) AND (replay = 0 OR ?5)",
-        id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
-    while (rows->step()) values.push_back(read_value(*rows));
+        series.id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
+    while (rows->step()) {
+      Value& value = values.emplace_back(read_value(*rows));
+      value.verdict = verdicts.of(value.replay, value.place.epoch);
+    }
   }
   if (query.evaluated) {
     for (EvaluatedValue& found : load_evaluated(database_->connection, query.run)) {

@@ -296,6 +296,22 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (replay, part)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    // The verdict of what a replay found in an epoch.
+    {"answer", R"sql(
+  replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
+  epoch INTEGER NOT NULL,
+  verdict INTEGER NOT NULL,
+  PRIMARY KEY (replay, epoch)
+)sql",
+     "STRICT, WITHOUT ROWID"},
+    // A series whose values do not stand, and the name under which they were logged.
+    {"apart", R"sql(
+  series INTEGER PRIMARY KEY REFERENCES series ON DELETE CASCADE,
+  of TEXT NOT NULL,
+  replay INTEGER NOT NULL,
+  why INTEGER NOT NULL
+)sql",
+     "STRICT"},
     // A row of `checkpoint` that was deleted. Refers to no layout: versions that do not know this
     // table remove layouts that only it needs.
     {"discarded", R"sql(

@@ -46,10 +46,15 @@ CREATE TEMP VIEW points AS
   SELECT run.key AS run, experiment.name AS experiment, series.name AS metric,
          series.path AS loop, value.epoch, value.step, value.inner, value.ordinal,
          CASE WHEN typeof(value.value) = 'blob' THEN NULL ELSE value.value END AS value,
-         CASE WHEN value.replay = 0 THEN 'recorded' ELSE 'hindsight' END AS origin
+         CASE WHEN value.replay = 0 THEN 'recorded' ELSE 'hindsight' END AS origin,
+         CASE WHEN value.replay = 0 THEN 'recorded'
+              ELSE CASE answer.verdict WHEN 1 THEN 'verified' WHEN 2 THEN 'proven'
+                                       WHEN 4 THEN 'doubtful' ELSE 'unverified' END END AS verdict
   FROM run JOIN experiment ON experiment.id = run.experiment
            JOIN series ON series.run = run.id JOIN value ON value.series = series.id
-  WHERE value.type <= 2;
+           LEFT JOIN answer ON answer.replay = value.replay AND answer.epoch = value.epoch
+  WHERE value.type <= 2 AND NOT EXISTS
+        (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
 )sql";
 
 constexpr int kInstructionsBetweenStops = 5000;

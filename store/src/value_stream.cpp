@@ -1,3 +1,4 @@
+#include "answers.h"
 #include "database.h"
 #include "evaluated.h"
 #include "scalar.h"
@@ -14,21 +15,13 @@
 namespace flor::store {
 namespace {
 
-struct SeriesRow {
-  std::int64_t id = 0;
-  std::string name, path;
-};
-
 /// The names in the order in which they were first logged, each with its loops.
-std::vector<SeriesRow> series_of(Connection& connection, std::int64_t run) {
-  std::vector<SeriesRow> series;
+std::vector<SeriesToRead> series_of(Connection& connection, std::int64_t run,
+                                    std::span<const std::string> names, bool others) {
+  std::vector<SeriesToRead> series = series_to_read(connection, run, names, others);
   std::unordered_map<std::string, std::size_t> order;
-  const auto rows = connection("SELECT id, name, path FROM series WHERE run = ?1 ORDER BY id", run);
-  while (rows->step()) {
-    series.push_back({rows->integer(0), rows->text(1), rows->text(2)});
-    order.try_emplace(series.back().name, order.size());
-  }
-  std::ranges::stable_sort(series, {}, [&](const SeriesRow& row) { return order.at(row.name); });
+  for (const SeriesToRead& row : series) order.try_emplace(row.name, order.size());
+  std::ranges::stable_sort(series, {}, [&](const SeriesToRead& row) { return order.at(row.name); });
   return series;
 }
 
@@ -41,8 +34,8 @@ bool inner_before(const Value& a, const Value& b) {
 }
 
 /// The key of `value` orders all but the indices of deeper loops, which it has as text.
-void read_series(Connection& connection, const SeriesRow& series, const ValueQuery& query,
-                 const std::function<void(Value&&)>& sink) {
+void read_series(Connection& connection, const SeriesToRead& series, const ValueQuery& query,
+                 const Verdicts& verdicts, const std::function<void(Value&&)>& sink) {
   const auto rows = connection(
       "SELECT epoch, step, inner, ordinal, replay, type, value FROM value WHERE series = ?1 AND "
       "epoch BETWEEN ?2 AND ?3 AND (replay > 0 OR ?4) AND (replay = 0 OR ?5) "
@@ -60,6 +53,7 @@ void read_series(Connection& connection, const SeriesRow& series, const ValueQue
     value.place = {series.path, rows->integer(0), rows->integer(1), rows->text(2)};
     value.ordinal = rows->integer(3);
     value.replay = rows->integer(4);
+    value.verdict = verdicts.of(value.replay, value.place.epoch);
     value.type = static_cast<ValueType>(rows->integer(5));
     value.value = read_scalar(*rows, 6);
     if (!of_step.empty() && !same_step(of_step.back(), value)) flush();
@@ -97,8 +91,10 @@ void each_value(const Store& store, const ValueQuery& query,
   {
     const auto connection = open_for_reading(database.paths);
     ReadTransaction transaction(*connection);
-    for (const SeriesRow& series : series_of(*connection, query.run)) {
-      if (is_wanted(series.name)) read_series(*connection, series, query, sink);
+    const Verdicts verdicts(*connection, query);
+    for (const SeriesToRead& series :
+         series_of(*connection, query.run, query.names, query.others)) {
+      read_series(*connection, series, query, verdicts, sink);
     }
   }
   if (!query.evaluated) return;
@@ -114,8 +110,9 @@ std::vector<std::string> value_paths(const Store& store, std::int64_t run,
   Database& database = *store.impl().database;
   const std::lock_guard lock(database.mutex);
   std::set<std::string> paths;
-  for (const SeriesRow& series : series_of(database.connection, run)) {
-    if (std::ranges::find(names, series.name) != names.end()) paths.insert(series.path);
+  if (names.empty()) return {};
+  for (const SeriesToRead& series : series_to_read(database.connection, run, names, false)) {
+    paths.insert(series.path);
   }
   return {paths.begin(), paths.end()};
 }

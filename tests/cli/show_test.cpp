@@ -25,7 +25,7 @@ TEST_F(ShowTest, SaysEverythingAboutARun) {
        {"status       finished", "2023-11-14T22:13:20.000000Z (2023-11-14), took 1 min 30 s",
         "./train --flor linear", "epochs       3\n", "  lr      0.001\n", "  threads  2\n",
         "  epoch  0..2             3  complete\n", "train: 4 in 500 ms", "0.2 %",
-        "end of train, epoch 1", "after epoch 2", "loop end", "boundary", "exact",
+        "end of train, epoch 1", "after epoch 2", "loop end", "boundary", "verified",
         "15 values, 3 states", "hindsight"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
@@ -90,7 +90,7 @@ TEST_F(ShowTest, PromisesItsJsonFieldByField) {
   EXPECT_EQ(replay["segments"], 1);
   EXPECT_EQ(replay["last_epoch"], 2);
   EXPECT_EQ(replay["probes"], "train");
-  EXPECT_EQ(replay["result"]["verdict"], "exact");
+  EXPECT_EQ(replay["result"]["verdict"], "verified");
   EXPECT_EQ(replay["result"]["values_compared"], 15);
   EXPECT_EQ(replay["result"]["values_found"], 15);
   EXPECT_TRUE(replay["result"]["first_difference"].is_null());

@@ -71,7 +71,7 @@ TEST_F(SlurmTest, TwoNodesFindWhatOneProcessFinds) {
   record(6, 0);
   const auto result = on_slurm(probing());
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("exact: "), HasSubstr("executed train 6 times")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("verified: "), HasSubstr("executed train 6 times")));
   EXPECT_EQ(found(), alone);
   EXPECT_THAT(bench_.damage(), IsEmpty());
   EXPECT_TRUE(nothing_is_left());
@@ -213,7 +213,7 @@ TEST_F(SlurmNodeTest, OneOfTwoNodesDiesAndEachValueIsThereOnce) {
   const auto result = replaying->wait();
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_THAT(result.err, HasSubstr("was lost"));
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
   EXPECT_EQ(found(), alone);
   EXPECT_THAT(bench_.damage(), IsEmpty());
   EXPECT_TRUE(nothing_is_left());

@@ -29,7 +29,7 @@ cmp plain.txt recorded.txt || fail "recording changed what the program prints"
 ./build/outside --replay_flor >replayed.txt
 cmp recorded.txt replayed.txt || fail "the replay prints something else than the record"
 ./build/outside --replay_flor 1/2 --flor_probe train 2>verdict.txt
-grep -q '^flor: exact: ' verdict.txt || fail "no exact replay: $(cat verdict.txt)"
+grep -q '^flor: verified: ' verdict.txt || fail "no verified replay: $(cat verdict.txt)"
 
 # The installed command line tool reads what was recorded, and needs no libtorch for it.
 "$prefix/bin/flor" query --csv total | grep -q . || fail "flor query found no values"

@@ -246,7 +246,7 @@ class LookTest(unittest.TestCase):
 
     def test_verdicts_of_replays(self):
         self.fresh(f"#/run/{self.main}/replays")
-        self.browser.wait_text("main table", "exact")
+        self.browser.wait_text("main table", "verified")
         self.browser.screenshot("run-replays")
         self.go(f"{self.url}#/run/{self.first}/replays")
         self.browser.wait_text(".empty", "not replayed yet")

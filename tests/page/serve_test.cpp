@@ -182,7 +182,7 @@ TEST_F(ServeTest, TellsOfARunWhatFlorShowTells) {
   const Json answer = server().ask("run?run=" + run.key);
   EXPECT_EQ(answer["id"], run.key);
   EXPECT_EQ(answer["arguments"]["lr"], 0.5);
-  EXPECT_EQ(answer["replays"][0]["result"]["verdict"], "exact");
+  EXPECT_EQ(answer["replays"][0]["result"]["verdict"], "verified");
   EXPECT_EQ(answer["metrics"]["gradient"]["hindsight"], true);
   const Json shown = flor({"show", run.key, "--json"}).json()["run"];
   for (const auto& [name, value] : answer.items()) {

@@ -82,7 +82,7 @@ TEST_F(PluginTest, EpochsThatWereNotStoredAreExecuted) {
   const auto replayed = direct("norm");
   EXPECT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_EQ(found("norm"), printed_norms());
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
   // Those that are stored, and only those, were not.
   EXPECT_THAT(lines_with(replayed.out, {"tail"}),
               ::testing::IsSubsetOf(lines_with(recorded_.out, {"tail"})));
@@ -124,7 +124,7 @@ TEST_F(PluginTest, TheEndOfANestedLoopHasItsAttachedLocals) {
   // Under the name that the program itself logs: then the two are compared.
   const auto stored = direct("sums");
   EXPECT_EQ(stored.status, 0) << stored.err;
-  EXPECT_THAT(stored.err, HasSubstr("exact: 6 values and 0 states equal the record"));
+  EXPECT_THAT(stored.err, HasSubstr("verified: 6 of 6 recomputed values equal the record"));
 }
 
 TEST_F(PluginTest, InsideEpochsItIsCalledWhereTheProgramIsExecuted) {
@@ -134,7 +134,7 @@ TEST_F(PluginTest, InsideEpochsItIsCalledWhereTheProgramIsExecuted) {
   EXPECT_THAT(refused.err, HasSubstr("--probe LOOP"));
   const auto replayed = direct("places", {"--flor_probe", "train"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
   EXPECT_THAT(texts("epoch end"), ElementsAre("epoch/ 0,0,-1", "epoch/ 1,1,-1"));
   EXPECT_THAT(texts("loop begin"), ElementsAre("epoch/train 0,0,-1", "epoch/train 1,1,-1"));
   EXPECT_THAT(texts("loop end"), ElementsAre("epoch/train 0,0,-1", "epoch/train 1,1,-1"));

@@ -135,7 +135,7 @@ TEST_F(AdaptiveRuns, WhatIsNotStoredIsReexecutedOnceAndSilently) {
     const auto result =
         bench_.run("trainer_inner", {"--replay_flor", segment, "--flor_probe", "train"});
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("exact: "));
+    EXPECT_THAT(result.err, HasSubstr("verified: "));
   }
   EXPECT_EQ(bench_.values("loss").size(), losses);
   EXPECT_EQ(bench_.values("norm").size(), 24u);
@@ -166,7 +166,7 @@ TEST_F(AdaptiveRuns, ACheckpointAtEveryStepHurriesTheWriterInBoundedMemory) {
   for (const std::string share : {"0/5", "2/5", "4/5"}) {
     const auto replayed = bench_.replay("paced", {share});
     EXPECT_EQ(replayed.status, 0) << replayed.err;
-    EXPECT_THAT(replayed.err, HasSubstr("exact: ")) << replayed.err;
+    EXPECT_THAT(replayed.err, HasSubstr("verified: ")) << replayed.err;
   }
 }
 

@@ -29,7 +29,7 @@ class Examples : public ::testing::TestWithParam<Example> {
       const std::string share = std::to_string(segment) + "/" + std::to_string(segments);
       const auto result = bench_.replay(GetParam().name, Words{share} + flags);
       EXPECT_EQ(result.status, 0) << share << "\n" << result.err;
-      EXPECT_THAT(result.err, HasSubstr(segment < 5 ? "exact: " : "nothing to do")) << share;
+      EXPECT_THAT(result.err, HasSubstr(segment < 5 ? "verified: " : "nothing to do")) << share;
       // A replay that walks to its segment prints on its way, too.
       auto printed = lines_with(result.out, {"epoch"});
       const std::size_t own = own_epochs(segment, segments);

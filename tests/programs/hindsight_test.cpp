@@ -17,7 +17,7 @@ TEST_F(Hindsight, AValueAfterTheTrainingLoopIsThatOfTheRecordedEpoch) {
   EXPECT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_TRUE(lines_with(replayed.out, {"step"}).empty()) << "the training was to be skipped";
   EXPECT_EQ(found("norm"), printed_norms());
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
 }
 
 TEST_F(Hindsight, AValueInsideTheTrainingLoopNeedsAProbe) {
@@ -89,7 +89,7 @@ TEST_F(Hindsight, EachFoundValueKnowsTheReplayThatFoundIt) {
   ASSERT_EQ(replays.size(), 1u);
   for (const auto& value : bench_.values("norm", false)) EXPECT_EQ(value.replay, replays[0].id);
   ASSERT_TRUE(replays[0].result.has_value());
-  EXPECT_EQ(replays[0].result->verdict, store::Verdict::exact);
+  EXPECT_EQ(replays[0].result->verdict, store::Verdict::verified);
   EXPECT_EQ(replays[0].result->values_found, 6 + 2);
 }
 
@@ -151,8 +151,8 @@ TEST_F(Verdicts, WhatCannotBeComparedIsUncheckedRatherThanExact) {
   bench_.record("lifecycle", {"silent"});
   const auto replayed = bench_.replay("lifecycle", {"silent"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.err, HasSubstr("unchecked: "));
-  EXPECT_EQ(bench_.replays().back().result->verdict, store::Verdict::unchecked);
+  EXPECT_THAT(replayed.err, HasSubstr("unverified: "));
+  EXPECT_EQ(bench_.replays().back().result->verdict, store::Verdict::unverified);
 }
 
 TEST_F(Verdicts, AChangedComputationIsReportedWithBothValues) {

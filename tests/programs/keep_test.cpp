@@ -121,7 +121,7 @@ TEST_F(Keep, ReplaysOfAThinnedRunComputeWhatIsMissingExactly) {
     const ProcessResult shared = flor({"replay", "test", "--again", "--workers", "2", "--probe",
                                        "train", "--", program("keeper").string()});
     EXPECT_EQ(shared.status, 0) << shared.err;
-    EXPECT_THAT(shared.out, HasSubstr("exact"));
+    EXPECT_THAT(shared.out, HasSubstr("verified"));
   }
   EXPECT_EQ(bench_.checkpoints(),
             (Keys{"boundary 0/0", "train@begin 0/0", "boundary 0/8", "train 0/7"}));

@@ -62,7 +62,7 @@ class LearnerResume : public ::testing::Test {
               lines_with(whole_result.out, {"tail"}).back());
     const auto replayed = bench_.replay(program_, std::move(probe));
     EXPECT_EQ(replayed.status, 0) << replayed.err;
-    EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+    EXPECT_THAT(replayed.err, HasSubstr("verified: "));
     EXPECT_EQ(lines_of(replayed.out), lines_of(whole_result.out));
     EXPECT_THAT(bench_.damage(), IsEmpty());
     whole_out_ = whole_result.out;

@@ -97,7 +97,7 @@ TEST_F(FoundProbes, ALineInTheTrainingLoopIsFoundAndNothingElseIsExecuted) {
   EXPECT_THAT(replayed.err, HasSubstr("flor: stepping into train: src/train.cpp:19 logs \"w\"\n"));
   EXPECT_THAT(replayed.err, HasSubstr("skipped first 3 times; skipped loop 3 times; skipped macro "
                                       "3 times; skipped shrink 3 times; executed train 3 times"));
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
   EXPECT_EQ(bench_.values("w", false).size(), 12u);
   EXPECT_EQ(probes(), "train");
 
@@ -169,7 +169,7 @@ TEST_F(FoundProbes, HelpersMacrosAndTheSecondLoopOfALineAreFoundByThePlaceOfThei
   // something of that name are executed, too.
   EXPECT_THAT(replayed.err, HasSubstr("executed loop 3 times: changed; executed macro 3 times: "
                                       "changed; executed shrink 3 times: changed"));
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
 }
 
 TEST_F(FoundProbes, AnotherComputationIsReportedAndDiffers) {

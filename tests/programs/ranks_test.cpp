@@ -177,7 +177,7 @@ TEST_F(Ranks, FlorReplayStartsThemTogetherForEachWorker) {
   const auto whole =
       flor(Words{"replay", "test", "--workers", "2", "--probe", "train"} + hindsight);
   EXPECT_EQ(whole.status, 0) << whole.out << whole.err;
-  EXPECT_THAT(whole.out, AllOf(HasSubstr("2 workers of 2 ranks"), HasSubstr("exact: ")));
+  EXPECT_THAT(whole.out, AllOf(HasSubstr("2 workers of 2 ranks"), HasSubstr("verified: ")));
   const auto together = found();
   ASSERT_EQ(together.size(), 2u);
   EXPECT_EQ(together[0].size(), 5u * 4u + 5u);
@@ -196,7 +196,7 @@ TEST_F(Ranks, OneRankIsReplayedAloneWhereItNeedsNobody) {
   const Words hindsight{"--", program("averager_hindsight").string()};
   const auto result = flor(Words{"replay", "test", "--rank", "1", "--no-probe"} + hindsight);
   EXPECT_EQ(result.status, 0) << result.out << result.err;
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
   EXPECT_EQ(found()[1].size(), 5u);
   EXPECT_THAT(found()[0], IsEmpty());
   EXPECT_EQ(flor({"replay", "test", "--rank", "2"}).status, 3);
@@ -211,7 +211,7 @@ TEST_F(Ranks, TheExampleThatTrainsOverGlooIsReplayedExactly) {
         flor({"replay", "test", "--again", "--workers", workers, "--probe", "train"});
     EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
     // Of each rank: 3 epochs of 4 losses, an accuracy, and the states at the end of both loops.
-    EXPECT_THAT(replayed.out, HasSubstr("exact: 30 values and 12 states equal the record"));
+    EXPECT_THAT(replayed.out, HasSubstr("verified: 30 of 30 recomputed values and 12 states equal the record"));
   }
   EXPECT_THAT(bench_.damage(), IsEmpty());
 }
@@ -226,7 +226,7 @@ TEST_F(Ranks, ARankThatDiesInAReplayIsStartedAgainWithTheOthers) {
       run_process(Words{FLOR_CLI, "replay", "test", "--workers", "1", "--probe", "train"}, options);
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_THAT(result.err, HasSubstr("signal 9"));
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
 }
 
 TEST_F(Ranks, AGroupWhoseRankWasKilledGoesOnExactly) {
@@ -313,7 +313,7 @@ TEST_F(Ranks, ThinningKeepsTheSameOfAllAndTheReplayStaysExact) {
   for (const char* probe : {"--probe=train", "--no-probe"}) {
     const auto replayed = flor({"replay", "test", "--workers", "1", probe});
     EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
-    EXPECT_THAT(replayed.out, HasSubstr("exact: "));
+    EXPECT_THAT(replayed.out, HasSubstr("verified: "));
   }
 }
 
@@ -352,7 +352,7 @@ TEST_F(Ranks, AnInterruptedGroupIsReplayedAsFarAsAllHaveStoredTheSame) {
   const auto replayed = flor({"replay", "test", "--workers", "1", "--probe", "train"});
   EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
   // Of each rank: 4 epochs of 4 losses and a norm, and the states at the ends of both loops.
-  EXPECT_THAT(replayed.out, HasSubstr("exact: 40 values and 16 states equal the record"));
+  EXPECT_THAT(replayed.out, HasSubstr("verified: 40 of 40 recomputed values and 16 states equal the record"));
   {
     const auto store = bench_.store();
     const store::CheckpointKey key{store::CheckpointKind::boundary, 0, 2, ""};

@@ -65,7 +65,7 @@ TEST_F(ResumeExample, KilledAnywhereItEndsAsIfNothingHadHappened) {
   EXPECT_THAT(audit.out, HasSubstr("    3     1000  1000         0      0      0"));
   const auto replayed = bench_.replay("resume", {"--flor_probe", "train"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
 }
 
 TEST_F(ResumeExample, TheAuditSaysWhatItCountsInWordsAndInJson) {

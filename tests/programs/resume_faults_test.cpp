@@ -41,7 +41,7 @@ class ResumeFaults : public ::testing::Test {
     EXPECT_EQ(record(), whole);
     const auto replayed = bench_.replay("trainer", {"--flor_probe", "train"});
     EXPECT_EQ(replayed.status, 0) << replayed.err;
-    EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+    EXPECT_THAT(replayed.err, HasSubstr("verified: "));
     EXPECT_THAT(bench_.damage(), IsEmpty());
   }
   static Words recording(const Words& kwargs) {

@@ -301,7 +301,7 @@ TEST_F(Resume, TheReplayOfAResumedRunIsExact) {
   ASSERT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
   const auto replayed = bench_.replay("loops", {"--flor_probe", "train,test"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
   EXPECT_TRUE(
       bench_.store()
           ->catalog()

@@ -94,7 +94,7 @@ TEST_F(ReplayCommand, FindsWhatOneProcessFindsEachValueOnce) {
     const auto result =
         replay({"test", "--probe", "train", "--workers", workers, "--", other("trainer_inner")});
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("exact: "));
+    EXPECT_THAT(result.out, HasSubstr("verified: "));
     EXPECT_THAT(result.out, HasSubstr("executed train 6 times"));
     EXPECT_EQ(found(), alone) << workers << " workers";
     EXPECT_TRUE(bench_.damage().empty());
@@ -110,7 +110,7 @@ TEST_F(ReplayCommand, EachGpuHasAProcessThatSeesNoOther) {
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   const ProcessResult result = replay({"test", "--gpus", "3,7", "--", script.string()});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
   std::ifstream in(seen);
   std::multiset<std::string> devices;
   for (std::string line; std::getline(in, line);) devices.insert(line);
@@ -130,7 +130,7 @@ TEST_F(ReplayCommand, ComputesOnlyWhatIsMissing) {
   EXPECT_EQ(found().size(), 6u + 2u);
   const auto again = replay(Words{"test"} + program);
   EXPECT_EQ(again.status, 0);
-  EXPECT_THAT(again.out, AllOf(HasSubstr("nothing to do"), HasSubstr("exact: ")));
+  EXPECT_THAT(again.out, AllOf(HasSubstr("nothing to do"), HasSubstr("verified: ")));
   EXPECT_THAT(replay(Words{"test", "--again"} + program).out, HasSubstr("epochs 0..5"));
   EXPECT_EQ(found().size(), 6u + 2u);
 }
@@ -145,7 +145,7 @@ TEST_F(ReplayCommand, ARunInAnObjectStoreIsReplayedWithNothingOfItHere) {
   const auto result = replay(
       {"test@4", "--from", url, "--home", far, "--probe", "train", "--", other("trainer_inner")});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("exact: "), HasSubstr("executed train 1 time")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("verified: "), HasSubstr("executed train once")));
   EXPECT_THAT(result.err, HasSubstr("checkpoints came from"));
   const auto store = store::Store::open(far, store::OpenMode::read_only);
   const auto run = store->catalog().resolve("test");
@@ -161,7 +161,7 @@ TEST_F(ReplayCommand, OneEpochOutOf50FetchesTheStateBeforeItAndWhatThatIsADiffer
   const auto result =
       replay({"test@25", "--from", url, "--home", far, "--probe", "train", "--", other("trainer")});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("exact: "), HasSubstr("executed train 1 time"),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("verified: "), HasSubstr("executed train once"),
                                 HasSubstr("1 checkpoint,")));
   const auto store = store::Store::open(far, store::OpenMode::existing);
   const auto checkpoints = store->catalog().checkpoints(store->catalog().resolve("test").id);
@@ -174,7 +174,7 @@ TEST_F(ReplayCommand, OneEpochOutOf50FetchesTheStateBeforeItAndWhatThatIsADiffer
   const auto more = replay({"test", "--epochs", "30..35", "--from", url, "--home", far, "--workers",
                             "3", "--again", "--", other("trainer")});
   EXPECT_EQ(more.status, 0) << more.err;
-  EXPECT_THAT(more.out, HasSubstr("exact: "));
+  EXPECT_THAT(more.out, HasSubstr("verified: "));
   EXPECT_EQ(store::check(*store, true).findings.size(), 0u);
 }
 
@@ -214,7 +214,7 @@ TEST_F(ReplayCommand, OfARunWithoutRanksIsNoRankWhateverStartedIt) {
   }
   const auto result = run_process(command({"test"}), options);
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
 }
 
 TEST_F(ReplayCommand, AnotherProgramIsAnotherQuestionAndItsAnswersReplaceTheOld) {

@@ -77,7 +77,7 @@ TEST_F(ReplayInSeats, FindsWhatOneProcessFindsEachValueOnce) {
     bench_.record("trainer");
     const auto result = replay(in_seats(seats, {"--probe", "train", "--", other("trainer_inner")}));
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.out, AllOf(HasSubstr("exact: "), HasSubstr("executed train 6 times")));
+    EXPECT_THAT(result.out, AllOf(HasSubstr("verified: "), HasSubstr("executed train 6 times")));
     EXPECT_EQ(found(), alone) << seats << " seats";
     EXPECT_THAT(bench_.damage(), IsEmpty());
     EXPECT_THAT(sessions(), IsEmpty());
@@ -152,7 +152,7 @@ TEST_F(ReplayInSeats, AProgramMayWriteALot) {
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   const auto result = replay(in_seats(2, {"--", script.string()}));
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
   EXPECT_LT(result.err.size(), 10'000u);
 }
 
@@ -322,7 +322,7 @@ TEST_F(ReplayInSeats, OnANetworkFileSystemWorkersOfThisMachineHandIn) {
       command({"test", "--workers", "2", "--probe", "train", "--", other("trainer_inner")}),
       options);
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
   EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db-wal"));
   EXPECT_EQ(found(), alone);
   EXPECT_THAT(sessions(), IsEmpty());

@@ -1,4 +1,5 @@
 // When a replayed value counts as the recorded one, and in which words a difference is told.
+#include "value_text.h"
 #include "verdict.h"
 
 #include "process.h"
@@ -57,14 +58,14 @@ TEST(PrintPlace, ReadsLikeAPlace) {
 TEST(Comparison, OfNothingIsUnchecked) {
   Comparison comparison;
   comparison.value_found(0);
-  EXPECT_EQ(comparison.result().verdict, store::Verdict::unchecked);
+  EXPECT_EQ(comparison.result().verdict, store::Verdict::unverified);
 }
 
 TEST(Comparison, OfEqualValuesIsExact) {
   Comparison comparison;
   comparison.value(0, real(1), real(1));
   comparison.state(0, "end of epoch 1", {});
-  EXPECT_EQ(comparison.result().verdict, store::Verdict::exact);
+  EXPECT_EQ(comparison.result().verdict, store::Verdict::verified);
   EXPECT_EQ(comparison.result().values_compared, 1);
   EXPECT_EQ(comparison.result().states_compared, 1);
 }

@@ -2,6 +2,7 @@
 #include "edit_distance.h"
 #include "store_fixture.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <bit>
@@ -383,6 +384,88 @@ TEST_F(CatalogTest, KeepsReplaysAndTheirResults) {
   ASSERT_TRUE(replay.result);
   EXPECT_EQ(replay.result->verdict, Verdict::differs);
   EXPECT_EQ(replay.result->first_difference, "loss at epoch 4");
+}
+
+// Answers of replays under one name.
+class AnswersTest : public CatalogTest {
+ protected:
+  AnswersTest() : run_(add_run("linear").id) {}
+
+  std::int64_t replay(const std::string& question) {
+    NewReplay start;
+    start.run = run_;
+    start.question = question;
+    return catalog_.add_replay(start);
+  }
+  void find(std::int64_t replay, double number, ValueVerdict verdict, std::int64_t epoch = 0,
+            Verdict of_part = Verdict::verified) {
+    Value found = value("w2", number, epoch);
+    found.replay = replay;
+    ReplayedPart part{.part = epoch, .found = verdict};
+    part.result.verdict = of_part;
+    part.result.values_found = 1;
+    catalog_.add_replayed(run_, replay, std::span(&found, 1), std::span(&part, 1));
+  }
+  /// As "name epoch value verdict".
+  std::vector<std::string> values(bool others = false) {
+    std::vector<std::string> lines;
+    for (const Value& value : catalog_.values({.run = run_, .names = {"w2"}, .others = others})) {
+      lines.push_back(fmt::format("{} {} {} {}", value.name, value.place.epoch,
+                                  std::get<double>(value.value), to_string(value.verdict)));
+    }
+    return lines;
+  }
+  MetricSummary metric() { return catalog_.metrics(run_).at(0); }
+
+  std::int64_t run_;
+};
+
+TEST_F(AnswersTest, ADoubtfulOneStandsApartAndCountsInNothing) {
+  const std::int64_t good = replay("a"), bad = replay("b");
+  find(good, 2, ValueVerdict::proven);
+  find(bad, 9, ValueVerdict::doubtful, 0, Verdict::differs);
+  EXPECT_THAT(values(), ElementsAre("w2 0 2 proven", "w2 (doubtful, replay 2) 0 9 doubtful"));
+  EXPECT_EQ(metric().maximum, 2);
+  EXPECT_EQ(std::get<double>(metric().last), 2);
+  EXPECT_EQ(catalog_.metrics(run_).at(1).name, "w2 (doubtful, replay 2)");
+}
+
+TEST_F(AnswersTest, OneThatDiffersLaterTakesAllItFoundWithItAndWhatStoodStandsAgain) {
+  const std::int64_t good = replay("a"), bad = replay("b");
+  for (const std::int64_t epoch : {0, 1, 2}) find(good, 2, ValueVerdict::proven, epoch);
+  find(bad, 9, ValueVerdict::proven, 0);
+  EXPECT_EQ(metric().maximum, 9) << "the newest of the best";
+  find(bad, 8, ValueVerdict::proven, 1, Verdict::differs);
+  find(bad, 7, ValueVerdict::proven, 2);
+  EXPECT_THAT(values(),
+              ElementsAre("w2 0 2 proven", "w2 (doubtful, replay 2) 0 9 doubtful", "w2 1 2 proven",
+                          "w2 (doubtful, replay 2) 1 8 doubtful", "w2 2 2 proven",
+                          "w2 (doubtful, replay 2) 2 7 doubtful"));
+  EXPECT_EQ(metric().maximum, 2);
+}
+
+TEST_F(AnswersTest, AWorseOneDoesNotReplaceABetterOneAndAnUpgradeDoes) {
+  const std::int64_t first = replay("a"), second = replay("b");
+  find(first, 2, ValueVerdict::verified);
+  find(second, 3, ValueVerdict::unverified);
+  EXPECT_THAT(values(), ElementsAre("w2 0 2 verified"));
+  EXPECT_THAT(values(true), ElementsAre("w2 0 2 verified", "w2 (replay 2) 0 3 unverified"));
+  const std::int64_t epochs[] = {0};
+  catalog_.verify_replay(second, epochs);
+  EXPECT_THAT(values(), ElementsAre("w2 0 3 verified"));
+  EXPECT_EQ(metric().maximum, 3);
+  catalog_.doubt_replay(second, "executed otherwise");
+  EXPECT_THAT(values(), ElementsAre("w2 0 2 verified", "w2 (doubtful, replay 2) 0 3 doubtful"));
+  EXPECT_EQ(metric().maximum, 2);
+}
+
+TEST_F(AnswersTest, TheSameQuestionAskedAgainLeavesOneAnswer) {
+  find(replay("a"), 2, ValueVerdict::proven);
+  find(replay("a"), 3, ValueVerdict::proven);
+  EXPECT_THAT(values(true), ElementsAre("w2 0 3 proven"));
+  find(replay("a"), 4, ValueVerdict::doubtful, 0, Verdict::differs);
+  find(replay("a"), 5, ValueVerdict::doubtful, 0, Verdict::differs);
+  EXPECT_THAT(values(true), ElementsAre("w2 0 3 proven", "w2 (doubtful, replay 4) 0 5 doubtful"));
 }
 
 TEST_F(CatalogTest, KeepsWhyIterationsAreStored) {

@@ -22,7 +22,7 @@ TEST_F(OldVersion, IsReplayedWithItsOwnCodeAndIsExact) {
   const std::string before = project_.users_state();
   const auto result = project_.flor({"replay", version_of(first), "--probe", "train"});
   EXPECT_EQ(result.status, 0) << said(result);
-  EXPECT_THAT(result.out, HasSubstr("exact: 3 values"));
+  EXPECT_THAT(result.out, HasSubstr("verified: 3 of 3 recomputed values"));
   EXPECT_THAT(result.err, HasSubstr(fmt::format("built from version {:.8}", first.start.commit)));
   EXPECT_EQ(project_.users_state(), before);
 
@@ -30,7 +30,7 @@ TEST_F(OldVersion, IsReplayedWithItsOwnCodeAndIsExact) {
   const auto again =
       project_.flor({"replay", "trained~1", "--again"}, project_.repository().place());
   EXPECT_EQ(again.status, 0) << said(again);
-  EXPECT_THAT(again.out, HasSubstr("exact: "));
+  EXPECT_THAT(again.out, HasSubstr("verified: "));
   EXPECT_THAT(again.err, HasSubstr(fmt::format("is of a later one ({:.8}", second.start.commit)));
   EXPECT_EQ(project_.users_state(), before);
 
@@ -46,7 +46,7 @@ TEST_F(OldVersion, SeesItsSourcesAsUnchanged) {
   project_.repository().write("train.cpp", training("3.5"));  // and the work tree has gone on
   const auto result = project_.flor({"replay", version_of(first), "--verbose", "--workers", "1"});
   EXPECT_EQ(result.status, 0) << said(result);
-  EXPECT_THAT(said(result), HasSubstr("exact: "));
+  EXPECT_THAT(said(result), HasSubstr("verified: "));
   for (const char* report :
        {"stepping into", "changed outside", "is older than", "cannot be found"}) {
     EXPECT_THAT(said(result), Not(HasSubstr(report)));
@@ -59,7 +59,7 @@ TEST_F(OldVersion, WhoseProgramIsStillThereIsReplayedByIt) {
   const auto result = project_.flor({"replay", version_of(run), "--verbose"});
   EXPECT_EQ(result.status, 0) << said(result);
   EXPECT_THAT(result.err, HasSubstr("which recorded the run"));
-  EXPECT_THAT(said(result), AllOf(HasSubstr("exact: "), Not(HasSubstr("is older than"))));
+  EXPECT_THAT(said(result), AllOf(HasSubstr("verified: "), Not(HasSubstr("is older than"))));
   // Without the version, what was written since is missed.
   EXPECT_THAT(said(project_.flor({"replay", "trained", "--verbose", "--again"})),
               HasSubstr("train is older than train.cpp"));
@@ -72,7 +72,7 @@ TEST_F(OldVersion, FindsItsDataWhereTheRunWasRecorded) {
   project_.next_version(training("2.5"));
   const auto result = project_.flor({"replay", version_of(first)}, "/");
   EXPECT_EQ(result.status, 0) << said(result);
-  EXPECT_THAT(result.out, HasSubstr("exact: 3 values"));
+  EXPECT_THAT(result.out, HasSubstr("verified: 3 of 3 recomputed values"));
 }
 
 TEST_F(OldVersion, IsBuiltWhereTheProgramIsGone) {
@@ -81,7 +81,7 @@ TEST_F(OldVersion, IsBuiltWhereTheProgramIsGone) {
   const auto result = project_.flor({"replay", "trained"});
   EXPECT_EQ(result.status, 0) << said(result);
   EXPECT_THAT(result.err, HasSubstr("build/train is gone"));
-  EXPECT_THAT(result.out, HasSubstr("exact: "));
+  EXPECT_THAT(result.out, HasSubstr("verified: "));
 }
 
 TEST_F(OldVersion, OfTheLatestVersionTheRebuiltProgramIsAsked) {
@@ -95,7 +95,7 @@ TEST_F(OldVersion, OfTheLatestVersionTheRebuiltProgramIsAsked) {
   EXPECT_THAT(result.out, HasSubstr("3 new values"));
   const auto own = project_.flor({"replay", "trained", "--own"});
   EXPECT_EQ(own.status, 0) << said(own);
-  EXPECT_THAT(own.out, HasSubstr("0 new values"));
+  EXPECT_THAT(own.out, HasSubstr("no new values"));
 }
 
 TEST_F(OldVersion, ADryRunBuildsNothingAndSaysWhatItWould) {
@@ -173,10 +173,10 @@ TEST(WithoutRecipe, AnOldVersionAsksForItsBuildOnceAndRemembersIt) {
                               Project::sanitizer_flag() + "' && cmake --build build";
   const auto replayed = project.flor({"replay", version_of(first), "--build", command});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.out, HasSubstr("exact: 3 values"));
+  EXPECT_THAT(replayed.out, HasSubstr("verified: 3 of 3 recomputed values"));
   const auto again = project.flor({"replay", version_of(first), "--again", "--verbose"});
   EXPECT_EQ(again.status, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("exact: 3 values"));
+  EXPECT_THAT(again.out, HasSubstr("verified: 3 of 3 recomputed values"));
   EXPECT_THAT(again.out + again.err, Not(HasSubstr("changed")));
   EXPECT_EQ(project.users_state(), before);
   // As it is, it computes something else.

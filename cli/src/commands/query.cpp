@@ -32,7 +32,8 @@ std::string index_text(std::int64_t index) {
 struct RunAnswer {
   store::Run run;
   std::vector<Value> values;
-  std::vector<Join> join;  // one, made when the values have their final place in memory
+  bool some_epochs = false;
+  std::vector<Join> join = {};  // one, made when the values have their final place in memory
   const Join& rows() const { return join.front(); }
 };
 
@@ -50,6 +51,8 @@ class Query final : public Command {
 of the newest experiment. What was logged once per epoch is repeated beside what was logged per
 step. The column `origin` says whether the recorded run logged a value, a replay found it in
 hindsight, or an evaluator in the checkpoint (flor watch): its metrics are judge.accuracy and so on.
+The column `verdict` says how far a value can be trusted: recorded; verified, an execution found the
+same; proven by the sources; unverified; doubtful. What is doubtful has a column of its own.
 The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms are in --json
 in full, and in 'flor show RUN@EPOCH'.
 
@@ -69,6 +72,7 @@ Examples:
     syntax.flag("--recorded", recorded_, "only what the recorded runs logged");
     syntax.flag("--hindsight", hindsight_, "only what replays found");
     syntax.flag("--evaluated", evaluated_, "only what evaluators found in checkpoints");
+    syntax.flag("--all", all_, "also what other questions found under the same name");
     syntax.flag("--csv", csv_, "comma-separated values, every digit");
     syntax.flag("--jsonl", jsonl_, "one JSON object a row");
   }
@@ -78,6 +82,7 @@ Examples:
   void check_options(const Context& context) const;
   std::vector<RunChoice> choose(const store::Catalog& catalog) const;
   RunAnswer ask(const store::Catalog& catalog, const RunChoice& choice) const;
+  void join(std::vector<RunAnswer>& answers);
   Shape shape_of(const std::vector<RunAnswer>& answers) const;
   void print_table(Context& context, const std::vector<RunAnswer>& answers) const;
   void print_csv(Context& context, const std::vector<RunAnswer>& answers) const;
@@ -86,7 +91,8 @@ Examples:
 
   std::vector<std::string> metrics_, runs_;
   std::string experiment_, epochs_;
-  bool recorded_ = false, hindsight_ = false, evaluated_ = false, csv_ = false, jsonl_ = false;
+  bool recorded_ = false, hindsight_ = false, evaluated_ = false, all_ = false, csv_ = false,
+       jsonl_ = false;
 };
 
 void Query::check_options(const Context& context) const {
@@ -126,9 +132,9 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   query.recorded = !hindsight_ && !evaluated_;
   query.hindsight = !recorded_ && !evaluated_;
   query.evaluated = !recorded_ && !hindsight_;
-  RunAnswer answer{choice.run, {}, {}};
-  const bool some_epochs = !epochs_.empty() || choice.epoch;
-  if (some_epochs) {
+  query.others = all_;
+  RunAnswer answer{choice.run, {}, !epochs_.empty() || choice.epoch};
+  if (answer.some_epochs) {
     // What was logged outside every loop belongs to each epoch: it is repeated, but has no row.
     query.first_epoch = query.last_epoch = -1;
     answer.values = catalog.values(query);
@@ -140,9 +146,22 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   std::vector<Value> values = catalog.values(query);
   answer.values.insert(answer.values.end(), std::make_move_iterator(values.begin()),
                        std::make_move_iterator(values.end()));
-  answer.join.emplace_back(metrics_, answer.values);
-  if (some_epochs) answer.join.front().drop_outside_loops();
   return answer;
+}
+
+/// What does not stand has columns of its own.
+void Query::join(std::vector<RunAnswer>& answers) {
+  std::set<std::string> met(metrics_.begin(), metrics_.end()), apart;
+  for (const RunAnswer& answer : answers) {
+    for (const Value& value : answer.values) {
+      if (!met.contains(value.name)) apart.insert(value.name);
+    }
+  }
+  metrics_.insert(metrics_.end(), apart.begin(), apart.end());
+  for (RunAnswer& answer : answers) {
+    answer.join.emplace_back(metrics_, answer.values);
+    if (answer.some_epochs) answer.join.front().drop_outside_loops();
+  }
 }
 
 Shape Query::shape_of(const std::vector<RunAnswer>& answers) const {
@@ -178,6 +197,7 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
   column(shape.ordinal, "ordinal", Align::right);
   for (const std::string& metric : metrics_) column(true, metric, Align::right);
   column(true, "origin", Align::left);
+  column(true, "verdict", Align::left);
   Table table(std::move(columns));
   for (const RunAnswer& answer : answers) {
     const std::string key = short_key(answer.run);
@@ -199,6 +219,7 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
                   value ? origin_tone(*value) : Tone::plain);
       }
       table.add(origin_of(cells));
+      table.add(verdict_of(cells));
     }
   }
   if (!table.empty()) table.print(context.out(), context.style());
@@ -211,6 +232,7 @@ void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) c
   }
   for (const std::string& metric : metrics_) csv.field(metric);
   csv.field("origin");
+  csv.field("verdict");
   csv.end_row();
   for (const RunAnswer& answer : answers) {
     for (std::size_t i = 0; i < answer.rows().size(); ++i) {
@@ -227,6 +249,7 @@ void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) c
         csv.field(value ? exact(value->type, value->value) : std::string());
       }
       csv.field(origin_of(cells));
+      csv.field(verdict_of(cells));
       csv.end_row();
     }
   }
@@ -265,10 +288,9 @@ int Query::run(Context& context) {
   require_metrics(catalog, asked, metrics_, "flor query METRIC...");
   std::vector<RunAnswer> answers;
   std::size_t rows = 0;
-  for (const RunChoice& choice : runs) {
-    answers.push_back(ask(catalog, choice));
-    rows += answers.back().rows().size();
-  }
+  for (const RunChoice& choice : runs) answers.push_back(ask(catalog, choice));
+  join(answers);
+  for (const RunAnswer& answer : answers) rows += answer.rows().size();
   if (csv_) {
     print_csv(context, answers);
   } else if (jsonl_) {

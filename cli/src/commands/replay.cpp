@@ -63,6 +63,10 @@ Examples:
                   "of a group: this rank alone; else every worker is all ranks together");
     syntax.flag("--strong", wish_.strong, "walk to the epochs from the start of the run");
     syntax.flag("--again", wish_.again, "also what has been answered before");
+    syntax.flag("--verify", wish_.verify,
+                "execute an epoch to verify what was found, however long it takes");
+    syntax.option("--verify-epochs", "N|all|none", wish_.verify_epochs,
+                  "so many (default: one, where that takes no longer than the replay, or 10 s)");
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
     syntax.flag("--current", current_, "the program as it is now, even for an old version");
     syntax.option("--build", "COMMAND", build_, "what builds the version's own code");

@@ -91,27 +91,20 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
   result["states_compared"] = summary.total.states_compared;
   result["states_different"] = summary.total.states_different;
   result["values_found"] = summary.total.values_found;
+  Json verdicts = Json::object();
+  for (const auto& [verdict, count] : summary.found.counts) {
+    verdicts[std::string(to_string(verdict))] = count;
+  }
+  result["verdicts_of_new_values"] = verdicts;
+  result["verified_epochs"] = summary.found.verified;
   result["differences"] = summary.differences;
   print(context.out(), result);
 }
 
 }  // namespace
 
-std::string verdict_text(const store::ReplayResult& total, bool shown) {
-  const std::string found = plural(total.values_found, "new value");
-  if (total.verdict == store::Verdict::differs) {
-    return fmt::format("DIFFERS FROM THE RECORD: {} of {} values and {} of {} states; {}",
-                       total.values_different, total.values_compared, total.states_different,
-                       total.states_compared, found);
-  }
-  if (total.verdict == store::Verdict::exact) {
-    return fmt::format("exact: {} values and {} states equal the record; {}", total.values_compared,
-                       total.states_compared, found);
-  }
-  if (shown) return fmt::format("the plug-in saw the states as they were stored; {}", found);
-  return fmt::format(
-      "unchecked: nothing that was recorded was computed again, so nothing could be compared; {}",
-      found);
+std::string verdict_text(const ReplaySummary& summary, bool shown) {
+  return detail::verdict_text(summary.total, summary.found, shown);
 }
 
 ReplaySummary summarize(const ReplayRequest&, const ReplayOutcome& outcome, double estimate) {
@@ -120,12 +113,14 @@ ReplaySummary summarize(const ReplayRequest&, const ReplayOutcome& outcome, doub
   for (const auto* parts : {&outcome.earlier, &outcome.done}) {
     for (const auto& [number, part] : *parts) {
       add(summary.total, part.result);
+      summary.found.add(part);
       constexpr std::size_t kShown = 5;
       if (part.result.verdict == store::Verdict::differs && summary.differences.size() < kShown) {
         summary.differences.push_back(part.result.first_difference);
       }
     }
   }
+  if (summary.total.verdict == store::Verdict::differs) summary.found.doubt();
   return summary;
 }
 
@@ -224,7 +219,8 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
   for (const std::string& difference : summary.differences) {
     out.write(fmt::format("differs: {}\n", printable(difference)));
   }
-  out.write(verdict_text(summary.total, request.order.shows_what_is_stored()) + "\n");
+  for (const std::string& line : summary.verification) out.write(printable(line) + "\n");
+  out.write(verdict_text(summary, request.order.shows_what_is_stored()) + "\n");
 }
 
 }  // namespace flor::cli

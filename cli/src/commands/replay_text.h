@@ -2,6 +2,7 @@
 #pragma once
 
 #include "replay/coordinator.h"
+#include "verdict_text.h"
 
 namespace flor::cli {
 
@@ -9,6 +10,8 @@ class Context;
 
 struct ReplaySummary {
   store::ReplayResult total;  ///< of everything that was asked, answered before included
+  detail::FoundValues found;  ///< the same of the new values
+  std::vector<std::string> verification;  ///< what came of executing epochs, a line each
   std::vector<std::string> differences;
   double estimate = 0;  ///< seconds
 };
@@ -16,9 +19,8 @@ struct ReplaySummary {
 ReplaySummary summarize(const ReplayRequest& request, const ReplayOutcome& outcome,
                         double estimate);
 
-/// "exact: 30 values and 6 states equal the record; 12 new values"
-/// `shown`: nothing was executed that could have been compared, since a plug-in saw what is stored.
-std::string verdict_text(const store::ReplayResult& total, bool shown = false);
+/// As the program itself says it. `shown`: nothing was executed that could have been compared, since a plug-in saw what is stored.
+std::string verdict_text(const ReplaySummary& summary, bool shown = false);
 
 void print_plan(Context& context, const ReplayRequest& request,
                 const std::set<std::int64_t>& missing, const Simulation& plan);

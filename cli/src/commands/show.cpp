@@ -327,9 +327,10 @@ void Show::print_checkpoints(Context& context, const ShownRun& shown,
 
 Tone tone_of(store::Verdict verdict) {
   switch (verdict) {
-    case store::Verdict::exact:
+    case store::Verdict::verified:
       return Tone::good;
-    case store::Verdict::unchecked:
+    case store::Verdict::unverified:
+    case store::Verdict::doubtful:
       return Tone::warning;
     case store::Verdict::differs:
     case store::Verdict::failed:
@@ -437,7 +438,8 @@ void print_values(Context& context, const std::vector<store::Value>& values) {
                {"step", Align::right},
                {"inner", Align::right},
                {"value", Align::right},
-               {"origin"}});
+               {"origin"},
+               {"verdict"}});
   for (const store::Value& value : values) {
     table.add(value.name);
     table.add(value.place.path);
@@ -445,6 +447,7 @@ void print_values(Context& context, const std::vector<store::Value>& values) {
     table.add(value.place.inner.empty() ? "-" : value.place.inner);
     table.add(readable(value.type, value.value));
     table.add(origin_of(value), origin_tone(value));
+    table.add(verdict_of(value), origin_tone(value));
   }
   table.print(context.out(), context.style(), 2);
   for (const store::Value& value : values) print_matrix(context, value);

@@ -125,7 +125,8 @@ Json value_json(const store::Value& value) {
           {"inner", json_text(value.place.inner)},
           {"ordinal", value.ordinal},
           {"value", to_json(value.type, value.value)},
-          {"origin", std::string(origin_of(value))}};
+          {"origin", std::string(origin_of(value))},
+          {"verdict", std::string(verdict_of(value))}};
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class CsvRows {
  public:
   explicit CsvRows(Output& out) : csv_(out) {
     for (const char* title : {"run", "experiment", "metric", "loop", "epoch", "step", "inner",
-                              "ordinal", "type", "value", "origin"}) {
+                              "ordinal", "type", "value", "origin", "verdict"}) {
       csv_.field(title);
     }
     csv_.end_row();
@@ -41,6 +41,7 @@ class CsvRows {
     csv_.field(store::to_string(value.type));
     csv_.field(exact(value.type, value.value));
     csv_.field(origin_of(value));
+    csv_.field(verdict_of(value));
     csv_.end_row();
   }
 
@@ -59,7 +60,8 @@ Json value_json(const store::Run& run, const Value& value) {
           {"ordinal", value.ordinal},
           {"type", std::string(store::to_string(value.type))},
           {"value", to_json(value.type, value.value)},
-          {"origin", std::string(origin_of(value))}};
+          {"origin", std::string(origin_of(value))},
+          {"verdict", std::string(verdict_of(value))}};
 }
 
 /// The runs in front of the values.

@@ -186,7 +186,7 @@ class Report {
     } else if (run.replay) {
       const RunReplay& replay = *run.replay;
       std::string text =
-          fmt::format("{}: {}", short_key(run.run), verdict_text(replay.summary.total));
+          fmt::format("{}: {}", short_key(run.run), verdict_text(replay.summary));
       if (!replay.outcome.failed.empty()) {
         text += fmt::format("; {} failed: {}", replay.outcome.failed.size(),
                             replay.outcome.failed.begin()->second);

@@ -108,7 +108,8 @@ class FigureMaker {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       for (const std::string& metric : metrics) {
         for (const Series& series : runs_[i].answer.series) {
-          if (series.metric == metric) panel.curves.push_back(curve(i, series, metrics.size() > 1));
+          if (series.asked != metric) continue;
+          panel.curves.push_back(curve(i, series, metrics.size() > 1 || series.metric != metric));
         }
       }
     }

@@ -60,6 +60,7 @@ std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const Repla
     }
     add(sum.result, result);
     sum.seconds = std::max(sum.seconds, part.seconds);
+    sum.found = i == 0 ? part.found : std::max(sum.found, part.found);
   }
   return sum;
 }
@@ -160,6 +161,7 @@ ReplayOutcome Coordinator::run() {
       outcome_.missing.insert(part);
     }
   }
+  outcome_.digest = digest_;
   outcome_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   return std::move(outcome_);
 }

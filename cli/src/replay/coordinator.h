@@ -42,6 +42,7 @@ struct ReplayRequest {
   int workers = 1;
   std::vector<std::vector<int>> cores;  ///< of each process, worker by worker; may be empty
   std::vector<std::string> gpus;        ///< shared out among all processes; empty: as they are
+  std::optional<detail::VerifyWish> verify;  ///< epochs to execute besides; nothing: none
   bool again = false;                   ///< also what has been answered before
   EngineWish engine;                    ///< where
   std::string from, epochs;             ///< see Work
@@ -63,6 +64,7 @@ struct ReplayOutcome {
   ReplayedParts earlier, done;                 ///< by all ranks, their results added up
   std::map<std::int64_t, std::string> failed;  ///< parts that nobody could do, and why
   detail::WorkDone work;
+  std::string digest;  ///< what the program says of itself
   double seconds = 0;
   int restarts = 0;
   bool interrupted = false;

@@ -129,11 +129,13 @@ void add(store::ReplayResult& sum, const store::ReplayResult& more) {
   sum.states_different += more.states_different;
   sum.values_found += more.values_found;
   if (sum.first_difference.empty()) sum.first_difference = more.first_difference;
-  const bool differs =
-      sum.verdict == store::Verdict::differs || more.verdict == store::Verdict::differs;
-  sum.verdict = differs                                         ? store::Verdict::differs
-                : sum.values_compared + sum.states_compared > 0 ? store::Verdict::exact
-                                                                : store::Verdict::unchecked;
+  const auto either = [&](store::Verdict verdict) {
+    return sum.verdict == verdict || more.verdict == verdict;
+  };
+  sum.verdict = either(store::Verdict::differs)                 ? store::Verdict::differs
+                : either(store::Verdict::doubtful)              ? store::Verdict::doubtful
+                : sum.values_compared + sum.states_compared > 0 ? store::Verdict::verified
+                                                                : store::Verdict::unverified;
 }
 
 std::string print_parts(const std::set<std::int64_t>& parts) {

@@ -51,15 +51,6 @@ void refuse_flags(const std::vector<std::string>& given) {
   }
 }
 
-/// The program's own arguments, by the parser that the program itself has.
-std::vector<std::string> own_arguments(std::vector<std::string> command) {
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  int count = static_cast<int>(command.size());
-  return detail::take_flags_of_worker(count, words.data()).arguments;
-}
-
 int recorded_threads(const store::Run& run) {
   int threads = 1;
   for (const char* name :
@@ -88,7 +79,7 @@ void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) 
                     "program from another one: flor replay {} -- PROGRAM ARGS",
                     printable(launch.directory), run.key.substr(0, 8)));
   }
-  launch.arguments = own_arguments(launch.command);
+  launch.arguments = detail::own_arguments(launch.command);
   const auto as_it_was = [&](const char* name) {
     const auto found = run.start.environment.find(name);
     launch.environment[name] =

@@ -7,6 +7,7 @@
 #include "output/time.h"
 #include "plugin_file.h"
 #include "replay/facts.h"
+#include "replay/verify.h"
 #include "run_spec.h"
 #include "slurm/left_jobs.h"
 
@@ -275,6 +276,12 @@ void check_wish(const ReplayWish& wish) {
     throw UsageError(fmt::format("--threads {}: expected 1 to 4096", *wish.threads));
   }
   (void)epoch_list(wish, INT64_MAX);
+  (void)wish.verification();
+}
+
+detail::VerifyWish ReplayWish::verification() const {
+  if (!verify_epochs.empty()) return detail::VerifyWish::parse("--verify-epochs", verify_epochs);
+  return verify ? detail::VerifyWish{.count = 1} : detail::VerifyWish{};
 }
 
 std::vector<std::string> split_list(std::string_view text) {
@@ -332,6 +339,7 @@ ReplayRequest replay_request(Context& context, const store::Run& run,
     std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
   }
   request.again = wish.again;
+  request.verify = wish.verification();
   request.verbose = wish.verbose;
   request.engine = wish.engine;
   request.from = wish.from;
@@ -446,6 +454,7 @@ RunReplay replay_run(Context& context, ReplayRequest request) {
       store.catalog().finish_replay(rank.replay, result);
     }
   }
+  verify(store, replay.request, replay.outcome, replay.summary);
   return replay;
 }
 

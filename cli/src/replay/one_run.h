@@ -21,6 +21,10 @@ struct ReplayWish {
   std::optional<std::uint64_t> workers, threads;
   std::optional<std::uint64_t> rank;  ///< of a group, alone
   bool no_probe = false, strong = false, again = false, verbose = false;
+  bool verify = false;        ///< an epoch, whatever it takes
+  std::string verify_epochs;  ///< N, all or none
+
+  detail::VerifyWish verification() const;
   EngineWish engine;
   std::string from;  ///< an object store that workers elsewhere fetch the run from; or nothing
 

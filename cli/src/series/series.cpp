@@ -1,5 +1,6 @@
 #include "series/series.h"
 
+#include "joined_rows.h"
 #include "output/text.h"
 #include "run_spec.h"
 #include "values.h"
@@ -64,7 +65,7 @@ class Gatherer {
 };
 
 Series placed(const Gathered& gathered, const Course& course, Axis axis) {
-  Series series{gathered.metric, gathered.path, {}};
+  Series series{gathered.metric, gathered.path, {}, {}};
   series.points.reserve(gathered.spots.size());
   const auto& spots = gathered.spots;
   store::Place place{gathered.path, 0, 0, ""};
@@ -104,8 +105,9 @@ SeriesAnswer series_of(const store::Store& store, const store::Run& run,
   }
   for (const std::string& metric : question.metrics) {
     for (const Gathered& gathered : gatherer.all()) {
-      if (gathered.metric == metric)
-        answer.series.push_back(placed(gathered, course, question.axis));
+      if (gathered.metric != metric && !is_doubtful_of(gathered.metric, metric)) continue;
+      answer.series.push_back(placed(gathered, course, question.axis));
+      answer.series.back().asked = metric;
     }
   }
   return answer;
@@ -144,7 +146,11 @@ void require_metrics(const store::Catalog& catalog, std::span<const store::Run> 
     throw UsageError(fmt::format("no metric named: use '{}' with one of {}: {}", how, whose, has));
   }
   for (const std::string& metric : metrics) {
-    if (std::ranges::find(known, metric) != known.end()) continue;
+    if (std::ranges::any_of(known, [&](const std::string& name) {
+          return name == metric || is_doubtful_of(name, metric);
+        })) {
+      continue;
+    }
     std::string hint = did_you_mean(metric, known);
     if (hint.empty()) hint = ": it has " + has;
     throw NotFound(fmt::format("{} {} no metric '{}'{}", whose, runs.size() == 1 ? "has" : "have",

@@ -96,6 +96,9 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
   }
   auto answer = std::make_shared<SeriesAnswer>(
       series_of(*store_, run, {.metrics = {question.metric}, .axis = question.axis}, now_us()));
+  // On a page each name has a chart of its own.
+  std::erase_if(answer->series,
+                [&](const Series& series) { return series.metric != question.metric; });
   found->points = 0;
   for (const Series& series : answer->series) found->points += series.points.size();
   found->answer = answer;

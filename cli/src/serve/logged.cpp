@@ -45,6 +45,7 @@ Json item_json(const store::Store& store, const Value& value) {
           {"inner", json_text(value.place.inner)},
           {"ordinal", value.ordinal},
           {"origin", std::string(origin_of(value))},
+          {"verdict", std::string(verdict_of(value))},
           {"value", object && reference ? object_json(store, value.type, *reference)
                                         : to_json(value.type, value.value)}};
 }

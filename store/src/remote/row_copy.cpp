@@ -1,5 +1,7 @@
 #include "row_copy.h"
 
+#include "answers.h"
+
 #include <fmt/core.h>
 #include <sqlite3.h>
 
@@ -160,6 +162,30 @@ std::int64_t put_run(Connection& from, std::int64_t run, Connection& to) {
   return there;
 }
 
+/// Series that are set apart are called after their replay, which has another number there.
+void copy_apart(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
+                const Ids& series, const Ids& replays) {
+  if (columns_of(from, "apart").empty()) return;
+  const auto rows = from(
+      "SELECT series, of, replay, why, name FROM apart JOIN series ON series.id = apart.series "
+      "WHERE run = ?1",
+      run);
+  while (rows->step()) {
+    const auto replay = replays.find(rows->integer(2));
+    if (replay == replays.end()) continue;
+    const std::int64_t id = series.at(rows->integer(0)), why = rows->integer(3);
+    const std::string name =
+        store::apart_name(rows->text_view(1), static_cast<store::Apart>(why), replay->second);
+    to("INSERT INTO apart (series, of, replay, why) VALUES (?1, ?2, ?3, ?4)", id,
+       rows->text_view(1), replay->second, why)
+        ->run();
+    to("UPDATE OR IGNORE series SET name = ?2 WHERE id = ?1", id, name)->run();
+    to("UPDATE OR IGNORE metric SET name = ?3 WHERE run = ?1 AND name = ?2", target,
+       rows->text_view(4), name)
+        ->run();
+  }
+}
+
 void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                  const Ids& replays) {
   Ids series;
@@ -178,6 +204,7 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
   while (rows->step()) {
     values.copy("series", rows->integer(0), "epoch, step, inner, ordinal");
   }
+  copy_apart(from, run, to, target, series, replays);
 }
 
 Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
@@ -188,7 +215,10 @@ Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_
       .then([&](std::int64_t old, std::int64_t id) { replays[old] = id; })
       .copy("run", run, "id");
   const std::pair<const char*, const char*> kinds[] = {
-      {"restoring", "replay"}, {"replay_question", "replay"}, {"replayed", "part"}};
+      {"restoring", "replay"},
+                                                       {"replay_question", "replay"},
+                                                       {"replayed", "part"},
+                                                       {"answer", "epoch"}};
   for (const auto& [table, order] : kinds) {
     for (const auto& [old, id] : std::map(replays.begin(), replays.end())) {
       TableCopy(from, to, table).set("replay", id).copy("replay", old, order);

@@ -23,7 +23,7 @@ function stepper(name, groups, draw, kept) {
     slider.value = String(index);
     kept.place = index === last ? null : groups[index].key;
     const item = groups[index].items[0];
-    const origin = item.origin === 'recorded' ? '' : `, ${item.origin}`;
+    const origin = item.verdict === 'recorded' ? '' : `, ${item.verdict}`;
     fill(where, placeText(item) + origin);
     slider.setAttribute('aria-valuetext', placeText(item));
     fill(body, draw(index, set));
@@ -241,7 +241,7 @@ function drawTexts(answer) {
   const columns = [
     {title: 'place', cell: placeText},
     {title: 'value', wide: true, cell: (item) => h('pre.text', {}, typeof item.value === 'string' ? item.value : JSON.stringify(item.value, null, 1))},
-    {title: 'origin', cell: (item) => item.origin},
+    {title: 'verdict', cell: (item) => item.verdict},
   ];
   return table(`values of ${answer.name}`, columns, answer.items);
 }
@@ -251,7 +251,7 @@ function drawTensors(answer) {
     {title: 'place', cell: placeText},
     {title: 'shape', cell: (item) => (item.value.lost ? item.value.lost : item.value.sizes.join(' × ') || 'a single number')},
     {title: 'type', cell: (item) => item.value.type || ''},
-    {title: 'origin', cell: (item) => item.origin},
+    {title: 'verdict', cell: (item) => item.verdict},
   ];
   return table(`tensors of ${answer.name}`, columns, answer.items);
 }

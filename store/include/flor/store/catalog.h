@@ -111,6 +111,16 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+/// How far a value can be trusted; the smaller, the better. On disk: append only.
+enum class ValueVerdict : std::uint8_t {
+  recorded = 0,
+  verified = 1,    ///< an execution found it, or the same
+  proven = 2,      ///< the sources show that only registered state was read
+  unverified = 3,  ///< neither
+  doubtful = 4,    ///< of a replay that differs, or of a program that computes something else
+};
+std::string_view to_string(ValueVerdict verdict);
+
 /// A logged value. (run, name, place, ordinal) identifies it: `ordinal` counts the values of this
 /// name at exactly this place.
 struct Value {
@@ -122,6 +132,7 @@ struct Value {
   std::int64_t replay = 0;  ///< 0: logged by the recorded run; else the replay that found it
   /// The job whose evaluator found it in the checkpoint of this place; 0: it was logged.
   std::int64_t job = 0;
+  ValueVerdict verdict = ValueVerdict::recorded;  ///< when it is read; not of a job's
 };
 
 struct Argument {
@@ -280,12 +291,19 @@ struct DiscardedCheckpoint {
   std::optional<std::int64_t> collected_us;  ///< its content is gone since then
 };
 
-enum class Verdict : std::uint8_t { unchecked = 0, exact = 1, differs = 2, failed = 3 };
+/// What came out of comparing a replay with the record. On disk: append only.
+enum class Verdict : std::uint8_t {
+  unverified = 0,  ///< there was nothing to compare
+  verified = 1,    ///< all that was compared equals the record
+  differs = 2,
+  failed = 3,
+  doubtful = 4,  ///< nothing differs, but the program computes something else than was recorded
+};
 std::string_view to_string(Verdict verdict);
 
 struct ReplayResult {
   std::int64_t finished_us = 0;
-  Verdict verdict = Verdict::unchecked;
+  Verdict verdict = Verdict::unverified;
   std::int64_t values_compared = 0, values_different = 0;
   std::int64_t states_compared = 0, states_different = 0;
   std::int64_t values_found = 0;  ///< hindsight values
@@ -296,6 +314,7 @@ struct ReplayResult {
 struct ReplayedPart {
   std::int64_t part = 0;  ///< an epoch, or `part_outside(n)`
   ReplayResult result;    ///< of this part alone; `finished_us` is not kept
+  ValueVerdict found = ValueVerdict::unverified;  ///< of the new values in it
   double seconds = 0;
 };
 /// What a program executes outside its main loops comes in parts, too: before the first of them
@@ -314,6 +333,9 @@ struct ValueQuery {
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
   bool recorded = true, hindsight = true;
   bool evaluated = false;  ///< also what evaluators found in checkpoints, see `evaluations.h`
+  /// Also the answers of replays that do not stand, since another does. They and what is doubtful
+  /// come under names of their own: "w2 (doubtful, replay 3)".
+  bool others = false;
 };
 
 /// What `flor list` shows without touching the values.
@@ -372,8 +394,9 @@ class Catalog {
   void add_execution(std::int64_t run, const LoopExecution& execution);
   void add_progress(std::int64_t run, const Progress& progress);  ///< all of it, one transaction
   /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
-  /// Those of a replay also replace all that replays with another question found under the same
-  /// name and path in the same epoch, and never what the run recorded.
+  /// Those of a replay also set apart what replays with another question found under the same name
+  /// and path in the same epoch, unless that has a better verdict; they never replace what the run
+  /// recorded. What is doubtful replaces nothing.
   void add_values(std::int64_t run, std::span<const Value> values);
 
   /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
@@ -392,9 +415,15 @@ class Catalog {
   /// How fast a replay restored its checkpoints.
   void add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds);
   /// Completes parts of a replay together with the values found in them, as one transaction. A part
-  /// that is completed twice counts once.
+  /// that is completed twice counts once. Once a part differs, all that the replay found is
+  /// doubtful.
   void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                     std::span<const ReplayedPart> parts);
+
+  /// Executions found the same as the replay in these epochs.
+  void verify_replay(std::int64_t replay, std::span<const std::int64_t> epochs);
+  /// An execution found something else: all that the replay found is doubtful.
+  void doubt_replay(std::int64_t replay, std::string_view why);
 
   /// The name under which this repository (or directory) recorded last.
   void remember_name(std::string_view repository, std::string_view experiment);

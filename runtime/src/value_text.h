@@ -1,0 +1,19 @@
+// Logged values for people, and whether two are the same.
+#pragma once
+
+#include <flor/store/catalog.h>
+
+#include <string>
+
+namespace flor::detail {
+
+/// What identifies a value within a run and an epoch.
+std::string value_identity(const store::Value& value);
+/// Bit for bit: NaNs equal themselves, 0.0 does not equal -0.0.
+bool same_value(const store::Value& a, const store::Value& b);
+/// "epoch 3, train 17" or "outside the loops"
+std::string print_place(const store::Place& place);
+/// Shortest text that reads back as the same value; long texts are cut.
+std::string print_value(const store::Value& value);
+
+}  // namespace flor::detail

@@ -1,0 +1,272 @@
+#include "answers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace flor::store {
+namespace {
+
+constexpr auto kDoubtful = static_cast<std::int64_t>(Apart::doubtful);
+constexpr auto kOther = static_cast<std::int64_t>(Apart::other);
+
+}  // namespace
+
+std::string_view to_string(ValueVerdict verdict) {
+  switch (verdict) {
+    case ValueVerdict::recorded:
+      return "recorded";
+    case ValueVerdict::verified:
+      return "verified";
+    case ValueVerdict::proven:
+      return "proven";
+    case ValueVerdict::unverified:
+      return "unverified";
+    case ValueVerdict::doubtful:
+      return "doubtful";
+  }
+  return "unknown";
+}
+
+std::string apart_name(std::string_view name, Apart why, std::int64_t replay) {
+  return why == Apart::doubtful ? fmt::format("{} (doubtful, replay {})", name, replay)
+                                : fmt::format("{} (replay {})", name, replay);
+}
+
+Verdicts::Verdicts(Connection& connection, const ValueQuery& query) {
+  if (!query.hindsight) return;
+  const auto rows = connection(
+      "SELECT replay, epoch, answer.verdict FROM replay CROSS JOIN answer ON answer.replay = "
+      "replay.id WHERE run = ?1 AND epoch BETWEEN ?2 AND ?3",
+      query.run, query.first_epoch, query.last_epoch);
+  while (rows->step()) {
+    known_[{rows->integer(0), rows->integer(1)}] = static_cast<ValueVerdict>(rows->integer(2));
+  }
+}
+
+ValueVerdict Verdicts::of(std::int64_t replay, std::int64_t epoch) const {
+  if (replay == 0) return ValueVerdict::recorded;
+  const auto found = known_.find({replay, epoch});
+  return found == known_.end() ? ValueVerdict::unverified : found->second;
+}
+
+std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t run,
+                                         std::span<const std::string> names, bool others) {
+  const std::unordered_set<std::string> wanted(names.begin(), names.end());
+  std::vector<SeriesToRead> series;
+  const auto rows = connection(
+      "SELECT id, name, path, of, why FROM series LEFT JOIN apart ON apart.series = series.id "
+      "WHERE run = ?1 ORDER BY id",
+      run);
+  while (rows->step()) {
+    std::string name = rows->text(1);
+    const bool by_itself = wanted.contains(name);
+    const bool standing = rows->is_null(3);
+    if (!standing && rows->integer(4) == kOther && !others && !by_itself) continue;
+    const bool asked = wanted.empty() || by_itself || (!standing && wanted.contains(rows->text(3)));
+    if (asked) series.push_back({rows->integer(0), std::move(name), rows->text(2)});
+  }
+  return series;
+}
+
+/// What is found outside the loops comes in several parts: the worst of them counts.
+void Answers::put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict) {
+  connection_(
+      "INSERT INTO answer (replay, epoch, verdict) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET "
+      "verdict = CASE WHEN ?2 < 0 THEN max(verdict, ?3) ELSE ?3 END",
+      replay, epoch, static_cast<std::int64_t>(verdict))
+      ->run();
+}
+
+ValueVerdict Answers::verdict(std::int64_t replay, std::int64_t epoch) {
+  const auto row = connection_("SELECT verdict FROM answer WHERE replay = ?1 AND epoch = ?2",
+                               replay, epoch);
+  return row->step() ? static_cast<ValueVerdict>(row->integer(0)) : ValueVerdict::unverified;
+}
+
+bool Answers::same_question(std::int64_t a, std::int64_t b) {
+  const auto row = connection_(
+      "SELECT 1 FROM replay_question AS one JOIN replay_question AS two USING (question) "
+      "WHERE one.replay = ?1 AND two.replay = ?2",
+      a, b);
+  return row->step();
+}
+
+std::int64_t Answers::series(const std::string& name, const std::string& path) {
+  connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_, name,
+              path)
+      ->run();
+  const auto row = connection_("SELECT id FROM series WHERE run = ?1 AND name = ?2 AND path = ?3",
+                               run_, name, path);
+  row->step();
+  return row->integer(0);
+}
+
+std::int64_t Answers::set_apart(const std::string& name, const std::string& path, Apart why,
+                                std::int64_t replay) {
+  const std::int64_t id = series(apart_name(name, why, replay), path);
+  connection_("INSERT OR IGNORE INTO apart (series, of, replay, why) VALUES (?1, ?2, ?3, ?4)", id,
+              name, replay, static_cast<std::int64_t>(why))
+      ->run();
+  return id;
+}
+
+void Answers::move(std::int64_t from, std::int64_t epoch, std::int64_t replay, std::int64_t to) {
+  connection_(
+      "UPDATE OR REPLACE value SET series = ?4 WHERE series = ?1 AND epoch = ?2 AND replay = ?3",
+      from, epoch, replay, to)
+      ->run();
+}
+
+/// Outside the loops replays with one question share the work, so that what the others found stays.
+std::vector<std::int64_t> Answers::others_standing(std::int64_t series, std::int64_t epoch,
+                                                   std::int64_t replay) {
+  std::vector<std::int64_t> found;
+  {
+    const auto rows = connection_(
+        "SELECT DISTINCT replay FROM value WHERE series = ?1 AND epoch = ?2 AND replay > 0 AND "
+        "replay <> ?3",
+        series, epoch, replay);
+    while (rows->step()) found.push_back(rows->integer(0));
+  }
+  if (epoch < 0) std::erase_if(found, [&](std::int64_t id) { return same_question(id, replay); });
+  return found;
+}
+
+const Answers::Place& Answers::place(const Value& value) {
+  const auto key =
+      std::make_tuple(value.name, value.place.path, value.place.epoch, value.replay);
+  const auto known = places_.find(key);
+  return known != places_.end() ? known->second : places_.emplace(key, decide(value)).first->second;
+}
+
+Answers::Place Answers::decide(const Value& value) {
+  const auto& [path, epoch] = std::tie(value.place.path, value.place.epoch);
+  const ValueVerdict own = verdict(value.replay, epoch);
+  if (own == ValueVerdict::doubtful) {
+    forget_repeated(value.name, path, epoch, value.replay);
+    set_apart(value.name, path, Apart::doubtful, value.replay);
+    return {apart_name(value.name, Apart::doubtful, value.replay), true};
+  }
+  const auto others = others_standing(series(value.name, path), epoch, value.replay);
+  if (std::ranges::any_of(others, [&](std::int64_t id) { return verdict(id, epoch) < own; })) {
+    set_apart(value.name, path, Apart::other, value.replay);
+    return {apart_name(value.name, Apart::other, value.replay), false};
+  }
+  if (!others.empty()) supersede(value.name, path, epoch, value.replay);
+  return {value.name, true};
+}
+
+/// The epoch is no longer one that the other replays have completed: asked again, they answer
+/// again.
+void Answers::supersede(const std::string& name, const std::string& path, std::int64_t epoch,
+                        std::int64_t by) {
+  const std::int64_t standing = series(name, path);
+  for (const std::int64_t replay : others_standing(standing, epoch, by)) {
+    if (same_question(replay, by)) {
+      connection_("DELETE FROM value WHERE series = ?1 AND epoch = ?2 AND replay = ?3", standing,
+                  epoch, replay)
+          ->run();
+    } else {
+      move(standing, epoch, replay, set_apart(name, path, Apart::other, replay));
+    }
+    connection_("DELETE FROM replayed WHERE replay = ?1 AND (part = ?2 OR (?2 < 0 AND part < 0))",
+                replay, epoch)
+        ->run();
+  }
+  touched_.insert(name);
+}
+
+/// Of what the same question found and is doubtful, the newest is enough.
+void Answers::forget_repeated(const std::string& name, const std::string& path, std::int64_t epoch,
+                              std::int64_t replay) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> apart;
+  {
+    const auto rows = connection_(
+        "SELECT series, replay FROM apart JOIN series ON series.id = apart.series WHERE run = ?1 "
+        "AND of = ?2 AND path = ?3 AND why = ?4 AND replay <> ?5",
+        run_, name, path, kDoubtful, replay);
+    while (rows->step()) apart.emplace_back(rows->integer(0), rows->integer(1));
+  }
+  for (const auto& [id, older] : apart) {
+    if (!same_question(older, replay)) continue;
+    connection_("DELETE FROM value WHERE series = ?1 AND epoch = ?2", id, epoch)->run();
+    touched_.insert(apart_name(name, Apart::doubtful, older));
+  }
+}
+
+/// The best of what was set apart, of several the newest.
+void Answers::stand_again(const std::string& name, const std::string& path, std::int64_t epoch) {
+  const auto row = connection_(
+      "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "
+      "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?5 "
+      "WHERE run = ?1 AND of = ?2 AND path = ?3 AND why = ?4 AND "
+      "EXISTS (SELECT 1 FROM value WHERE value.series = apart.series AND value.epoch = ?5) "
+      "ORDER BY answer.verdict, apart.replay DESC LIMIT 1",
+      run_, name, path, kOther, epoch);
+  if (!row->step()) return;
+  const std::int64_t from = row->integer(0), replay = row->integer(1);
+  move(from, epoch, replay, series(name, path));
+}
+
+void Answers::doubt(std::int64_t replay) {
+  struct Found {
+    std::int64_t series;
+    std::string name, path;
+    std::int64_t epoch;
+    bool standing;
+  };
+  std::vector<Found> all;
+  {
+    const auto rows = connection_(
+        "SELECT DISTINCT series.id, coalesce(of, name), path, epoch, of IS NULL FROM series "
+        "LEFT JOIN apart ON apart.series = series.id JOIN value ON value.series = series.id "
+        "WHERE run = ?1 AND value.replay = ?2 AND coalesce(why, 0) <> ?3",
+        run_, replay, kDoubtful);
+    while (rows->step()) {
+      all.push_back({rows->integer(0), rows->text(1), rows->text(2), rows->integer(3),
+                     rows->integer(4) != 0});
+    }
+  }
+  for (const Found& found : all) {
+    forget_repeated(found.name, found.path, found.epoch, replay);
+    move(found.series, found.epoch, replay,
+         set_apart(found.name, found.path, Apart::doubtful, replay));
+    touched_.insert(apart_name(found.name, Apart::doubtful, replay));
+    if (!found.standing) continue;
+    stand_again(found.name, found.path, found.epoch);
+    touched_.insert(found.name);
+  }
+  connection_("UPDATE answer SET verdict = ?2 WHERE replay = ?1", replay,
+              static_cast<std::int64_t>(ValueVerdict::doubtful))
+      ->run();
+  places_.clear();
+}
+
+void Answers::verify(std::int64_t replay, std::int64_t epoch) {
+  if (verdict(replay, epoch) == ValueVerdict::doubtful) return;
+  connection_("INSERT OR REPLACE INTO answer (replay, epoch, verdict) VALUES (?1, ?2, ?3)", replay,
+              epoch, static_cast<std::int64_t>(ValueVerdict::verified))
+      ->run();
+  struct Found {
+    std::int64_t series;
+    std::string name, path;
+  };
+  std::vector<Found> waiting;
+  {
+    const auto rows = connection_(
+        "SELECT series.id, of, path FROM apart JOIN series ON series.id = apart.series WHERE "
+        "run = ?1 AND apart.replay = ?2 AND why = ?3 AND EXISTS (SELECT 1 FROM value WHERE "
+        "value.series = series.id AND value.epoch = ?4)",
+        run_, replay, kOther, epoch);
+    while (rows->step()) waiting.push_back({rows->integer(0), rows->text(1), rows->text(2)});
+  }
+  for (const Found& found : waiting) {
+    supersede(found.name, found.path, epoch, replay);
+    move(found.series, epoch, replay, series(found.name, found.path));
+    touched_.insert(found.name);
+  }
+}
+
+}  // namespace flor::store

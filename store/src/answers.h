@@ -1,0 +1,94 @@
+// What replays found under one name: which answer stands, and what is set apart from it. An answer
+// is what one replay found under a name and a path in an epoch.
+#pragma once
+
+#include "sqlite.h"
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace flor::store {
+
+/// Why the values of a series do not stand. On disk: append only.
+enum class Apart : std::uint8_t {
+  doubtful = 1,
+  other = 2,  ///< another answer stands: a newer one, or one with a better verdict
+};
+
+/// What values that are set apart are called: they are a series of their own, so that nothing that
+/// reads the series of their name can take them for it.
+std::string apart_name(std::string_view name, Apart why, std::int64_t replay);
+
+/// The verdicts of what replays of a run found, as far as a question asks for it.
+class Verdicts {
+ public:
+  Verdicts(Connection& connection, const ValueQuery& query);
+  ValueVerdict of(std::int64_t replay, std::int64_t epoch) const;
+
+ private:
+  std::map<std::pair<std::int64_t, std::int64_t>, ValueVerdict> known_;
+};
+
+struct SeriesToRead {
+  std::int64_t id = 0;
+  std::string name, path;
+};
+/// In the order of their ids: those of these names (none: of all) and what is doubtful under them;
+/// `others`: also the answers that do not stand.
+std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t run,
+                                         std::span<const std::string> names, bool others);
+
+/// Inside a transaction of its caller.
+class Answers {
+ public:
+  Answers(Connection& connection, std::int64_t run) : connection_(connection), run_(run) {}
+
+  void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict);
+  /// The name of the series to which a value of a replay belongs. Sets apart what it replaces; an
+  /// answer that stands is never replaced by one with a worse verdict.
+  struct Place {
+    std::string name;
+    bool counts = true;  ///< in the summary of that name
+  };
+  const Place& place(const Value& value);
+  /// Nothing that the replay found stands any more; what stood before does again.
+  void doubt(std::int64_t replay);
+  /// An execution found the same in this epoch.
+  void verify(std::int64_t replay, std::int64_t epoch);
+
+  /// Names whose values were moved.
+  const std::set<std::string>& touched() const { return touched_; }
+
+ private:
+  Place decide(const Value& value);
+  ValueVerdict verdict(std::int64_t replay, std::int64_t epoch);
+  bool same_question(std::int64_t a, std::int64_t b);
+  std::int64_t series(const std::string& name, const std::string& path);
+  std::int64_t set_apart(const std::string& name, const std::string& path, Apart why,
+                         std::int64_t replay);
+  void move(std::int64_t from, std::int64_t epoch, std::int64_t replay, std::int64_t to);
+  std::vector<std::int64_t> others_standing(std::int64_t series, std::int64_t epoch,
+                                            std::int64_t replay);
+  void supersede(const std::string& name, const std::string& path, std::int64_t epoch,
+                 std::int64_t by);
+  void stand_again(const std::string& name, const std::string& path, std::int64_t epoch);
+  void forget_repeated(const std::string& name, const std::string& path, std::int64_t epoch,
+                       std::int64_t replay);
+
+  Connection& connection_;
+  std::int64_t run_;
+  std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, Place> places_;
+  std::set<std::string> touched_;
+};
+
+}  // namespace flor::store

@@ -1,0 +1,173 @@
+// Every value carries its verdict: what a differing replay finds replaces nothing and is marked
+// wherever it is shown; what was found with loops skipped is verified by executing an epoch.
+#include "edited_program.h"
+
+namespace flor::testing {
+namespace {
+
+using store::ValueVerdict;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kShrinking = R"code(#include <flor/flor.h>
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 5)) {
+    for (int step : flor::loop("train", 10)) w *= 0.9 + 0.001 * step;
+    flor::log("w", w);
+  }
+}
+)code";
+
+class Verdicts : public EditedProgram {
+ protected:
+  /// The values that stand, as "epoch value verdict".
+  std::vector<std::string> standing(const std::string& name) const {
+    std::vector<std::string> lines;
+    for (const store::Value& value : bench_.values(name)) {
+      if (value.name != name) continue;
+      lines.push_back(std::to_string(value.place.epoch) + " " + std::to_string(real(value)) + " " +
+                      std::string(to_string(value.verdict)));
+    }
+    return lines;
+  }
+  void ask() const {
+    edit("    flor::log(\"w\", w);", "    flor::log(\"w\", w);\n    flor::log(\"w2\", w * w);");
+  }
+  void make_a_mistake() const { edit("0.9 + 0.001", "0.8 + 0.001"); }
+};
+
+TEST_F(Verdicts, ADifferingReplayInAnyFormLeavesWhatStandsAndWhatTheRunRecorded) {
+  record(kShrinking, {"--flor_epsilon", "0"});
+  ask();
+  const auto asked = run({"--replay_flor"});
+  ASSERT_EQ(asked.status, 0) << asked.err;
+  const auto w = standing("w"), w2 = standing("w2");
+  ASSERT_EQ(w2.size(), 5u);
+  make_a_mistake();
+  const std::string program = executable().string();
+  const std::vector<Words> forms = {
+      {program, "--replay_flor"},
+      {program, "--replay_flor", "1/2"},
+      {program, "--replay_flor", "--flor_init", "strong"},
+      {program, "--replay_flor", "--flor_epochs", "1..3", "--flor_probe", "train"},
+      {FLOR_CLI, "replay", "test", "--again", "--workers", "2", "--", program},
+      {FLOR_CLI, "replay", "test", "--again", "--strong", "--probe", "train", "--", program}};
+  for (const Words& form : forms) {
+    const auto replayed = run_process(form, bench_.options());
+    EXPECT_EQ(replayed.status, 7) << replayed.out << replayed.err;
+    EXPECT_EQ(standing("w"), w);
+    EXPECT_EQ(standing("w2"), w2) << ::testing::PrintToString(form);
+  }
+}
+
+TEST_F(Verdicts, WhatIsDoubtfulIsMarkedWhereverItIsShown) {
+  record(kShrinking, {"--flor_epsilon", "0"});
+  ask();
+  ASSERT_EQ(run({"--replay_flor"}).status, 0);
+  make_a_mistake();
+  ASSERT_EQ(run({"--replay_flor"}).status, 7);
+  const std::string mark = "w2 (doubtful, replay 2)";
+  for (const Words& command :
+       std::vector<Words>{{"query", "w2"},
+                          {"query", "w2", "--csv"},
+                          {"query", "w2", "--json"},
+                          {"list", "--json"},
+                          {"show", "test"},
+                          {"show", "test@2"},
+                          {"show", "test", "--json"},
+                          {"export", "test", "--format", "csv"},
+                          {"plot", "test", "-m", "w2", "--json"},
+                          {"plot", "test", "-m", "w2"},
+                          {"sql", "SELECT DISTINCT metric, verdict FROM points ORDER BY 1"}}) {
+    const auto shown = flor(command);
+    EXPECT_THAT(shown.out, HasSubstr(mark)) << ::testing::PrintToString(command) << shown.err;
+  }
+  // In no last, least or greatest of the metric.
+  const auto greatest = flor({"sql", "SELECT maximum, minimum FROM metrics WHERE metric = 'w2'"});
+  EXPECT_THAT(greatest.out, HasSubstr("0.134315"));
+  EXPECT_EQ(standing("w2").size(), 5u);
+}
+
+TEST_F(Verdicts, OfAProgramThatComputesSomethingElseNothingIsVerified) {
+  record(kShrinking);
+  edit("    flor::log(\"w\", w);",
+       "    flor::log(\"w2\", w * w);\n    flor::log(\"w\", w);\n    w += 0;");
+  const auto replayed = run({"--replay_flor"});
+  EXPECT_THAT(replayed.err, AllOf(HasSubstr("changed outside the nested loops"),
+                                  HasSubstr("doubtful: "), Not(HasSubstr("verified: "))));
+  EXPECT_TRUE(standing("w2").empty());
+}
+
+TEST_F(Verdicts, AnEpochIsExecutedToVerifyWhatWasFoundWithItsLoopsSkipped) {
+  record(kShrinking);
+  ask();
+  const auto replayed = run({"--replay_flor"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err, HasSubstr("skipped train 5 times"));
+  EXPECT_THAT(replayed.err, HasSubstr("5 new values (unverified; verified in epoch"));
+  const auto all = run({"--replay_flor", "--flor_verify", "all"});
+  EXPECT_THAT(all.err, HasSubstr("5 new values (verified by execution)"));
+  for (const std::string& line : standing("w2")) EXPECT_THAT(line, HasSubstr(" verified"));
+  EXPECT_EQ(standing("w2").size(), 5u);
+}
+
+TEST_F(Verdicts, NoneIsVerifiedWhereThatIsSaidAndLaterAllAre) {
+  record(kShrinking);
+  ask();
+  const std::string program = executable().string();
+  const auto none = flor({"replay", "test", "--verify-epochs", "none", "--", program});
+  EXPECT_THAT(none.out, HasSubstr("5 new values (unverified)")) << none.err;
+  const auto one = flor({"replay", "test", "--verify", "--", program});
+  EXPECT_THAT(one.out, HasSubstr("nothing to do"));
+  EXPECT_THAT(one.out, HasSubstr("5 new values (unverified; verified in epoch ")) << one.err;
+  const auto all = flor({"replay", "test", "--verify-epochs", "all", "--", program});
+  EXPECT_THAT(all.out, HasSubstr("5 new values (verified by execution)")) << all.err;
+  EXPECT_EQ(all.status, 0);
+}
+
+TEST_F(Verdicts, WhatAnExecutionDoesNotFindIsDoubtful) {
+  std::string text = kShrinking;
+  text.replace(text.find("  double w = 1;"), 15,
+               "  double w = 1;\n  double* left = new double(0);");
+  text.replace(text.find("w *= 0.9 + 0.001 * step;"), 24, "*left += w *= 0.9 + 0.001 * step;");
+  record(text);
+  ask();
+  edit("w * w", "*left");
+  const auto replayed = run({"--replay_flor", "--flor_no_probe"});
+  EXPECT_EQ(replayed.status, 7) << replayed.err;
+  EXPECT_THAT(replayed.err, AllOf(HasSubstr("when executed"), HasSubstr("the skipped way"),
+                                  HasSubstr("5 new values (doubtful)")));
+  EXPECT_TRUE(standing("w2").empty());
+}
+
+TEST_F(Verdicts, AnotherQuestionUnderTheSameNameSetsTheOlderOneApart) {
+  record(kShrinking);
+  ask();
+  ASSERT_EQ(run({"--replay_flor", "--flor_verify", "all"}).status, 0);
+  const auto squares = standing("w2");
+  edit("w * w", "w + w");
+  ASSERT_EQ(run({"--replay_flor", "--flor_verify", "none"}).status, 0);
+  EXPECT_EQ(standing("w2"), squares) << "what is not verified replaces nothing that is";
+  EXPECT_THAT(flor({"query", "w2"}).out, Not(HasSubstr("replay 2")));
+  EXPECT_THAT(flor({"query", "w2", "--all"}).out, HasSubstr("w2 (replay 2)"));
+  ASSERT_EQ(run({"--replay_flor", "--flor_verify", "all"}).status, 0);
+  EXPECT_NE(standing("w2"), squares) << "the newest of the best";
+  EXPECT_THAT(flor({"query", "w2", "--all"}).out, HasSubstr("w2 (replay 1)"));
+}
+
+TEST_F(Verdicts, EpochsOnTheWayAreSaidBeforeAndCounted) {
+  record(kShrinking, {"--flor_epsilon", "0"});
+  ask();
+  const auto replayed = run({"--replay_flor", "1/2"});
+  EXPECT_THAT(replayed.err, HasSubstr("the nearest stored state is that before epoch 0: 3 epochs "
+                                      "are executed on the way to epoch 3"));
+  EXPECT_THAT(replayed.err, HasSubstr("3 epochs executed on the way"));
+}
+
+}  // namespace
+}  // namespace flor::testing
