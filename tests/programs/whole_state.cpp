@@ -9,6 +9,7 @@
 
 #include <torch/torch.h>
 
+#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,6 +24,7 @@ double sum_of(const torch::Tensor& tensor) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a killed process has printed what it got to
   if (argc > 1 && std::string(argv[1]) == "early") torch::randn({5});  // before flor::init
   auto session = flor::init(argc, argv);
   if (flor::arg("seeded", true)) torch::manual_seed(3);
