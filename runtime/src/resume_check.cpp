@@ -1,6 +1,7 @@
 #include "resume_check.h"
 
 #include "process.h"
+#include "value_text.h"
 
 #include <fmt/format.h>
 
@@ -74,7 +75,7 @@ CheckPlan plan_check(const store::Catalog& catalog, const store::Run& run,
 
 ResumeCheck::ResumeCheck(const store::Store& store, std::int64_t run, std::int64_t epoch,
                          const std::string& main_loop, bool exact)
-    : epoch_(epoch), exact_(exact), values_(store, run, comparison_) {
+    : epoch_(epoch), exact_(exact), values_(store, run, comparison_, SameProgram{}) {
   for (const store::Value& value : store.catalog().values({.run = run,
                                                            .names = {},
                                                            .first_epoch = epoch,
@@ -91,7 +92,7 @@ double ResumeCheck::seconds() const {
 }
 
 void ResumeCheck::keep(const store::Value& value) {
-  if (!values_.is_new(epoch_, value)) {
+  if (!values_.is_new(epoch_, value, false)) {
     ++seen_[value.name];
   } else if (exact_) {
     comparison_.difference(epoch_, fmt::format("{} at {}: {} was not recorded", value.name,

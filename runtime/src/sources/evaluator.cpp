@@ -5,7 +5,7 @@
 namespace flor::sources {
 namespace {
 
-constexpr int kDepthMax = 120;
+constexpr int kNestingMax = 120;
 
 bool is_access(const Reader& reader, std::size_t k) {
   return reader.is(k, ".") || reader.is(k, "->");
@@ -59,7 +59,7 @@ Evaluator::Value Evaluator::expression(Range range) {
   Value all, last, shifted;
   bool first = true, combined = false, shifts = false, next_changes = false, next_taken = false;
   bool through = false, chooses = false;
-  if (++depth_ > kDepthMax) range.end = range.begin;
+  if (++depth_ > kNestingMax) range.end = range.begin;
   std::size_t start = range.begin;  // of a statement: what stands there has no left operand
   const auto is_binary = [&](std::size_t k) { return k != start && reader_.operand_ends_before(k); };
   for (std::size_t k = range.begin; k < range.end;) {

@@ -1,16 +1,12 @@
 // Calls: of the program's functions by what they do, of libraries by what is known of them.
 #include "sources/evaluator.h"
+#include "sources/words.h"
 
 #include <algorithm>
 #include <array>
 
 namespace flor::sources {
 namespace {
-
-template <std::size_t N>
-bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, word) != words.end();
-}
 
 constexpr std::array<std::string_view, 7> kFlorLogs = {
     "log", "log_tensor", "log_histogram", "log_image", "log_table", "replaying", "range"};

@@ -1,4 +1,5 @@
 #include "sources/reader.h"
+#include "sources/words.h"
 
 #include <algorithm>
 #include <array>
@@ -6,12 +7,7 @@
 namespace flor::sources {
 namespace {
 
-template <std::size_t N>
-bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
-constexpr std::array<std::string_view, 11> kAssignments = {"=",  "+=", "-=", "*=",  "/=", "%=",
+constexpr std::array<std::string_view, 11> kAssigningMarks = {"=",  "+=", "-=", "*=",  "/=", "%=",
                                                            "&=", "|=", "^=", "<<=", ">>="};
 /// Before what is no name of a variable that is declared.
 constexpr std::array<std::string_view, 16> kNoTypes = {
@@ -46,7 +42,7 @@ bool Reader::is_reserved(std::string_view word) {
 
 bool Reader::is_assignment(std::size_t at) const {
   return at < size() && tokens()[at].kind == TokenKind::punctuator &&
-         one_of(text(at), kAssignments) && !(at > 0 && is(at - 1, "[")) &&
+         one_of(text(at), kAssigningMarks) && !(at > 0 && is(at - 1, "[")) &&
          !(at > 0 && is(at - 1, "operator"));
 }
 

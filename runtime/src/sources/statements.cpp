@@ -7,7 +7,7 @@
 namespace flor::sources {
 namespace {
 
-constexpr int kDepthMax = 256;
+constexpr int kStatementsDeepMax = 256;
 
 class Walker {
  public:
@@ -16,7 +16,7 @@ class Walker {
 
   std::size_t statement(std::size_t at, int depth) const {
     at = code(at);
-    if (at >= tokens_.size() || depth > kDepthMax) return at;
+    if (at >= tokens_.size() || depth > kStatementsDeepMax) return at;
     const std::string_view word = tokens_[at].text;
     if (word == "{") return behind(at);
     if (word == "if") return if_statement(at, depth);

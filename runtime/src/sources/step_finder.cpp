@@ -6,7 +6,7 @@
 namespace flor::sources {
 namespace {
 
-constexpr int kDepthMax = 200;
+constexpr int kStepsDeepMax = 200;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void StepFinder::statements(Range range, int parent, int depth) {
 std::size_t StepFinder::statement(std::size_t at, std::size_t end, int parent, int depth) {
   const auto& tokens = reader_.source().tokens.all;
   if (tokens[at].directive) return at + 1;
-  if (depth > kDepthMax) return at + 1;
+  if (depth > kStepsDeepMax) return at + 1;
   if (reader_.is(at, "{")) {
     const std::size_t close = reader_.behind(at);
     statements({at + 1, std::min(close - 1, end)}, parent, depth + 1);
