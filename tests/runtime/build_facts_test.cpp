@@ -26,6 +26,7 @@ TEST(BuildRecipe, ComesBackAsItWasWritten) {
                            .configuration = "Release",
                            .compiler = "GNU 12.2.0",
                            .flags = "-O3 -DX=\"y\"",
+                           .sources = "abc",
                            .cache = {{"A", "STRING", "1;2"}, {"B", "BOOL", "ON"}},
                            .environment = {{"PKG_CONFIG_PATH", "/x"}}};
   EXPECT_EQ(BuildRecipe::decode(recipe.encode()), recipe);

@@ -401,7 +401,9 @@ class AnswersTest : public CatalogTest {
             Verdict of_part = Verdict::verified) {
     Value found = value("w2", number, epoch);
     found.replay = replay;
-    ReplayedPart part{.part = epoch, .found = verdict};
+    ReplayedPart part;
+    part.part = epoch;
+    part.found = verdict;
     part.result.verdict = of_part;
     part.result.values_found = 1;
     catalog_.add_replayed(run_, replay, std::span(&found, 1), std::span(&part, 1));

@@ -288,7 +288,9 @@ TEST_F(WatchFaultsTest, AForkedChildNeverAnswersForItsParent) {
                                  end + "\n    return {'n': n}\n# " + std::to_string(flags.size())) +
           ":f";
       for (int number = 1; number <= 6; ++number) publish(number);
-      const auto result = settle(judge, Words{"--existing"} + flags);
+      Words arguments{"--existing"};
+      arguments.insert(arguments.end(), flags.begin(), flags.end());
+      const auto result = settle(judge, arguments);
       EXPECT_EQ(result.status, 0) << result.err;
       for (int number = 1; number <= 6; ++number) {
         EXPECT_THAT(result.out, HasSubstr(std::to_string(number) +
