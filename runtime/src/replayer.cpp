@@ -73,7 +73,10 @@ SameProgram Replayer::same_program() const {
   const bool same = probes_->unchanged() && run_.degraded.empty() && recorded_by_one &&
                     flags_.arguments == own_arguments(run_.start.command) &&
                     store::file_digest(executable()) == digest;
-  return {.inside = same, .outside = same && run_.state == store::RunState::finished};
+  const bool finished = run_.state == store::RunState::finished;
+  return {.inside = same,
+          .outside = same && finished,
+          .until = finished ? INT64_MAX : record_->epochs() - 1};
 }
 
 Replayer::~Replayer() {

@@ -51,7 +51,7 @@ void ValueCheck::pass(const store::Value& value) {
 /// An iteration that an exception left has the number of the next main loop's first one.
 void ValueCheck::end_epoch(std::int64_t epoch, const std::string& main_loop,
                            const std::set<std::string>& executed) {
-  if (!same_program_.inside) return forget(epoch);
+  if (!same_program_.at(epoch)) return forget(epoch);
   std::vector<const store::Value*> missing;
   for (const auto& [key, known] : recorded_values(epoch)) {
     const std::string& path = known.value.place.path;

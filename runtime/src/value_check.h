@@ -16,10 +16,12 @@
 namespace flor::detail {
 
 /// Where what runs is what was recorded, so that it logs what the record has, nothing else and
-/// nothing less: in the epochs, and outside the main loops.
+/// nothing less: in the epochs before `until`, and outside the main loops. A process that was killed
+/// may have taken with it what its last epoch logged.
 struct SameProgram {
   bool inside = false, outside = false;
-  bool at(std::int64_t epoch) const { return epoch < 0 ? outside : inside; }
+  std::int64_t until = INT64_MAX;
+  bool at(std::int64_t epoch) const { return epoch < 0 ? outside : inside && epoch < until; }
 };
 
 /// Not thread-safe: belongs to the thread that keeps the values.

@@ -31,10 +31,10 @@ class QueryTest : public CliTest {
 
 TEST_F(QueryTest, ShowsAnEpochsValueOnceForEachEpoch) {
   record({});
-  EXPECT_THAT(lines({"accuracy"}), ElementsAre("epoch  accuracy  origin",    //
-                                               "    0      0.75  recorded",  //
-                                               "    1     0.875  recorded",  //
-                                               "    2    0.9375  recorded"));
+  EXPECT_THAT(lines({"accuracy"}), ElementsAre("epoch  accuracy  origin    verdict",   //
+                                               "    0      0.75  recorded  recorded",  //
+                                               "    1     0.875  recorded  recorded",  //
+                                               "    2    0.9375  recorded  recorded"));
 }
 
 TEST_F(QueryTest, JoinsValuesOfStepsAndOfEpochs) {
@@ -43,11 +43,11 @@ TEST_F(QueryTest, JoinsValuesOfStepsAndOfEpochs) {
   plan.steps = 2;
   record(plan);
   EXPECT_THAT(lines({"loss", "accuracy"}),
-              ElementsAre("epoch  step  loss  accuracy  origin",    //
-                          "    0     0     1      0.75  recorded",  //
-                          "    0     1   1.1      0.75  recorded",  //
-                          "    1     0   0.5     0.875  recorded",  //
-                          "    1     1   0.6     0.875  recorded"));
+              ElementsAre("epoch  step  loss  accuracy  origin    verdict",   //
+                          "    0     0     1      0.75  recorded  recorded",  //
+                          "    0     1   1.1      0.75  recorded  recorded",  //
+                          "    1     0   0.5     0.875  recorded  recorded",  //
+                          "    1     1   0.6     0.875  recorded  recorded"));
 }
 
 TEST_F(QueryTest, SetsRecordedAndHindsightValuesSideBySide) {
@@ -56,17 +56,22 @@ TEST_F(QueryTest, SetsRecordedAndHindsightValuesSideBySide) {
   plan.steps = 2;
   replay(record(plan), 1, 2);
   EXPECT_THAT(lines({"loss", "gradient", "confusion"}),
-              ElementsAre("epoch  step  loss  gradient  confusion  origin",
-                          "    0     0     1         0  table 2x2  recorded+hindsight",
-                          "    0     1   1.1         1  table 2x2  recorded+hindsight"));
+              ElementsAre("epoch  step  loss  gradient  confusion  origin              verdict",
+                          "    0     0     1         0  table 2x2  recorded+hindsight  "
+                          "recorded+unverified",
+                          "    0     1   1.1         1  table 2x2  recorded+hindsight  "
+                          "recorded+unverified"));
   const Json all = rows({"loss", "gradient"});
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0]["origins"], (Json{{"loss", "recorded"}, {"gradient", "hindsight"}}));
   EXPECT_EQ(all[0]["origin"], "recorded+hindsight");
+  EXPECT_EQ(all[0]["verdicts"], (Json{{"loss", "recorded"}, {"gradient", "unverified"}}));
+  EXPECT_EQ(all[0]["verdict"], "recorded+unverified");
   const Json found = rows({"loss", "gradient", "--hindsight"});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1]["values"], (Json{{"gradient", 1.0}}));
   EXPECT_EQ(found[1]["origin"], "hindsight");
+  EXPECT_EQ(found[1]["verdict"], "unverified");
   EXPECT_EQ(rows({"loss", "gradient", "--recorded"})[0]["values"], (Json{{"loss", 1.0}}));
 }
 
@@ -82,7 +87,7 @@ TEST_F(QueryTest, PromisesItsJsonFieldByField) {
   std::vector<std::string> keys;
   for (const auto& item : row.items()) keys.push_back(item.key());
   EXPECT_THAT(keys, ElementsAre("run", "experiment", "loop", "epoch", "step", "inner", "ordinal",
-                                "values", "origins", "origin"));
+                                "values", "origins", "origin", "verdicts", "verdict"));
   EXPECT_EQ(row["run"], run.key);
   EXPECT_EQ(row["experiment"], "linear");
   EXPECT_EQ(row["loop"], "epoch/train");
@@ -92,6 +97,8 @@ TEST_F(QueryTest, PromisesItsJsonFieldByField) {
   EXPECT_EQ(row["ordinal"], 0);
   EXPECT_EQ(row["values"]["loss"], 0.5 + 0.1);
   EXPECT_EQ(row["values"]["confusion"]["rows"], Json::parse("[[1,2],[3.5,4]]"));
+  EXPECT_EQ(row["verdicts"], (Json{{"loss", "recorded"}, {"confusion", "unverified"}}));
+  EXPECT_EQ(row["verdict"], "recorded+unverified");
 }
 
 TEST_F(QueryTest, WritesOneObjectALineAsJsonl) {
@@ -111,11 +118,11 @@ TEST_F(QueryTest, GivesEveryDigitInCsv) {
   text.value = std::string("a \"b\", c");
   catalog().add_values(run.id, std::vector{third, text});
   EXPECT_THAT(lines({"third", "text", "--csv"}),
-              ElementsAre("run,experiment,loop,epoch,step,inner,ordinal,third,text,origin",
+              ElementsAre("run,experiment,loop,epoch,step,inner,ordinal,third,text,origin,verdict",
                           run.key + ",linear,epoch,0,,,0,0.3333333333333333,\"a \"\"b\"\", c\","
-                                    "recorded"));
+                                    "recorded,recorded"));
   EXPECT_EQ(rows({"third"})[0]["values"]["third"], 1.0 / 3);
-  EXPECT_THAT(lines({"third"})[1], StartsWith("    0  0.333333  recorded"));
+  EXPECT_THAT(lines({"third"})[1], StartsWith("    0  0.333333  recorded  recorded"));
 }
 
 TEST_F(QueryTest, KeepsNumbersThatAreNone) {
@@ -187,7 +194,7 @@ TEST_F(QueryTest, JoinsNothingAcrossRuns) {
   const store::Run second = record(plan);
   const auto table = lines({"accuracy", "--run", first.key, "--run", second.key});
   ASSERT_THAT(table, SizeIs(3));
-  EXPECT_EQ(table[0], "run       experiment  epoch  accuracy  origin");
+  EXPECT_EQ(table[0], "run       experiment  epoch  accuracy  origin    verdict");
   EXPECT_THAT(table[1], StartsWith(first.key.substr(0, 8)));
   EXPECT_THAT(table[2], StartsWith(second.key.substr(0, 8)));
   const Json both = rows({"accuracy", "--experiment", "linear"});
@@ -236,10 +243,10 @@ TEST_F(QueryTest, ShowsTheIndicesOfDeeperLoops) {
   }
   catalog().add_values(run.id, values);
   EXPECT_THAT(lines({"norm", "loss"}),
-              ElementsAre("loop               epoch  step  inner  norm  loss  origin", ::testing::_,
+              ElementsAre("loop               epoch  step  inner  norm  loss  origin    verdict",
                           ::testing::_, ::testing::_, ::testing::_, ::testing::_, ::testing::_,
                           ::testing::_, ::testing::_, ::testing::_, ::testing::_, ::testing::_,
-                          ::testing::_, ::testing::_));
+                          ::testing::_, ::testing::_, ::testing::_));
   const Json found = rows({"norm", "loss", "--epochs", "0"});
   ASSERT_EQ(found.size(), 5u);
   EXPECT_EQ(found[1]["loop"], "epoch/train/layer");

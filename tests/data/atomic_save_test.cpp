@@ -38,6 +38,15 @@ std::set<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
+/// Fails when a part of it has been saved.
+struct HalfSaved {
+  void save(const StateWriter& writer) const {
+    writer.bytes("first", "half");
+    throw Error("there is no other half");
+  }
+  void load(const StateReader&) {}
+};
+
 class AtomicSaveTest : public ::testing::Test {
  protected:
   fs::path file() const { return directory_ / "state.safetensors"; }
@@ -65,18 +74,21 @@ TEST_F(AtomicSaveTest, GivesBackWhateverCheckpointsTake) {
   std::mt19937 engine(4);
   engine.discard(10);
   std::optional<int> none;
-  atomic_save(file(), rate, text, table, flor::named("engine", engine), none);
+  std::unique_ptr<int> null;
+  atomic_save(file(), rate, text, table, flor::named("engine", engine), none, null);
   double rate2 = 0;
   std::string text2;
   std::map<std::string, std::vector<float>> table2;
   std::mt19937 engine2;
   std::optional<int> none2 = 3;
-  atomic_load(file(), rate2, text2, table2, flor::named("engine", engine2), none2);
+  auto null2 = std::make_unique<int>(3);
+  atomic_load(file(), rate2, text2, table2, flor::named("engine", engine2), none2, null2);
   EXPECT_EQ(rate2, rate);
   EXPECT_EQ(text2, text);
   EXPECT_EQ(table2, table);
   EXPECT_EQ(engine2, engine);
   EXPECT_FALSE(none2);
+  EXPECT_FALSE(null2);
 }
 
 TEST_F(AtomicSaveTest, SaysWhatDoesNotFit) {
@@ -96,8 +108,9 @@ TEST_F(AtomicSaveTest, SaysWhatDoesNotFit) {
 
 TEST_F(AtomicSaveTest, AnObjectThatCannotBeSavedLeavesTheOldFile) {
   save(1);
-  std::unique_ptr<int> null;
-  EXPECT_THROW(atomic_save(file(), null), Error);
+  HalfSaved half;
+  EXPECT_THAT([&] { atomic_save(file(), half); },
+              ThrowsMessage<Error>(HasSubstr("there is no other half")));
   EXPECT_THROW(atomic_write(file(),
                             [](std::ostream& out) {
                               out << "half";

@@ -152,7 +152,7 @@ TEST_F(PluginTest, AnExceptionIsOneLineWithItsPlaceAndWhatWasFoundBeforeStays) {
   const auto failed = direct("failing");
   EXPECT_EQ(failed.status, 1);
   EXPECT_THAT(failed.err, HasSubstr("flor: failing.so failed at the end of epoch 3: the state has "
-                                    "no 'momentum'; it has weights/size, weights/values"));
+                                    "no 'momentum'; it has weights/values"));
   EXPECT_EQ(bench_.values("seen", false).size(), 3u);
   EXPECT_TRUE(bench_.damage().empty());
 

@@ -121,7 +121,7 @@ struct Learner {
         scheduler(make_scheduler(flor::arg("scheduler", "step"), *optimizer)) {}
 
   double step(const torch::Tensor& host_input, const torch::Tensor& host_target) {
-    raise_when_due();
+    if (!flor::catching_up()) raise_when_due();
     net->train();
     const auto input = host_input.to(device), target = host_target.to(device);
     if (accumulate > 1) return step_of_many(input, target);

@@ -27,7 +27,7 @@ class Overlapper : public ::testing::Test {
     EXPECT_EQ(all.out, recorded_);
     for (const auto& result : all.results) {
       EXPECT_EQ(result.status, 0) << result.err;
-      EXPECT_THAT(result.err, AllOf(HasSubstr("flor: exact:"), Not(HasSubstr("differs"))));
+      EXPECT_THAT(result.err, AllOf(HasSubstr("flor: verified:"), Not(HasSubstr("differs"))));
     }
   }
   /// The replay computes what the record computed.
@@ -146,7 +146,7 @@ TEST_F(Overlapper, AKillWhileCopyingIsUnderWayGoesBackToADurableBoundary) {
   EXPECT_THAT(bench_.checkpoints(), Contains("boundary 0/2")) << "of the epoch before";
   const auto replayed = bench_.replay("overlapper", {"--flor_probe", "train,test"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.err, HasSubstr("flor: exact:"));
+  EXPECT_THAT(replayed.err, HasSubstr("flor: verified:"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
       for (double& w : weights) w -= rate * (w - 0.1 * step);
       std::printf("train %d\n", step);
     }
-    for (int i : flor::loop("first", 2)) weights[0] += i; for (int i : flor::loop(2)) weights[1] += i;
+    for (int i : flor::loop("first", 2)) weights[0] += i; for (int i : flor::loop(2)) { weights[1] += i; }
     EACH(k) { weights[2] += k; }
     for (int k : flor::loop("shrink", 2)) weights[3] = shrink(weights[3] + k);
     rate *= 0.9;
@@ -119,8 +119,21 @@ TEST_F(FoundProbes, AnUnchangedProgramAndOneThatLogsOutsideTheLoopsSkipThemAll) 
   EXPECT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_THAT(replayed.err, HasSubstr("flor: src/train.cpp:24 logs \"rate\": outside the nested "
                                       "loops, nothing to step into\n"));
-  EXPECT_THAT(replayed.err, Not(HasSubstr("executed")));
+  EXPECT_THAT(replayed.err, HasSubstr("skipped first 3 times; skipped loop 3 times; skipped macro "
+                                      "3 times; skipped shrink 3 times; skipped train 3 times; "));
+  EXPECT_THAT(replayed.err, AllOf(Not(HasSubstr("; executed")), Not(HasSubstr("stepping into"))));
   EXPECT_EQ(bench_.values("rate", false).size(), 3u);
+}
+
+TEST_F(FoundProbes, ABrokenLoopIsSkippedUnlessTheSourcesShowThatItMayReturn) {
+  edit("src/train.cpp", "      std::printf(", "      if (step == 2) break;\n      std::printf(");
+  edit("src/train.cpp", "weights[0] += i;", "{ weights[0] += i; if (i > 5) return 1; break; }");
+  bench_.repository().commit_all("loops that end early");
+  record();
+  const auto same = run({"--replay_flor"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(same.err, HasSubstr("skipped train 3 times"));
+  EXPECT_THAT(same.err, HasSubstr("executed first 3 times: left by return"));
 }
 
 // The usual question: what the training loop added up, and what the epochs found, in variables that
@@ -157,7 +170,7 @@ TEST_F(FoundProbes, HelpersMacrosAndTheSecondLoopOfALineAreFoundByThePlaceOfThei
   record();
   edit("src/helper.h", "{ return", "{ flor::log(\"h\", weight); return");
   edit("src/helper.h", "#pragma once", "#pragma once\n#include <flor/log.h>");
-  edit("src/train.cpp", "weights[1] += i;", "{ weights[1] += i; flor::log(\"i\", i); }");
+  edit("src/train.cpp", "weights[1] += i;", "weights[1] += i; flor::log(\"i\", i);");
   edit("src/train.cpp", "weights[2] += k;", "weights[2] += k; flor::log(\"k\", k);");
   build();
   const auto replayed = run({"--replay_flor"});

@@ -83,7 +83,7 @@ TEST_F(ProgramSide, StridedMixedAndEndlessLoopsReplayInEveryPart) {
                                                {"--flor_init", "strong"}}) {
     const auto replayed = run("loops", Words{"--replay_flor"} + flags);
     EXPECT_EQ(replayed.status, 0) << replayed.err;
-    EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+    EXPECT_THAT(replayed.err, HasSubstr("verified: "));
   }
 }
 

@@ -28,7 +28,7 @@ class WholeState : public ::testing::Test {
     for (const auto& replays : {executed, skipped}) {
       for (const auto& result : replays.results) {
         EXPECT_EQ(result.status, 0) << result.err;
-        EXPECT_THAT(result.err, HasSubstr("exact: "));
+        EXPECT_THAT(result.err, HasSubstr("verified: "));
         EXPECT_EQ(start(result), start(recorded));
       }
     }
@@ -71,7 +71,7 @@ TEST_F(WholeState, OfGeneratorsThatWereUsedBeforeFlorWasIsThatOfTheRecord) {
   const auto recorded = bench_.record("whole_state", {"early", "--kwargs", "seeded=false"});
   const auto replayed = bench_.replay("whole_state", {"early"});
   EXPECT_EQ(start(replayed), start(recorded));
-  EXPECT_THAT(replayed.err, HasSubstr("exact: "));
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
 }
 
 TEST_F(WholeState, OfUnseededGeneratorsGoesOnAfterAKill) {

@@ -320,7 +320,8 @@ TEST_F(ReplayCommand, AnEpochThatKillsItsWorkerOnceIsGivenToAnother) {
   bench_.record("troubled");
   auto options = bench_.options();
   options.environment["TROUBLE"] = "3 once " + (bench_.home() / "was-here").string();
-  const auto result = run_process(command({"test", "--workers", "2"}), options);
+  const auto result = run_process(
+      command({"test", "--workers", "2", "--", other("troubled_hindsight")}), options);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
   EXPECT_EQ(found().size(), 6u);
@@ -330,12 +331,13 @@ TEST_F(ReplayCommand, AnEpochThatFailsIsReportedAndTheOthersAreDone) {
   bench_.record("troubled");
   auto options = bench_.options();
   options.environment["TROUBLE"] = "3 throw";
-  const auto result = run_process(command({"test", "--workers", "2"}), options);
+  const auto result = run_process(
+      command({"test", "--workers", "2", "--", other("troubled_hindsight")}), options);
   EXPECT_EQ(result.status, 5) << result.err;
   EXPECT_THAT(result.out, HasSubstr("epoch 3: worker"));
   EXPECT_THAT(result.out, HasSubstr("this epoch cannot be computed"));
   EXPECT_EQ(found().size(), 5u);
-  const auto repaired = replay({"test"});
+  const auto repaired = replay({"test", "--", other("troubled_hindsight")});
   EXPECT_EQ(repaired.status, 0);
   EXPECT_THAT(repaired.out, HasSubstr("epoch 3 in"));
 }

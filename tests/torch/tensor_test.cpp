@@ -143,7 +143,7 @@ TEST(Tensors, OfNoContentAreRefusedByName) {
 }
 
 TEST(Tensors, ThatAreSparseComeBack) {
-  at::Tensor uncoalesced = at::sparse_coo_tensor(at::tensor({0, 2, 0}).view({1, 3}),
+  at::Tensor uncoalesced = at::sparse_coo_tensor(at::tensor({0, 2, 0}, at::kLong).view({1, 3}),
                                                  at::randn({3, 2}), {4, 2});
   const at::Tensor dense = at::randn({4, 6}).relu();
   for (const at::Tensor& tensor :

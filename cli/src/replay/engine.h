@@ -36,6 +36,10 @@ class ReplayProcess {
   virtual std::vector<int> events() const { return {}; }
 };
 
+/// The value of CUDA_VISIBLE_DEVICES: those of all ranks of a worker together, so that each finds
+/// its own by its local rank. `request` names GPUs.
+std::string gpus_of_worker(const ReplayRequest& request, int worker);
+
 class Engine {
  public:
   using Processes = std::vector<std::unique_ptr<ReplayProcess>>;

@@ -7,9 +7,7 @@
 #include <fmt/ranges.h>
 
 namespace flor::cli {
-namespace {
 
-/// Those of all ranks of a worker together, so that each finds its own by its local rank.
 std::string gpus_of_worker(const ReplayRequest& request, int worker) {
   const std::size_t ranks = request.ranks.size();
   std::vector<std::string> own;
@@ -19,6 +17,8 @@ std::string gpus_of_worker(const ReplayRequest& request, int worker) {
   }
   return fmt::format("{}", fmt::join(own, ","));
 }
+
+namespace {
 
 class LocalEngine final : public Engine {
  public:

@@ -1,6 +1,7 @@
 #include "replay/verify.h"
 
 #include "output/time.h"
+#include "replay/engine.h"
 #include "replay/worker_process.h"
 #include "verification.h"
 
@@ -10,6 +11,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <map>
 
 namespace flor::cli {
 namespace {
@@ -49,7 +51,9 @@ std::set<std::int64_t> replays_that_answered(const store::Catalog& catalog,
 /// Returns why it did not come to the end of its epochs.
 std::string execute(const ReplayRequest& request, const detail::WorkerOrder& order,
                     detail::VerifierTalk& talk) {
-  WorkerProcess worker(request.launch, order, {}, request.logs / "verifier.log");
+  std::map<std::string, std::string> variables;
+  if (!request.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = gpus_of_worker(request, 0);
+  WorkerProcess worker(request.launch, order, variables, request.logs / "verifier.log");
   for (bool over = false; !over;) {
     std::vector<pollfd> events;
     for (const int event : worker.events()) events.push_back({event, POLLIN, 0});

@@ -51,10 +51,12 @@ class TorchProbe {
   /// All tensors below a name, by what follows it: those of "model" are "0.weight", "0.bias". In
   /// one pass, which is quicker than one after the other. A tensor that has several names in a
   /// module (tied weights) comes once.
+  /// All of an object, by their names below it. Gradients are an object of their own: "model/grad".
   std::vector<std::pair<std::string, at::Tensor>> tensors(const std::string& prefix) const {
     std::vector<store::Item> items;
     for (store::Item& item : probe_.items(prefix)) {
-      if (item.type != store::ElementType::bytes) items.push_back(std::move(item));
+      const bool gradient = item.name.starts_with(prefix + "/grad/");
+      if (item.type != store::ElementType::bytes && !gradient) items.push_back(std::move(item));
     }
     std::vector<at::Tensor> contents = read(items);
     std::vector<std::pair<std::string, at::Tensor>> named;

@@ -45,6 +45,27 @@ void write_numbers(const T* values, std::size_t count, const StateWriter& writer
                               .copy = {}});
 }
 
+/// Numbers of an element that is a row of them; 0 of others.
+template <typename T>
+std::size_t number_bytes(const T& element) {
+  if constexpr (requires { typename T::value_type; std::size(element); }) {
+    if constexpr (Plottable<typename T::value_type>) {
+      return std::size(element) * sizeof(typename T::value_type);
+    }
+  }
+  return 0;
+}
+
+/// Rows of many numbers in a row, such as a matrix, are items of their own: the store then knows
+/// their numbers, and nothing is copied to put them together.
+template <typename Range, typename Get>
+bool has_long_rows(const Range& range, std::size_t count, Get&& get) {
+  constexpr std::size_t kLong = 1024;
+  std::size_t bytes = 0;
+  for (const auto& element : range) bytes += number_bytes(get(element));
+  return count > 0 && bytes / count >= kLong;
+}
+
 /// Saves elements, each of which `get` finds at a place of the range.
 template <typename T, typename Range, typename Get>
 void save_row(const Range& range, const StateWriter& writer, Get&& get) {
@@ -53,12 +74,15 @@ void save_row(const Range& range, const StateWriter& writer, Get&& get) {
     const auto row = std::make_unique<T[]>(count);
     std::size_t index = 0;
     for (const auto& element : range) row[index++] = get(element);
-    write_numbers(row.get(), count, writer);
+    return write_numbers(row.get(), count, writer);
   } else if constexpr (Packed<T>) {
-    std::string content = concat(std::to_string(count), " ", StateTraits<T>::form(), "\n");
-    for (const auto& element : range) StateTraits<T>::pack(get(element), content);
-    writer.bytes(kValuesItem, content);
-  } else {
+    if (!has_long_rows(range, count, get)) {
+      std::string content = concat(std::to_string(count), " ", StateTraits<T>::form(), "\n");
+      for (const auto& element : range) StateTraits<T>::pack(get(element), content);
+      return writer.bytes(kValuesItem, content);
+    }
+  }
+  if constexpr (!Plottable<T>) {
     writer.number(kSizeItem, static_cast<std::uint64_t>(count));
     std::size_t index = 0;
     for (const auto& element : range) {
@@ -71,18 +95,14 @@ void save_row(const Range& range, const StateWriter& writer, Get&& get) {
 template <typename T>
 class Row {
  public:
-  explicit Row(const StateReader& reader) : reader_(reader), in_({}, reader.full_name("")) {
+  explicit Row(const StateReader& reader)
+      : reader_(reader), in_({}, reader.full_name("")), packed_(Packed<T> && !reader.has(kSizeItem)) {
     if constexpr (Plottable<T>) {
       content_ = reader.numbers(kValuesItem, element_type_of<T>());
       size_ = content_.size() / sizeof(T);
       in_ = Unpacker(content_, reader.full_name(""));
-    } else if constexpr (Packed<T>) {
-      content_ = reader.bytes(kValuesItem);
-      const std::size_t space = std::min(content_.find(' '), content_.size());
-      size_ = space == content_.size() ? 0 : std::strtoull(content_.c_str(), nullptr, 10);
-      const auto after = std::string_view(content_).substr(std::min(space + 1, content_.size()));
-      in_ = Unpacker(check_form(after, StateTraits<T>::form(), reader), reader.full_name(""));
-      if (size_ > content_.size() && size_ > 0 && !may_be_empty()) in_.refuse();
+    } else if (packed_) {
+      take_packed();
     } else {
       std::uint64_t count = 0;
       reader.number(kSizeItem, count);
@@ -95,13 +115,22 @@ class Row {
 
   void next(T& value) {
     if constexpr (Packed<T>) {
-      StateTraits<T>::unpack(value, in_);
-    } else {
-      StateTraits<T>::load(value, reader_.within(std::to_string(index_++)));
+      if (packed_) return StateTraits<T>::unpack(value, in_);
     }
+    StateTraits<T>::load(value, reader_.within(std::to_string(index_++)));
   }
 
  private:
+  void take_packed() {
+    if constexpr (Packed<T>) {
+      content_ = reader_.bytes(kValuesItem);
+      const std::size_t space = std::min(content_.find(' '), content_.size());
+      size_ = space == content_.size() ? 0 : std::strtoull(content_.c_str(), nullptr, 10);
+      const auto after = std::string_view(content_).substr(std::min(space + 1, content_.size()));
+      in_ = Unpacker(check_form(after, StateTraits<T>::form(), reader_), reader_.full_name(""));
+      if (size_ > content_.size() && size_ > 0 && !may_be_empty()) in_.refuse();
+    }
+  }
   /// Only elements of no bytes can be more than there are bytes.
   static bool may_be_empty() {
     if constexpr (Packed<T> && std::default_initializable<T>) {
@@ -115,6 +144,7 @@ class Row {
   StateReader reader_;
   std::string content_;
   Unpacker in_;
+  bool packed_;
   std::size_t size_ = 0, index_ = 0;
 };
 

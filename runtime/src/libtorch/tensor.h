@@ -4,6 +4,7 @@
 #include <flor/state.h>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <functional>
 #include <string>

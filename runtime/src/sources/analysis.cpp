@@ -66,7 +66,6 @@ Analysis::Analysis(AnalysisInput input)
   };
   std::erase_if(changes_.all, foreign);
   std::erase_if(changes_.computation, foreign);
-  questions_.emplace(sources_, changes_.all);
   if (changes_.all.empty()) return;
   callers_.emplace(sources_);
   callers_->follow(changes_.all);
@@ -96,6 +95,11 @@ void Analysis::read(AnalysisInput& input) {
   });
 }
 
+const Questions& Analysis::questions() const {
+  if (!questions_) questions_.emplace(sources_, changes_.all);
+  return *questions_;
+}
+
 void Analysis::find_sites() {
   for (const Source* source : sources_) {
     for (const ForLoop& loop : source->structure.loops) {
@@ -120,7 +124,7 @@ void Analysis::find_walk() {
     if (site.loop->naming == ForLoop::Naming::computed || !main_.contains(site_name(*site.loop))) {
       continue;
     }
-    if (const auto read = questions_->of_main(*site.source, site.loop->range)) {
+    if (const auto read = questions().of_main(*site.source, site.loop->range)) {
       walk_ = explain(*read->change, true) + ", with '" + read->variable + "' that " +
               site_name(*site.loop) + " changes and nobody keeps";
       return;
@@ -141,18 +145,17 @@ Proof Analysis::proof() const {
   }
   if (main.empty()) return {false, "the main loop is not in these sources"};
   for (const Touched& changed : computation_) return {false, changed.why};
-  if (auto reason = questions_->unproven(main)) return {false, std::move(*reason)};
+  if (auto reason = questions().unproven(main)) return {false, std::move(*reason)};
   return {true, {}};
 }
 
 bool Analysis::may_leave(const LoopPlace& place) const {
-  if (!questions_) return true;
   bool found = false;
   for (const Source* source : matching(place.file)) {
     const auto range = region(*source, place);
     if (!range) continue;
     found = true;
-    if (questions_->leaves_function(*source, *range)) return true;
+    if (questions().leaves_function(*source, *range)) return true;
   }
   return !found || stale_;
 }
@@ -175,7 +178,7 @@ std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range
   std::optional<std::size_t> change = callers_->reached_from(source, range);
   if (!change) change = callers_->anywhere();
   if (change) return changed(explain(changes_.all[*change], false));
-  if (const auto read = questions_->of_nested(source, range)) {
+  if (const auto read = questions().of_nested(source, range)) {
     return Touched{{},
                    explain(*read->change, true) + ", with '" + read->variable +
                        "' that the loop may leave behind and nobody keeps",

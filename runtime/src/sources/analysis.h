@@ -83,6 +83,7 @@ class Analysis {
   };
 
   void read(AnalysisInput& input);
+  const Questions& questions() const;
   void find_sites();
   void find_walk();
   void sort_changes();
@@ -101,7 +102,7 @@ class Analysis {
   std::vector<const Source*> sources_;  // of this program
   Changes changes_;
   std::optional<Callers> callers_;
-  std::optional<Questions> questions_;
+  mutable std::optional<Questions> questions_;  ///< from when one is asked: it takes its time
   std::vector<Site> sites_;
   std::vector<Touched> touched_, computation_;
   std::vector<std::string> looking_;

@@ -37,21 +37,44 @@ bool Effects::round() {
 }
 
 void Effects::link(int from, int to) {
-  if (from != to && refers_[from].insert(to).second) more_ = true;
+  if (from == to || !links_.insert({from, to}).second) return;
+  more_ = true;
+  const auto size = static_cast<std::size_t>(std::max(from, to)) + 1;
+  if (refers_.size() < size) {
+    refers_.resize(size);
+    referred_.resize(size);
+  }
+  refers_[static_cast<std::size_t>(from)].push_back(to);
+  referred_[static_cast<std::size_t>(to)].push_back(from);
 }
 
-std::set<int> Effects::reachable(std::set<int> variables) const {
-  std::vector<int> open(variables.begin(), variables.end());
-  while (!open.empty()) {
-    const int id = open.back();
-    open.pop_back();
-    const auto found = refers_.find(id);
-    if (found == refers_.end()) continue;
-    for (const int other : found->second) {
-      if (variables.insert(other).second) open.push_back(other);
-    }
+std::set<int> Effects::reachable(const std::set<int>& variables) const {
+  return spread(refers_, variables);
+}
+std::set<int> Effects::reaching(int variable) const { return spread(referred_, {variable}); }
+
+std::set<int> Effects::spread(const std::vector<std::vector<int>>& links,
+                              const std::set<int>& variables) {
+  std::vector<int> open(variables.begin(), variables.end()), all = open;
+  std::vector<bool> known(links.size());
+  const auto add = [&](int id) {
+    const auto index = static_cast<std::size_t>(id);
+    if (known[index]) return;
+    known[index] = true;
+    open.push_back(id);
+    all.push_back(id);
+  };
+  for (const int id : variables) {
+    if (static_cast<std::size_t>(id) < links.size()) known[static_cast<std::size_t>(id)] = true;
   }
-  return variables;
+  while (!open.empty()) {
+    const auto index = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    if (index >= links.size()) continue;
+    for (const int other : links[index]) add(other);
+  }
+  std::ranges::sort(all);
+  return {all.begin(), all.end()};
 }
 
 Summary Effects::summarize(int id) const {
@@ -88,14 +111,19 @@ Summary Effects::summarize(int id) const {
       if (const auto parameter = parameter_of(variable)) out.iterates.insert(*parameter);
     }
   }
-  for (const int variable : mentioned) {
-    const auto holder = parameter_of(variable);
-    if (!holder && !model_.variable(variable).persistent) continue;
-    for (const int kept : reachable({variable})) {
-      const auto parameter = parameter_of(kept);
-      if (kept != variable && parameter) {
-        out.stores.insert({holder ? ~(*holder + 1) : variable, *parameter});
-      }
+  // From the few parameters back to what keeps them: there may be many that keep something.
+  std::vector<std::pair<int, int>> parameters;  // number and variable
+  if (body.self >= 0) parameters.emplace_back(-1, body.self);
+  for (std::size_t i = 0; i < body.parameters.size(); ++i) {
+    parameters.emplace_back(static_cast<int>(i), body.parameters[i]);
+  }
+  for (const auto& [number, parameter] : parameters) {
+    if (parameter < 0 || parameter_of(parameter) != number) continue;
+    for (const int variable : reaching(parameter)) {
+      if (variable == parameter || !mentioned.contains(variable)) continue;
+      const auto holder = parameter_of(variable);
+      if (!holder && !model_.variable(variable).persistent) continue;
+      out.stores.insert({holder ? ~(*holder + 1) : variable, number});
     }
   }
   for (const int variable : reachable({body.result})) {

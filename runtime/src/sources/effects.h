@@ -69,7 +69,9 @@ class Effects {
   }
   const Summary& summary(int body) const { return summaries_[static_cast<std::size_t>(body)]; }
   /// The variables, and all that they may refer to.
-  std::set<int> reachable(std::set<int> variables) const;
+  std::set<int> reachable(const std::set<int>& variables) const;
+  /// The variable, and all that may refer to it.
+  std::set<int> reaching(int variable) const;
 
  private:
   friend class Evaluator;
@@ -77,11 +79,14 @@ class Effects {
   bool round();
   Summary summarize(int body) const;
   void link(int from, int to);
+  static std::set<int> spread(const std::vector<std::vector<int>>& links,
+                              const std::set<int>& variables);
 
   Model& model_;
   std::vector<std::vector<StepEffects>> steps_;
   std::vector<Summary> summaries_;
-  std::map<int, std::set<int>> refers_;
+  std::set<std::pair<int, int>> links_;
+  std::vector<std::vector<int>> refers_, referred_;  ///< the same, by variable
   std::map<int, StepEffects> lambdas_;  ///< what calling the lambda in the variable does
   bool more_ = false;
 };
