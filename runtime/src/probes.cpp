@@ -72,6 +72,7 @@ Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> 
   } catch (const std::exception& error) {
     problem_ = error.what();
   }
+  proof_ = analysis_ ? analysis_->proof() : sources::Proof{false, problem_};
   if (!analysis_ || !finding_) return;
   for (const auto& touched : analysis_->touched()) {
     loops_.push_back(touched.loop);

@@ -37,9 +37,7 @@ class Probes {
   /// with the loops that were found executed there, too.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
   /// Whether the sources alone show that the values which are found are right.
-  sources::Proof proof() const {
-    return analysis_ ? analysis_->proof() : sources::Proof{false, problem_};
-  }
+  const sources::Proof& proof() const { return proof_; }
   struct Asked {
     bool named = false, changed = false, read = false;
     std::string question;  ///< that reads what the loop leaves behind
@@ -67,8 +65,9 @@ class Probes {
   std::set<std::string> nested_, main_;
   std::vector<std::string> loops_;
   std::unique_ptr<sources::Analysis> analysis_;
-  std::string problem_;  // why nothing could be found
-  std::string older_;    // a source that is newer than the program
+  sources::Proof proof_;  // made at once: it is asked for on another thread
+  std::string problem_;   // why nothing could be found
+  std::string older_;     // a source that is newer than the program
   std::set<std::string> told_;
   std::unordered_map<std::string, Asked> known_;  // by place and name
 };

@@ -11,7 +11,9 @@ store::ValueVerdict Replayer::verdict_of_new(const store::ReplayResult& part, bo
   if (probes_->computes_otherwise()) return store::ValueVerdict::doubtful;
   const bool compared = part.values_compared + part.states_compared > 0;
   if (whole && compared) return store::ValueVerdict::verified;
-  return store::ValueVerdict::unverified;
+  // The sources say nothing about what a plug-in reads.
+  const bool proven = probes_->proof().proven && flags_.plugin.empty();
+  return proven ? store::ValueVerdict::proven : store::ValueVerdict::unverified;
 }
 
 FoundValues Replayer::found_values() const {
@@ -37,6 +39,9 @@ void Replayer::verify(store::ReplayResult& result, FoundValues& found) {
       plan_verification(times, candidates, flags_.verify, seconds_since(began_));
   if (plan.epochs.empty()) return;
   if (plan.too_long) return say(Level::result, verifying_hint(run_, plan));
+  if (const std::string notice = verifying_notice(plan); !notice.empty()) {
+    say(Level::result, notice);
+  }
   execute(plan, result, found);
 }
 

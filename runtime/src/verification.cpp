@@ -12,8 +12,9 @@
 namespace flor::detail {
 namespace {
 
-/// Executing for so long is always worth its certainty.
-constexpr double kShort = 10;
+/// Executing for so many seconds is always worth its certainty: what was found can be read
+/// meanwhile.
+constexpr double kShort = 60;
 
 /// "train" of "epoch/train/inner"; empty in the body of the main loop.
 std::string_view nested_part(std::string_view path) {
@@ -208,6 +209,15 @@ Verification note_verification(store::Catalog& catalog, std::int64_t run,
   outcome.epochs.clear();
   for (const std::int64_t replay : replays) catalog.doubt_replay(replay, outcome.disagreement);
   return outcome;
+}
+
+std::string verifying_notice(const VerifyPlan& plan) {
+  constexpr double kUnnoticed = 5;
+  if (plan.seconds < kUnnoticed) return {};
+  return fmt::format(
+      "executing {} to verify the new values, about {:.0f} s: they can be read already, and Ctrl-C "
+      "leaves them unverified",
+      print_epochs(plan.epochs), plan.seconds);
 }
 
 std::string verifying_hint(const store::Run& run, const VerifyPlan& plan) {

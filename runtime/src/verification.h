@@ -31,7 +31,7 @@ struct VerifyPlan {
   bool too_long = false;  ///< nothing is to be executed unless it is asked for
 };
 /// The cheapest of the epochs in which something was found, `candidates`, where they take no longer
-/// than the replay took, `replayed`, or a few seconds. If there is room, the epoch before it, too:
+/// than the replay took, `replayed`, or a minute. If there is room, the epoch before it, too:
 /// what one epoch leaves to the next is then seen.
 VerifyPlan plan_verification(const EpochTimes& times, const std::set<std::int64_t>& candidates,
                              const VerifyWish& wish, double replayed);
@@ -71,6 +71,9 @@ struct Verification {
 /// Compares with what these replays found, and enters what comes of it.
 Verification note_verification(store::Catalog& catalog, std::int64_t run,
                                const std::set<std::int64_t>& replays, const VerifierTalk& talk);
+
+/// What is said before it begins; empty where it is over in a moment.
+std::string verifying_notice(const VerifyPlan& plan);
 
 /// What verifying would cost, and how it is asked for.
 std::string verifying_hint(const store::Run& run, const VerifyPlan& plan);

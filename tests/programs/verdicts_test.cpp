@@ -109,7 +109,7 @@ TEST_F(Verdicts, AnEpochIsExecutedToVerifyWhatWasFoundWithItsLoopsSkipped) {
   const auto replayed = run({"--replay_flor"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_THAT(replayed.err, HasSubstr("skipped train 5 times"));
-  EXPECT_THAT(replayed.err, HasSubstr("5 new values (unverified; verified in epoch"));
+  EXPECT_THAT(replayed.err, HasSubstr("5 new values (proven by the sources; verified in epoch"));
   const auto all = run({"--replay_flor", "--flor_verify", "all"});
   EXPECT_THAT(all.err, HasSubstr("5 new values (verified by execution)"));
   for (const std::string& line : standing("w2")) EXPECT_THAT(line, HasSubstr(" verified"));
@@ -121,10 +121,10 @@ TEST_F(Verdicts, NoneIsVerifiedWhereThatIsSaidAndLaterAllAre) {
   ask();
   const std::string program = executable().string();
   const auto none = flor({"replay", "test", "--verify-epochs", "none", "--", program});
-  EXPECT_THAT(none.out, HasSubstr("5 new values (unverified)")) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("5 new values (proven by the sources)")) << none.err;
   const auto one = flor({"replay", "test", "--verify", "--", program});
   EXPECT_THAT(one.out, HasSubstr("nothing to do"));
-  EXPECT_THAT(one.out, HasSubstr("5 new values (unverified; verified in epoch ")) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("5 new values (proven by the sources; verified in epoch ")) << one.err;
   const auto all = flor({"replay", "test", "--verify-epochs", "all", "--", program});
   EXPECT_THAT(all.out, HasSubstr("5 new values (verified by execution)")) << all.err;
   EXPECT_EQ(all.status, 0);

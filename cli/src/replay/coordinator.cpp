@@ -68,8 +68,12 @@ std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const Repla
 }  // namespace
 
 Coordinator::Coordinator(store::Store& store, ReplayRequest request, Engine& engine,
-                         Progress& progress)
-    : store_(store), request_(std::move(request)), engine_(engine), progress_(progress) {}
+                         Progress& progress, Beside* beside)
+    : store_(store),
+      request_(std::move(request)),
+      engine_(engine),
+      progress_(progress),
+      beside_(beside) {}
 
 bool Coordinator::Slot::running() const {
   return std::ranges::any_of(members,
@@ -149,6 +153,7 @@ ReplayOutcome Coordinator::run() {
       break;
     }
     fill_slots();
+    offer_free_place();
     show_progress();
   }
   progress_.clear();
@@ -212,6 +217,15 @@ void Coordinator::fill_slots() {
   }
 }
 
+void Coordinator::offer_free_place() {
+  if (!beside_ || !known_ || pool_->has_open() || running() == 0) return;
+  const auto free = std::ranges::find_if(slots_, [](const Slot& slot) { return !slot.running(); });
+  if (free == slots_.end()) return;
+  outcome_.digest = digest_;
+  outcome_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+  beside_->offer(outcome_, static_cast<int>(free - slots_.begin()));
+}
+
 void Coordinator::wait() {
   std::vector<pollfd> events{{signals_.descriptor(), POLLIN, 0}};
   for (const Slot& slot : slots_) {
@@ -220,7 +234,11 @@ void Coordinator::wait() {
       for (const int event : member.process->events()) events.push_back({event, POLLIN, 0});
     }
   }
+  if (beside_) {
+    for (const int event : beside_->events()) events.push_back({event, POLLIN, 0});
+  }
   ::poll(events.data(), events.size(), static_cast<int>(engine_.patience().count()));
+  if (beside_) beside_->look_after();
   if (signals_.came()) outcome_.interrupted = true;
   for (std::size_t i = 0; i < slots_.size(); ++i) look_after(static_cast<int>(i));
   merge();

@@ -72,10 +72,22 @@ struct ReplayOutcome {
   std::string gave_up;             ///< why nobody could do them; empty: no such reason
 };
 
+/// Work for the places that the replay itself no longer needs. Nothing waits for its end.
+class Beside {
+ public:
+  virtual ~Beside() = default;
+  /// Called again and again while the place of a worker is free and others still work.
+  virtual void offer(const ReplayOutcome& so_far, int worker) = 0;
+  /// Descriptors that can be read when there is something to look after.
+  virtual std::vector<int> events() const = 0;
+  virtual void look_after() = 0;
+};
+
 class Coordinator {
  public:
-  /// `engine` must outlive it.
-  Coordinator(store::Store& store, ReplayRequest request, Engine& engine, Progress& progress);
+  /// `engine` and `beside` must outlive it. Without `beside` free places stay free.
+  Coordinator(store::Store& store, ReplayRequest request, Engine& engine, Progress& progress,
+              Beside* beside = nullptr);
   ~Coordinator() = default;
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -111,6 +123,7 @@ class Coordinator {
   void add_replay();
   bool start(int slot);
   void fill_slots();
+  void offer_free_place();
   void wait();
   void listen(int slot, std::size_t rank);
   void heed(int slot, std::size_t rank, const detail::WorkerLine& line);
@@ -138,6 +151,7 @@ class Coordinator {
   ReplayRequest request_;
   Engine& engine_;
   Progress& progress_;
+  Beside* beside_;
   std::vector<Slot> slots_;
   std::vector<Merger> mergers_;  // of each rank, where processes hand in
   struct Handed {

@@ -406,11 +406,12 @@ Work work_of(const ReplayRequest& request, const fs::path& store) {
   return work;
 }
 
-ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& progress) {
+ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& progress,
+                         EpochVerifier& verifier) {
   if (request.engine.is_local() && !store::is_on_network(store.home())) {
     fs::create_directories(request.logs);
     const auto engine = local_engine(request);
-    return Coordinator(store, request, *engine, progress).run();
+    return Coordinator(store, request, *engine, progress, &verifier).run();
   }
   Session session(store, request, sessions_in(store, request.engine));
   if (request.engine.is_local()) {  // several processes shall not write there
@@ -418,7 +419,7 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
     request.order.hands_in = true;
     fs::create_directories(request.logs);
     const auto engine = local_engine(request);
-    return Coordinator(store, request, *engine, progress).run();
+    return Coordinator(store, request, *engine, progress, &verifier).run();
   }
   session.write_work(work_of(request, session.snapshot()));
   // Signals are blocked from here on, so that none comes between a job and who cancels it.
@@ -438,8 +439,9 @@ RunReplay replay_run(Context& context, ReplayRequest request) {
   request.logs = make_room_for_logs(store.home(), request.run);
   Progress progress(!context.json() && ::isatty(2) == 1);
   recover(context, store, request);
-  ReplayOutcome outcome_of_it = coordinate(store, request, progress);
-  RunReplay replay{std::move(request), std::move(outcome_of_it), {}};
+  RunReplay replay{std::move(request), {}, {}};
+  EpochVerifier verifier(store, replay.request, progress);
+  replay.outcome = coordinate(store, replay.request, progress, verifier);
   if (const std::string& why = replay.outcome.gave_up; !why.empty()) {
     if (replay.outcome.replay == 0) throw Error(why);
     context.note(why + "; what was computed is kept, and the same command goes on");
@@ -454,7 +456,7 @@ RunReplay replay_run(Context& context, ReplayRequest request) {
       store.catalog().finish_replay(rank.replay, result);
     }
   }
-  verify(store, replay.request, replay.outcome, replay.summary);
+  verifier.conclude(replay.outcome, replay.summary);
   return replay;
 }
 

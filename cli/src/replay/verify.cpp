@@ -1,16 +1,13 @@
 #include "replay/verify.h"
 
 #include "output/time.h"
-#include "replay/engine.h"
 #include "replay/worker_process.h"
-#include "verification.h"
 
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <chrono>
 #include <map>
 
 namespace flor::cli {
@@ -48,26 +45,12 @@ std::set<std::int64_t> replays_that_answered(const store::Catalog& catalog,
   return ids;
 }
 
-/// Returns why it did not come to the end of its epochs.
-std::string execute(const ReplayRequest& request, const detail::WorkerOrder& order,
-                    detail::VerifierTalk& talk) {
-  std::map<std::string, std::string> variables;
-  if (!request.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = gpus_of_worker(request, 0);
-  WorkerProcess worker(request.launch, order, variables, request.logs / "verifier.log");
-  for (bool over = false; !over;) {
-    std::vector<pollfd> events;
-    for (const int event : worker.events()) events.push_back({event, POLLIN, 0});
-    ::poll(events.data(), events.size(), 200);
-    over = worker.ended().has_value();
-    for (const std::string& line : worker.receive()) {
-      for (const std::string& answer : talk.heed(detail::WorkerLine::decode(line))) {
-        worker.send(answer);
-      }
-    }
+std::set<std::string> nested_loops(const store::Catalog& catalog, const store::Run& run) {
+  std::set<std::string> loops;
+  for (const store::LoopExecution& execution : catalog.executions(run.id)) {
+    loops.insert(execution.loop.substr(0, execution.loop.find('~')));
   }
-  if (talk.complete()) return {};
-  const std::string words = worker.last_words();
-  return words.empty() ? "the program ended before it had executed them" : words;
+  return loops;
 }
 
 void note_verified(const std::set<std::int64_t>& epochs, const ReplayOutcome& outcome,
@@ -79,58 +62,119 @@ void note_verified(const std::set<std::int64_t>& epochs, const ReplayOutcome& ou
   }
 }
 
-bool is_possible(const ReplayRequest& request, const ReplayOutcome& outcome,
-                 const ReplaySummary& summary) {
-  const bool wanted = request.verify && !request.verify->none();
-  // What was answered before is verified when that is asked for.
-  const bool asked = wanted && (request.verify->all || request.verify->count);
-  if (!wanted || (outcome.done.empty() && !asked)) return false;
+}  // namespace
+
+EpochVerifier::EpochVerifier(store::Store& store, const ReplayRequest& request, Progress& progress)
+    : store_(store), request_(request), progress_(progress) {
+  if (!wanted()) return;
+  loops_ = nested_loops(store.catalog(), request.run);
+  times_ = detail::epoch_times(store.catalog(), request.run, request.order.strong);
+  times_.startup = request.facts.startup;
+}
+
+bool EpochVerifier::wanted() const { return request_.verify && !request_.verify->none(); }
+
+/// What was answered before is verified when that is asked for.
+bool EpochVerifier::asked() const {
+  return wanted() && (request_.verify->all || request_.verify->count);
+}
+
+detail::VerifyPlan EpochVerifier::plan(const ReplayOutcome& outcome) const {
+  const std::set<std::int64_t> candidates = unverified(parts_of(outcome));
+  return detail::plan_verification(times_, candidates, *request_.verify, outcome.seconds);
+}
+
+/// While some epochs are still being replayed, one of the others is executed. Which is the cheapest
+/// of all cannot be known yet where more than one is asked for.
+void EpochVerifier::offer(const ReplayOutcome& so_far, int worker) {
+  if (talk_ || !wanted() || asked() || so_far.replay == 0) return;
+  if (request_.ranks.size() > 1 || (request_.order.shows_what_is_stored() && loops_.empty())) return;
+  plan_ = plan(so_far);
+  if (plan_.epochs.empty() || plan_.too_long) return;
+  start(so_far, worker);
+}
+
+void EpochVerifier::start(const ReplayOutcome& outcome, int number) {
+  detail::WorkerOrder order = detail::verifying_order(request_.order, loops_);
+  order.run = request_.run.key;
+  order.home = store_.home().string();
+  const auto replays = replays_that_answered(store_.catalog(), request_, outcome);
+  talk_.emplace(replays.empty() ? outcome.replay : *replays.rbegin(), plan_.epochs);
+  std::map<std::string, std::string> variables;
+  if (!request_.gpus.empty()) {
+    variables["CUDA_VISIBLE_DEVICES"] = gpus_of_worker(request_, number);
+  }
+  began_ = Clock::now();
+  worker_ = std::make_unique<WorkerProcess>(request_.launch, order, variables,
+                                            request_.logs / "verifier.log");
+}
+
+std::vector<int> EpochVerifier::events() const {
+  return worker_ ? worker_->events() : std::vector<int>();
+}
+
+void EpochVerifier::look_after() {
+  if (!worker_) return;
+  const bool ended = worker_->ended().has_value();
+  for (const std::string& line : worker_->receive()) {
+    for (const std::string& answer : talk_->heed(detail::WorkerLine::decode(line))) {
+      worker_->send(answer);
+    }
+  }
+  if (!ended) return;
+  last_words_ = worker_->last_words();
+  worker_.reset();
+  seconds_ = std::chrono::duration<double>(Clock::now() - began_).count();
+}
+
+bool EpochVerifier::is_possible(const ReplayOutcome& outcome, const ReplaySummary& summary) const {
+  if (!wanted() || (outcome.done.empty() && !asked())) return false;
   if (outcome.interrupted || !outcome.missing.empty() || !outcome.failed.empty()) return false;
   return summary.total.verdict != store::Verdict::differs;
 }
 
-}  // namespace
+void EpochVerifier::conclude(const ReplayOutcome& outcome, ReplaySummary& summary) {
+  if (!is_possible(outcome, summary)) return;
+  if (!talk_) {
+    if (unverified(parts_of(outcome)).empty()) return;
+    if (request_.ranks.size() > 1 || !request_.engine.is_local()) {
+      summary.verification.push_back(
+          fmt::format("{} are not verified by executing an epoch: the new values are {}",
+                      request_.ranks.size() > 1 ? "replays of a group" : "replays on other machines",
+                      to_string(store::ValueVerdict::unverified)));
+      return;
+    }
+    if (request_.order.shows_what_is_stored() && loops_.empty()) return;
+    plan_ = plan(outcome);
+    if (plan_.too_long) {
+      summary.verification.push_back(detail::verifying_hint(request_.run, plan_));
+      return;
+    }
+    if (const std::string notice = detail::verifying_notice(plan_); !notice.empty()) {
+      progress_.say(notice);
+    }
+    start(outcome, 0);
+  }
+  while (!over()) {
+    std::vector<pollfd> waiting;
+    for (const int event : events()) waiting.push_back({event, POLLIN, 0});
+    ::poll(waiting.data(), waiting.size(), 200);
+    look_after();
+  }
+  compare(outcome, summary);
+}
 
-void verify(store::Store& store, const ReplayRequest& request, const ReplayOutcome& outcome,
-            ReplaySummary& summary) {
-  if (!is_possible(request, outcome, summary)) return;
-  const std::set<std::int64_t> candidates = unverified(parts_of(outcome));
-  if (candidates.empty()) return;
-  if (request.ranks.size() > 1 || !request.engine.is_local()) {
-    summary.verification.push_back(
-        fmt::format("{} are not verified by executing an epoch: the new values are {}",
-                    request.ranks.size() > 1 ? "replays of a group" : "replays on other machines",
-                    to_string(store::ValueVerdict::unverified)));
-    return;
-  }
-  store::Catalog& catalog = store.catalog();
-  detail::EpochTimes times =
-      detail::epoch_times(catalog, request.run, request.order.strong);
-  times.startup = request.facts.startup;
-  const detail::VerifyPlan plan =
-      detail::plan_verification(times, candidates, *request.verify, outcome.seconds);
-  if (plan.too_long) {
-    summary.verification.push_back(detail::verifying_hint(request.run, plan));
-    return;
-  }
-  std::set<std::string> loops;
-  for (const store::LoopExecution& execution : catalog.executions(request.run.id)) {
-    loops.insert(execution.loop.substr(0, execution.loop.find('~')));
-  }
-  if (request.order.shows_what_is_stored() && loops.empty()) return;
-  detail::WorkerOrder order = detail::verifying_order(request.order, loops);
-  order.run = request.run.key;
-  order.home = store.home().string();
-  const auto replays = replays_that_answered(catalog, request, outcome);
-  detail::VerifierTalk talk(replays.empty() ? 0 : *replays.rbegin(), plan.epochs);
-  const auto began = Clock::now();
-  if (const std::string why = execute(request, order, talk); !why.empty()) {
-    summary.verification.push_back(fmt::format("executing {} to verify the new values failed: {}",
-                                               detail::print_epochs(plan.epochs), why));
+void EpochVerifier::compare(const ReplayOutcome& outcome, ReplaySummary& summary) {
+  const std::string epochs = detail::print_epochs(plan_.epochs);
+  if (!talk_->complete()) {
+    summary.verification.push_back(fmt::format(
+        "executing {} to verify the new values failed: {}", epochs,
+        last_words_.empty() ? "the program ended before it had executed them" : last_words_));
     return;
   }
   const detail::Verification found =
-      detail::note_verification(catalog, request.run.id, replays, talk);
+      detail::note_verification(store_.catalog(), request_.run.id,
+                                replays_that_answered(store_.catalog(), request_, outcome), *talk_);
   if (!found.disagreement.empty()) {
     summary.total.verdict = store::Verdict::differs;
     summary.differences.push_back(found.disagreement);
@@ -138,10 +182,8 @@ void verify(store::Store& store, const ReplayRequest& request, const ReplayOutco
     return;
   }
   note_verified(found.epochs, outcome, summary);
-  const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
-  summary.verification.push_back(fmt::format("{} executed beside it, in {}: the new values are "
-                                             "the same",
-                                             detail::print_epochs(plan.epochs), duration(seconds)));
+  summary.verification.push_back(fmt::format(
+      "{} executed beside it, in {}: the new values are the same", epochs, duration(seconds_)));
 }
 
 }  // namespace flor::cli
