@@ -130,6 +130,40 @@ TEST_F(Verdicts, NoneIsVerifiedWhereThatIsSaidAndLaterAllAre) {
   EXPECT_EQ(all.status, 0);
 }
 
+/// Each process says in the file `trace` where it is.
+constexpr const char* kUneven = R"code(#include <flor/flor.h>
+
+#include <fstream>
+
+void trace(const char* what) { std::ofstream("trace", std::ios::app) << what << "\n"; }
+
+int main(int argc, char** argv) {
+  trace("begins");
+  auto session = flor::init(argc, argv);
+  double w = 1;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 4)) {
+    for (int step : flor::loop("train", 10)) w *= 0.9 + 0.001 * step;
+    double sum = 0;
+    for (int i = 0; i < (epoch == 3 ? 400'000'000 : 1000); ++i) sum += 1e-9 * i;
+    flor::log("w", w + 0 * sum);
+    if (epoch == 3) trace("ends");
+  }
+}
+)code";
+
+TEST_F(Verdicts, AWorkerThatHasNothingLeftToDoGivesItsPlaceToTheExecutionOfAnEpoch) {
+  record(kUneven);
+  edit("    flor::log(\"w\",", "    flor::log(\"w2\", w * w);\n    flor::log(\"w\",");
+  std::filesystem::remove(root() / "trace");
+  const auto replayed =
+      flor({"replay", "test", "--workers", "2", "--", executable().string()});
+  ASSERT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.out, HasSubstr("4 new values (proven by the sources; verified in epoch"));
+  const std::string trace = read_file(root() / "trace");
+  EXPECT_EQ(trace, "begins\nbegins\nbegins\nends\n") << "the third is the one that verifies";
+}
+
 TEST_F(Verdicts, WhatAnExecutionDoesNotFindIsDoubtful) {
   std::string text = kShrinking;
   text.replace(text.find("  double w = 1;"), 15,
