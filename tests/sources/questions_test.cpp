@@ -160,6 +160,36 @@ int main(int argc, char** argv) {
   EXPECT_THAT(stepped_into(member, "flor::log(\"running\", running_);"), ElementsAre("train"));
 }
 
+TEST(Questions, MethodsInPlaceChangeTheirTensorAndNothingThatTheyAreGiven) {
+  const std::string text = R"(int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  const auto [train, test] = load();
+  torch::nn::Sequential net(torch::nn::Linear(4, 2));
+  auto marks = torch::zeros({10});
+  auto state = flor::checkpoints(net);
+  for (int epoch : flor::loop("epoch", 5)) {
+    for (int i : flor::loop("train", 10)) net->forward(train.images).sum().backward();
+    //ASK
+  }
+}
+)";
+  const auto table = [](const std::string& method, const std::string& what) {
+    return "auto table = torch::zeros({10, 10}); table." + method + "; flor::log_table(\"t\", " +
+           what + ");";
+  };
+  for (const char* method : {"index_put_({test.labels, test.digits}, torch::ones({}), true)",
+                             "add_(test.images)", "copy_(test.images)",
+                             "scatter_(0, test.labels, test.images)"}) {
+    EXPECT_THAT(asked(text, table(method, "table")).walk(), IsEmpty()) << method;
+    EXPECT_THAT(stepped_into(text, table(method, "table")), IsEmpty()) << method;
+  }
+  EXPECT_THAT(asked(text, "marks.add_(1); flor::log(\"marks\", marks.sum());").walk(),
+              HasSubstr("'marks' that epoch changes"));
+  EXPECT_THAT(asked(text, "auto alias = torch::zeros({}); alias.set_(marks); alias.add_(1); "
+                          "flor::log(\"marks\", marks.sum());").walk(),
+              HasSubstr("'marks' that epoch changes"));
+}
+
 TEST(Questions, WhatOutlivesEpochsIsAskedForFromTheStart) {
   const std::string text = program("double best = 1e9; " + kState, "net.nudge(i);",
                                    "if (net.norm() < best) best = net.norm(); //ASK");

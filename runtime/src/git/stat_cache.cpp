@@ -51,7 +51,7 @@ class Reader {
   std::string_view bytes_;
 };
 
-std::string read_whole(const std::filesystem::path& path) {
+std::string read_raw(const std::filesystem::path& path) {
   std::string bytes;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return bytes;
@@ -160,7 +160,7 @@ const DirectoryTree* StatCache::tree_of(std::string_view directory) const {
 
 StatCache StatCache::load(const std::filesystem::path& file) {
   StatCache cache;
-  if (parse(read_whole(file), cache)) return cache;
+  if (parse(read_raw(file), cache)) return cache;
   return StatCache{};
 }
 

@@ -233,6 +233,13 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
     }
     return result;
   }
+  if (kind == Kind::tensor && works_in_place(name)) {
+    mutate(receiver);
+    for (const Value& value : values) {
+      if (value.taken) mutate(value);
+    }
+    return receiver;
+  }
   const std::vector<int> bodies = methods(receiver, name);
   if (kind == Kind::own && !bodies.empty()) return call_bodies(bodies, values, &receiver);
   if (kind == Kind::module && (name == "forward" || name == "eval" || name == "train")) {

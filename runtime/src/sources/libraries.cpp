@@ -108,6 +108,8 @@ Purity method_purity(std::string_view name) {
   return {view_methods().contains(name), false, false};
 }
 
+bool works_in_place(std::string_view name) { return name.ends_with('_') && name != "set_"; }
+
 Purity function_purity(std::string_view name) {
   if (is_number_type(name)) return {true, true, true};
   if (fresh_functions().contains(name)) return {true, true, false};

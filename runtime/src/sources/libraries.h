@@ -30,6 +30,9 @@ struct Purity {
   bool pure = false, fresh = false, number = false;
 };
 Purity method_purity(std::string_view name);
+/// Of a tensor's methods, one that changes the tensor by its arguments, and keeps none of them:
+/// libtorch's mark of these is the underscore at their ends.
+bool works_in_place(std::string_view name);
 /// Free functions of the standard library, of libtorch, and those that print.
 Purity function_purity(std::string_view name);
 /// Functions that keep a state of their own, as std::rand does.

@@ -36,7 +36,7 @@ constexpr int kTries = 5;
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
 
 /// A part of a parcel, and the records in it: indices into a list, by offset.
-struct Request {
+struct FetchRequest {
   std::string parcel;
   std::uint64_t begin = 0, end = 0;
   bool whole = false;
@@ -44,12 +44,12 @@ struct Request {
 };
 
 /// What one batch of records takes in requests.
-std::vector<Request> plan_requests(const std::vector<Record>& records,
+std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
                                    std::span<const std::size_t> batch,
                                    const std::map<std::string, std::uint64_t>& parcel_bytes) {
   std::map<std::string, std::vector<std::size_t>> by_parcel;
   for (const std::size_t i : batch) by_parcel[records[i].parcel].push_back(i);
-  std::vector<Request> requests;
+  std::vector<FetchRequest> requests;
   for (auto& [parcel, list] : by_parcel) {
     std::ranges::sort(list, {}, [&](std::size_t i) { return records[i].offset; });
     std::uint64_t wanted = 0;
@@ -62,7 +62,7 @@ std::vector<Request> plan_requests(const std::vector<Record>& records,
     // Those that lie side by side are read with one request; what is between others is not wanted.
     for (const std::size_t i : list) {
       const std::uint64_t begin = records[i].offset, end = begin + records[i].bytes();
-      Request* last = requests.empty() ? nullptr : &requests.back();
+      FetchRequest* last = requests.empty() ? nullptr : &requests.back();
       const bool joins =
           last && last->parcel == parcel && begin <= last->end && end - last->begin <= kParcelBytes;
       if (!joins) {
@@ -203,13 +203,13 @@ class Fetching {
 
   /// A batch: its records come after their bases, which are here or in it.
   void receive(std::span<const std::size_t> batch) {
-    const std::vector<Request> requests = plan_requests(records_.list(), batch, parcel_bytes_);
+    const std::vector<FetchRequest> requests = plan_requests(records_.list(), batch, parcel_bytes_);
     std::map<std::size_t, store::RecordPlace> places;
     std::mutex mutex;
     bool committing = false;
     try {
       store::WorkerPool(options_.threads, nullptr).for_each(requests.size(), [&](std::size_t i) {
-        const Request& request = requests[i];
+        const FetchRequest& request = requests[i];
         const std::vector<std::byte> bytes = read(request);
         const std::lock_guard lock(mutex);
         for (const std::size_t record : request.records) {
@@ -235,7 +235,7 @@ class Fetching {
     }
   }
 
-  std::vector<std::byte> read(const Request& request) {
+  std::vector<std::byte> read(const FetchRequest& request) {
     const std::string key = parcel_key(request.parcel);
     const std::string where = fmt::format("{}/{}", objects_.url(), key);
     std::vector<std::byte> bytes =
