@@ -59,7 +59,7 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
 Analysis::Analysis(AnalysisInput input)
     : nested_(input.nested), main_(input.main), stale_(input.stale), complete_(input.complete) {
   read(input);
-  changes_ = find_changes(before_, now_);
+  changes_ = find_changes(before_, now_, rest_);
   // Of other programs in the repository only the sources that this one may share with them count.
   const auto foreign = [&](const Change& change) {
     return change.source && std::ranges::find(sources_, change.source) == sources_.end();

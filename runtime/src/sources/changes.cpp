@@ -2,6 +2,7 @@
 
 #include "sources/difference.h"
 #include "sources/logging.h"
+#include "sources/spelling.h"
 
 #include <fmt/format.h>
 
@@ -72,8 +73,13 @@ void drop_equal(Parts& before, Parts& now) {
 
 class Finder {
  public:
-  Finder(const std::vector<SourcePointer>& before, const std::vector<SourcePointer>& now)
-      : before_(parts_of(before)), now_(parts_of(now)), new_sources_(now) {}
+  Finder(const std::vector<SourcePointer>& before, const std::vector<SourcePointer>& now,
+         const std::vector<SourcePointer>& rest)
+      : before_(parts_of(before)), now_(parts_of(now)), new_sources_(now) {
+    for (const auto* sources : {&before, &now, &rest}) {
+      for (const SourcePointer& source : *sources) add_macros_of(*source, macros_);
+    }
+  }
 
   Changes run() {
     drop_equal(before_, now_);
@@ -121,14 +127,8 @@ class Finder {
     drop(now_, done_new);
   }
 
-  static Sequence sequence(const Part& part, const std::vector<bool>* without = nullptr) {
-    Sequence tokens;
-    for (std::size_t i = part.piece->range.begin; i < part.piece->range.end; ++i) {
-      if (!without || !(*without)[i - part.piece->range.begin]) {
-        tokens.push_back(&part.source->tokens.all[i]);
-      }
-    }
-    return tokens;
+  Spelling spelled(const Part& part, const std::vector<bool>* without = nullptr) const {
+    return spell({part.source, part.piece->range}, macros_, without);
   }
 
   void compare(const Part& before, const Part& now) {
@@ -139,10 +139,8 @@ class Finder {
       note(before, now, change, true);
       return;
     }
-    const Sequence old_tokens = sequence(before), new_tokens = sequence(now);
-    for (Hunk hunk : difference(old_tokens, new_tokens)) {
-      widen(hunk, before, now, old_tokens, new_tokens);
-      note(before, now, describe(before, now, hunk, old_tokens, new_tokens), false);
+    for (const Difference& other : differences(before, now, spelled(before), spelled(now))) {
+      note(before, now, describe(before, now, widened(other, before, now)), false);
     }
     const auto looks = [](const Part& part, const Part& other) {
       return only_looking(part.source->tokens.all, part.source->structure, part.piece->range,
@@ -150,29 +148,40 @@ class Finder {
     };
     if (is_neutral(before) && is_neutral(now)) return;
     const std::vector<bool> old_looks = looks(before, now), new_looks = looks(now, before);
-    const Sequence old_rest = sequence(before, &old_looks), new_rest = sequence(now, &new_looks);
-    for (const Hunk& hunk : difference(old_rest, new_rest)) {
-      note(before, now, describe(before, now, hunk, old_rest, new_rest), true);
+    for (const Difference& other : differences(before, now, spelled(before, &old_looks),
+                                               spelled(now, &new_looks))) {
+      note(before, now, describe(before, now, other), true);
     }
   }
 
+  /// Tokens of the files. An empty range is where something was removed, or added.
+  struct Difference {
+    Range before, now;
+  };
+  static std::vector<Difference> differences(const Part& before, const Part& now,
+                                             const Spelling& old_tokens,
+                                             const Spelling& new_tokens) {
+    std::vector<Difference> all;
+    for (const Hunk& hunk : difference(old_tokens.tokens, new_tokens.tokens)) {
+      all.push_back({old_tokens.in_file(hunk.before, before.piece->range),
+                     new_tokens.in_file(hunk.now, now.piece->range)});
+    }
+    return all;
+  }
+
   /// A change of an #if changes all that it holds.
-  static void widen(Hunk& hunk, const Part& before, const Part& now, const Sequence& old_tokens,
-                    const Sequence& new_tokens) {
-    const std::size_t old_start = before.piece->range.begin, new_start = now.piece->range.begin;
-    const auto region = [](const Part& part, std::size_t start, Range range) -> Range {
+  static Difference widened(Difference other, const Part& before, const Part& now) {
+    const auto region = [](const Part& part, Range range) -> Range {
       Range wide = range;
       for (const Conditional& c : part.source->structure.brackets.conditionals) {
-        const Range lines{c.branches.front() - std::min(start, c.branches.front()),
-                          c.end - std::min(start, c.end)};
-        if (c.branches.front() < start || c.end > part.piece->range.end) continue;
+        const Range lines{c.branches.front(), c.end};
+        if (lines.begin < part.piece->range.begin || lines.end > part.piece->range.end) continue;
         const bool touched =
             std::ranges::any_of(c.branches,
                                 [&](std::size_t at) {
-                                  const std::size_t begin = at - start;
                                   const std::size_t end =
-                                      directive_end(part.source->tokens.all, at) - start;
-                                  return range.begin < end && begin < range.end;
+                                      directive_end(part.source->tokens.all, at);
+                                  return range.begin < end && at < range.end;
                                 }) ||
             (range.begin < lines.end && lines.end <= range.end);
         if (touched) {
@@ -182,15 +191,14 @@ class Finder {
       }
       return wide;
     };
-    const Range old_wide = region(before, old_start, hunk.before);
-    const Range new_wide = region(now, new_start, hunk.now);
+    const Range old_wide = region(before, other.before), new_wide = region(now, other.now);
     // What surrounded the removed lines: as far before and behind in the new version.
-    const std::size_t lead = hunk.before.begin - old_wide.begin;
-    const std::size_t trail = old_wide.end - hunk.before.end;
-    hunk.now.begin = std::min(new_wide.begin, hunk.now.begin - std::min(lead, hunk.now.begin));
-    hunk.now.end = std::min(std::max(new_wide.end, hunk.now.end + trail), new_tokens.size());
-    hunk.before.begin = old_wide.begin;
-    hunk.before.end = std::min(old_wide.end, old_tokens.size());
+    const std::size_t lead = other.before.begin - old_wide.begin;
+    const std::size_t trail = old_wide.end - other.before.end;
+    const Range whole = now.piece->range;
+    const std::size_t first = other.now.begin - std::min(lead, other.now.begin - whole.begin);
+    const std::size_t last = std::min(std::max(new_wide.end, other.now.end + trail), whole.end);
+    return {old_wide, {std::min(new_wide.begin, first), last}};
   }
 
   static Change describe(const Part& now, Range range) {
@@ -206,30 +214,15 @@ class Finder {
     return change;
   }
 
-  static Range in_file(const Part& part, const Sequence& tokens, Range range) {
-    const Token* first = part.source->tokens.all.data();
-    const auto at = [&](std::size_t i) {
-      return i < tokens.size() ? static_cast<std::size_t>(tokens[i] - first)
-                               : part.piece->range.end;
-    };
-    if (range.empty()) {
-      // Right behind what stands before it, so that it is where it was removed from.
-      const std::size_t begin = range.begin > 0 ? at(range.begin - 1) + 1 : at(range.begin);
-      return {begin, begin};
-    }
-    return {at(range.begin), at(range.end - 1) + 1};
-  }
-
-  static Change describe(const Part& before, const Part& now, const Hunk& hunk,
-                         const Sequence& old_tokens, const Sequence& new_tokens) {
-    const Range old_range = in_file(before, old_tokens, hunk.before);
-    Change change = describe(now, in_file(now, new_tokens, hunk.now));
+  static Change describe(const Part& before, const Part& now, const Difference& other) {
+    Change change = describe(now, other.now);
     change.what = what_is_shown(now.source->tokens.all, change.now);
     if (!change.what.empty()) return change;
-    const std::string was = before.source->excerpt(old_range), is = now.source->excerpt(change.now);
-    change.what = change.now.empty()  ? fmt::format("'{}' is gone", was)
-                  : old_range.empty() ? fmt::format("'{}' is new", is)
-                                      : fmt::format("'{}' is now '{}'", was, is);
+    const std::string was = before.source->excerpt(other.before),
+                      is = now.source->excerpt(other.now);
+    change.what = other.now.empty()      ? fmt::format("'{}' is gone", was)
+                  : other.before.empty() ? fmt::format("'{}' is new", is)
+                                         : fmt::format("'{}' is now '{}'", was, is);
     return change;
   }
 
@@ -325,6 +318,7 @@ class Finder {
 
   Parts before_, now_;
   const std::vector<SourcePointer>& new_sources_;
+  Words macros_;
   Changes out_;
 };
 
@@ -353,8 +347,9 @@ std::string Source::excerpt(Range range, std::size_t length) const {
 }
 
 Changes find_changes(const std::vector<SourcePointer>& before,
-                     const std::vector<SourcePointer>& now) {
-  return Finder(before, now).run();
+                     const std::vector<SourcePointer>& now,
+                     const std::vector<SourcePointer>& rest) {
+  return Finder(before, now, rest).run();
 }
 
 }  // namespace flor::sources

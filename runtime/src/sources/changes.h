@@ -1,5 +1,6 @@
 // What changed between two versions of some files, in terms of functions, declarations and
-// statements. Formatting, comments, and functions that only moved are no change.
+// statements. Formatting, comments, functions that only moved, and braces around a single statement
+// that an if or a loop controls are no change.
 #pragma once
 
 #include "sources/source.h"
@@ -31,8 +32,9 @@ struct Changes {
   std::vector<Change> computation;
 };
 
-/// `before` and `now` must outlive the result.
+/// `rest`: sources that are the same, of which macros may come. All must outlive the result.
 Changes find_changes(const std::vector<SourcePointer>& before,
-                     const std::vector<SourcePointer>& now);
+                     const std::vector<SourcePointer>& now,
+                     const std::vector<SourcePointer>& rest);
 
 }  // namespace flor::sources

@@ -38,7 +38,8 @@ class Stripper {
       if (!tokens_[i].directive && begins_statement(i)) {
         const std::size_t end = std::min(statement_end(tokens_, brackets_, i), piece_.end);
         if (end > i && harmless({i, end}, 0)) {
-          for (; i < end; ++i) mark(i);
+          mark_statement({i, end});
+          i = end;
           continue;
         }
       }
@@ -53,6 +54,23 @@ class Stripper {
   void mark(std::size_t at) {
     if (!tokens_[at].directive) looking_[at - piece_.begin] = true;
   }
+  /// What a header controls leaves its braces to it, written or not: what follows is not controlled
+  /// in its place. An else with nothing in it says nothing.
+  void mark_statement(Range range) {
+    const std::size_t before = code_before(range.begin);
+    if (before > piece_.begin && is(before, "else")) {
+      mark(before);
+    } else if (is(range.begin, "{") && is_controlled(range.begin)) {
+      ++range.begin;
+      --range.end;
+    }
+    for (std::size_t i = range.begin; i < range.end; ++i) mark(i);
+  }
+  /// The token before `at` that belongs to no directive; the first one where there is none.
+  std::size_t code_before(std::size_t at) const {
+    while (at > piece_.begin && tokens_[at - 1].directive) --at;
+    return at > piece_.begin ? at - 1 : at;
+  }
   bool is(std::size_t at, std::string_view text) const {
     return at < piece_.end && tokens_[at].is(text);
   }
@@ -65,17 +83,19 @@ class Stripper {
   }
 
   bool begins_statement(std::size_t at) const {
-    std::size_t last = at;
-    while (last > piece_.begin && tokens_[last - 1].directive) --last;
-    if (last == piece_.begin) return false;
-    const Token& before = tokens_[--last];
-    if (before.is(";") || before.is("{") || before.is("}") || before.is("else") ||
-        before.is("do")) {
-      return true;
-    }
+    const std::size_t last = code_before(at);
+    const Token& before = tokens_[last];
+    if (last >= at || before.directive) return false;
+    if (before.is(";") || before.is("{") || before.is("}")) return true;
     if (before.is(":") && last > piece_.begin + 1) {
       return tokens_[last - 1].is("default") || tokens_[last - 2].is("case");
     }
+    return is_controlled(at);
+  }
+  bool is_controlled(std::size_t at) const {
+    const std::size_t last = code_before(at);
+    const Token& before = tokens_[last];
+    if (before.is("else") || before.is("do")) return true;
     const std::size_t open = brackets_.partner[last];
     if (!before.is(")") || open == Brackets::kNone || open <= piece_.begin) return false;
     const Token& control = tokens_[open - 1];

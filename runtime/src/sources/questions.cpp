@@ -351,35 +351,4 @@ std::optional<std::string> Questions::unproven(
   return std::nullopt;
 }
 
-std::vector<Questions::Forgotten> Questions::forgotten(const Source& source, Range loop) const {
-  std::vector<Forgotten> out;
-  const auto found = body_at(source, loop.begin);
-  if (!found) return out;
-  const Body& function = model_.bodies()[static_cast<std::size_t>(found->first)];
-  Keys assigned;
-  for (std::size_t s = 0; s < function.steps.size(); ++s) {
-    if (holds(loop, function.steps[s].range)) {
-      assigned.add(effects_.of(found->first, static_cast<int>(s)).assigned);
-    }
-  }
-  const Keys changed = changed_by(source, loop, false);
-  std::set<int> told;
-  for (const auto& [variable, extent] : changed) {
-    const Variable& v = model_.variable(variable);
-    if (!assigned.holds(variable, extent) || v.body != found->first || v.persistent) continue;
-    for (std::size_t s = 0; s < function.steps.size(); ++s) {
-      const Step& step = function.steps[s];
-      const StepEffects& effects = effects_.of(found->first, static_cast<int>(s));
-      const bool after = step.range.begin >= loop.end && v.scope.holds(step.range.begin);
-      if (!after || !effects.reads.holds(variable, Extent::whole)) continue;
-      if (told.insert(variable).second) {
-        out.push_back({std::string(v.name), fmt::format("{}:{}", source.path,
-                                                        source.line(step.range.begin))});
-      }
-      break;
-    }
-  }
-  return out;
-}
-
 }  // namespace flor::sources

@@ -55,14 +55,9 @@ class Questions {
   std::optional<std::string> unproven(
       const std::vector<std::pair<const Source*, Range>>& main) const;
 
-  struct Forgotten {
-    std::string variable, where;
-  };
-  /// What the loop assigns to, code after it reads, and nothing keeps.
-  std::vector<Forgotten> forgotten(const Source& source, Range loop) const;
-
  private:
   friend class Slicer;
+  friend class ForgottenFinder;
 
   std::optional<std::pair<int, std::size_t>> body_at(const Source& source, std::size_t at) const;
   Keys changed_by(const Source& source, Range loop, bool main) const;

@@ -36,6 +36,15 @@ class Walker {
     return plain(at);
   }
 
+  /// Where the statement begins that the keyword at `at` controls; the end of the text if it
+  /// controls none.
+  std::size_t controlled(std::size_t at) const {
+    if (is(at, "else") || is(at, "do")) return code(at + 1);
+    if (!is(at, "if") && !is(at, "for") && !is(at, "while")) return tokens_.size();
+    const std::size_t head = header(at);
+    return is(head, "(") ? code(behind(head)) : tokens_.size();
+  }
+
   /// The next token at or behind `at` that belongs to no directive.
   std::size_t code(std::size_t at) const {
     while (at < tokens_.size() && tokens_[at].directive) ++at;
@@ -51,10 +60,14 @@ class Walker {
   }
 
  private:
-  std::size_t if_statement(std::size_t at, int depth) const {
+  /// The parenthesis of the header whose keyword is at `at`.
+  std::size_t header(std::size_t at) const {
     std::size_t head = code(at + 1);
     while (is(head, "constexpr") || is(head, "consteval") || is(head, "!")) head = code(head + 1);
-    const std::size_t end = statement(parentheses(head), depth + 1);
+    return head;
+  }
+  std::size_t if_statement(std::size_t at, int depth) const {
+    const std::size_t end = statement(parentheses(header(at)), depth + 1);
     return is(code(end), "else") ? statement(code(end) + 1, depth + 1) : end;
   }
   std::size_t parentheses(std::size_t at) const {
@@ -258,6 +271,20 @@ std::size_t statement_end(const std::vector<Token>& tokens, const Brackets& brac
 
 std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets) {
   return LoopFinder(tokens, brackets).run();
+}
+
+std::vector<Range> bare_bodies(const std::vector<Token>& tokens, const Brackets& brackets,
+                               Range range) {
+  const Walker walker(tokens, brackets);
+  std::vector<Range> bodies;
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (tokens[k].directive || tokens[k].kind != TokenKind::identifier) continue;
+    const std::size_t begin = walker.controlled(k);
+    if (begin >= range.end || tokens[begin].is("{")) continue;
+    const std::size_t end = walker.statement(begin, 0);
+    if (end > begin && end <= range.end) bodies.push_back({begin, end});
+  }
+  return bodies;
 }
 
 std::vector<Inner> find_lambdas(const std::vector<Token>& tokens, const Brackets& brackets) {

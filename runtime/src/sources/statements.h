@@ -10,6 +10,11 @@ namespace flor::sources {
 /// Every `for`, in the order of the keywords.
 std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets);
 
+/// The statements in `range` that an if, else, for, while or do controls without braces around them:
+/// with braces they were the same.
+std::vector<Range> bare_bodies(const std::vector<Token>& tokens, const Brackets& brackets,
+                               Range range);
+
 /// Every lambda. One without a name that is neither called at once nor handed to an algorithm may
 /// be called from anywhere.
 std::vector<Inner> find_lambdas(const std::vector<Token>& tokens, const Brackets& brackets);
