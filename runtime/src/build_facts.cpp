@@ -88,6 +88,13 @@ ProgramSources ProgramSources::decode(std::string_view text) {
   return sources;
 }
 
+std::optional<ProgramSources> sources_of_program() {
+  if (!flor_build_sources) return std::nullopt;
+  ProgramSources sources = ProgramSources::decode(flor_build_sources);
+  if (!changed_sources(sources).empty()) return std::nullopt;
+  return sources;
+}
+
 std::string digest_of_sources(const ProgramSources& sources, const fs::path& root) {
   std::vector<std::string> lines;
   for (const SourceStamp& stamp : sources.files) {

@@ -31,6 +31,9 @@ struct ProgramSources {
   static ProgramSources decode(std::string_view text);
 };
 
+/// Those of this program, where flor_instrument noted them and they are still what runs.
+std::optional<ProgramSources> sources_of_program();
+
 /// Of contents and of paths below `root`; empty where a content is not known.
 std::string digest_of_sources(const ProgramSources& sources, const std::filesystem::path& root);
 

@@ -44,12 +44,11 @@ class Probes {
   };
   /// Why this nested loop is to be executed although its end could be loaded.
   Asked asked(const Frame& frame);
-  /// A `return` or `goto` in it may leave the function that holds it, as far as the sources tell.
-  bool may_leave(const Frame& frame) const {
-    return !analysis_ || analysis_->may_leave({frame.place.file, frame.place.line,
-                                               frame.place.column});
+  /// Whether a `return` or `goto` in it may leave the function that holds it.
+  sources::Leaving leaving(const Frame& frame) const {
+    if (!analysis_) return sources::Leaving::unknown;
+    return analysis_->leaving({frame.place.file, frame.place.line, frame.place.column});
   }
-  bool knows_sources() const { return analysis_ != nullptr; }
 
  private:
   void find(const Flags& flags, const store::Run& run, const std::filesystem::path& home);

@@ -7,6 +7,7 @@
 #include "preemption.h"
 #include "process.h"
 #include "run_choice.h"
+#include "unregistered.h"
 
 #include <flor/store/launch.h>
 
@@ -230,6 +231,7 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   if (frame.ordinal == 0) {
     warn_of_unused_arguments(
         fmt::format("has not asked, by the beginning of {}, for", frame.component));
+    tell_of_unregistered();
   }
   if (resumption_) {
     if (const auto start = resumption_->begin_main(frame, random_access)) {
@@ -242,6 +244,15 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   put_main_loop(frame, false, false);
   if (is_called_away()) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
   return {};
+}
+
+void Recorder::tell_of_unregistered() const {
+  if (resumed_ || !is_first()) return;
+  try {
+    if (const std::string line = print_unregistered(); !line.empty()) say(Level::warn, line);
+  } catch (const std::exception& error) {
+    say(Level::debug, fmt::format("the sources could not be read: {}", error.what()));
+  }
 }
 
 Schedule::Now Recorder::now(const Frame& main) {

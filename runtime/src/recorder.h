@@ -105,6 +105,7 @@ class Recorder : public Runtime {
   void report() const;
   /// Of --kwargs: when the first main loop begins, and at the end.
   void warn_of_unused_arguments(std::string_view when) const;
+  void tell_of_unregistered() const;
 
   // Retention: recorder_saved.cpp.
   void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread

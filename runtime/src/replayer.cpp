@@ -481,9 +481,9 @@ bool Replayer::decide_on(const Frame& frame, const store::CheckpointKey& key, bo
                                         .read = asked.read,
                                         .leads = probes_->walks(),
                                         .broke = broke,
-                                        .may_leave = broke && probes_->may_leave(frame),
                                         .left_main = record_->main_loop_may_have_been_left_from(key),
-                                        .sources_known = probes_->knows_sources()});
+                                        .leaving = broke ? probes_->leaving(frame)
+                                                         : sources::Leaving::impossible});
   if (catching_up_) return decision.skips();
   NestedCount& count = work_.nested[frame.name];
   if (decision.skips()) {

@@ -12,9 +12,8 @@ SkipDecision decide(const LoopFacts& facts) {
   if (asked && facts.read) return {SkipReason::read};
   if (!facts.stored) return {SkipReason::not_stored};
   if (facts.left_main) return {SkipReason::left};
-  if (facts.broke && facts.may_leave) {
-    return {facts.sources_known ? SkipReason::left : SkipReason::no_sources};
-  }
+  if (facts.broke && facts.leaving == sources::Leaving::possible) return {SkipReason::left};
+  if (facts.broke && facts.leaving == sources::Leaving::unknown) return {SkipReason::no_source};
   return {};
 }
 
@@ -32,8 +31,8 @@ std::string print_reason(SkipReason reason, std::string_view question) {
       return "not stored";
     case SkipReason::left:
       return "left by return";
-    case SkipReason::no_sources:
-      return "left early, no sources";
+    case SkipReason::no_source:
+      return "left early, its source is not known";
   }
   return {};
 }

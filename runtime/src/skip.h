@@ -1,6 +1,8 @@
 // Whether a replay skips a nested loop, by loading its recorded end, or executes it, and why.
 #pragma once
 
+#include "sources/analysis.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,7 +16,7 @@ enum class SkipReason {
   read,        ///< a question reads what it leaves behind
   not_stored,  ///< its recorded end is not there, or lacks what is attached to it
   left,        ///< a return or goto may have left the function that holds it
-  no_sources,  ///< it cannot be told how it was left, since the sources are not known
+  no_source,   ///< it cannot be told how it was left, since its source is not known
 };
 
 /// All that decides about one execution of a nested loop.
@@ -24,9 +26,9 @@ struct LoopFacts {
   bool named = false, changed = false, read = false;
   bool leads = false;  ///< what was asked needs what loops on the way leave behind
   bool broke = false;  ///< the record left it before its range was exhausted
-  bool may_leave = false;       ///< the sources show a return or goto in it
-  bool left_main = false;       ///< it was perhaps left together with its main loop
-  bool sources_known = true;
+  bool left_main = false;  ///< it was perhaps left together with its main loop
+  /// Whether the sources show a return or goto in it.
+  sources::Leaving leaving = sources::Leaving::impossible;
 };
 
 struct SkipDecision {

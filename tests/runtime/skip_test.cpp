@@ -6,12 +6,15 @@
 namespace flor::detail {
 namespace {
 
+using sources::Leaving;
+
 SkipReason reason(const LoopFacts& facts) { return decide(facts).reason; }
 
 TEST(SkipDecision, SkipsWhatIsStoredAndConcernsNobody) {
   EXPECT_TRUE(decide({.stored = true}).skips());
   EXPECT_TRUE(decide({.stored = true, .broke = true}).skips());
-  EXPECT_TRUE(decide({.stored = true, .may_leave = true}).skips());
+  EXPECT_TRUE(decide({.stored = true, .leaving = Leaving::possible}).skips());
+  EXPECT_TRUE(decide({.stored = true, .leaving = Leaving::unknown}).skips());
 }
 
 TEST(SkipDecision, SaysWhyALoopIsExecuted) {
@@ -20,9 +23,10 @@ TEST(SkipDecision, SaysWhyALoopIsExecuted) {
   EXPECT_EQ(reason({.stored = true, .changed = true}), SkipReason::changed);
   EXPECT_EQ(reason({.stored = true, .read = true}), SkipReason::read);
   EXPECT_EQ(reason({.stored = true, .left_main = true}), SkipReason::left);
-  EXPECT_EQ(reason({.stored = true, .broke = true, .may_leave = true}), SkipReason::left);
-  EXPECT_EQ(reason({.stored = true, .broke = true, .may_leave = true, .sources_known = false}),
-            SkipReason::no_sources);
+  EXPECT_EQ(reason({.stored = true, .broke = true, .leaving = Leaving::possible}),
+            SkipReason::left);
+  EXPECT_EQ(reason({.stored = true, .broke = true, .leaving = Leaving::unknown}),
+            SkipReason::no_source);
 }
 
 TEST(SkipDecision, OnTheWayOnlyWhatIsAskedLaterCounts) {

@@ -56,8 +56,8 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
   return count;
 }
 
-Analysis::Analysis(AnalysisInput input)
-    : nested_(input.nested), main_(input.main), stale_(input.stale), complete_(input.complete) {
+Analysis::Analysis(AnalysisInput input, std::size_t work_max)
+    : nested_(input.nested), main_(input.main), work_max_(work_max), stale_(input.stale), complete_(input.complete) {
   read(input);
   changes_ = find_changes(before_, now_, rest_);
   // Of other programs in the repository only the sources that this one may share with them count.
@@ -96,7 +96,7 @@ void Analysis::read(AnalysisInput& input) {
 }
 
 const Questions& Analysis::questions() const {
-  if (!questions_) questions_.emplace(sources_, changes_.all);
+  if (!questions_) questions_.emplace(sources_, changes_.all, work_max_);
   return *questions_;
 }
 
@@ -125,8 +125,8 @@ void Analysis::find_walk() {
       continue;
     }
     if (const auto read = questions().of_main(*site.source, site.loop->range)) {
-      walk_ = explain(*read->change, true) + ", with '" + read->variable + "' that " +
-              site_name(*site.loop) + " changes and nobody keeps";
+      walk_ = explain(*read->change, true) +
+              left_behind(*read, site_name(*site.loop) + " changes");
       return;
     }
   }
@@ -149,21 +149,29 @@ Proof Analysis::proof() const {
   return {true, {}};
 }
 
-bool Analysis::may_leave(const LoopPlace& place) const {
-  bool found = false;
+Leaving Analysis::leaving(const LoopPlace& place) const {
+  if (stale_) return Leaving::unknown;  // something else may have stood there
+  Leaving leaving = Leaving::unknown;
   for (const Source* source : matching(place.file)) {
     const auto range = region(*source, place);
     if (!range) continue;
-    found = true;
-    if (questions().leaves_function(*source, *range)) return true;
+    if (questions().leaves_function(*source, *range)) return Leaving::possible;
+    leaving = Leaving::impossible;
   }
-  return !found || stale_;
+  return leaving;
 }
 
 std::string Analysis::explain(const Change& change, bool inside) const {
   std::string text = change.where;
   if (!inside && !change.label.empty()) text += " (" + change.label + ")";
   return text + " " + change.what;
+}
+
+/// ", with 'sum' that the loop may leave behind and nobody keeps"
+std::string Analysis::left_behind(const Questions::Read& read, std::string_view how) const {
+  if (!questions().complete()) return ", and the sources are too many to find out what that reads";
+  if (read.variable.empty()) return ", and the function around the loop is not found";
+  return ", with '" + read.variable + "' that " + std::string(how) + " and nobody keeps";
 }
 
 std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range) const {
@@ -180,8 +188,7 @@ std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range
   if (change) return changed(explain(changes_.all[*change], false));
   if (const auto read = questions().of_nested(source, range)) {
     return Touched{{},
-                   explain(*read->change, true) + ", with '" + read->variable +
-                       "' that the loop may leave behind and nobody keeps",
+                   explain(*read->change, true) + left_behind(*read, "the loop may leave behind"),
                    read->question};
   }
   // Somebody who was not read may call it.

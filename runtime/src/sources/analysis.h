@@ -41,6 +41,9 @@ struct LoopPlace {
   std::uint32_t line = 0, column = 0;
 };
 
+/// Unknown: the source that holds the loop is not there, or not the one that runs.
+enum class Leaving { impossible, possible, unknown };
+
 /// Whether the sources show that all which new log statements read comes back as it was.
 struct Proof {
   bool proven = false;
@@ -49,7 +52,8 @@ struct Proof {
 
 class Analysis {
  public:
-  explicit Analysis(AnalysisInput input);
+  /// `work_max`: as for Effects.
+  explicit Analysis(AnalysisInput input, std::size_t work_max = Effects::kWorkMax);
 
   /// For values that the replay finds: where this is not proven, only an execution can tell.
   Proof proof() const;
@@ -64,8 +68,8 @@ class Analysis {
   const std::vector<Touched>& touched() const { return touched_; }
   /// Why the loop of that name at that place is concerned; nothing if it is not.
   std::optional<Touched> touched(const LoopPlace& place, std::string_view name) const;
-  /// A `return` or `goto` in the loop at that place may leave the function that holds it.
-  bool may_leave(const LoopPlace& place) const;
+  /// Whether a `return` or `goto` in the loop at that place may leave the function that holds it.
+  Leaving leaving(const LoopPlace& place) const;
 
   /// Changes of the computation itself: inside the nested loop `loop`, or outside of all (empty).
   const std::vector<Touched>& computation() const { return computation_; }
@@ -90,12 +94,14 @@ class Analysis {
   std::optional<Touched> why(const Source& source, Range range) const;
   std::optional<Touched> why_by_name(std::string_view name) const;
   std::string explain(const Change& change, bool inside) const;
+  std::string left_behind(const Questions::Read& read, std::string_view how) const;
   const Site* nested_site(const Change& change) const;
   bool concerns_program(const Change& change);
   std::vector<const Source*> matching(std::string_view file) const;
   std::optional<Range> region(const Source& source, const LoopPlace& place) const;
 
   std::set<std::string> nested_, main_;
+  std::size_t work_max_;
   bool stale_ = false, complete_ = true;
   std::vector<SourcePointer> before_, now_, rest_;
   const Source* program_ = nullptr;

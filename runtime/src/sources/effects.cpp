@@ -5,6 +5,11 @@
 #include <algorithm>
 
 namespace flor::sources {
+namespace {
+
+constexpr std::size_t kWorkOfSearch = 10;  // as many references are followed in its time
+
+}  // namespace
 
 bool Summary::operator==(const Summary& other) const {
   const auto same = [](const Keys& a, const Keys& b) { return std::ranges::equal(a, b); };
@@ -13,32 +18,69 @@ bool Summary::operator==(const Summary& other) const {
          same(returned, other.returned);
 }
 
-Effects::Effects(Model& model) : model_(model) {
+Effects::Effects(Model& model, std::size_t work_max) : model_(model), work_max_(work_max) {
   for (const Body& body : model_.bodies()) steps_.emplace_back(body.steps.size());
   summaries_.resize(model_.bodies().size());
-  constexpr int kRounds = 12;
-  for (int i = 0; i < kRounds && round(); ++i) {}
+  users_.resize(model_.bodies().size());
+  open_.assign(model_.bodies().size(), true);
+  while (round()) {}
 }
 
-/// All statements once; true if there is more than before.
+/// The statements that may do something else than was known; false if there are none any more.
 bool Effects::round() {
-  more_ = false;
+  const std::size_t variables = model_.variables().size();
+  std::vector<bool> evaluated(steps_.size());
+  linked_ = all_open_ = false;
   for (std::size_t b = 0; b < steps_.size(); ++b) {
-    const auto body = static_cast<int>(b);
-    for (std::size_t s = 0; s < steps_[b].size(); ++s) {
-      steps_[b][s] = Evaluator(*this, body).evaluate(model_.bodies()[b].steps[s]);
-    }
-    Summary summary = summarize(body);
+    if (!open_[b]) continue;
+    open_[b] = false;
+    evaluated[b] = true;
+    evaluate(static_cast<int>(b));
+    if (!complete_) return false;
+  }
+  bool more = false;
+  for (std::size_t b = 0; b < steps_.size(); ++b) {
+    if (!evaluated[b] && !linked_) continue;
+    Summary summary = summarize(static_cast<int>(b));
+    complete_ = work_ <= work_max_;
+    if (!complete_) return false;
     if (summary == summaries_[b]) continue;
     summaries_[b] = std::move(summary);
-    more_ = true;
+    for (const int user : users_[b]) open_[static_cast<std::size_t>(user)] = true;
   }
-  return more_;
+  // A name that is known from now on, or of another type, may be anywhere.
+  if (all_open_ || model_.variables().size() != variables) open_.assign(open_.size(), true);
+  for (std::size_t b = 0; b < open_.size(); ++b) more = more || open_[b];
+  return more;
+}
+
+void Effects::evaluate(int body) {
+  evaluated_ = body;
+  const auto b = static_cast<std::size_t>(body);
+  for (std::size_t s = 0; s < steps_[b].size() && complete_; ++s) {
+    steps_[b][s] = Evaluator(*this, body).evaluate(model_.bodies()[b].steps[s]);
+    complete_ = work_ <= work_max_;
+  }
+}
+
+const Summary& Effects::summary_for(int user, int body) {
+  users_[static_cast<std::size_t>(body)].insert(user);
+  return summary(body);
+}
+
+void Effects::changed_type(const Variable& variable) {
+  if (variable.body == evaluated_) {
+    open_[static_cast<std::size_t>(evaluated_)] = true;
+  } else {
+    all_open_ = true;
+  }
 }
 
 void Effects::link(int from, int to) {
-  if (from == to || !links_.insert({from, to}).second) return;
-  more_ = true;
+  ++work_;
+  const auto key = (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
+  if (from == to || !links_.insert(key).second) return;
+  linked_ = true;
   const auto size = static_cast<std::size_t>(std::max(from, to)) + 1;
   if (refers_.size() < size) {
     refers_.resize(size);
@@ -48,33 +90,30 @@ void Effects::link(int from, int to) {
   referred_[static_cast<std::size_t>(to)].push_back(from);
 }
 
-std::set<int> Effects::reachable(const std::set<int>& variables) const {
-  return spread(refers_, variables);
+std::vector<int> Effects::reachable(const std::set<int>& variables) const {
+  return spread(refers_, {variables.begin(), variables.end()});
 }
-std::set<int> Effects::reaching(int variable) const { return spread(referred_, {variable}); }
 
-std::set<int> Effects::spread(const std::vector<std::vector<int>>& links,
-                              const std::set<int>& variables) {
-  std::vector<int> open(variables.begin(), variables.end()), all = open;
-  std::vector<bool> known(links.size());
-  const auto add = [&](int id) {
-    const auto index = static_cast<std::size_t>(id);
-    if (known[index]) return;
-    known[index] = true;
-    open.push_back(id);
-    all.push_back(id);
-  };
+std::vector<int> Effects::spread(const std::vector<std::vector<int>>& links,
+                                 std::vector<int> variables) const {
+  if (seen_.size() < links.size()) seen_.resize(links.size());
+  ++search_;
+  work_ += kWorkOfSearch;
   for (const int id : variables) {
-    if (static_cast<std::size_t>(id) < links.size()) known[static_cast<std::size_t>(id)] = true;
+    if (static_cast<std::size_t>(id) < links.size()) seen_[static_cast<std::size_t>(id)] = search_;
   }
-  while (!open.empty()) {
-    const auto index = static_cast<std::size_t>(open.back());
-    open.pop_back();
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const auto index = static_cast<std::size_t>(variables[i]);
     if (index >= links.size()) continue;
-    for (const int other : links[index]) add(other);
+    work_ += links[index].size();
+    for (const int other : links[index]) {
+      std::uint32_t& seen = seen_[static_cast<std::size_t>(other)];
+      if (seen == search_) continue;
+      seen = search_;
+      variables.push_back(other);
+    }
   }
-  std::ranges::sort(all);
-  return {all.begin(), all.end()};
+  return variables;
 }
 
 Summary Effects::summarize(int id) const {
@@ -126,7 +165,7 @@ Summary Effects::summarize(int id) const {
       out.stores.insert({holder ? ~(*holder + 1) : variable, number});
     }
   }
-  for (const int variable : reachable({body.result})) {
+  for (const int variable : reachable(body.result)) {
     if (parameter_of(variable) || model_.variable(variable).persistent) {
       out.returned.add(variable, Extent::whole);
     }

@@ -4,10 +4,13 @@
 
 #include "sources/model.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -61,34 +64,53 @@ struct Summary {
 
 class Effects {
  public:
-  explicit Effects(Model& model);
+  static constexpr std::size_t kWorkMax = 500'000'000;  ///< some 5 s
+
+  /// `work_max`: about as many expressions and references are looked at before it gives up, the same
+  /// on every machine.
+  explicit Effects(Model& model, std::size_t work_max = kWorkMax);
 
   const Model& model() const { return model_; }
+  /// Nothing is known for sure where it is not: what statements do was not found out to the end.
+  bool complete() const { return complete_; }
+  /// That what was asked of it afterwards was too much, too.
+  bool is_spent() const { return !complete_ || work_ > work_max_; }
   const StepEffects& of(int body, int step) const {
     return steps_[static_cast<std::size_t>(body)][static_cast<std::size_t>(step)];
   }
   const Summary& summary(int body) const { return summaries_[static_cast<std::size_t>(body)]; }
   /// The variables, and all that they may refer to.
-  std::set<int> reachable(const std::set<int>& variables) const;
+  std::vector<int> reachable(const std::set<int>& variables) const;
+  std::vector<int> reachable(int variable) const { return spread(refers_, {variable}); }
   /// The variable, and all that may refer to it.
-  std::set<int> reaching(int variable) const;
+  std::vector<int> reaching(int variable) const { return spread(referred_, {variable}); }
 
  private:
   friend class Evaluator;
 
   bool round();
+  void evaluate(int body);
   Summary summarize(int body) const;
   void link(int from, int to);
-  static std::set<int> spread(const std::vector<std::vector<int>>& links,
-                              const std::set<int>& variables);
+  const Summary& summary_for(int user, int body);
+  void changed_type(const Variable& variable);
+  std::vector<int> spread(const std::vector<std::vector<int>>& links,
+                          std::vector<int> variables) const;
 
   Model& model_;
   std::vector<std::vector<StepEffects>> steps_;
   std::vector<Summary> summaries_;
-  std::set<std::pair<int, int>> links_;
+  std::unordered_set<std::uint64_t> links_;
   std::vector<std::vector<int>> refers_, referred_;  ///< the same, by variable
   std::map<int, StepEffects> lambdas_;  ///< what calling the lambda in the variable does
-  bool more_ = false;
+  std::vector<std::unordered_set<int>> users_;  ///< bodies that looked at a summary
+  std::vector<bool> open_;  ///< bodies that are to be evaluated (again)
+  int evaluated_ = -1;      ///< the body that is
+  bool all_open_ = false, linked_ = false, complete_ = true;
+  mutable std::size_t work_ = 0;
+  std::size_t work_max_;
+  mutable std::vector<std::uint32_t> seen_;  ///< by variable: the search that saw it last
+  mutable std::uint32_t search_ = 0;
 };
 
 }  // namespace flor::sources

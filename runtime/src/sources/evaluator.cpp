@@ -6,6 +6,7 @@ namespace flor::sources {
 namespace {
 
 constexpr int kNestingMax = 120;
+constexpr std::size_t kWorkOfExpression = 50;  // as many references are followed in its time
 
 bool is_access(const Reader& reader, std::size_t k) {
   return reader.is(k, ".") || reader.is(k, "->");
@@ -60,6 +61,7 @@ Evaluator::Value Evaluator::expression(Range range) {
   bool first = true, combined = false, shifts = false, next_changes = false, next_taken = false;
   bool through = false, chooses = false;
   if (++depth_ > kNestingMax) range.end = range.begin;
+  effects_.work_ += kWorkOfExpression;
   std::size_t start = range.begin;  // of a statement: what stands there has no left operand
   const auto is_binary = [&](std::size_t k) { return k != start && reader_.operand_ends_before(k); };
   for (std::size_t k = range.begin; k < range.end;) {
@@ -156,10 +158,10 @@ Evaluator::Value Evaluator::expression(Range range) {
 }
 
 /// The program defines such an operator, and it changes what it is given.
-bool Evaluator::is_own_operator(std::string_view symbol) const {
+bool Evaluator::is_own_operator(std::string_view symbol) {
   for (const int id : model_.functions("operator")) {
     const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
-    const Summary& summary = effects_.summary(id);
+    const Summary& summary = summary_of(id);
     if (summary.writes.empty()) continue;
     for (std::size_t k = body.head.begin; k + 1 < body.head.end; ++k) {
       if (body.reader->is(k, "operator") && body.reader->is(k + 1, symbol)) return true;
@@ -453,8 +455,8 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
     Value value;
     value.taken = true;
     for (const int other : model_.functions(word)) {
-      value.keys.add(effects_.summary(other).shared_reads);
-      value.keys.add(effects_.summary(other).shared_writes);
+      value.keys.add(summary_of(other).shared_reads);
+      value.keys.add(summary_of(other).shared_writes);
     }
     return value;
   }
@@ -516,7 +518,8 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
     Type& type = model_.variable(id).type;
     if (type.deduced && type.kind == Kind::unknown && value.kind == Kind::loader) {
       type.kind = Kind::library;  // a batch
-      type.torch = effects_.more_ = true;
+      type.torch = true;
+      effects_.changed_type(model_.variable(id));
     }
     if (type.kind != Kind::number || type.reference) refer(target, value);
     k = end;
@@ -576,7 +579,7 @@ void Evaluator::initialize(int id, const Value& value) {
       variable.type.kind = value.kind;
       variable.type.own = value.own;
       variable.type.torch = variable.type.torch || value.torch;
-      effects_.more_ = true;
+      effects_.changed_type(variable);
     }
   }
   Value target;

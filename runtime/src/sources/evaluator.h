@@ -52,7 +52,7 @@ class Evaluator {
   void iterate(const Value& range);
   Name name_at(std::size_t k, std::size_t end) const;
   bool is_type_here(std::size_t k) const;
-  bool is_own_operator(std::string_view symbol) const;
+  bool is_own_operator(std::string_view symbol);
 
   // Calls, in evaluator_calls.cpp.
   std::vector<Value> arguments(Range range);
@@ -70,6 +70,7 @@ class Evaluator {
   /// Something unknown has them all: it may change them, and keep them in each other.
   void hand_over(const std::vector<Value>& values, const Value* receiver, bool torch);
 
+  const Summary& summary_of(int body) { return effects_.summary_for(body_, body); }
   void read(const Value& value) { out_.reads.add(value.keys); }
   void mutate(const Value& value);
   void refer(const Value& from, const Value& to);

@@ -332,7 +332,7 @@ Evaluator::Value Evaluator::call_bodies(const std::vector<int>& bodies,
       result.torch = type.torch;
     }
     if (plain) continue;
-    for (const auto& [variable, extent] : effects_.summary(id).returned) {
+    for (const auto& [variable, extent] : summary_of(id).returned) {
       const Variable& v = model_.variable(variable);
       if (v.persistent) {
         result.keys.add(variable, extent);
@@ -349,7 +349,7 @@ Evaluator::Value Evaluator::call_bodies(const std::vector<int>& bodies,
 }
 
 void Evaluator::apply(int id, const std::vector<Value>& values, const Value* receiver) {
-  const Summary& summary = effects_.summary(id);
+  const Summary& summary = summary_of(id);
   const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
   const auto given = [&](int parameter) -> const Value* {
     if (parameter < 0) return receiver;
@@ -434,8 +434,8 @@ Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
       }
       for (const int id : model_.functions(word)) {
         out_.handed_on.insert(id);
-        out_.reads.add(effects_.summary(id).shared_reads);
-        out_.writes.add(effects_.summary(id).shared_writes);
+        out_.reads.add(summary_of(id).shared_reads);
+        out_.writes.add(summary_of(id).shared_writes);
       }
     }
   }

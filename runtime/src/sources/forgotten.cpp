@@ -42,6 +42,14 @@ class ForgottenFinder {
     }
   }
 
+  static std::vector<Forgotten> of(const Questions& questions) {
+    if (!questions.complete_) return {};
+    return ForgottenFinder(questions).run();
+  }
+
+ private:
+  enum class Use { none, read, set };
+
   std::vector<Forgotten> run() {
     for (std::size_t b = 0; b < model_.bodies().size(); ++b) {
       const Body& body = model_.bodies()[b];
@@ -54,9 +62,6 @@ class ForgottenFinder {
     }
     return std::move(out_);
   }
-
- private:
-  enum class Use { none, read, set };
 
   const Body& body(int id) const { return model_.bodies()[static_cast<std::size_t>(id)]; }
 
@@ -212,7 +217,8 @@ class ForgottenFinder {
                             reader.is(k + 2, "assign") || reader.is(k + 2, "fill_"));
       const auto around = reader.bracket_around(k);
       const bool tied = around && *around > 0 && reader.is(*around - 1, "tie");
-      set = set || reader.is(k + 1, "=") || cleared || tied;
+      const std::size_t behind = reader.is(k + 1, "[") ? reader.behind(k + 1) : k + 1;
+      set = set || reader.is(behind, "=") || cleared || tied;
     }
     return mentions == 1 && (set || is_given_back(id, step, variable));
   }
@@ -253,7 +259,9 @@ class ForgottenFinder {
         return Use::read;
       }
       if (steps[s].whole == steps[s].range) continue;
-      if (first_use(id, static_cast<int>(s), variable, at) == Use::read) return Use::read;
+      const Use inside = first_use(id, static_cast<int>(s), variable, at);
+      // A loop that is never entered is rare.
+      if (inside == Use::read || (inside == Use::set && steps[s].is_loop)) return inside;
     }
     return Use::none;
   }
@@ -311,14 +319,15 @@ class ForgottenFinder {
 };
 
 std::vector<Forgotten> find_forgotten(const std::vector<SourceText>& texts) {
+  constexpr std::size_t kWorkMax = 5'000'000;  // some 50 ms: the program is about to begin
   std::vector<SourcePointer> sources;
   std::vector<const Source*> all;
   for (const SourceText& file : texts) {
     all.push_back(sources.emplace_back(std::make_unique<Source>(file.path, file.text)).get());
   }
   const std::vector<Change> none;
-  const Questions questions(all, none);
-  return ForgottenFinder(questions).run();
+  const Questions questions(all, none, kWorkMax);
+  return ForgottenFinder::of(questions);
 }
 
 }  // namespace flor::sources

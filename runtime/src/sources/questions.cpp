@@ -94,11 +94,13 @@ bool KeptState::add_aliases(const Effects& effects) {
   for (std::size_t id = 0; id < variables.size(); ++id) {
     const Variable& variable = variables[id];
     if (!variable.type.reference || variable.parameter >= 0 || variable.persistent) continue;
-    std::set<int> others = effects.reachable({static_cast<int>(id)});
-    others.erase(static_cast<int>(id));
-    if (others.empty()) continue;
-    if (std::ranges::all_of(others, [this](int other) { return kept_.contains(other); })) {
-      kept_.insert(static_cast<int>(id));
+    const auto own = static_cast<int>(id);
+    const std::vector<int> others = effects.reachable(own);
+    if (others.size() <= 1) continue;
+    if (std::ranges::all_of(others, [&](int other) {
+          return other == own || kept_.contains(other);
+        })) {
+      kept_.insert(own);
     }
   }
   return kept_.size() != before;
@@ -107,8 +109,18 @@ bool KeptState::add_aliases(const Effects& effects) {
 // ---------------------------------------------------------------------------------------------
 // What is read.
 
-Questions::Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes)
-    : model_(sources), effects_(model_), kept_(effects_) {
+Questions::Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
+                     std::size_t work_max)
+    : model_(sources), effects_(model_, work_max), kept_(effects_) {
+  find_calls_and_writes();
+  for (const Change& change : changes) {
+    if (!change.source || change.now.empty()) continue;
+    slice(change);
+  }
+  complete_ = !effects_.is_spent();
+}
+
+void Questions::find_calls_and_writes() {
   const auto& bodies = model_.bodies();
   for (std::size_t b = 0; b < bodies.size(); ++b) {
     for (std::size_t s = 0; s < bodies[b].steps.size(); ++s) {
@@ -119,29 +131,26 @@ Questions::Questions(const std::vector<const Source*>& sources, const std::vecto
       }
       for (const auto& [variable, extent] : effects.writes) {
         writers_[variable].push_back({body, step, extent});
-        if (extent == Extent::rebound) continue;
-        for (const int other : effects_.reachable({variable})) {
-          if (other != variable) writers_[other].push_back({body, step, Extent::whole});
-        }
       }
     }
   }
-  for (const Change& change : changes) {
-    if (!change.source || change.now.empty()) continue;
-    Slice slice{.change = &change, .question = question_of(change), .reads = {}};
-    Slicer slicer(*this);
-    for (std::size_t b = 0; b < bodies.size(); ++b) {
-      if (&bodies[b].reader->source() != change.source) continue;
-      for (std::size_t s = 0; s < bodies[b].steps.size(); ++s) {
-        if (!meet(bodies[b].steps[s].range, change.now)) continue;
-        slicer.add_step(static_cast<int>(b), static_cast<int>(s), true);
-        slice.understood = true;
-      }
+}
+
+void Questions::slice(const Change& change) {
+  const auto& bodies = model_.bodies();
+  Slice slice{.change = &change, .question = question_of(change), .reads = {}};
+  Slicer slicer(*this);
+  for (std::size_t b = 0; b < bodies.size(); ++b) {
+    if (&bodies[b].reader->source() != change.source) continue;
+    for (std::size_t s = 0; s < bodies[b].steps.size(); ++s) {
+      if (!meet(bodies[b].steps[s].range, change.now)) continue;
+      slicer.add_step(static_cast<int>(b), static_cast<int>(s), true);
+      slice.understood = true;
     }
-    slicer.run();
-    slice.reads = slicer.take();
-    slices_.push_back(std::move(slice));
   }
+  slicer.run();
+  slice.reads = slicer.take();
+  slices_.push_back(std::move(slice));
 }
 
 std::optional<std::pair<int, std::size_t>> Questions::body_at(const Source& source,
@@ -219,7 +228,7 @@ void Questions::ascend(Keys& changed, std::set<int>& through) const {
     const int id = iterated ? ~next : next;
     const Variable& variable = model_.variable(id);
     if (!iterated) {
-      for (const int other : effects_.reachable({id})) {
+      for (const int other : effects_.reachable(id)) {
         if (other != id) {
           changed.add(other, Extent::whole);
           open.push_back(other);
@@ -285,7 +294,7 @@ bool Questions::begins_anew(int variable, int body, Range loop) const {
 
 std::optional<Questions::Read> Questions::find(const Source& source, Range loop, bool main) const {
   if (slices_.empty()) return std::nullopt;
-  if (!body_at(source, loop.begin)) {
+  if (!complete_ || !body_at(source, loop.begin)) {
     return Read{slices_.front().change, slices_.front().question, {}};
   }
   const Keys changed = changed_by(source, loop, main);
@@ -331,6 +340,7 @@ bool Questions::leaves_function(const Source& source, Range loop) const {
 
 std::optional<std::string> Questions::unproven(
     const std::vector<std::pair<const Source*, Range>>& main) const {
+  if (!complete_) return "the sources are too many to be analysed";
   for (const Slice& slice : slices_) {
     if (!slice.understood) return slice.change->where + " is outside of all functions";
     for (const auto& [id, extent] : slice.reads) {

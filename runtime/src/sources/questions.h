@@ -39,8 +39,11 @@ struct Slice {
 class Questions {
  public:
   /// The sources of one program, and the changes; they must outlive this.
-  Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes);
+  Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
+            std::size_t work_max = Effects::kWorkMax);
 
+  /// Where it is not, the sources are too many: every loop may leave what any change reads.
+  bool complete() const { return complete_; }
   struct Read {
     const Change* change = nullptr;
     std::string question, variable;
@@ -73,13 +76,17 @@ class Questions {
     int body, step;
     const Call* call;
   };
+  void find_calls_and_writes();
+  void slice(const Change& change);
+
   std::map<int, std::vector<Caller>> callers_;
   struct Writer {
     int body, step;
     Extent extent;
   };
-  std::map<int, std::vector<Writer>> writers_;
+  std::map<int, std::vector<Writer>> writers_;  ///< of the variable itself
   std::vector<Slice> slices_;
+  bool complete_ = true;
 };
 
 }  // namespace flor::sources

@@ -5,7 +5,7 @@
 namespace flor::sources {
 
 void Slicer::run() {
-  while (!open_.empty()) {
+  while (!open_.empty() && !q_.effects_.is_spent()) {
     const auto [variable, extent, up] = open_.back();
     open_.pop_back();
     expand(variable, extent, up);
@@ -122,11 +122,16 @@ void Slicer::expand(int id, Extent extent, bool up) {
   if (q_.kept_.holds(id)) return;
   const Variable& variable = q_.model_.variable(id);
   if (extent == Extent::whole) {
-    for (const int other : q_.effects_.reachable({id})) add_variable(other, Extent::whole, up);
+    for (const int other : q_.effects_.reachable(id)) add_variable(other, Extent::whole, up);
   }
-  if (const auto found = q_.writers_.find(id); found != q_.writers_.end()) {
+  for (const int other : q_.effects_.reaching(id)) {
+    const auto found = q_.writers_.find(other);
+    if (found == q_.writers_.end()) continue;
     for (const auto& writer : found->second) {
-      if (writer.extent == Extent::part && extent == Extent::part) continue;
+      if (other == id ? writer.extent == Extent::part && extent == Extent::part
+                      : writer.extent == Extent::rebound) {
+        continue;
+      }
       const bool inside = writer.body == variable.body;
       add_step(writer.body, writer.step, inside ? up : variable.persistent || up);
     }

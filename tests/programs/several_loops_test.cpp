@@ -1,0 +1,177 @@
+// Main loops one after another, and nested loops that are left together with their function: what a
+// replay finds is what a recording of the edited program gives.
+#include "edited_program.h"
+
+namespace flor::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SeveralLoops : public EditedProgram {
+ protected:
+  std::vector<std::string> values_of(const std::string& experiment, const std::string& name) const {
+    const auto opened = bench_.store();
+    std::vector<std::string> texts;
+    for (const store::Run& run : opened->catalog().runs()) {
+      if (run.start.experiment != experiment) continue;
+      for (const auto& value : opened->catalog().values({.run = run.id,
+                                                         .names = {name},
+                                                         .first_epoch = -1,
+                                                         .recorded = true,
+                                                         .hindsight = true})) {
+        texts.push_back(value.place.path + " " + std::to_string(value.place.epoch) + " " +
+                        std::to_string(real(value)));
+      }
+      break;
+    }
+    return texts;
+  }
+  /// What a recording of the program as it is now logs.
+  std::vector<std::string> truth(const std::string& name) const {
+    const auto recorded = run({"--flor", "truth", "--flor_every", "1"});
+    EXPECT_EQ(recorded.status, 0) << recorded.err;
+    return values_of("truth", name);
+  }
+};
+
+// Three folds, each a main loop; the best of each is in a variable that nobody registered.
+constexpr const char* kFolds = R"code(#include <flor/flor.h>
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1, best = 0;
+  int best_epoch = 0;
+  auto state = flor::checkpoints(w);
+  for (int fold = 0; fold < 3; ++fold) {
+    w = 1 + fold;
+    for (int epoch : flor::loop("epoch", 4)) {
+      for (int step : flor::loop("train", 5)) w = 0.7 * w + 0.1 * ((step * 7 + epoch * 3 + fold) % 5);
+      if (w > best) {
+        best = w;
+        best_epoch = 10 * fold + epoch;
+      }
+    }
+    // fold
+  }
+  // end
+}
+)code";
+
+TEST_F(SeveralLoops, FromTheStartWalksEveryEarlierMainLoopInEveryPart) {
+  for (const bool each : {true, false}) {
+    record(kFolds);
+    edit(each ? "    // fold" : "  // end", "  flor::log(\"h\", best + best_epoch);");
+    const auto expected = truth("h");
+    ASSERT_EQ(expected.size(), each ? 3u : 1u);
+    const std::string program = executable().string();
+    const std::vector<std::vector<Words>> forms = {
+        {{program, "--replay_flor", "--flor_run", "test"}},
+        {{program, "--replay_flor", "0/3", "--flor_run", "test"},
+         {program, "--replay_flor", "1/3", "--flor_run", "test"},
+         {program, "--replay_flor", "2/3", "--flor_run", "test"}},
+        {{program, "--replay_flor", "1/2", "--flor_run", "test"},
+         {program, "--replay_flor", "0/2", "--flor_run", "test"}},
+        {{FLOR_CLI, "replay", "test", "--workers", "3", "--again", "--", program}}};
+    for (const auto& form : forms) {
+      for (const Words& command : form) {
+        const auto replayed = run_process(command, bench_.options());
+        EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+      }
+      EXPECT_EQ(values_of("test", "h"), expected) << ::testing::PrintToString(form);
+    }
+    bench_.use_home(bench_.home().string() + "x");
+  }
+}
+
+TEST_F(SeveralLoops, OneThatIsNewHasEpochsOfItsOwn) {
+  record(kFolds);
+  edit("  // end",
+       "  for (int more : flor::loop(\"more\", 2)) flor::log(\"m\", more + 0.5);\n"
+       "  for (int more : flor::loop(\"last\", 2)) flor::log(\"m\", more + 9.5);");
+  const auto expected = truth("m");
+  ASSERT_THAT(expected, ElementsAre("more 12 0.500000", "more 13 1.500000", "last 14 9.500000",
+                                    "last 15 10.500000"));
+  const auto replayed = run({"--replay_flor", "--flor_run", "test"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_EQ(values_of("test", "m"), expected);
+  const auto shared = flor({"replay", "test", "--workers", "2", "--again", "--",
+                            executable().string()});
+  EXPECT_EQ(shared.status, 0) << shared.out << shared.err;
+  EXPECT_EQ(values_of("test", "m"), expected);
+}
+
+// A nested loop in a function of its own, LEFT in every second epoch.
+std::string leaving(const std::string& how) {
+  return R"code(#include <flor/flor.h>
+
+#include <stdexcept>
+
+double train(double& w, int epoch) {
+  for (int step : flor::loop("train", 5)) {
+    w = 0.8 * w + 0.1 * step;
+    if (epoch % 2 == 1 && step == 2) )code" +
+         how + R"code(
+  }
+  // behind
+  return 1;
+out:
+  return -1;
+}
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 4)) {
+    double r = -2;
+    try {
+      r = train(w, epoch);
+    } catch (const std::exception&) {
+    }
+    flor::log("w", w);
+    // ask
+  }
+}
+)code";
+}
+
+TEST_F(SeveralLoops, ANestedLoopThatIsLeftWithItsFunctionIsExecuted) {
+  for (const std::string& how :
+       {"return -1;", "goto out;", "throw std::runtime_error(\"no\");",
+        "{ if (w > 0) { return w < 0 ? 1 : -1; } }"}) {
+    record(leaving(how));
+    edit("  // behind", "  flor::log(\"b\", w);");
+    edit("    // ask", "    flor::log(\"r\", r);");
+    const auto r = truth("r"), b = values_of("truth", "b");
+    ASSERT_EQ(r.size(), 4u);
+    ASSERT_EQ(b.size(), 2u);
+    for (const Words& flags : std::vector<Words>{{}, {"--flor_no_probe"}, {"1/2"}}) {
+      const auto replayed = run(Words{"--replay_flor"} + flags + Words{"--flor_run", "test"});
+      EXPECT_EQ(replayed.status, 0) << how << replayed.err;
+    }
+    EXPECT_EQ(values_of("test", "r"), r) << how;
+    EXPECT_EQ(values_of("test", "b"), b) << how;
+    bench_.use_home(bench_.home().string() + "x");
+  }
+}
+
+// The reason is the true one: the source that holds the loop is not there to tell how it was left.
+TEST_F(SeveralLoops, WithoutTheSourceOfALoopThatIsWhyItIsExecuted) {
+  bench_.repository().write("src/steps.h",
+                            "#include <flor/flor.h>\n\ninline void steps(double& w) {\n  for (int i : "
+                            "flor::loop(\"train\", 5)) {\n    w += i;\n    if (i == 2) break;\n  }\n}\n");
+  bench_.repository().write(".gitignore", "src/steps.h\n");
+  record("#include \"steps.h\"\n\nint main(int argc, char** argv) {\n  auto session = "
+         "flor::init(argc, argv);\n  double w = 1;\n  auto state = flor::checkpoints(w);\n  for (int "
+         "epoch : flor::loop(\"epoch\", 3)) steps(w);\n}\n");
+  const auto replayed = run({"--replay_flor"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err,
+              HasSubstr("executed train 3 times: left early, its source is not known"));
+}
+
+}  // namespace
+}  // namespace flor::testing

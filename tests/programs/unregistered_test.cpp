@@ -1,0 +1,86 @@
+// A recording names in one line what it will not keep although the program uses it, where the
+// program knows its sources.
+#include "compiled.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kForgetting = R"code(#include <flor/flor.h>
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1, rate = 0.1;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 3)) {
+    double sum = 0;
+    for (int step : flor::loop("train", 4)) {
+      w -= rate * w;
+      sum += w;
+    }
+    flor::log("mean", sum / 4);
+    rate *= 0.5;
+  }
+}
+)code";
+
+class Unregistered : public CompiledPrograms {
+ protected:
+  /// Compiles it as flor_instrument would have: it knows how it was built, and from what.
+  void build_with_stamps(const std::string& text) const {
+    bench_.repository().write("src/train.cpp", text);
+    const std::string source = (root() / "src/train.cpp").string();
+    struct stat facts{};
+    ASSERT_EQ(::stat(source.c_str(), &facts), 0);
+    const auto stamps = bench_.repository().place() / "stamps.cpp";
+    write_file(stamps, fmt::format("extern \"C\" {{\nextern const char flor_build_recipe[];\n"
+                                   "extern const char flor_build_sources[];\n"
+                                   "const char flor_build_recipe[] = "
+                                   "R\"({{\"source_directory\": \"{}\"}})\";\n"
+                                   "const char flor_build_sources[] = \"- {} {}.{:06} {}\\n\";\n}}\n",
+                                   root().string(), facts.st_size, facts.st_mtim.tv_sec,
+                                   facts.st_mtim.tv_nsec / 1000, source));
+    const CommandResult result = compile("src/train.cpp", "train", stamps.string());
+    ASSERT_EQ(result.status, 0) << result.out;
+  }
+  ProcessResult record() const { return run("train", {"--flor", "test", "--flor_every", "1"}); }
+};
+
+TEST_F(Unregistered, StateIsNamedInOneLineBeforeTheFirstEpoch) {
+  build_with_stamps(kForgetting);
+  const auto recorded = record();
+  EXPECT_EQ(recorded.status, 0) << recorded.err;
+  EXPECT_THAT(recorded.err,
+              HasSubstr("flor: src/train.cpp:10 reads 'rate', which the loop epoch changes and "
+                        "which is not registered: a replay or a resume would see another value; "
+                        "flor::loop(\"epoch\", ..., flor::with(rate)) keeps it; so for 'sum' of "
+                        "train (src/train.cpp:13)\n"));
+  // A replay and a resume have their own words for it.
+  EXPECT_THAT(run("train", {"--replay_flor"}).err, Not(HasSubstr("not registered: a replay")));
+}
+
+TEST_F(Unregistered, NothingIsSaidOfWhatIsKept) {
+  std::string text = kForgetting;
+  text.replace(text.find("checkpoints(w)"), 14, "checkpoints(w, rate)");
+  text.replace(text.find("\"train\", 4"), 10, "\"train\", 4, flor::with(sum)");
+  build_with_stamps(text);
+  const auto recorded = record();
+  EXPECT_EQ(recorded.status, 0) << recorded.err;
+  EXPECT_THAT(recorded.err, Not(HasSubstr("registered")));
+}
+
+TEST_F(Unregistered, NothingIsSaidWhereTheSourcesAreNotThoseThatRun) {
+  build_with_stamps(kForgetting);
+  write_file(root() / "src/train.cpp", "int other;\n");
+  EXPECT_THAT(record().err, Not(HasSubstr("not registered")));
+  build("train", kForgetting);  // without flor_instrument
+  EXPECT_THAT(record().err, Not(HasSubstr("not registered")));
+}
+
+}  // namespace
+}  // namespace flor::testing
