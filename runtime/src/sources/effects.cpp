@@ -22,14 +22,19 @@ Effects::Effects(Model& model, std::size_t work_max) : model_(model), work_max_(
   for (const Body& body : model_.bodies()) steps_.emplace_back(body.steps.size());
   summaries_.resize(model_.bodies().size());
   users_.resize(model_.bodies().size());
-  open_.assign(model_.bodies().size(), true);
-  while (round()) {}
+  // Bodies are taken up again where something changed that they are known to have looked at; in the
+  // end all of them, until that changes nothing.
+  do {
+    open_.assign(model_.bodies().size(), true);
+    while (round()) {}
+  } while (complete_ && !settled_);
 }
 
 /// The statements that may do something else than was known; false if there are none any more.
 bool Effects::round() {
   const std::size_t variables = model_.variables().size();
   std::vector<bool> evaluated(steps_.size());
+  settled_ = std::ranges::find(open_, false) == open_.end();
   linked_ = all_open_ = false;
   for (std::size_t b = 0; b < steps_.size(); ++b) {
     if (!open_[b]) continue;
@@ -38,7 +43,6 @@ bool Effects::round() {
     evaluate(static_cast<int>(b));
     if (!complete_) return false;
   }
-  bool more = false;
   for (std::size_t b = 0; b < steps_.size(); ++b) {
     if (!evaluated[b] && !linked_) continue;
     Summary summary = summarize(static_cast<int>(b));
@@ -47,10 +51,13 @@ bool Effects::round() {
     if (summary == summaries_[b]) continue;
     summaries_[b] = std::move(summary);
     for (const int user : users_[b]) open_[static_cast<std::size_t>(user)] = true;
+    settled_ = false;
   }
+  settled_ = settled_ && !linked_;
   // A name that is known from now on, or of another type, may be anywhere.
   if (all_open_ || model_.variables().size() != variables) open_.assign(open_.size(), true);
-  for (std::size_t b = 0; b < open_.size(); ++b) more = more || open_[b];
+  const bool more = std::ranges::find(open_, true) != open_.end();
+  settled_ = settled_ && !more;
   return more;
 }
 
@@ -66,6 +73,14 @@ void Effects::evaluate(int body) {
 const Summary& Effects::summary_for(int user, int body) {
   users_[static_cast<std::size_t>(body)].insert(user);
   return summary(body);
+}
+
+void Effects::know_lambda(int variable, StepEffects effects) {
+  const auto same = [](const Keys& a, const Keys& b) { return std::ranges::equal(a, b); };
+  StepEffects& known = lambdas_[variable];
+  const bool news = !same(known.reads, effects.reads) || !same(known.writes, effects.writes);
+  known = std::move(effects);
+  if (news && model_.variable(variable).body != evaluated_) all_open_ = true;
 }
 
 void Effects::changed_type(const Variable& variable) {

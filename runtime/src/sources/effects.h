@@ -94,6 +94,7 @@ class Effects {
   void link(int from, int to);
   const Summary& summary_for(int user, int body);
   void changed_type(const Variable& variable);
+  void know_lambda(int variable, StepEffects effects);
   std::vector<int> spread(const std::vector<std::vector<int>>& links,
                           std::vector<int> variables) const;
 
@@ -107,6 +108,7 @@ class Effects {
   std::vector<bool> open_;  ///< bodies that are to be evaluated (again)
   int evaluated_ = -1;      ///< the body that is
   bool all_open_ = false, linked_ = false, complete_ = true;
+  bool settled_ = false;  ///< the last round took up all bodies, and found nothing new
   mutable std::size_t work_ = 0;
   std::size_t work_max_;
   mutable std::vector<std::uint32_t> seen_;  ///< by variable: the search that saw it last

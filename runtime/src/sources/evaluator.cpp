@@ -285,7 +285,7 @@ Evaluator::Value Evaluator::lambda(const Inner& inner) {
   out_.calls.insert(out_.calls.end(), outside.calls.begin(), outside.calls.end());
   if (!inner.name.empty()) {
     const int id = model_.resolve(body_, inner.name, inner.range.begin);
-    if (id >= 0) effects_.lambdas_[id] = std::move(outside);
+    if (id >= 0) effects_.know_lambda(id, std::move(outside));
   }
   return value;
 }
