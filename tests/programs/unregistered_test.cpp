@@ -60,26 +60,10 @@ TEST_F(Unregistered, StateIsNamedInOneLineBeforeTheFirstEpoch) {
                         "which is not registered: a replay or a resume would see another value; "
                         "flor::loop(\"epoch\", ..., flor::with(rate)) keeps it; so for 'sum' of "
                         "train (src/train.cpp:13)\n"));
-  // A replay and a resume have their own words for it.
-  EXPECT_THAT(run("train", {"--replay_flor"}).err, Not(HasSubstr("not registered: a replay")));
-}
-
-TEST_F(Unregistered, NothingIsSaidOfWhatIsKept) {
-  std::string text = kForgetting;
-  text.replace(text.find("checkpoints(w)"), 14, "checkpoints(w, rate)");
-  text.replace(text.find("\"train\", 4"), 10, "\"train\", 4, flor::with(sum)");
-  build_with_stamps(text);
-  const auto recorded = record();
-  EXPECT_EQ(recorded.status, 0) << recorded.err;
-  EXPECT_THAT(recorded.err, Not(HasSubstr("registered")));
-}
-
-TEST_F(Unregistered, NothingIsSaidWhereTheSourcesAreNotThoseThatRun) {
-  build_with_stamps(kForgetting);
+  const std::string told = "not registered: a replay";
+  EXPECT_THAT(run("train", {"--replay_flor"}).err, Not(HasSubstr(told)));
   write_file(root() / "src/train.cpp", "int other;\n");
-  EXPECT_THAT(record().err, Not(HasSubstr("not registered")));
-  build("train", kForgetting);  // without flor_instrument
-  EXPECT_THAT(record().err, Not(HasSubstr("not registered")));
+  EXPECT_THAT(record().err, Not(HasSubstr(told))) << "these are not the sources that run";
 }
 
 }  // namespace

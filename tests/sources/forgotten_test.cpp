@@ -93,7 +93,7 @@ TEST(Forgotten, NotWhatIsKept) {
   Text kept = sum;
   kept.attached = ", flor::with(sum)";
   EXPECT_THAT(told(kept), IsEmpty());
-  for (const std::string& state :
+  for (const std::string state :
        {"double sum = 0; auto state = flor::checkpoints(net, sum);",
         "double sum = 0; auto state = flor::checkpoints(flor::named(\"sum\", sum));",
         "double sum = 0; if (argc > 1) state = flor::checkpoints(sum);",

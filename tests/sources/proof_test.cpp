@@ -73,7 +73,7 @@ Analysis asked(const std::string& line, std::size_t work_max = Effects::kWorkMax
 }
 
 TEST(Proof, CoversWhatIsRegisteredConstantOrOfTheLoop) {
-  for (const std::string& value :
+  for (const std::string value :
        {"rate", "steps", "2 * rate + steps", "square(rate)", "std::sqrt(rate)", "rate * kScale",
         "w", "w.norm()", "w.norm().item<double>()", "w[0].item<double>()", "w.mean() * rate",
         "(w * w).sum()", "meter.mean()", "meter.total", "history.size()", "history.back()",
@@ -90,7 +90,7 @@ TEST(Proof, CoversWhatIsRegisteredConstantOrOfTheLoop) {
 }
 
 TEST(Proof, CoversStatementsAroundTheLog) {
-  for (const std::string& lines :
+  for (const std::string lines :
        {"const double twice = 2 * rate; flor::log(\"q\", twice);",
         "if (rate < 0.05) flor::log(\"q\", rate);",
         "for (double x : history) flor::log(\"q\", x);",
@@ -102,7 +102,7 @@ TEST(Proof, CoversStatementsAroundTheLog) {
 }
 
 TEST(Proof, DoesNotCoverWhatTheSourcesDoNotShow) {
-  for (const std::string& value : {"read_device(handle)", "peek(&handle)"}) {
+  for (const std::string value : {"read_device(handle)", "peek(&handle)"}) {
     EXPECT_FALSE(asked("flor::log(\"q\", " + value + ");").proof().proven) << value;
   }
   // The loops that leave it are executed: then it is.
