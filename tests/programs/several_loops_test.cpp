@@ -38,6 +38,8 @@ class SeveralLoops : public EditedProgram {
 // Three folds, each a main loop; the best of each is in a variable that nobody registered.
 constexpr const char* kFolds = R"code(#include <flor/flor.h>
 
+#include <string>
+
 int main(int argc, char** argv) {
   auto session = flor::init(argc, argv);
   double w = 1, best = 0;
@@ -61,14 +63,22 @@ int main(int argc, char** argv) {
 TEST_F(SeveralLoops, FromTheStartWalksEveryEarlierMainLoopAndNewOnesHaveEpochsOfTheirOwn) {
   record(kFolds);
   std::string text = kFolds;
-  text.replace(text.find("    // fold"), 11, "    flor::log(\"h\", best + best_epoch);");
+  text.replace(text.find("    // fold"), 11, "    flor::log(\"h\" + std::to_string(fold), best + best_epoch);");
   text.replace(text.find("  // end"), 8,
-               "  flor::log(\"h\", best_epoch);\n"
+               "  flor::log(\"h3\", best + 0.5);\n"
                "  for (int more : flor::loop(\"more\", 2)) flor::log(\"m\", more + 0.5);\n"
                "  for (int more : flor::loop(\"last\", 2)) flor::log(\"m\", more + 9.5);");
   write_file(source(), text);
   build();
-  const auto h = truth("h"), m = values_of("truth", "m");
+  const auto m = truth("m");
+  const auto best = [&](const std::string& experiment) {
+    std::vector<std::string> all;
+    for (const char* name : {"h0", "h1", "h2", "h3"}) {
+      for (const std::string& line : values_of(experiment, name)) all.push_back(line);
+    }
+    return all;
+  };
+  const auto h = best("truth");
   ASSERT_EQ(h.size(), 4u);
   ASSERT_THAT(m, ElementsAre("more 12 0.500000", "more 13 1.500000", "last 14 9.500000",
                              "last 15 10.500000"));
@@ -79,14 +89,13 @@ TEST_F(SeveralLoops, FromTheStartWalksEveryEarlierMainLoopAndNewOnesHaveEpochsOf
   const std::vector<std::vector<Words>> forms = {
       {{program, "--replay_flor", "--flor_run", "test"}},
       {part("0/3"), part("1/3"), part("2/3")},
-      {part("1/2"), part("0/2")},
-      {{FLOR_CLI, "replay", "test", "--workers", "3", "--again", "--", program}}};
+      {part("1/2"), part("0/2")}};
   for (const auto& form : forms) {
     for (const Words& command : form) {
       const auto replayed = run_process(command, bench_.options());
       EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
     }
-    EXPECT_EQ(values_of("test", "h"), h) << ::testing::PrintToString(form);
+    EXPECT_EQ(best("test"), h) << ::testing::PrintToString(form);
     EXPECT_EQ(values_of("test", "m"), m) << ::testing::PrintToString(form);
   }
 }
