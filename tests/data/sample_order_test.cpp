@@ -180,7 +180,7 @@ TEST(KeyedPermutation, PutsEverySampleEverywhereEquallyOften) {
 
 // Shares ------------------------------------------------------------------------------------------
 
-TEST(Share, SizesDifferByAtMostOneAndAddUp) {
+TEST(Share, SizesDifferByAtMostOneAddUpAndNoReplicaIsLeftWithout) {
   std::mt19937 random(2);
   for (int i = 0; i < 20'000; ++i) {
     const std::uint64_t units = random() % 100, base = random() % (units + 1),
@@ -197,7 +197,8 @@ TEST(Share, SizesDifferByAtMostOneAndAddUp) {
       }
       ASSERT_EQ(positions.size(), sum);  // no position twice
       const std::uint64_t rest = units - base;
-      const std::uint64_t expected = tail == Tail::uneven ? rest
+      const bool filled = rest > 0 && rest < world;
+      const std::uint64_t expected = tail == Tail::uneven ? (filled ? world : rest)
                                      : tail == Tail::drop ? rest / world * world
                                                           : (rest + world - 1) / world * world;
       ASSERT_EQ(sum, expected);

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -117,24 +119,94 @@ TEST(SampleStream, ForgettingToAdvanceIsNoticedBeforeTheSamplesComeAgain) {
   EXPECT_THAT(refused(stream, [&] { stream.set_epoch(1); }), message);
 }
 
-TEST(SampleStream, AnUnevenShareGivesEveryReplicaEquallyManyBatches) {
-  for (std::uint64_t n = 1; n < 60; ++n) {
-    for (std::uint64_t world = 1; world <= std::min<std::uint64_t>(n, 6); ++world) {
-      for (std::uint64_t batch = 1; batch < 6; ++batch) {
-        std::vector<int> batches;
-        std::size_t used = 0;
-        for (std::uint64_t rank = 0; rank < world; ++rank) {
-          SampleStream stream(plain(n, Tail::uneven), world, rank);
-          stream.begin();
-          batches.push_back(0);
-          while (const auto samples = stream.next(batch)) {
-            ++batches.back();
-            used += samples->size();
+/// All replicas of an epoch that goes on from `state` (empty: that begins).
+struct Rest {
+  std::vector<int> batches;  ///< of each replica
+  std::vector<std::uint64_t> resume_epochs;
+  std::map<std::size_t, int> uses;
+};
+
+Rest rest_of_epoch(const SampleSetup& setup, const std::string& state, std::uint64_t world,
+                   std::uint64_t batch) {
+  Rest rest;
+  for (std::uint64_t rank = 0; rank < world; ++rank) {
+    SampleStream stream(setup, world, rank);
+    if (!state.empty()) stream.parse(state);
+    if (stream.resume_epoch() > 0) continue;  // nothing is left
+    stream.begin();
+    rest.batches.push_back(0);
+    while (const auto samples = stream.next(batch)) {
+      ++rest.batches.back();
+      for (const std::size_t sample : *samples) ++rest.uses[sample];
+      stream.advance();
+    }
+    rest.resume_epochs.push_back(stream.resume_epoch());
+  }
+  return rest;
+}
+
+/// Replicas have equally many batches and go on with the same epoch; of the samples from `base` on
+/// (in the order of no shuffling) none is missing, and only what fills up comes twice.
+void expect_in_step(const SampleSetup& setup, const std::string& state, std::uint64_t base,
+                    std::uint64_t world, std::uint64_t batch) {
+  const Rest rest = rest_of_epoch(setup, state, world, batch);
+  SCOPED_TRACE(std::to_string(setup.samples) + " samples, " + std::to_string(base) + " used, " +
+               std::to_string(world) + " replicas, batches of " + std::to_string(batch) + ", " +
+               std::string(to_string(setup.tail)));
+  ASSERT_TRUE(rest.batches.empty() || rest.batches.size() == world);
+  for (const int batches : rest.batches) ASSERT_EQ(batches, rest.batches[0]);
+  const bool any = !rest.batches.empty() && rest.batches[0] > 0;
+  for (const std::uint64_t epoch : rest.resume_epochs) ASSERT_EQ(epoch, any ? 1u : 0u);
+  if (!setup.groups.empty()) return;
+  const std::uint64_t left = setup.samples - base;
+  std::uint64_t missing = 0, again = 0;
+  for (std::uint64_t sample = base; sample < setup.samples; ++sample) {
+    missing += !rest.uses.contains(sample);
+  }
+  for (const auto& [sample, uses] : rest.uses) again += static_cast<std::uint64_t>(uses);
+  again -= std::min(again, left - missing);
+  ASSERT_EQ(missing, setup.tail == Tail::drop ? left % world : 0);
+  const std::uint64_t filling = (world - left % world) % world;
+  ASSERT_EQ(again, setup.tail == Tail::repeat                   ? filling
+                   : setup.tail == Tail::uneven && left < world ? (left > 0 ? filling : 0)
+                                                                : 0);
+}
+
+TEST(SampleStream, ReplicasHaveEquallyManyBatchesAlsoInAnEpochThatMoreOfThemGoOnWith) {
+  std::size_t cases = 0;
+  for (const Tail tail : {Tail::uneven, Tail::repeat, Tail::drop}) {
+    for (std::uint64_t n = 1; n < 30; ++n) {
+      for (std::uint64_t before = 1; before <= 5; ++before) {
+        for (std::uint64_t world = 1; world <= 11; world += 2) {
+          if (tail == Tail::drop && n < std::max(before, world)) continue;
+          for (std::uint64_t steps = 0; steps * before < n; ++steps) {
+            SampleStream stream(plain(n, tail), before, steps % before);
+            if (steps > 0) use(stream, 1, static_cast<int>(steps), static_cast<int>(steps));
+            if (stream.complete()) continue;
+            expect_in_step(plain(n, tail), stream.print(), steps * before, world, 1 + n % 4);
+            if (HasFatalFailure()) return;
+            ++cases;
           }
         }
-        ASSERT_EQ(used, n);
-        ASSERT_THAT(batches, ::testing::Each(batches[0])) << n << " " << world << " " << batch;
       }
+    }
+  }
+  EXPECT_GT(cases, 10'000u);
+}
+
+TEST(SampleStream, ReplicasHaveEquallyManyBatchesOfGroups) {
+  for (std::uint64_t n = 1; n < 25; ++n) {
+    SampleSetup setup{.samples = n, .tail = Tail::uneven, .batch_size = 2};
+    for (std::uint64_t i = 0; i < n; ++i) setup.groups.push_back(static_cast<std::int64_t>(i % 3));
+    for (std::uint64_t world = 1; world < 8; ++world) {
+      expect_in_step(setup, "", 0, world, 2);
+      if (HasFatalFailure()) return;
+      SampleStream stream(setup, 2, 1);
+      stream.begin();
+      (void)stream.next(2);
+      stream.advance();
+      if (!stream.complete()) expect_in_step(setup, stream.print(), 2, world, 2);
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -395,7 +467,8 @@ TEST(SampleStream, ReplicasThatAgreeMaySaveFromAnyOfThemAtAnUnevenEnd) {
   });
   EXPECT_THAT(errors, ::testing::Each(""));
   for (const std::string& state : states) {
-    EXPECT_THAT(rest_of(state, 7, 2), ElementsAre(6)) << state;
+    EXPECT_THAT(rest_of(state, 7, 1), ElementsAre(6)) << state;
+    EXPECT_THAT(rest_of(state, 7, 2), ElementsAre(0, 6)) << "both have a batch";
   }
 }
 
@@ -465,7 +538,7 @@ TEST(SampleStream, OfGroupsCountsBatchesAndGoesOnAtAnyWorldSize) {
     stream.begin();
     while (stream.remaining() > 0) take(stream);
   }
-  EXPECT_EQ(used.size(), groups.size());
+  EXPECT_EQ(used.size(), groups.size() + 2) << "of five batches three replicas get two each";
   EXPECT_EQ(std::set<std::size_t>(used.begin(), used.end()).size(), groups.size());
   EXPECT_THAT(refused(first, [&] { first.next(3); }),
               HasSubstr("asks for batches of 3, but the sampler makes batches of 2"));

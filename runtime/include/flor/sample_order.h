@@ -33,7 +33,8 @@ enum class Tail {
   /// They are left out. Every replica has equally many.
   drop,
   /// They are shared out: some replicas have one sample more than others. Every sample is used
-  /// exactly once.
+  /// exactly once, except where fewer are left than there are replicas: then those that would get
+  /// none repeat samples, as with `repeat`, since a replica without a batch is not in step.
   uneven,
 };
 
@@ -97,6 +98,9 @@ class SampleOrder {
   std::shared_ptr<const SampleOrder> rows_;  ///< of the full rows, one sample of each lane
 };
 
+/// How whole batches are shared: a replica cannot take one more than the others and stay in step.
+constexpr Tail tail_of_batches(Tail tail) { return tail == Tail::uneven ? Tail::repeat : tail; }
+
 /// The units (samples, or batches) of an epoch that one of `world` replicas gets: from position
 /// `base` on every `world`-th, beginning with its own rank. What lies before `base` was consumed
 /// before, by however many replicas there were then.
@@ -107,7 +111,7 @@ struct Share {
   std::uint64_t rank = 0;
   Tail tail = Tail::repeat;
 
-  /// How many units this replica gets.
+  /// How many units this replica gets: none only where no replica gets any.
   std::uint64_t size() const;
   /// The least that any of the replicas gets: `size()` or one less.
   std::uint64_t least() const;

@@ -88,8 +88,9 @@ class SampleStream {
   /// by `advance`.
   void begin();
   /// The next samples of this replica, at most `batch_size`; none at the end. With groups: one
-  /// batch, and `batch_size` must be the one of the setup. With Tail::uneven all replicas get
-  /// equally many batches: a single sample that others do not have comes with the batch before it.
+  /// batch, and `batch_size` must be the one of the setup. All replicas get equally many
+  /// batches: with Tail::uneven a single sample that others do not have comes with the batch before
+  /// it.
   std::optional<std::vector<std::size_t>> next(std::uint64_t batch_size);
 
   /// The oldest batch that was drawn and not consumed yet has been consumed.
@@ -135,6 +136,7 @@ class SampleStream {
   bool finished() const;
   static bool complete(const Place& place);
   static std::uint64_t consumed_by_all(const Place& place);
+  Share share_from(std::uint64_t base) const;
   Place first_of(std::uint64_t epoch) const;
   Place read(const std::string& text) const;
   void begin_epoch(std::uint64_t epoch);

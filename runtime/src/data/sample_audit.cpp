@@ -54,6 +54,7 @@ std::optional<Record> parse(const std::string& text) {
               .batches = json.contains("groups"),
               .digest = json.at("digest").get<std::string>(),
               .before = json.at("before")};
+    if (record.batches) record.share.tail = tail_of_batches(record.share.tail);
   } catch (const Json::exception& error) {
     throw Error(fmt::format("the record of an epoch of samples cannot be read: {}", error.what()));
   }

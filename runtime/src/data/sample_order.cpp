@@ -204,13 +204,15 @@ std::uint64_t Share::size() const {
     case Tail::drop:
       return rest / world;
     case Tail::uneven:
+      if (rest < world) return rest > 0 ? 1 : 0;  // without a sample it would not be in step
       return rest / world + (rank < rest % world);
   }
   return 0;
 }
 
 std::uint64_t Share::least() const {
-  return tail == Tail::uneven ? (units - base) / world : size();
+  const std::uint64_t rest = units - base;
+  return tail == Tail::uneven && rest >= world ? rest / world : size();
 }
 
 GroupedBatches::GroupedBatches(std::span<const std::int64_t> groups, std::uint64_t batch_size,

@@ -113,11 +113,19 @@ SampleStream::SampleStream(SampleSetup setup, std::uint64_t world, std::uint64_t
   place_ = first_of(0);
 }
 
+Share SampleStream::share_from(std::uint64_t base) const {
+  return {.units = units_,
+          .base = base,
+          .world = world_,
+          .rank = rank_,
+          .tail = setup_.groups.empty() ? setup_.tail : tail_of_batches(setup_.tail)};
+}
+
 SampleStream::Place SampleStream::first_of(std::uint64_t epoch) const {
   Place place;
   place.epoch = epoch;
   place.lanes = setup_.sharded ? world_ : 0;
-  place.share = {.units = units_, .base = 0, .world = world_, .rank = rank_, .tail = setup_.tail};
+  place.share = share_from(0);
   return place;
 }
 
@@ -134,8 +142,7 @@ std::uint64_t SampleStream::consumed_by_all(const Place& place) {
   // Equal shares are complete together, and what they leave of the units is dropped.
   if (all_used && share.tail != Tail::uneven) return share.units;
   if (place.others > 0) return place.others;
-  // A replica that got nothing of the last few units cannot know about those that did.
-  if (all_used && place.count > 0) return share.units;
+  if (all_used) return share.units;
   return std::min(share.units, share.base + place.count * share.world);
 }
 std::uint64_t SampleStream::consumed_by_all() const { return consumed_by_all(place_); }
@@ -348,11 +355,9 @@ SampleStream::Place SampleStream::read(const std::string& text) const {
     const auto number = [&](const char* key) { return json.at(key).get<std::uint64_t>(); };
     read.epoch = number("epoch");
     if (setup_.sharded) read.lanes = number("lanes");
-    read.share = {.units = units_,
-                  .base = number("base"),
-                  .world = number("world"),
-                  .rank = number("rank"),
-                  .tail = setup_.tail};
+    read.share = share_from(number("base"));
+    read.share.world = number("world");
+    read.share.rank = number("rank");
     read.count = number("count");
     read.digest = number("digest");
     read.others = json.value("others", std::uint64_t{0});
@@ -384,11 +389,7 @@ void SampleStream::deal_anew(Place& place) const {
   if (consumed > place.share.base) {
     place.before.push_back({place.share.base, consumed, place.share.world});
   }
-  place.share = {.units = units_,
-                 .base = place.ended ? units_ : consumed,
-                 .world = world(),
-                 .rank = rank(),
-                 .tail = setup_.tail};
+  place.share = share_from(place.ended ? units_ : consumed);
   place.count = place.digest = place.others = 0;
   if (place.share.base == 0) place.lanes = setup_.sharded ? world() : 0;
 }

@@ -55,6 +55,7 @@ struct DistributedShardedDataset::State {
       Share of = lane;
       of.rank = (rank + next) % world;
       for (std::uint64_t i = 0; i < of.size() && samples.size() < count; ++i) {
+        if (of.position(i) >= size) break;  // repeated ones are of other lanes
         samples.push_back(static_cast<std::size_t>(pool[of.position(i)]));
       }
     }
