@@ -216,6 +216,29 @@ Pages Application::pages() const {
   return pages;
 }
 
+/// The first option that the command does not have, and what was probably meant; empty if it has
+/// them all.
+std::string unknown_option(const Entry& command, std::span<char*> arguments) {
+  std::vector<std::string> known = command.syntax->option_names();
+  for (const Syntax::Entry& global : global_entries()) {
+    const std::string name = global.left.substr(global.left.find("--"));
+    known.push_back(name.substr(0, name.find(' ')));
+  }
+  for (const std::string_view argument : arguments) {
+    const std::string name(argument.substr(0, argument.find('=')));
+    if (argument == "--") break;
+    if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
+    const auto& others = command.syntax->other_names();
+    const auto other = others.find(name);
+    const std::string hint =
+        other != others.end() ? ": " + other->second : did_you_mean(name, known);
+    return fmt::format("flor {} has no {}{}", command.command->name(), printable(name),
+                       hint.empty() ? fmt::format(": see 'flor {} --help'", command.command->name())
+                                    : hint);
+  }
+  return {};
+}
+
 void Application::parse(int argc, char** argv) {
   const std::span arguments(argv + std::min(argc, 1), argv + argc);
   const Entry* command = command_of(arguments);
@@ -229,6 +252,8 @@ void Application::parse(int argc, char** argv) {
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& error) {
+    const std::string unknown = command ? unknown_option(*command, arguments) : std::string();
+    if (!unknown.empty()) throw UsageError(unknown);
     std::string what = error.what();
     std::ranges::replace(what, '\n', ' ');
     const auto given = app_.get_subcommands();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,12 @@ class Syntax {
   void option(std::string names, std::string value, std::optional<std::uint64_t>& target,
               std::string help);
 
+  /// An option of another tool, or of an earlier time, and what to say instead of it.
+  void other_name(std::string name, std::string instead);
+  const std::map<std::string, std::string>& other_names() const { return other_names_; }
+  /// Without values: "-n", "--limit".
+  std::vector<std::string> option_names() const;
+
   struct Entry {
     std::string left;  ///< "-n, --limit N"
     std::string help;
@@ -53,6 +60,7 @@ class Syntax {
   std::vector<Entry> entries_;
   std::string operands_;
   std::vector<std::string>* rest_ = nullptr;
+  std::map<std::string, std::string> other_names_;
 };
 
 /// A subcommand: declared once, run at most once.

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <sstream>
 
 namespace flor::cli {
 namespace {
@@ -63,6 +64,23 @@ void Syntax::option(std::string names, std::string value, std::optional<std::uin
                     std::string help) {
   app_.add_option(names, target)->type_name(value);
   entries_.push_back({spaced(names) + " " + value, std::move(help)});
+}
+
+void Syntax::other_name(std::string name, std::string instead) {
+  other_names_.emplace(std::move(name), std::move(instead));
+}
+
+std::vector<std::string> Syntax::option_names() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) {
+    if (entry.operand) continue;
+    std::istringstream words(entry.left);
+    for (std::string word; words >> word && word.starts_with('-');) {
+      if (word.ends_with(',')) word.pop_back();
+      names.push_back(std::move(word));
+    }
+  }
+  return names;
 }
 
 std::string Syntax::usage() const { return "[OPTIONS]" + operands_; }

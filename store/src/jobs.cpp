@@ -54,7 +54,10 @@ class Exchange {
 
 JobReplies Exchange::run() {
   for (const JobReport& report : orders_.reports) replies_.accepted.push_back(take(report));
-  for (const NewJob& job : orders_.additions) replies_.added.push_back(add(job));
+  for (const NewJob& job : orders_.additions) {
+    replies_.same_as.emplace_back();
+    replies_.added.push_back(add(job));
+  }
   put_sightings(connection_, orders_.sightings);
   if (orders_.requests.empty()) return std::move(replies_);
   reclaim();
@@ -137,6 +140,11 @@ bool Exchange::add(const NewJob& job) {
   query->run();
   const bool added = query->changes() > 0;
   if (!added) {
+    const auto there = connection_(
+        "SELECT path FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 AND "
+        "path <> ?4",
+        job.content, job.evaluator, job.arguments, job.path);
+    if (there->step()) replies_.same_as.back() = there->text(0);
     // Where it was found last is where it can still be found.
     connection_(
         "UPDATE job SET path = ?4 WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 "

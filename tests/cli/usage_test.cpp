@@ -40,6 +40,21 @@ TEST_F(UsageTest, PrintsItsVersionWithoutAStore) {
   EXPECT_THAT(outcome.out, MatchesRegex("flor [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST_F(UsageTest, NamesTheRightFormOfAssayersOptions) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--directory", "runs"}, "--directory: name the directory alone: flor watch DIR"},
+      {{"runs", "--eval_existing"}, "--eval_existing: use --existing"},
+      {{"runs", "--num_eval_workers=4"}, "--num_eval_workers: use --workers N"},
+      {{"runs", "--regex_filter", "a"}, "--regex_filter: use --filter REGEX"},
+      {{"runs", "--polling_interval", "3"}, "use --watch-interval SECONDS"},
+      {{"runs", "--until_idle"}, "did you mean '--until-idle'?"}};
+  for (const auto& [words, part] : cases) {
+    std::vector<std::string> all{"watch"};
+    all.insert(all.end(), words.begin(), words.end());
+    expect_error(flor(all), 2, part);
+  }
+}
+
 TEST_F(UsageTest, ListsEveryCommandInTheGeneralHelp) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"help"}, {"--help"}, {"-h"}}) {
@@ -74,6 +89,9 @@ TEST_F(UsageTest, RefusesWrongOptionsWithStatusTwo) {
   store();
   expect_error(bare({}), 2, "no command given");
   expect_error(flor({"list", "--frobnicate"}), 2, "see 'flor list --help'");
+  expect_error(flor({"list", "--limi", "3"}), 2,
+               "flor list has no --limi: did you mean '--limit'?");
+  expect_error(flor({"list", "--hom=x"}), 2, "flor list has no --hom: did you mean '--home'?");
   expect_error(flor({"list", "-n", "many"}), 2, "see 'flor list --help'");
   expect_error(flor({"list", "-n"}), 2, "see 'flor list --help'");
   expect_error(flor({"list", "--color", "blue"}), 2, "use auto, always or never");

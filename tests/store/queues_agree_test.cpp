@@ -63,6 +63,7 @@ struct Side {
     for (const bool accepted : replies.accepted) all += accepted ? " yes" : " no";
     all += ", added";
     for (const bool added : replies.added) all += added ? " yes" : " no";
+    for (const std::string& path : replies.same_as) all += path.empty() ? " -" : " " + path;
     for (const LeasedJob& leased : replies.leases) {
       given.push_back(leased.lease);
       all += fmt::format(", {} {} for the {}th time", place(leased.lease.job), text(leased.what),

@@ -9,6 +9,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 using WatchProgramTest = WatchTest;
@@ -44,8 +45,11 @@ TEST_F(WatchProgramTest, AnotherContentIsJudgedAndAnotherNameOrPlaceInTimeIsNot)
   publish("copy.safetensors", tensors(2));
   fs::rename(runs(), directory_ / "away");
   fs::rename(directory_ / "away", runs());
-  settle(judge);
+  const auto again = settle(judge);
   EXPECT_THAT(judged(), SizeIs(2));
+  EXPECT_THAT(again.err, HasSubstr("copy.safetensors has the content of " +
+                                   (runs() / "latest.safetensors: judged once").string()));
+  EXPECT_THAT(settle(judge).err, Not(HasSubstr("judged once")));
 }
 
 TEST_F(WatchProgramTest, WhatWasStillToBeJudgedWhenTheEvaluatorWasEditedIsJudgedAsItIsNow) {

@@ -102,6 +102,14 @@ Examples:
     engine_options_.setup(syntax, engine_);
     syntax.option("--idle", "SECONDS", idle_,
                   "how long other machines are kept without a job; 60 unless given");
+    // As Assayer has them.
+    syntax.other_name("--directory", "name the directory alone: flor watch DIR --evaluator SPEC");
+    syntax.other_name("--eval_existing", "use --existing");
+    syntax.other_name("--num_eval_workers", "use --workers N");
+    syntax.other_name("--regex_filter", "use --filter REGEX");
+    syntax.other_name("--polling_interval",
+                      "the file system tells of new checkpoints; where it cannot, use "
+                      "--watch-interval SECONDS");
   }
   int run(Context& context) override;
 

@@ -150,10 +150,11 @@ local function add()
     create(id, what)
     return {1, id}
   end
-  local state = call('HGET', job(id), 'state')
+  local found = call('HMGET', job(id), 'state', 'path')
+  local state, path = found[1], found[2]
   -- Where it was found last is where it can still be found.
   if state == QUEUED or state == FAILED then call('HSET', job(id), 'path', what.path) end
-  return {0, id}
+  return {0, id, path ~= what.path and path or ''}
 end
 
 -- A lease that nobody prolonged in time is extended once, so that after a pause of everybody who

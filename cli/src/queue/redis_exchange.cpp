@@ -179,6 +179,7 @@ void RedisQueue::take(const store::JobOrders& orders, const RedisReply& reply,
   }
   for (const RedisReply& item : reply.items.at(kAdded).items) {
     replies.added.push_back(item.items.at(0).number() != 0);
+    replies.same_as.push_back(replies.added.back() ? std::string() : item.items.at(2).text);
   }
   keep(orders, reply, replies);
   forget_leases(orders, replies.accepted);

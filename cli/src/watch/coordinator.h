@@ -135,6 +135,7 @@ class WatchCoordinator {
   void begin_saying();
   bool has_orders() const;
   void add_heartbeats();
+  void note_copies(const store::JobReplies& replies);
   void note_replies(const store::JobReplies& replies);
   void obey(const store::JobReport& report, bool accepted);
   void keep_orders(const std::string& reason);

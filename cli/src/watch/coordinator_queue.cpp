@@ -100,11 +100,27 @@ void WatchCoordinator::note_replies(const store::JobReplies& replies) {
   }
   next_us_ = replies.next_us;
   for (const std::string& remark : replies.remarks) note_(remark);
+  note_copies(replies);
   found_nothing_open_ = !next_us_ && said_.reports.empty() && said_.additions.empty() &&
                         said_.requests.size() == groups_.size();
   for (std::size_t i = 0; i < said_.reports.size(); ++i) {
     obey(said_.reports[i], replies.accepted[i]);
   }
+}
+
+/// What is judged is the content: a copy is told of, not judged.
+void WatchCoordinator::note_copies(const store::JobReplies& replies) {
+  std::size_t copies = 0;
+  std::string first;
+  for (std::size_t i = 0; i < said_.additions.size(); ++i) {
+    if (replies.same_as[i].empty() || copies++ > 0) continue;
+    first = fmt::format("{} has the content of {}", said_.additions[i].path, replies.same_as[i]);
+  }
+  if (copies == 0) return;
+  note_(fmt::format("{}{}: judged once, not again", printable(first),
+                    copies == 1   ? ""
+                    : copies == 2 ? ", and 1 more is a copy"
+                                  : fmt::format(", and {} more are copies", copies - 1)));
 }
 
 /// Results may have taken hours.

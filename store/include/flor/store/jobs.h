@@ -132,6 +132,7 @@ struct JobReplies {
   std::vector<bool>
       accepted;             ///< for each report; false: the lease is somebody else's, or nobody's
   std::vector<bool> added;  ///< for each addition; false: such a job was there
+  std::vector<std::string> same_as;  ///< for each: where that one was found, if elsewhere
   std::vector<LeasedJob> leases;
   /// What people should know: one line each.
   std::vector<std::string> remarks = {};
