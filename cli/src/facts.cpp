@@ -48,7 +48,7 @@ Field metrics_field(const ListedRun& facts) {
   std::string text;
   std::size_t shown = 0, left = 0;
   for (const MetricSummary& metric : facts.metrics) {
-    if (metric.type > store::ValueType::text) continue;
+    if (metric.type > store::ValueType::text || metric.doubtful) continue;
     if (shown == kMetricsInCell) {
       ++left;
       continue;

@@ -74,7 +74,8 @@ Json metrics_json(std::span<const store::MetricSummary> metrics) {
                                {"min", bound_json(metric.minimum)},
                                {"max", bound_json(metric.maximum)},
                                {"hindsight", metric.hindsight},
-                               {"evaluated", metric.evaluated}};
+                               {"evaluated", metric.evaluated},
+                               {"doubtful", metric.doubtful}};
   }
   return result;
 }

@@ -273,8 +273,11 @@ bool comes_before(const Value& a, const Value& b) {
   return std::tie(a.name, a.ordinal, a.place.path) < std::tie(b.name, b.ordinal, b.place.path);
 }
 
+#define FLOR_IS_DOUBTFUL                                                       \
+  "EXISTS (SELECT 1 FROM series JOIN apart ON apart.series = series.id WHERE " \
+  "series.run = metric.run AND series.name = metric.name AND why = 1)"
 #define FLOR_METRIC_COLUMNS \
-  "SELECT name, type, count, last, minimum, maximum, recorded FROM metric "
+  "SELECT name, type, count, last, minimum, maximum, recorded, " FLOR_IS_DOUBTFUL " FROM metric "
 
 MetricSummary read_metric(const Query& row) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -286,6 +289,7 @@ MetricSummary read_metric(const Query& row) {
   metric.minimum = row.is_null(4) ? kNone : row.real(4);
   metric.maximum = row.is_null(5) ? kNone : row.real(5);
   metric.hindsight = row.integer(6) == 0;
+  metric.doubtful = row.integer(7) != 0;
   return metric;
 }
 

@@ -52,6 +52,9 @@ AllMetrics::AllMetrics(const Store& store, MetricDetail detail) {
   if (!std::ranges::is_sorted(rows_, {}, &Row::run)) {
     std::ranges::stable_sort(rows_, {}, &Row::run);
   }
+  const auto doubtful = database.connection(
+      "SELECT DISTINCT run, name FROM apart JOIN series ON series.id = apart.series WHERE why = 1");
+  while (doubtful->step()) doubtful_.emplace(doubtful->integer(0), doubtful->text(1));
   for (const std::int64_t run : evaluated_runs(database.connection)) {
     evaluated_[run] = summarize(load_evaluated(database.connection, run));
   }
@@ -116,6 +119,7 @@ void AllMetrics::read(std::int64_t run, std::vector<MetricSummary>& metrics) con
     metric.maximum = row.maximum;
     metric.hindsight = row.hindsight;
     metric.evaluated = false;
+    metric.doubtful = !doubtful_.empty() && doubtful_.contains({run, metric.name});
   }
   const auto found = evaluated_.find(run);
   if (found == evaluated_.end()) return;

@@ -2,6 +2,8 @@
 // wherever it is shown; what was found with loops skipped is verified by executing an epoch.
 #include "edited_program.h"
 
+#include <nlohmann/json.hpp>
+
 namespace flor::testing {
 namespace {
 
@@ -87,6 +89,22 @@ TEST_F(Verdicts, WhatIsDoubtfulIsMarkedWhereverItIsShown) {
     const auto shown = flor(command);
     EXPECT_THAT(shown.out, HasSubstr(mark)) << ::testing::PrintToString(command) << shown.err;
   }
+  EXPECT_THAT(flor({"list"}).out, Not(HasSubstr(mark))) << "it is no last value of the run's";
+  const auto metrics = nlohmann::json::parse(flor({"list", "--json"}).out)["runs"][0]["metrics"];
+  EXPECT_EQ(metrics[mark]["doubtful"], true);
+  EXPECT_EQ(metrics["w2"]["doubtful"], false);
+  const auto curves = nlohmann::json::parse(flor({"plot", "-m", "w2", "--json"}).out)["series"];
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0]["doubtful"], curves[0]["metric"] == mark);
+  EXPECT_EQ(curves[1]["doubtful"], curves[1]["metric"] == mark);
+  // Hollow, and no number of it in the legend.
+  EXPECT_THAT(flor({"plot", "-m", "w2"}).out, ::testing::ContainsRegex("replay 2\\) +doubtful"));
+  const auto drawing = (bench_.home() / "w2.svg").string();
+  ASSERT_EQ(flor({"plot", "-m", "w2", "-o", drawing}).status, 0);
+  EXPECT_THAT(read_file(drawing), AllOf(HasSubstr(mark), HasSubstr("<circle")));
+  const auto page = (bench_.home() / "report.html").string();
+  ASSERT_EQ(flor({"report", "test", "-o", page}).status, 0);
+  EXPECT_THAT(read_file(page), AllOf(HasSubstr(mark), HasSubstr("\"doubtful\":true")));
   // In no last, least or greatest of the metric.
   const auto greatest = flor({"sql", "SELECT maximum, minimum FROM metrics WHERE metric = 'w2'"});
   EXPECT_THAT(greatest.out, HasSubstr("0.134315"));

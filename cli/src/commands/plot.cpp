@@ -271,6 +271,7 @@ void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) con
                 {"experiment", plotted.run.start.experiment},
                 {"metric", series.metric},
                 {"loop", series.path},
+                {"doubtful", series.doubtful},
                 {"x", std::move(x)},
                 {"y", std::move(y)},
                 {"origins", std::move(origins)}});

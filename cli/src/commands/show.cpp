@@ -207,10 +207,13 @@ void print_metrics(Context& context, const std::vector<store::MetricSummary>& me
     table.add(bound(metric.maximum));
     table.add(fmt::format("{}", metric.count));
     table.add(store::to_string(metric.type));
-    table.add(metric.evaluated   ? "evaluated"
+    table.add(metric.doubtful    ? "doubtful"
+              : metric.evaluated ? "evaluated"
               : metric.hindsight ? "hindsight"
                                  : "recorded",
-              metric.hindsight || metric.evaluated ? Tone::hindsight : Tone::plain);
+              metric.doubtful                          ? Tone::warning
+              : metric.hindsight || metric.evaluated ? Tone::hindsight
+                                                       : Tone::plain);
   }
   table.print(context.out(), context.style(), 2);
 }

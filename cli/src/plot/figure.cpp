@@ -133,6 +133,11 @@ class FigureMaker {
     result.label = printable(fmt::format("{}", fmt::join(parts, " ")));
     result.look = looks_.try_emplace(key, looks_.size()).first->second;
     result.points = shown_points(run, series, result);
+    result.doubtful = series.doubtful;
+    if (series.doubtful) {
+      result.last = std::numeric_limits<double>::quiet_NaN();
+      result.values = Range::none();
+    }
     if (plan_.smoothing > 0) {
       result.unsmoothed = std::move(result.points);
       result.points = smoothed(result.unsmoothed, plan_.smoothing);
@@ -204,7 +209,7 @@ class FigureMaker {
       return std::ranges::all_of(series.points,
                                  [&](const Point& point) { return point.origin == origin; });
     };
-    if (series.points.empty()) return {};
+    if (series.points.empty() || series.doubtful) return {};
     if (all(Origin::hindsight)) return "(hindsight)";
     if (all(Origin::evaluated)) return "(evaluated)";
     return {};

@@ -19,6 +19,7 @@ struct Curve {
   std::vector<Point> unsmoothed;  ///< empty if `points` are
   double last = 0;                ///< last finite value that was logged; NaN if there is none
   Range values;                   ///< least and greatest finite value that was logged
+  bool doubtful = false;          ///< then it has no `last` and no `values`
 };
 
 /// Curves that share both axes.

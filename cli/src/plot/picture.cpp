@@ -191,10 +191,11 @@ class PictureDrawer {
       Stroke faint = stroke_of(curve.look);
       faint.opacity = 0.25;
       faint.width = 1;
-      draw_points(curve.unsmoothed, faint, y, upper, lower);
+      draw_points(curve.unsmoothed, faint, y, upper, lower, false);
     }
-    for (const Curve& curve : panel.curves)
-      draw_points(curve.points, stroke_of(curve.look), y, upper, lower);
+    for (const Curve& curve : panel.curves) {
+      draw_points(curve.points, stroke_of(curve.look), y, upper, lower, curve.doubtful);
+    }
     canvas_->unclip();
     if (panel.curves.empty() || y_range(panel, true).empty()) {
       canvas_->text({(left_ + right_) / 2, (upper + lower) / 2}, "no values",
@@ -226,15 +227,15 @@ class PictureDrawer {
   }
 
   void draw_points(const std::vector<Point>& all, const Stroke& stroke, const Scale& y,
-                   double upper, double lower) {
+                   double upper, double lower, bool hollow) {
     const std::vector<Point> points =
         thinned(all, x_.range().low, x_.range().high, static_cast<std::size_t>(right_ - left_) * 2);
     const bool few = points.size() <= kDiscsMax && stroke.opacity >= 1;
     std::vector<Spot> spots;
     const auto flush = [&] {
-      if (spots.size() > 1) canvas_->line(spots, stroke);
-      if (few || spots.size() == 1) {
-        for (const Spot& spot : spots) canvas_->disc(spot, stroke.width * 1.5, stroke.color);
+      if (spots.size() > 1 && !hollow) canvas_->line(spots, stroke);
+      if (few || hollow || spots.size() == 1) {
+        for (const Spot& spot : spots) draw_disc(spot, stroke, hollow);
       }
       spots.clear();
     };
@@ -246,6 +247,12 @@ class PictureDrawer {
       }
     }
     flush();
+  }
+
+  void draw_disc(Spot spot, const Stroke& stroke, bool hollow) {
+    const double radius = stroke.width * (hollow ? 2 : 1.5);
+    canvas_->disc(spot, radius, stroke.color);
+    if (hollow) canvas_->disc(spot, radius - 1, {255, 255, 255});
   }
 
   const Figure& figure_;

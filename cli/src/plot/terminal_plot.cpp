@@ -94,9 +94,11 @@ class Grid {
   }
 
   /// A point that would hardly be seen as a dot.
-  void mark(int x, int y, int look) {
+  void mark(int x, int y, int look, bool hollow) {
     dot(x, y, look);
-    at(x / across_, y / down_).marked = true;
+    Cell& cell = at(x / across_, y / down_);
+    cell.hollow = hollow && (cell.hollow || !cell.marked);
+    cell.marked = true;
   }
 
   void print_row(int row, Painter& painter) const {
@@ -108,7 +110,7 @@ class Grid {
       } else if (across_ == 1) {
         painter.put(std::string(1, letter(static_cast<std::size_t>(cell.look))), cell.look);
       } else {
-        painter.put(cell.marked ? "●" : utf8(0x2800 + cell.dots), cell.look);
+        painter.put(cell.marked ? cell.hollow ? "○" : "●" : utf8(0x2800 + cell.dots), cell.look);
       }
     }
   }
@@ -117,7 +119,7 @@ class Grid {
   struct Cell {
     unsigned dots = 0;
     int look = kNoLook;
-    bool marked = false;
+    bool marked = false, hollow = false;
   };
   Cell& at(int column, int row) {
     return cells_[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns_) +
@@ -200,6 +202,7 @@ class TextDrawer {
   }
 
   static std::string numbers(const Curve& curve) {
+    if (curve.doubtful) return "doubtful";
     if (curve.values.empty()) return "no values";
     return fmt::format("last {}, least {}, greatest {}", value_text(curve.last),
                        value_text(curve.values.low), value_text(curve.values.high));
@@ -225,8 +228,8 @@ class TextDrawer {
       const int x = static_cast<int>(std::lround(share * (grid.width() - 1)));
       const int row = row_of(y, points[i].y, grid.height());
       const bool goes_on = i + 1 < points.size() && std::isfinite(points[i + 1].y);
-      if (joined) grid.line(last_x, last_y, x, row, look);
-      if (!joined && !goes_on) grid.mark(x, row, look);
+      if (joined && !curve.doubtful) grid.line(last_x, last_y, x, row, look);
+      if (curve.doubtful || (!joined && !goes_on)) grid.mark(x, row, look, curve.doubtful);
       joined = true;
       last_x = x;
       last_y = row;

@@ -33,6 +33,7 @@ Origin origin_of_value(const store::Value& value) {
 struct Gathered {
   std::string metric, path;
   std::vector<Spot> spots;
+  bool doubtful = false;  ///< such values have a series of their own
 };
 
 class Gatherer {
@@ -46,8 +47,9 @@ class Gatherer {
     } else if (value.place.epoch < 0) {
       ++answer_.no_place;
     } else {
-      series(value).spots.push_back(
-          {value.place.epoch, value.place.step, *y, origin_of_value(value)});
+      Gathered& gathered = series(value);
+      gathered.spots.push_back({value.place.epoch, value.place.step, *y, origin_of_value(value)});
+      gathered.doubtful = value.job == 0 && value.verdict == store::ValueVerdict::doubtful;
     }
   }
   std::vector<Gathered>& all() { return all_; }
@@ -55,7 +57,7 @@ class Gatherer {
  private:
   Gathered& series(const store::Value& value) {
     if (all_.empty() || all_.back().path != value.place.path || all_.back().metric != value.name) {
-      all_.push_back({value.name, value.place.path, {}});
+      all_.push_back({value.name, value.place.path, {}, false});
     }
     return all_.back();
   }
@@ -65,7 +67,7 @@ class Gatherer {
 };
 
 Series placed(const Gathered& gathered, const Course& course, Axis axis) {
-  Series series{gathered.metric, gathered.path, {}, {}};
+  Series series{gathered.metric, gathered.path, {}, {}, gathered.doubtful};
   series.points.reserve(gathered.spots.size());
   const auto& spots = gathered.spots;
   store::Place place{gathered.path, 0, 0, ""};

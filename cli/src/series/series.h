@@ -25,8 +25,9 @@ struct Point {
 struct Series {
   std::string metric;
   std::string path;           ///< "epoch/train"
-  std::vector<Point> points;
-  std::string asked = {};  ///< the metric of the question; `metric` may be what is doubtful of it  ///< in the order in which they were logged; x never falls
+  std::vector<Point> points;  ///< in the order in which they were logged; x never falls
+  std::string asked = {};  ///< the metric of the question; `metric` may be what is doubtful of it
+  bool doubtful = false;   ///< all of it
 };
 
 struct SeriesQuestion {

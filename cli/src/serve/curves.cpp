@@ -43,6 +43,7 @@ Json series_json(const Series& series, const CurveQuestion& question) {
   return {{"loop", series.path},
           {"count", series.points.size()},
           {"hindsight", hindsight},
+          {"doubtful", series.doubtful},
           {"x", std::move(x)},
           {"y", std::move(y)}};
 }

@@ -35,8 +35,8 @@ class Curves {
   /// Opens the store once more for itself.
   explicit Curves(const std::filesystem::path& home);
 
-  /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight"}]}: one for each loop in
-  /// which it was logged. `y` is null where it is no finite number. Throws NotFound, UsageError.
+  /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}: one for
+  /// each loop in which it was logged. `y` is null where it is no finite number. Throws NotFound, UsageError.
   Json answer(const CurveQuestion& question);
 
  private:

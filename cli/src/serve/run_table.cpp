@@ -155,7 +155,7 @@ std::vector<std::string> RunTable::usual_columns() const {
   std::map<std::string, std::set<std::string>> values;
   for (const ListedRun& facts : runs_) {
     for (const auto& metric : facts.metrics) {
-      if (!number(metric.type, metric.last)) continue;
+      if (metric.doubtful || !number(metric.type, metric.last)) continue;
       if (having[metric.name]++ == 0) metrics.push_back(metric.name);
     }
     for (const auto& argument : facts.arguments) {

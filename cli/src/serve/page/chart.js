@@ -119,10 +119,14 @@ class Chart {
   describe(answers) {
     // An answer reaches to the points beside what is seen, so that lines go to the edge.
     const [from, to] = this.range || [-Infinity, Infinity];
-    let count = 0, least = Infinity, greatest = -Infinity, last = null;
+    let count = 0, doubtful = 0, least = Infinity, greatest = -Infinity, last = null;
     for (const answer of answers) {
       for (const series of answer.series) {
         count += series.count;
+        if (series.doubtful) {
+          doubtful += series.count;
+          continue;
+        }
         for (const [i, y] of series.y.entries()) {
           if (y === null || series.x[i] < from || series.x[i] > to) continue;
           least = Math.min(least, y);
@@ -133,9 +137,12 @@ class Chart {
     }
     const isPart = this.range ? 'of what is seen: ' : '';
     const values = least <= greatest ? `, ${isPart}${number(least)} to ${number(greatest)}` : '';
-    const text = plural(count, 'value') + values;
-    fill(this.summary, this.runs.length > 1 ? text : `${text}, last ${number(last)}`);
-    this.plot.setAttribute('aria-label', `${this.metric} over ${axisNames[this.view.axis]}: ${text}, last ${number(last)}. ` +
+    const doubt = !doubtful ? '' : doubtful === count ? ', doubtful' : `, ${number(doubtful)} of them doubtful`;
+    const text = plural(count, 'value') + doubt + values;
+    const full = doubtful > 0 && doubtful === count ? text : `${text}, last ${number(last)}`;
+    fill(this.summary, this.runs.length > 1 ? text : full);
+    this.element.classList.toggle('doubtful', doubtful > 0);
+    this.plot.setAttribute('aria-label', `${this.metric} over ${axisNames[this.view.axis]}: ${full}. ` +
       'Keys: left and right move, plus and minus zoom, 0 shows all.');
   }
 
@@ -146,7 +153,7 @@ class Chart {
 
   /// What the drawing depends on besides its data.
   shape() {
-    return JSON.stringify([this.view.axis, this.view.log, this.lines.map((line) => [line.label, line.isFaint, line.count > 1])]);
+    return JSON.stringify([this.view.axis, this.view.log, this.lines.map((line) => [line.label, line.isFaint, line.count > 1, line.doubtful])]);
   }
 
   drop() {
@@ -190,8 +197,9 @@ class Chart {
     const series = this.lines.map((each) => {
       const colour = () => theme.line(each.colour) + (each.isFaint ? '55' : '');
       return {
-        label: each.label, stroke: colour, width: each.isFaint ? 1 : 1.5, spanGaps: false,
-        points: each.x.length < 2 ? {show: true, size: 6, fill: colour} : {size: 5, fill: colour},
+        label: each.label, stroke: colour, width: each.doubtful ? 0 : each.isFaint ? 1 : 1.5, spanGaps: false,
+        points: each.doubtful ? {show: true, size: 7, width: 1.5, stroke: colour, fill: () => theme.colour('raised')}
+          : each.x.length < 2 ? {show: true, size: 6, fill: colour} : {size: 5, fill: colour},
         value: (u, value) => number(value),
       };
     });

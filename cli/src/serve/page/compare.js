@@ -83,7 +83,7 @@ class CompareView {
     const short = (value) => (value && typeof value === 'object' ? `${value.rows ? `table ${value.rows.length} × ${value.columns.length}` : value.counts ? `histogram of ${value.counts.length} bins` : value.object ? 'kept in the store' : JSON.stringify(value)}` : value);
     fill(this.tables,
       this.valueTable('Arguments', this.runs.map((run) => run.arguments), this.runs.every((run) => Object.values(run.arguments).every((value) => String(value).length < 24))),
-      this.valueTable('Last values', this.runs.map((run) => Object.fromEntries(Object.entries(run.metrics).map(([name, metric]) => [name, short(metric.last)]))), true),
+      this.valueTable('Last values', this.runs.map((run) => Object.fromEntries(Object.entries(run.metrics).filter(([, metric]) => !metric.doubtful).map(([name, metric]) => [name, short(metric.last)]))), true),
       this.valueTable('Run', this.runs.map((run) => ({experiment: run.experiment, status: run.status, epochs: run.epochs, commit: run.commit ? run.commit.slice(0, 8) : null, directory: run.directory, command: run.command.join(' ')}))),
       this.valueTable('Environment', this.runs.map((run) => run.environment)));
   }

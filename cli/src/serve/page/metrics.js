@@ -52,7 +52,7 @@ class ChartGrid {
 }
 
 function originText(metric) {
-  return metric.evaluated ? 'evaluated' : metric.hindsight ? 'hindsight' : 'recorded';
+  return metric.doubtful ? 'doubtful' : metric.evaluated ? 'evaluated' : metric.hindsight ? 'hindsight' : 'recorded';
 }
 
 class MetricsTab {

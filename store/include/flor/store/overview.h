@@ -5,9 +5,11 @@
 #include <flor/store/catalog.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace flor::store {
@@ -55,6 +57,7 @@ class AllMetrics {
   Row read_row(const Query& row, MetricDetail detail);
   std::uint32_t intern(std::string_view name);
 
+  std::set<std::pair<std::int64_t, std::string>> doubtful_;  // names of runs
   std::vector<Row> rows_;  // by run; of each in the order in which they were first logged
   std::vector<std::string> names_, texts_;
   std::unordered_map<std::string, std::uint32_t> index_;  // of names
