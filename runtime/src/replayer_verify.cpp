@@ -1,6 +1,7 @@
 // What the new values of a replay are worth: by the sources, and by executing some of the epochs.
 #include "notice.h"
 #include "process.h"
+#include "ranks.h"
 #include "replayer.h"
 
 #include <fmt/format.h>
@@ -25,13 +26,19 @@ FoundValues Replayer::found_values() const {
 void Replayer::verify(store::ReplayResult& result, FoundValues& found) {
   if (result.verdict == store::Verdict::differs) return found.doubt();
   if (result.verdict == store::Verdict::failed || flags_.verify.none()) return;
-  if (run_.start.rank) return;  // one process alone cannot execute a group's epochs
   if (flags_.shows_what_is_stored() && record_->nested_loops().empty()) return;
   std::set<std::int64_t> candidates;
   for (const store::ReplayedPart& part : parts_) {
     const bool open = part.found == store::ValueVerdict::proven ||
                       part.found == store::ValueVerdict::unverified;
     if (part.part >= 0 && part.result.values_found > 0 && open) candidates.insert(part.part);
+  }
+  if (run_.start.rank) {
+    const bool speaks = ranks_here().value_or(Ranks{}).is_first();
+    if (!candidates.empty() && speaks) {
+      say(Level::result, verifying_ranks_hint(run_, record_->nested_loops()));
+    }
+    return;
   }
   EpochTimes times = epoch_times(store_->catalog(), run_, probes_->walks());
   times.startup = std::max(prologue_seconds_, 0.0);

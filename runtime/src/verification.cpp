@@ -5,6 +5,7 @@
 #include <flor/store/elsewhere.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -218,6 +219,16 @@ std::string verifying_notice(const VerifyPlan& plan) {
       "executing {} to verify the new values, about {:.0f} s: they can be read already, and Ctrl-C "
       "leaves them unverified",
       print_epochs(plan.epochs), plan.seconds);
+}
+
+std::string verifying_ranks_hint(const store::Run& run, const std::set<std::string>& loops) {
+  const std::string asking =
+      loops.empty() ? std::string()
+                    : fmt::format(": flor replay {} --probe {} --again executes its loops in all "
+                                  "ranks",
+                                  run.key.substr(0, 8), fmt::join(loops, " --probe "));
+  return fmt::format("not verified by execution, as one rank cannot execute an epoch alone{}",
+                     asking);
 }
 
 std::string verifying_hint(const store::Run& run, const VerifyPlan& plan) {

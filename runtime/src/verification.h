@@ -75,6 +75,10 @@ Verification note_verification(store::Catalog& catalog, std::int64_t run,
 /// What is said before it begins; empty where it is over in a moment.
 std::string verifying_notice(const VerifyPlan& plan);
 
+/// Why new values of ranks stay unverified, and which replay would verify them: `loops` are all
+/// nested loops of the run.
+std::string verifying_ranks_hint(const store::Run& run, const std::set<std::string>& loops);
+
 /// What verifying would cost, and how it is asked for.
 std::string verifying_hint(const store::Run& run, const VerifyPlan& plan);
 

@@ -2,6 +2,7 @@
 
 #include "output/time.h"
 #include "replay/worker_process.h"
+#include "run_spec.h"
 
 #include <flor/store/error.h>
 
@@ -137,11 +138,15 @@ void EpochVerifier::conclude(const ReplayOutcome& outcome, ReplaySummary& summar
   if (!is_possible(outcome, summary)) return;
   if (!talk_) {
     if (unverified(parts_of(outcome)).empty()) return;
-    if (request_.ranks.size() > 1 || !request_.engine.is_local()) {
+    if (request_.ranks.size() > 1) {
+      summary.verification.push_back(detail::verifying_ranks_hint(request_.run, loops_));
+      return;
+    }
+    if (!request_.engine.is_local()) {
       summary.verification.push_back(
-          fmt::format("{} are not verified by executing an epoch: the new values are {}",
-                      request_.ranks.size() > 1 ? "replays of a group" : "replays on other machines",
-                      to_string(store::ValueVerdict::unverified)));
+          fmt::format("not verified by execution, which is done on this machine: flor replay {} "
+                      "--verify",
+                      short_key(request_.run)));
       return;
     }
     if (request_.order.shows_what_is_stored() && loops_.empty()) return;
