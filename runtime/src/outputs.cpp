@@ -2,7 +2,9 @@
 
 #include "notice.h"
 #include "process.h"
+#include "run_choice.h"
 #include "sources/analysis.h"
+#include "written_files.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kEntriesMax = 5000;  // some milliseconds
 constexpr std::size_t kReplaysKept = 20;
 
 /// Deletes all but the newest directories of replays.
@@ -32,12 +33,6 @@ void drop_old(const fs::path& outputs) {
   }
 }
 
-bool is_left_out(const fs::directory_entry& entry, const fs::path& without) {
-  std::error_code error;
-  return entry.path().filename().string().starts_with('.') || entry.path() == without ||
-         fs::exists(entry.path() / "CMakeCache.txt", error);
-}
-
 }  // namespace
 
 fs::path below(const fs::path& directory, const fs::path& path) {
@@ -48,39 +43,27 @@ fs::path below(const fs::path& directory, const fs::path& path) {
   return result;
 }
 
-FilesAtStart::FilesAtStart(const fs::path& directory, const fs::path& without)
-    : directory_(directory) {
-  std::error_code error;
-  std::size_t entries = 0;
-  for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end;
-       at.increment(error)) {
-    if (++entries > kEntriesMax) return;
-    std::error_code gone;
-    if (at->is_directory(gone)) {
-      if (is_left_out(*at, without)) at.disable_recursion_pending();
-      continue;
-    }
-    if (!at->is_regular_file(gone) || sources::is_source(at->path().string())) continue;
-    const Facts facts{at->file_size(gone), at->last_write_time(gone)};
-    if (!gone) files_.emplace(at->path().string(), facts);
-  }
+RecordedOutputs::RecordedOutputs(const fs::path& repository, const fs::path& home)
+    : repository_(repository) {
+  notice_written_files(repository, home);
 }
 
-std::vector<std::string> FilesAtStart::overwritten() const {
-  std::vector<std::string> changed;
-  for (const auto& [path, facts] : files_) {
-    std::error_code error;
-    const Facts now{fs::file_size(path, error), fs::last_write_time(path, error)};
-    if (error || now == facts) continue;
-    changed.push_back(fs::path(path).lexically_relative(directory_).string());
+void RecordedOutputs::enter(store::Catalog& catalog) const {
+  std::vector<std::string> paths;
+  for (const WrittenFile& file : take_written_files()) {
+    // Generated sources are sources.
+    if (sources::is_source(file.path.string())) continue;
+    paths.push_back(file.path.lexically_relative(repository_).generic_string());
   }
-  return changed;
+  if (paths.empty()) return;
+  catalog.remember_outputs(repository_.string(), this_program().key(), paths);
 }
 
 ReplayFiles::ReplayFiles(const fs::path& home, const std::string& run)
     : outputs_(home / "outputs"),
-      directory_(outputs_ / fmt::format("{}-{}-{}", run.substr(0, 8), now_us(), ::getpid())),
-      files_(fs::current_path(), home) {}
+      directory_(outputs_ / fmt::format("{}-{}-{}", run.substr(0, 8), now_us(), ::getpid())) {
+  notice_written_files(fs::current_path(), home);
+}
 
 const fs::path& ReplayFiles::directory() {
   if (!std::exchange(used_, true)) drop_old(outputs_);
@@ -91,7 +74,11 @@ void ReplayFiles::report() const {
   if (used_) {
     say(Level::result, fmt::format("files of this replay are in {}", directory_.string()));
   }
-  const std::vector<std::string> overwritten = files_.overwritten();
+  std::vector<std::string> overwritten;
+  for (const WrittenFile& file : take_written_files()) {
+    if (!file.existed) continue;
+    overwritten.push_back(file.path.lexically_relative(fs::current_path()).string());
+  }
   if (overwritten.empty()) return;
   const std::size_t more = overwritten.size() - 1;
   say(Level::warn,

@@ -83,11 +83,12 @@ std::optional<store::RunBuild> build_of_program(const std::optional<git::Reposit
 }
 
 std::string commit_sources(git::Repository& repository, const store::NewRun& run,
-                           const Flags& flags, const std::filesystem::path& home) {
+                           const Flags& flags, store::Store& store) {
   git::CommitOptions options;
   options.message = commit_message(run, flags);
-  options.without = {home};  // a store inside the work tree is no source
+  options.without = {store.home()};  // a store inside the work tree is no source
   if (const auto recipe = program_recipe()) options.built = {recipe->build_directory};
+  options.outputs = store.catalog().outputs(repository.work_tree().string(), this_program().key());
   const git::ShadowCommit commit = repository.commit_work_tree(options);
   if (commit.added.files > 0) {
     say(Level::result,
@@ -96,6 +97,15 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
                     commit.added.files, commit.added.files == 1 ? "" : "s",
                     print_bytes(commit.added.bytes), commit.added.largest,
                     print_bytes(commit.added.largest_bytes)));
+  }
+  if (commit.outputs.files > 0) {
+    const bool one = commit.outputs.files == 1;
+    say(Level::result,
+        fmt::format("not committed: {} file{} that the program wrote in earlier runs, {}, the "
+                    "largest {} ({}); git add keeps {}",
+                    commit.outputs.files, one ? "" : "s", print_bytes(commit.outputs.bytes),
+                    commit.outputs.largest, print_bytes(commit.outputs.largest_bytes),
+                    one ? "it" : "one"));
   }
   constexpr std::size_t kNamed = 5;
   for (std::size_t i = 0; i < std::min(commit.left_out.size(), kNamed); ++i) {
@@ -175,8 +185,9 @@ Recorder::Recorder(Flags flags)
   if (launch) {
     run.commit = launch->commit;
   } else if (repository) {
-    run.commit = commit_sources(*repository, run, flags_, store_->home());
+    run.commit = commit_sources(*repository, run, flags_, *store_);
   }
+  if (repository) outputs_.emplace(repository->work_tree(), store_->home());
 
   std::optional<store::ResumePoint> point;  // of a group
   if (resumed) {
@@ -407,7 +418,16 @@ void Recorder::put_schedule() {
   progress_.recording->raw = escalation_.raw();
 }
 
+void Recorder::flush_outputs() noexcept {
+  if (!outputs_) return;
+  try {
+    outputs_->enter(store_->catalog());
+  } catch (const std::exception&) {  // the next commit has some files more
+  }
+}
+
 void Recorder::flush_progress() {
+  flush_outputs();
   store::Progress progress;
   {
     const std::lock_guard lock(progress_mutex_);

@@ -3,6 +3,7 @@
 
 #include "escalation.h"
 #include "first_rank.h"
+#include "outputs.h"
 #include "overlap.h"
 #include "rank_board.h"
 #include "ranks.h"
@@ -96,8 +97,10 @@ class Recorder : public Runtime {
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   /// Runs a catalog update in the background; a failure degrades the run.
   void update(std::function<void(store::Catalog&)> change);
-  /// Writes down how far the run has got, what was logged until then first; background thread.
+  /// Writes down how far the run has got, what was logged until then and which files were written
+  /// first; background thread.
   void flush_progress();
+  void flush_outputs() noexcept;
   void degrade(std::string_view why) noexcept;
   void prepare_buffers(const TakenSnapshot& taken);
   void put_schedule();
@@ -149,6 +152,7 @@ class Recorder : public Runtime {
 
   store::Run run_;
   std::optional<store::RunLock> lock_;
+  std::optional<RecordedOutputs> outputs_;  // background thread; none without git
   std::optional<Ranks> ranks_;             // none: the process is alone
   std::unique_ptr<RankBoard> board_;       // where all ranks run on this machine
   std::unique_ptr<FirstRank> first_rank_;  // of other ranks; background thread

@@ -48,4 +48,28 @@ std::optional<std::string> Catalog::build_command(std::string_view repository,
   return row->text(0);
 }
 
+void Catalog::remember_outputs(std::string_view repository, std::string_view program,
+                               std::span<const std::string> paths) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  for (const std::string& path : paths) {
+    database_
+        ->connection("INSERT OR IGNORE INTO output (root, program, path) VALUES (?1, ?2, ?3)",
+                     repository, program, path)
+        ->run();
+  }
+  transaction.commit();
+}
+
+std::vector<std::string> Catalog::outputs(std::string_view repository,
+                                          std::string_view program) const {
+  const Lock lock(database_->mutex);
+  const auto row = database_->connection(
+      "SELECT path FROM output WHERE root = ?1 AND program = ?2 ORDER BY path", repository,
+      program);
+  std::vector<std::string> paths;
+  while (row->step()) paths.push_back(row->text(0));
+  return paths;
+}
+
 }  // namespace flor::store

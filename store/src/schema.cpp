@@ -282,6 +282,13 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (root, program)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    {"output", R"sql(
+  root TEXT NOT NULL,
+  program TEXT NOT NULL,
+  path TEXT NOT NULL,
+  PRIMARY KEY (root, program, path)
+)sql",
+     "STRICT, WITHOUT ROWID"},
     {"replayed", R"sql(
   replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
   part INTEGER NOT NULL,

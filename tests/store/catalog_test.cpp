@@ -523,6 +523,15 @@ TEST_F(CatalogTest, KeepsHowProgramsAreBuilt) {
   EXPECT_FALSE(catalog_.build_command("/repo", "/repo/other"));
 }
 
+TEST_F(CatalogTest, KeepsWhichFilesAProgramWroteInItsRepository) {
+  EXPECT_THAT(catalog_.outputs("/repo", "train"), IsEmpty());
+  catalog_.remember_outputs("/repo", "train", std::vector<std::string>{"out/b.png", "out.txt"});
+  catalog_.remember_outputs("/repo", "train", std::vector<std::string>{"out.txt", "Z"});
+  EXPECT_THAT(catalog_.outputs("/repo", "train"), ElementsAre("Z", "out.txt", "out/b.png"));
+  EXPECT_THAT(catalog_.outputs("/repo", "other"), IsEmpty());
+  EXPECT_THAT(catalog_.outputs("/other", "train"), IsEmpty());
+}
+
 TEST_F(CatalogTest, AKeyMayBeChosenBeforeTheRunIsAdded) {
   NewRun run = new_run();
   run.key = new_run_key();
@@ -542,7 +551,7 @@ TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
     EXPECT_EQ(sqlite3_prepare_v2(database,
                                  "SELECT count(*) FROM sqlite_schema WHERE name IN "
                                  "('decision', 'recording', 'restoring', 'recipe', 'build', "
-                                 "'build_command')",
+                                 "'build_command', 'output')",
                                  -1, &statement, nullptr),
               SQLITE_OK);
     EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
@@ -555,7 +564,8 @@ TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database,
                          "DROP TABLE decision; DROP TABLE recording; DROP TABLE restoring; "
-                         "DROP TABLE build; DROP TABLE recipe; DROP TABLE build_command",
+                         "DROP TABLE build; DROP TABLE recipe; DROP TABLE build_command; "
+                         "DROP TABLE output",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(database);
@@ -566,9 +576,10 @@ TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
   EXPECT_FALSE(reader->catalog().restore_rate());
   EXPECT_FALSE(reader->catalog().build(run.id));
   EXPECT_FALSE(reader->catalog().build_command("/repo", "/repo/train"));
+  EXPECT_THAT(reader->catalog().outputs("/repo", "/repo/train"), IsEmpty());
   EXPECT_EQ(tables(), 0);
   const auto writer = Store::open(home(), OpenMode::existing);
-  EXPECT_EQ(tables(), 6);
+  EXPECT_EQ(tables(), 7);
   Progress progress;
   progress.recording = Recording{.stored = 3};
   writer->catalog().add_progress(run.id, progress);

@@ -29,21 +29,25 @@ struct CommitOptions {
   /// Directories that builds write, absolute: only what git tracks there is recorded. So are those
   /// with a CMakeCache.txt and no CMakeLists.txt, wherever they lie.
   std::vector<std::filesystem::path> built = {};
+  /// Files that the program writes, relative to the work tree and sorted: only what git tracks of
+  /// them is recorded, and what flor.exclude includes with a `!`.
+  std::vector<std::string> outputs = {};
 };
 
-/// Untracked files that no earlier commit of the branch had.
-struct AddedFiles {
+struct FileCount {
   std::size_t files = 0;
   std::uint64_t bytes = 0;
   std::string largest;
   std::uint64_t largest_bytes = 0;
+  void add(std::string_view path, std::uint64_t size);
 };
 
 struct ShadowCommit {
   std::string id;                     ///< 40 hex digits
   bool created = false;               ///< false: the tip already had this tree
   std::vector<std::string> left_out;  ///< "data/big.bin (312 MiB, untracked)", one line each
-  AddedFiles added;
+  FileCount added;    ///< untracked files that no earlier commit of the branch had
+  FileCount outputs;  ///< of the program, left out
 };
 
 struct FileChange {

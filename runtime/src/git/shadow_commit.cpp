@@ -134,7 +134,7 @@ class BranchMover {
 };
 
 /// What `tree` has, and neither the commit before it nor the user's index.
-AddedFiles added_files(git_repository* repository, const MaybeId& before, const git_oid& tree_id,
+FileCount added_files(git_repository* repository, const MaybeId& before, const git_oid& tree_id,
                        git_odb* odb, const IndexFile& index) {
   git_tree *old_raw = nullptr, *new_raw = nullptr;
   CommitHandle commit = before ? find_commit(repository, *before) : nullptr;
@@ -146,7 +146,7 @@ AddedFiles added_files(git_repository* repository, const MaybeId& before, const 
   check(git_diff_tree_to_tree(&raw, repository, old_raw, new_raw, nullptr),
         "cannot compare with the last commit");
   const DiffHandle diff(raw);
-  AddedFiles added;
+  FileCount added;
   for (std::size_t i = 0; i < git_diff_num_deltas(raw); ++i) {
     const git_diff_delta* delta = git_diff_get_delta(raw, i);
     if (delta->status != GIT_DELTA_ADDED) continue;
@@ -158,12 +158,7 @@ AddedFiles added_files(git_repository* repository, const MaybeId& before, const 
     std::size_t bytes = 0;
     git_object_t type = GIT_OBJECT_ANY;
     if (git_odb_read_header(&bytes, &type, odb, &delta->new_file.id) != 0) bytes = 0;
-    ++added.files;
-    added.bytes += bytes;
-    if (added.largest.empty() || bytes > added.largest_bytes) {
-      added.largest = printable(path);
-      added.largest_bytes = bytes;
-    }
+    added.add(path, bytes);
   }
   return added;
 }
@@ -175,6 +170,14 @@ void check_branch(const std::string& branch) {
 }
 
 }  // namespace
+
+void FileCount::add(std::string_view path, std::uint64_t size) {
+  ++files;
+  bytes += size;
+  if (!largest.empty() && size <= largest_bytes) return;
+  largest = printable(path);
+  largest_bytes = size;
+}
 
 ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
   check_branch(options.branch);
@@ -198,6 +201,7 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
 
   ShadowCommit result;
   result.left_out = std::move(snapshot.left_out);
+  result.outputs = std::move(snapshot.outputs);
   BranchMover mover(repository, options, root, cache);
   Backoff backoff(kLockPatience);
   MaybeId id;

@@ -370,10 +370,12 @@ void Walker::child_file(int parent, const Child& child, Inherited inherited) {
 
 void Walker::untracked_file(FoundFile found, Inherited inherited) {
   const std::string_view name = std::string_view(path_).substr(path_.rfind('/') + 1);
-  const auto wanted = exclude_.excludes(path_, false);
+  const bool included = exclude_.excludes(path_, false) == false;
   if (inherited.excluded) {
     leave_out(kExcludeFile);
-  } else if (!(wanted && !*wanted) && looks_like_secret(name)) {
+  } else if (!included && std::ranges::binary_search(in_.options.outputs, path_)) {
+    out_.outputs.add(path_, found.entry.stat.size);
+  } else if (!included && looks_like_secret(name)) {
     leave_out("untracked, looks like a secret");
   } else if (found.entry.stat.size > in_.options.untracked_bytes_max) {
     leave_out(size_text(found.entry.stat.size) + ", untracked");

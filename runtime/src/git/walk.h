@@ -25,6 +25,7 @@ struct Walked {
   std::vector<bool> seen;               ///< for each tracked entry
   std::vector<std::string> unreadable;  ///< directories, with a trailing slash
   std::vector<std::string> left_out;
+  FileCount outputs;  ///< left out, too
 };
 
 struct WalkInput {

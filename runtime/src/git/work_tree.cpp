@@ -124,6 +124,7 @@ Snapshot take_snapshot(const WalkInput& input) {
   limit_untracked(walked, input.options.untracked_total_bytes_max);
   Snapshot snapshot;
   snapshot.left_out = std::move(walked.left_out);
+  snapshot.outputs = std::move(walked.outputs);
   snapshot.entries.reserve(walked.files.size());
   TreeReader reader(input, snapshot);
   for (FoundFile& file : walked.files) {

@@ -347,6 +347,7 @@ struct MetricSummary {
   double minimum = 0, maximum = 0;  ///< of numbers that are not NaN; NaN if there is none
   bool hindsight = false;           ///< true if no recorded run logged it
   bool evaluated = false;           ///< true if nobody logged it, and evaluators found it
+  bool doubtful = false;            ///< what is doubtful of another name, see `ValueQuery::others`
 };
 
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
@@ -434,6 +435,11 @@ class Catalog {
                               std::string_view command);
   std::optional<std::string> build_command(std::string_view repository,
                                            std::string_view program) const;
+  /// Files that recordings of this program have written in the repository, relative to its root.
+  void remember_outputs(std::string_view repository, std::string_view program,
+                        std::span<const std::string> paths);
+  std::vector<std::string> outputs(std::string_view repository,
+                                   std::string_view program) const;  ///< sorted by bytes
 
   // Reading. Unknown ids give empty results.
   std::vector<std::string> experiments() const;

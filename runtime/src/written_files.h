@@ -1,0 +1,22 @@
+// Files that this process opens for writing: calls of the C library by the program and all its
+// libraries come by here first.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace flor::detail {
+
+struct WrittenFile {
+  std::filesystem::path path;  ///< absolute
+  bool existed = false;        ///< before this process opened it
+};
+
+/// From now on: files below `root`, but not below `without`. Those of forked processes are not
+/// noticed.
+void notice_written_files(const std::filesystem::path& root, const std::filesystem::path& without);
+
+/// The files that are not what they were before they were opened. Each comes once in all calls.
+std::vector<WrittenFile> take_written_files();
+
+}  // namespace flor::detail
