@@ -97,8 +97,11 @@ store::Run default_run(const store::Catalog& catalog) {
   for (auto place = std::filesystem::current_path(unknown); !place.empty();
        place = place.parent_path()) {
     if (const auto name = catalog.last_name(place.string())) {
-      auto runs = catalog.runs(*name, 1, store::RunDetail::all, store::RunRanks::first);
-      if (!runs.empty()) return std::move(runs.front());
+      // Of another repository there may be later ones with this name.
+      for (store::Run& run :
+           catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first)) {
+        if (run.start.repository == place.string()) return std::move(run);
+      }
     }
     if (place == place.root_path()) break;
   }

@@ -34,8 +34,8 @@ RunChoice parse_run(const store::Catalog& catalog, std::string_view text);
 /// RUN@NAME are a UsageError.
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text);
 
-/// The run that is meant when none is named: the latest of the name that was last used in this
-/// repository or a directory above it, else the latest of all. Throws NotFound in an empty store.
+/// The run that is meant when none is named: in this repository or a directory above it, the latest
+/// of the name that was last used there; else the latest of all. Throws NotFound in an empty store.
 store::Run default_run(const store::Catalog& catalog);
 
 /// All ranks of the group that the run belongs to, in order; a run without ranks alone.

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::detail {
@@ -17,6 +18,8 @@ struct Program {
 
   /// Built as the same target, or the same file.
   bool is(const Program& other) const;
+  /// What `is` compares, in one text.
+  std::string key() const;
   /// "build/train", relative to `directory` where it lies below that.
   std::string print(const std::string& directory) const;
 };
@@ -26,19 +29,45 @@ Program program_of(const store::Catalog& catalog, const store::Run& run);
 /// Whether two programs are known to be built from equal sources; nothing: it is not known.
 std::optional<bool> same_sources(const Program& a, const Program& b);
 
-/// The latest runs that the program recorded in the directory or repository `place`, newest first:
-/// of those the first that is `wanted`.
+/// The latest runs that the program recorded in the directory or repository `place` (empty:
+/// anywhere), newest first: of those the first that is `wanted`.
 template <typename Wanted>
 std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Program& program,
                                         const std::string& place, Wanted&& wanted) {
   for (std::size_t limit = 64;; limit *= 8) {
     auto runs = catalog.runs({}, limit, store::RunDetail::all, store::RunRanks::first);
     for (store::Run& run : runs) {
-      if (run.start.repository != place || !wanted(run)) continue;
+      if ((!place.empty() && run.start.repository != place) || !wanted(run)) continue;
       if (program.is(program_of(catalog, run))) return std::move(run);
     }
     if (runs.size() < limit) return std::nullopt;
   }
 }
+
+/// The program of an executable, as its runs know it.
+Program program_at(const store::Catalog& catalog, const std::string& path);
+
+/// Where a replay is asked for.
+struct Surroundings {
+  std::string place;      ///< root of the repository, or the directory
+  std::string directory;  ///< of runs without git
+  std::string head;       ///< the commit that is checked out; empty where no run was recorded
+};
+
+/// The run that a replay means where none is named: the latest of the program that has ended; if it
+/// recorded none, or is not known, the latest of the experiment that was recorded here last. Of the
+/// version that is checked out, if that is a recorded one.
+std::optional<store::Run> run_meant(const store::Catalog& catalog, const Surroundings& here,
+                                    const std::optional<Program>& program);
+
+/// The run that `spec` names. Where that is the name of an experiment into which several programs
+/// have recorded, the latest of this one.
+store::Run resolve_for(const store::Catalog& catalog, std::string_view spec,
+                       const Program& program);
+
+/// One line that says whose run it is, and with `option` ("--flor_run") which are the program's
+/// own; empty if it is its own, or if the program that recorded it may only have been renamed.
+std::string of_another_program(const store::Catalog& catalog, const store::Run& run,
+                               const Program& program, std::string_view option);
 
 }  // namespace flor::detail

@@ -16,43 +16,29 @@
 namespace flor::detail {
 namespace {
 
-bool can_be_replayed(const store::Run& run) { return run.state != store::RunState::running; }
+Surroundings surroundings() {
+  Surroundings here{.place = {}, .directory = std::filesystem::current_path().string(), .head = {}};
+  const auto repository = git::Repository::discover(here.directory);
+  here.place = repository ? repository->work_tree().string() : here.directory;
+  if (repository && repository->branch_tip(git::kShadowBranch)) {
+    here.head = repository->head().value_or("");
+  }
+  return here;
+}
 
-/// The run that --replay_flor means without --flor_run: the latest of this program that has ended;
-/// if it recorded none, the latest of the experiment that was recorded here last. Of the version
-/// that is checked out, if that is a recorded one.
 store::Run latest_run(const store::Catalog& catalog) {
-  const std::string here = std::filesystem::current_path().string();
-  const auto repository = git::Repository::discover(here);
-  const std::string place = repository ? repository->work_tree().string() : here;
-  const std::string head = repository ? repository->head().value_or("") : "";
-  const Program program = this_program();
-  const auto is_at_head = [&](const store::Run& run) {
-    return can_be_replayed(run) && run.start.commit == head;
-  };
-  if (!head.empty() && repository->branch_tip(git::kShadowBranch)) {
-    if (auto run = latest_run_of(catalog, program, place, is_at_head)) return *std::move(run);
-  }
-  for (const std::string& somewhere : {place, here}) {  // `here`: recorded without git
-    if (auto run = latest_run_of(catalog, program, somewhere, can_be_replayed)) {
-      return *std::move(run);
-    }
-  }
-  const auto name = catalog.last_name(place);
+  const Surroundings here = surroundings();
+  if (auto run = run_meant(catalog, here, this_program())) return *std::move(run);
+  const auto name = catalog.last_name(here.place);
   if (!name) {
     throw NotFound(fmt::format(
         "no run was recorded in {}: record one with --flor NAME, or name one with --flor_run RUN",
-        place));
+        here.place));
   }
-  std::vector<store::Run> runs =
-      catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
-  std::erase_if(runs, [](const store::Run& run) { return !can_be_replayed(run); });
-  if (runs.empty()) {
-    throw NotFound(fmt::format(
-        "no run of '{}' has ended yet: wait for it, or name another with --flor_run RUN", *name));
-  }
-  const auto at_head = std::ranges::find_if(runs, is_at_head);
-  return !head.empty() && at_head != runs.end() ? *at_head : runs.front();
+  throw NotFound(
+      fmt::format("no run of '{}' in {} has ended yet: wait for it, or name another with "
+                  "--flor_run RUN",
+                  *name, here.place));
 }
 
 /// A job goes on with as many ranks as it had.
@@ -90,20 +76,6 @@ void keep_own_program(const store::Catalog& catalog, std::vector<store::Run>& ru
   if (std::ranges::any_of(runs, is_own)) {
     std::erase_if(runs, [&](const store::Run& run) { return !is_own(run); });
   }
-}
-
-void say_whose(const store::Catalog& catalog, const store::Run& run) {
-  const Program own = this_program(), other = program_of(catalog, run);
-  const std::string& place = run.start.repository;
-  if (own.is(other)) return;
-  const auto latest = latest_run_of(catalog, own, place, can_be_replayed);
-  if (!latest && !std::filesystem::exists(other.path)) return;  // renamed, or built elsewhere
-  say(Level::warn,
-      fmt::format("run {} was recorded by {}, not by {}{}", run.key.substr(0, 8),
-                  other.print(place), own.print(place),
-                  latest ? fmt::format(", whose latest run is {}: --flor_run {}",
-                                       latest->key.substr(0, 8), latest->key.substr(0, 8))
-                         : ", which has no run here: --flor_run RUN names another"));
 }
 
 std::string nothing_to_resume(const store::Run& latest, const std::vector<store::Run>& runs) {
@@ -182,12 +154,15 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
 
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
   store::Run run = run_of_this_rank(
-      catalog, flags.run.empty() ? latest_run(catalog) : catalog.resolve(flags.run), "replay");
-  if (!can_be_replayed(run)) {
+      catalog,
+      flags.run.empty() ? latest_run(catalog) : resolve_for(catalog, flags.run, this_program()),
+      "replay");
+  if (run.state == store::RunState::running) {
     throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
                            run.key.substr(0, 8)));
   }
-  say_whose(catalog, run);
+  const std::string other = of_another_program(catalog, run, this_program(), "--flor_run");
+  if (!other.empty()) say(Level::warn, other);
   return run;
 }
 

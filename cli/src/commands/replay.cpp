@@ -178,9 +178,9 @@ int Replay::replay(Context& context) const {
   std::optional<std::int64_t> epoch;
   store::Run run;
   if (run_.empty()) {
-    run = default_run(context.catalog());
+    run = run_to_replay(context, program_);
   } else {
-    RunChoice choice = parse_run(context.catalog(), spec);
+    RunChoice choice = run_to_replay(context, spec, program_);
     run = std::move(choice.run);
     epoch = choice.epoch;
   }

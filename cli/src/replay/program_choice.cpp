@@ -11,6 +11,7 @@
 #include <flor/store/digest.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -111,7 +112,90 @@ BuildPlan plan_or_refuse(Context& context, const store::Run& run, const ProgramW
   }
 }
 
+detail::Surroundings surroundings() {
+  detail::Surroundings here{
+      .place = {}, .directory = std::filesystem::current_path().string(), .head = {}};
+  try {
+    const auto repository = git::Repository::discover(here.directory);
+    here.place = repository ? repository->work_tree().string() : here.directory;
+    if (repository && repository->branch_tip(git::kShadowBranch)) {
+      here.head = repository->head().value_or("");
+    }
+  } catch (const Error&) {  // a repository that cannot be read has no version
+    here.place = here.directory;
+  }
+  return here;
+}
+
+/// As the shell would find it, and as its own runs call it.
+detail::Program program_of_words(const store::Catalog& catalog,
+                                 const std::vector<std::string>& words) {
+  std::error_code error;
+  const auto path = std::filesystem::canonical(words.front(), error);
+  return detail::program_at(catalog, error ? words.front() : path.string());
+}
+
+/// The latest run here of each other program, as "91bc44d0 of build/two".
+std::vector<std::string> runs_of_others(const store::Catalog& catalog, const store::Run& run) {
+  std::vector<detail::Program> programs{detail::program_of(catalog, run)};
+  std::vector<std::string> others;
+  for (const store::Run& other :
+       catalog.runs({}, SIZE_MAX, store::RunDetail::all, store::RunRanks::first)) {
+    if (other.start.repository != run.start.repository) continue;
+    const detail::Program program = detail::program_of(catalog, other);
+    if (std::ranges::any_of(programs, [&](const auto& known) { return known.is(program); })) {
+      continue;
+    }
+    programs.push_back(program);
+    if (!std::filesystem::exists(program.path)) continue;  // renamed since, or built elsewhere
+    others.push_back(fmt::format("{} of {}", short_key(other),
+                                 printable(program.print(run.start.repository))));
+  }
+  return others;
+}
+
 }  // namespace
+
+store::Run run_to_replay(Context& context, const std::vector<std::string>& program) {
+  const store::Catalog& catalog = context.catalog();
+  std::optional<detail::Program> own;
+  if (!program.empty()) own = program_of_words(catalog, program);
+  auto meant = detail::run_meant(catalog, surroundings(), own);
+  store::Run run = meant ? *std::move(meant) : default_run(catalog);
+  if (own) {
+    const std::string other = detail::of_another_program(catalog, run, *own, "flor replay");
+    if (!other.empty()) context.note(printable(other));
+    return run;
+  }
+  const std::vector<std::string> others = runs_of_others(catalog, run);
+  if (!others.empty()) {
+    const detail::Program its = detail::program_of(catalog, run);
+    context.note(fmt::format("run {} is of {}; also recorded here: {}; flor replay RUN, or -- "
+                             "PROGRAM, says which",
+                             short_key(run), printable(its.print(run.start.repository)),
+                             fmt::join(others, ", ")));
+  }
+  return run;
+}
+
+RunChoice run_to_replay(Context& context, const std::string& spec,
+                        const std::vector<std::string>& program) {
+  const store::Catalog& catalog = context.catalog();
+  RunChoice choice = parse_run(catalog, spec);
+  if (program.empty()) return choice;
+  const detail::Program own = program_of_words(catalog, program);
+  const std::string& name = choice.run.start.experiment;
+  if (spec == name || spec.substr(0, spec.rfind('@')) == name) {
+    choice.run = detail::resolve_for(catalog, name, own);
+  }
+  // A program without runs is another build of the one that recorded: the user says so.
+  const bool has_runs = detail::latest_run_of(catalog, own, choice.run.start.repository,
+                                              [](const store::Run&) { return true; })
+                            .has_value();
+  const std::string other = detail::of_another_program(catalog, choice.run, own, "flor replay");
+  if (has_runs && !other.empty()) context.note(printable(other));
+  return choice;
+}
 
 VersionWithTree build_and_say(Context& context, const store::Run& run, const std::string& command,
                               bool clean) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "build/version_build.h"
+#include "run_spec.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace flor::cli {
 
@@ -33,6 +35,15 @@ struct ProgramChoice {
 /// Chooses, and builds where that is needed. Throws NotFound where nobody knows how to build, and
 /// BuildError.
 ProgramChoice choose_program(Context& context, const store::Run& run, const ProgramWish& wish);
+
+/// The run that `flor replay` without RUN means: that of the program after --, if there is one.
+/// Where several programs have recorded here, says which it is.
+store::Run run_to_replay(Context& context, const std::vector<std::string>& program);
+
+/// The run that `spec` names (not empty), with the program after --; says so where that is not the
+/// program that recorded it.
+RunChoice run_to_replay(Context& context, const std::string& spec,
+                        const std::vector<std::string>& program);
 
 /// Prints what the compiler said, under the line that BuildError itself is.
 void print_build_error(Context& context, const BuildError& error);
