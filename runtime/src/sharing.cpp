@@ -56,11 +56,35 @@ auto shape_of(const Place& place) { return std::tie(place.type, place.bytes, pla
 }  // namespace
 
 bool SharedPiece::operator==(const SharedPiece& other) const {
-  return std::tie(name, block, object, place.offset, place.firmness) ==
-             std::tie(other.name, other.block, other.object, other.place.offset,
-                      other.place.firmness) &&
+  return std::tie(name, block, object, base, place.offset, place.firmness,
+                  place.lineage.standing) ==
+             std::tie(other.name, other.block, other.object, other.base, other.place.offset,
+                      other.place.firmness, other.place.lineage.standing) &&
          shape_of(place) == shape_of(other.place);
 }
+
+namespace {
+
+/// Views are told by the objects that they are views of, where those are pieces in the same block;
+/// others come back like any tensor.
+void find_bases(std::vector<SharedPiece>& pieces,
+                const std::map<const void*, std::size_t>& objects) {
+  std::map<std::size_t, std::size_t> block_of;  // by object
+  for (const SharedPiece& piece : pieces) block_of.emplace(piece.object, piece.block);
+  for (SharedPiece& piece : pieces) {
+    Lineage& lineage = piece.place.lineage;
+    const auto base = lineage.base ? objects.find(lineage.base) : objects.end();
+    if (base != objects.end() && block_of.at(base->second) == piece.block) {
+      piece.base = base->second;
+    } else {
+      const bool tracked = lineage.standing >= Standing::tracked_view;
+      lineage.standing = tracked ? Standing::computed : Standing::plain;
+    }
+    lineage = {.standing = lineage.standing};
+  }
+}
+
+}  // namespace
 
 std::vector<SharedPiece> find_sharing(const std::vector<PlacedPiece>& pieces) {
   const std::vector<std::uintptr_t> blocks = merged_blocks(pieces);
@@ -94,6 +118,7 @@ std::vector<SharedPiece> find_sharing(const std::vector<PlacedPiece>& pieces) {
       found.push_back(std::move(piece));
     }
   }
+  find_bases(found, objects);
   return found;
 }
 
@@ -101,8 +126,10 @@ std::string to_text(const std::vector<SharedPiece>& pieces) {
   std::string text;
   for (const SharedPiece& piece : pieces) {
     const Place& place = piece.place;
-    text += fmt::format("{} {} {} {} {} {} [{}] {}\n", piece.block, piece.object, place.type,
+    text += fmt::format("{} {} {} {} {} {} {} {} [{}] {}\n", piece.block, piece.object, place.type,
                         place.offset, place.bytes, place.firmness,
+                        static_cast<int>(place.lineage.standing),
+                        piece.base ? static_cast<std::int64_t>(*piece.base) : -1,
                         fmt::join(place.strides, ","), piece.name);
   }
   return text;
@@ -116,12 +143,16 @@ std::vector<SharedPiece> parse_sharing(const std::string& text) {
     in.imbue(std::locale::classic());
     SharedPiece piece;
     std::string strides;
+    int standing = 0;
+    std::int64_t base = -1;
     in >> piece.block >> piece.object >> piece.place.type >> piece.place.offset >>
-        piece.place.bytes >> piece.place.firmness >> strides;
+        piece.place.bytes >> piece.place.firmness >> standing >> base >> strides;
     if (in.fail() || in.get() != ' ' || strides.size() < 2) {
       throw Damaged(fmt::format("the description '{}' of a checkpoint is damaged", kSharingItem));
     }
     std::getline(in, piece.name);
+    piece.place.lineage.standing = static_cast<Standing>(standing);
+    if (base >= 0) piece.base = static_cast<std::size_t>(base);
     std::istringstream numbers(strides.substr(1, strides.size() - 2));
     for (std::string number; std::getline(numbers, number, ',');) {
       piece.place.strides.push_back(std::stoll(number));
@@ -199,8 +230,10 @@ class Planner {
   std::vector<std::size_t> placing() const {
     std::vector<std::size_t> order(recorded_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
+    // What others are views of comes before them.
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) {
-      return firmness(present(recorded_[i].name), &recorded_[i]);
+      const int firm = firmness(present(recorded_[i].name), &recorded_[i]);
+      return std::tuple(firm > 1, !recorded_[i].base, firm);
     });
     return order;
   }
@@ -254,15 +287,28 @@ class Planner {
     if (stays && is_alone(piece, group)) return;
     auto& object = group.objects[piece.object];
     if (!object) object = std::make_shared<std::shared_ptr<void>>();
-    const bool keeps = now && (stays || now->firmness > 1) &&
+    const bool keeps = now && (now->firmness > 1 || (stays && stands_as(*now, piece))) &&
                        keeps_object(*now, piece.object, *object);
-    placements_[piece.name] = {.in_place = stays && keeps,
-                               .type = piece.place.type,
-                               .offset = group.base + piece.place.offset,
-                               .strides = piece.place.strides,
-                               .block_bytes = group.bytes,
-                               .block = group.block,
-                               .object = object};
+    Placement& placement = placements_[piece.name];
+    placement = {.in_place = stays && keeps,
+                 .type = piece.place.type,
+                 .offset = group.base + piece.place.offset,
+                 .strides = piece.place.strides,
+                 .block_bytes = group.bytes,
+                 .block = group.block,
+                 .object = object,
+                 .standing = piece.place.lineage.standing};
+    if (piece.base) placement.base = bases_[*piece.base];
+    bases_.try_emplace(piece.object, std::make_shared<const Placement>(placement));
+  }
+
+  /// What the present object is a view of, if it is one, is what the recorded one was a view of.
+  bool stands_as(const Place& now, const SharedPiece& then) const {
+    const Standing standing = then.place.lineage.standing;
+    if (!then.base) return now.lineage.fits(standing == Standing::computed);
+    const auto base = present_object_.find(*then.base);
+    return now.lineage.standing == standing && base != present_object_.end() &&
+           base->second == now.lineage.base;
   }
 
   /// One object now is one of the recorded, and the other way round. What cannot be given another
@@ -289,6 +335,7 @@ class Planner {
   std::map<const void*, const SharedPiece*> leaves_;    // by their objects; null: not recorded
   std::map<const void*, std::size_t> recorded_object_;
   std::map<std::size_t, const void*> present_object_;
+  std::map<std::size_t, std::shared_ptr<const Placement>> bases_;  // by recorded object
   std::vector<std::string> parted_;
   Placements placements_;
 };

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct SharedPiece {
   std::string name;
   std::size_t block = 0, object = 0;
   Place place;  ///< `offset` is that from the block's first piece
+  std::optional<std::size_t> base = {};  ///< the object that it is a view of, if that is a piece
 
   bool operator==(const SharedPiece& other) const;
 };

@@ -1,14 +1,16 @@
-// Tensors share memory after a restore exactly where they did at the checkpoint, whatever they
-// share when it is restored.
+// Tensors share memory after a restore exactly where they did at the checkpoint, and stand to each
+// other in libtorch's graph of gradients as they did, whatever they are when it is restored.
 #include "registry.h"
 #include "support/memory_state.h"
 
 #include <flor/torch.h>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 #include <torch/optim/sgd.h>
 
@@ -17,6 +19,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -62,14 +65,21 @@ struct World {
     return all;
   }
 
+  /// What libtorch refuses is left out.
   void mutate(Random& random) {
-    const at::NoGradGuard no_grad;
+    try {
+      mutate_unchecked(random);
+    } catch (const c10::Error&) {
+    }
+  }
+  void mutate_unchecked(Random& random) {
+    const at::AutoGradMode tracking(random() % 2 == 0);
     const auto all = handles();
     at::Tensor& target = *all[random() % all.size()];
     const std::vector<at::Tensor> sources = tensors();
     const at::Tensor source = sources[random() % sources.size()];
     at::Tensor& leaf = *std::array{&net.a, &net.b, &net.buffer}[random() % 3];
-    switch (random() % 12) {
+    switch (random() % 14) {
       case 0:
         target = at::randn({2, 3});
         return;
@@ -90,11 +100,11 @@ struct World {
         if (source.defined()) target = source.clone();
         return;
       case 7:
-        if (source.defined() && source.dim() == 2) target = source.detach().t();
+        if (source.defined() && source.dim() == 2) target = source.t();
         return;
       case 8:
         if (source.defined() && source.dim() > 0 && source.size(0) > 1) {
-          target = source.detach().narrow(0, 1, 1);
+          target = (random() % 2 == 0 ? source : source.detach()).narrow(0, 1, 1);
         }
         return;
       case 9:
@@ -102,9 +112,17 @@ struct World {
         return;
       case 10:
         if (!leaf.is_same(net.buffer)) {
-          leaf.mutable_grad() = like_a_leaf(source) && random() % 2 == 0 ? source.detach()
-                                                                         : at::zeros({2, 3});
+          leaf.mutable_grad() = at::zeros({2, 3});
+          if (like_a_leaf(source)) {
+            leaf.mutable_grad() = random() % 2 == 0 ? source.detach() : source * 2;
+          }
         }
+        return;
+      case 11:
+        if (source.defined()) target = source * 2;
+        return;
+      case 12:
+        if (target.defined() && target.is_leaf()) target.requires_grad_(random() % 2 == 0);
         return;
       default:
         if (source.defined() && source.strides() != at::IntArrayRef{0}) source.detach().mul_(1.5);
@@ -164,6 +182,45 @@ Shared sharing_of(World& world) {
   return shared;
 }
 
+bool requires_gradient_itself(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta && meta->requires_grad_;
+}
+
+/// Of a view the one of `tensors` that it is a view of, if it has still the same memory.
+std::optional<std::size_t> base_of(const at::Tensor& tensor,
+                                   const std::vector<at::Tensor>& tensors) {
+  const auto* view = torch::autograd::impl::get_view_autograd_meta(tensor);
+  if (!view || !view->has_bw_view()) return std::nullopt;
+  const at::Tensor& base = view->get_backward_view().base_;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].defined() && tensors[i].is_same(base) && base.numel() > 0 &&
+        base.storage().data() == tensor.storage().data()) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+/// How each tensor takes part in computing gradients.
+std::vector<std::string> standings_of(World& world) {
+  const std::vector<at::Tensor> tensors = world.tensors();
+  std::vector<std::string> standings;
+  for (const at::Tensor& tensor : tensors) {
+    std::string& text = standings.emplace_back("undefined");
+    if (!tensor.defined()) continue;
+    const bool itself = requires_gradient_itself(tensor);
+    const auto base = base_of(tensor, tensors);
+    text = tensor.is_leaf() ? "a leaf" : "computed";
+    if (itself) text += ", trained";
+    if (itself || !tensor.is_leaf() || (base && tensors[*base].requires_grad())) {
+      text += ", requires a gradient";
+    }
+    if (base) text += ", a view of " + std::to_string(*base);
+  }
+  return standings;
+}
+
 std::string content_of(World& world) {
   std::string all;
   for (const at::Tensor& tensor : world.tensors()) {
@@ -184,6 +241,7 @@ RC_GTEST_PROP(Sharing, IsThatOfTheCheckpointWhateverItWasBeforeTheRestore, (std:
   MemoryState state = world.save();
   const auto expected = sharing_of(world);
   const std::string content = content_of(world);
+  const std::vector<std::string> standings = standings_of(world);
   const at::TensorImpl* parameter = world.net.a.unsafeGetTensorImpl();
   // Of an interrupted run another process has only what the program makes before its loops.
   World fresh;
@@ -193,8 +251,83 @@ RC_GTEST_PROP(Sharing, IsThatOfTheCheckpointWhateverItWasBeforeTheRestore, (std:
   restored.load(state);
   RC_ASSERT(content_of(restored) == content);
   RC_ASSERT(sharing_of(restored) == expected);
+  RC_ASSERT(standings_of(restored) == standings);
+  const std::vector<at::Tensor> tensors = restored.tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].defined()) continue;
+    const bool expects = standings[i].find("requires") != std::string::npos;
+    RC_ASSERT(tensors[i].requires_grad() == expects);
+  }
   RC_ASSERT(!goes_on || world.net.a.unsafeGetTensorImpl() == parameter);
   RC_ASSERT(restored.save().dump() == state.dump());
+}
+
+/// `change` is what happens between the checkpoint and the restore.
+template <typename Change>
+void save_and_load(std::vector<Slot> slots, Change change) {
+  Registry registry;
+  registry.add(std::move(slots));
+  MemoryState state;
+  registry.save(state, {});
+  change();
+  registry.load(state, {}, false);
+  state.finish();
+}
+
+TEST(Lineage, AViewOfAParameterPassesItsGradientOnAfterARestore) {
+  for (const bool is_made_again : {false, true}) {
+    for (const bool view_first : {false, true}) {
+      at::Tensor w = at::ones({2, 2}).requires_grad_(), row = w.narrow(0, 1, 1);
+      std::vector<Slot> slots;
+      slots.push_back(flor::detail::slot_of(view_first ? row : w));
+      slots.push_back(flor::detail::slot_of(view_first ? w : row));
+      save_and_load(std::move(slots), [&] {
+        if (is_made_again) row = at::zeros({1, 2});
+      });
+      (row * 3).sum().backward();
+      ASSERT_TRUE(w.grad().defined());
+      EXPECT_TRUE(w.grad().equal(at::full({2, 2}, 3.0F) * at::arange(2).unsqueeze(1)));
+    }
+  }
+}
+
+TEST(Lineage, OfWhatWasComputedIsLostAndABackwardPassSaysSo) {
+  at::Tensor w = at::ones({2}).requires_grad_(), hidden = w * 2;
+  std::vector<Slot> slots;
+  slots.push_back(flor::detail::slot_of(hidden));
+  save_and_load(std::move(slots), [&] { hidden = at::zeros({2}); });
+  EXPECT_FALSE(hidden.is_leaf());
+  EXPECT_TRUE(hidden.detach().equal(at::full({2}, 2.0F)));
+  try {
+    (hidden * w).sum().backward();
+    FAIL() << "a gradient was computed without that of w in hidden";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("was computed before the checkpoint"));
+  }
+}
+
+TEST(Lineage, AViewThatWasMadeWithoutGradientsRequiresNoneAfterARestore) {
+  at::Tensor w = at::ones({2, 2}).requires_grad_(), shown;
+  {
+    const at::NoGradGuard no_grad;
+    shown = w.t();
+  }
+  std::vector<Slot> slots;
+  slots.push_back(flor::detail::slot_of(shown));
+  save_and_load(std::move(slots), [&] { shown = at::zeros({2, 2}); });
+  EXPECT_FALSE(shown.requires_grad());
+}
+
+TEST(Lineage, AWriteToOneOfTheTensorsThatShareIsSeenInTheVersionsOfAll) {
+  at::Tensor w = at::ones({2, 2}), alias = w.detach(), view = w.t();
+  std::vector<Slot> slots;
+  for (at::Tensor* tensor : {&view, &alias, &w}) slots.push_back(flor::detail::slot_of(*tensor));
+  save_and_load(std::move(slots), [&] { w = alias = view = at::zeros({2, 2}); });
+  const std::array before{w._version(), alias._version(), view._version()};
+  w.add_(1);
+  EXPECT_EQ(w._version(), before[0] + 1);
+  EXPECT_EQ(alias._version(), before[1] + 1);
+  EXPECT_EQ(view._version(), before[2] + 1);
 }
 
 TEST(Sharing, ABestModelThatWasACloneDoesNotFollowTheModel) {

@@ -86,6 +86,38 @@ struct TensorTarget {
   std::shared_ptr<void> keep_alive;
 };
 
+/// How a tensor came to be, as far as computing gradients depends on it.
+enum class Standing : int {
+  plain,
+  untracked_view,  ///< of another tensor, made while gradients were switched off
+  view,            ///< of one that required no gradient then
+  tracked_view,    ///< passes its gradient on to the other tensor
+  computed,        ///< passes its gradient on to what it was computed from
+};
+
+struct Lineage {
+  Standing standing = Standing::plain;
+  const void* base = nullptr;  ///< of a view: the other tensor's object
+  bool base_trains = false;    ///< that one requires a gradient
+  bool base_is_leaf = true;    ///< and was not computed itself
+
+  /// The tensor can stay what it is where one is restored whose base is not part of the state.
+  bool fits(bool computed) const {
+    switch (standing) {
+      case Standing::plain:
+        return true;
+      case Standing::untracked_view:
+      case Standing::view:
+        return !computed && !base_trains;
+      case Standing::tracked_view:
+        return computed && base_is_leaf;
+      case Standing::computed:
+        return false;  // from what, no restore can know
+    }
+    return false;
+  }
+};
+
 /// Where in memory a piece of state lies. Pieces that share memory when a checkpoint is taken share
 /// it after a restore, and no others do.
 struct Place {
@@ -99,6 +131,7 @@ struct Place {
   /// What is firmer keeps its memory where two pieces have to be parted: a parameter (2), a tensor
   /// that is trained (1), others (0). What a restore makes anew in any case is below 0.
   int firmness = 0;
+  Lineage lineage = {};
   std::shared_ptr<void> handle;  ///< a handle of the object
 };
 
@@ -113,6 +146,8 @@ struct Placement {
   /// A handle of some piece in the shared block, and of the piece's object; null until one is made.
   /// Pieces that share have the same two pointers. `block` is null for a piece that shares nothing.
   std::shared_ptr<std::shared_ptr<void>> block, object;
+  Standing standing = Standing::plain;
+  std::shared_ptr<const Placement> base = {};  ///< of the piece that it is a view of
 };
 
 /// Receives the pieces of the state. Names are full: "model/fc1.weight".

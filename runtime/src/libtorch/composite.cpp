@@ -2,7 +2,6 @@
 
 #include "tensor.h"
 
-#include <sstream>
 #include <vector>
 
 namespace flor::libtorch {
@@ -26,15 +25,6 @@ at::Tensor read_part(const StateReader& reader, std::string_view name, at::Scala
       at::empty(reader.item(name).sizes, at::TensorOptions().dtype(type).device(device));
   read_tensor(reader, name, part);
   return part;
-}
-
-std::vector<std::int64_t> parse_shape(const std::string& text) {
-  std::vector<std::int64_t> sizes;
-  std::istringstream in(text.substr(1));
-  for (std::string size; std::getline(in, size, ',');) {
-    if (size != "]") sizes.push_back(std::stoll(size));
-  }
-  return sizes;
 }
 
 /// Of the integers that a quantized tensor consists of.

@@ -2,6 +2,7 @@
 #include "gradient.h"
 
 #include "layout.h"
+#include "lineage.h"
 #include "sparse_gradient.h"
 #include "tensor.h"
 
@@ -73,22 +74,39 @@ std::string strides_beside(const at::Tensor& gradient, const at::Tensor& leaf) {
   return strides == "-" ? std::string(":[]") : ":" + strides;
 }
 
+/// Of gradients that are differentiated themselves, after the word for what they hold.
+constexpr std::string_view kTrained = "+trained", kComputed = "+computed";
+
+std::string_view standing_of(const at::Tensor& gradient) {
+  if (!gradient.is_leaf()) return kComputed;
+  return trains(gradient) ? kTrained : std::string_view();
+}
+
+bool take_suffix(std::string& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.resize(text.size() - suffix.size());
+  return true;
+}
+
 at::Tensor empty_gradient(const at::Tensor& leaf, const std::string& strides) {
   if (strides.empty()) return at::empty_strided(leaf.sizes(), leaf.strides(), leaf.options());
   return empty_with(leaf.sizes(), strides == "[]" ? "-" : strides, leaf.options());
 }
 
-void read_dense(const StateReader& reader, const NamedLeaf& leaf, bool zero,
-                const std::string& strides) {
+at::Tensor read_dense(const StateReader& reader, const NamedLeaf& leaf, bool zero, bool computed,
+                      const std::string& strides) {
   const at::NoGradGuard no_grad;
   const auto make = [&] { return empty_gradient(leaf.tensor, strides); };
-  const at::Tensor present = leaf.tensor.grad();
+  at::Tensor present = leaf.tensor.grad();
+  if (present.defined() && !reader.placement(gradient_item(leaf.name)) &&
+      !lineage_of(present).fits(computed)) {
+    present = present.detach();
+  }
   const bool fits = present.defined() && has_content(present) &&
                     strides_beside(present, leaf.tensor) == (strides.empty() ? "" : ":" + strides);
   const std::string item = gradient_item(leaf.name);
-  const at::Tensor gradient = zero ? choose_tensor(reader, item, present, fits, make).zero_()
-                                   : read_handle(reader, item, present, fits, make);
-  if (!gradient.is_same(present)) leaf.tensor.mutable_grad() = gradient;
+  return zero ? choose_tensor(reader, item, present, fits, make).zero_()
+              : read_handle(reader, item, present, fits, make);
 }
 
 }  // namespace
@@ -115,7 +133,8 @@ std::vector<std::string> write_gradients(const StateWriter& writer,
       place_tensor(writer, gradient_item(name), gradient, Held::by_handle);
       if (nonzero[i]) write_tensor(writer, gradient_item(name), gradient);
     }
-    descriptions.push_back(described(form, nonzero[i] ? kKeptGradient : kZeroGradient) +
+    descriptions.push_back(described(form, nonzero[i] ? kKeptGradient : kZeroGradient)
+                               .append(standing_of(gradient)) +
                            strides_beside(gradient, leaf));
   }
   return descriptions;
@@ -132,13 +151,17 @@ void read_gradient(const StateReader& reader, const NamedLeaf& leaf,
     state.resize(colon);
   }
   if (state == kNoGradient) return leaf.tensor.mutable_grad().reset();
+  const bool computed = take_suffix(state, kComputed), trained = take_suffix(state, kTrained);
   const bool zero = state == kZeroGradient;
-  translated("the gradient of '" + reader.full_name(leaf.name) + "'", [&] {
-    if (!form) return read_dense(reader, leaf, zero, strides);
+  const std::string name = "the gradient of '" + reader.full_name(leaf.name) + "'";
+  translated(name, [&] {
     const at::NoGradGuard no_grad;
-    leaf.tensor.mutable_grad() =
-        zero ? empty_sparse(leaf.tensor, form)
-             : read_sparse(reader, gradient_item(leaf.name), leaf.tensor, form);
+    const at::Tensor gradient =
+        !form  ? read_dense(reader, leaf, zero, computed, strides)
+        : zero ? empty_sparse(leaf.tensor, form)
+               : read_sparse(reader, gradient_item(leaf.name), leaf.tensor, form);
+    take_part(gradient, trained, computed, name);
+    if (!gradient.is_same(leaf.tensor.grad())) leaf.tensor.mutable_grad() = gradient;
   });
 }
 

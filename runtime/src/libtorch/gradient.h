@@ -15,6 +15,7 @@ namespace flor::libtorch {
 inline constexpr std::string_view kNoGradient = "undefined";
 inline constexpr std::string_view kZeroGradient = "zero";
 inline constexpr std::string_view kKeptGradient = "kept";  ///< as item "grad/NAME"
+inline constexpr std::string_view kPassedOn = "passed-on";  ///< of a tensor that was computed
 
 struct NamedLeaf {
   std::string name;

@@ -1,5 +1,6 @@
 #include "leaves.h"
 
+#include "lineage.h"
 #include "tensor.h"
 
 #include <map>
@@ -67,7 +68,7 @@ void restore_leaves(const Leaves& leaves, const Recorded& recorded,
   for (std::size_t i = 0; i < leaves.all.size(); ++i) {
     const NamedLeaf& leaf = leaves.all[i];
     const LayoutEntry& entry = recorded.at(leaf.name);
-    if (leaf.tensor.is_leaf() && leaf.tensor.requires_grad() != entry.flag) {
+    if (leaf.tensor.is_leaf() && trains(leaf.tensor) != entry.flag) {
       leaf.tensor.requires_grad_(entry.flag);
     }
     if (leaves.origins[i] >= 0) continue;  // the same tensor under another name
@@ -90,7 +91,7 @@ LayoutEntry describe_leaf(std::string kind, const NamedLeaf& leaf) {
   entry.type = type_name(leaf.tensor.scalar_type());
   entry.shape = shape_text(leaf.tensor.sizes());
   if (has_content(leaf.tensor)) entry.strides = strides_text(leaf.tensor);
-  entry.flag = leaf.tensor.is_leaf() && leaf.tensor.requires_grad();
+  entry.flag = trains(leaf.tensor);
   return entry;
 }
 

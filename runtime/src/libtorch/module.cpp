@@ -1,6 +1,7 @@
 // Modules and single tensors.
 #include "composite.h"
 #include "leaves.h"
+#include "lineage.h"
 #include "tensor.h"
 
 #include <flor/torch.h>
@@ -69,9 +70,8 @@ void save(const at::Tensor& tensor, const StateWriter& writer) {
   const NamedLeaf leaf{"", tensor};
   LayoutEntry entry = describe_leaf("tensor", leaf);
   entry.device = c10::DeviceTypeName(tensor.device().type(), /*lower_case=*/true);
-  // What an operation computed comes back as a plain tensor, and is to be described like one.
   entry.gradient =
-      tensor.is_leaf() ? write_gradients(writer, {&leaf, 1}).front() : std::string(kNoGradient);
+      tensor.is_leaf() ? write_gradients(writer, {&leaf, 1}).front() : std::string(kPassedOn);
   if (is_composite(tensor)) {
     entry.kind = write_composite(writer, tensor);
   } else {
@@ -90,8 +90,10 @@ at::Tensor read_plain(const at::Tensor& present, const LayoutEntry& entry,
   const bool fits = present.defined() && has_content(present) && present.scalar_type() == type &&
                     present.sizes() == at::IntArrayRef(sizes) &&
                     strides_text(present) == entry.strides;
-  // The recorded content was not computed by this program's graph.
-  const at::Tensor usable = fits && !present.is_leaf() ? present.detach() : present;
+  // Of one that shares its memory the placement says whether it can stay what it is.
+  const bool stands = !fits || reader.placement("") ||
+                      lineage_of(present).fits(entry.gradient == kPassedOn);
+  const at::Tensor usable = stands ? present : present.detach();
   return read_handle(reader, "", usable, fits, [&] {
     const at::Device device = present.defined() ? present.device() : current_device(entry.device);
     return empty_with(sizes, entry.strides, at::TensorOptions().dtype(type).device(device));
@@ -109,9 +111,11 @@ void load(at::Tensor& tensor, const StateReader& reader) {
   translated("'" + reader.full_name("") + "'", [&] {
     tensor = entry.kind == "tensor" ? read_plain(tensor, entry, reader)
                                     : read_composite(reader, entry.kind, tensor, entry);
-    if (tensor.requires_grad() != entry.flag) tensor.requires_grad_(entry.flag);
+    take_part(tensor, entry.flag, entry.gradient == kPassedOn, "'" + reader.full_name("") + "'");
   });
-  if (entry.gradient != "-") read_gradient(reader, {"", tensor}, entry.gradient);
+  if (entry.gradient != "-" && entry.gradient != kPassedOn) {
+    read_gradient(reader, {"", tensor}, entry.gradient);
+  }
 }
 
 }  // namespace flor::libtorch

@@ -2,6 +2,7 @@
 #include "tensor.h"
 
 #include "device_copy.h"
+#include "lineage.h"
 
 #include <algorithm>
 #include <array>
@@ -112,6 +113,12 @@ const at::Tensor& held_by(const std::shared_ptr<void>& handle) {
   return *static_cast<const at::Tensor*>(handle.get());
 }
 
+/// A write to one is a write to the other.
+void share_versions(const at::Tensor& tensor, const at::Tensor& other) {
+  if (tensor.is_inference() || other.is_inference()) return;
+  tensor.unsafeGetTensorImpl()->set_version_counter(other.unsafeGetTensorImpl()->version_counter());
+}
+
 /// The next tensor that is to share with this one finds it.
 void remember(const Placement& placement, const at::Tensor& tensor) {
   if (!*placement.block) *placement.block = std::make_shared<at::Tensor>(tensor);
@@ -131,12 +138,31 @@ at::Tensor tensor_in_block(const Placement& placement, at::IntArrayRef sizes,
   tensor.set_(block.storage(), offset, sizes, placement.strides);
   if (placement.type.find(kConjugated) != std::string::npos) tensor._set_conj(true);
   if (placement.type.find(kNegated) != std::string::npos) tensor._set_neg(true);
-  // A write to one is a write to all.
-  if (!block.is_inference()) {
-    tensor.unsafeGetTensorImpl()->set_version_counter(
-        block.unsafeGetTensorImpl()->version_counter());
-  }
+  share_versions(tensor, block);
   return tensor;
+}
+
+/// What is restored as a view of another piece, which may not have been restored yet.
+at::Tensor base_in_block(const Placement& base, const at::TensorOptions& options) {
+  if (base.in_place) return held_by(*base.object);
+  const std::size_t shape = base.type.find('[');
+  const at::Tensor memory =
+      tensor_in_block(base, parse_shape(base.type.substr(shape)),
+                      options.dtype(scalar_type_named(base.type.substr(0, shape))));
+  if (!*base.object) {
+    remember(base, memory);
+  } else if (held_by(*base.object).data_ptr() != memory.data_ptr()) {
+    held_by(*base.object).set_data(memory);  // a parameter, whose turn comes
+  }
+  return held_by(*base.object);
+}
+
+at::Tensor view_in_block(const Placement& placement, at::IntArrayRef sizes,
+                         const at::TensorOptions& options) {
+  const at::Tensor base = base_in_block(*placement.base, options);
+  const auto item = static_cast<std::uint64_t>(base.element_size());
+  return view_of(base, placement.standing, sizes, placement.strides,
+                 static_cast<std::int64_t>(placement.offset / item));
 }
 
 /// One of each dimension whose elements are all in one place, to which libtorch does not copy.
@@ -199,6 +225,15 @@ std::string shape_text(at::IntArrayRef sizes) {
   return text + ']';
 }
 
+std::vector<std::int64_t> parse_shape(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  std::istringstream in(text.substr(1));
+  for (std::string size; std::getline(in, size, ',');) {
+    if (size != "]") sizes.push_back(std::stoll(size));
+  }
+  return sizes;
+}
+
 std::string describe(const at::Tensor& tensor) {
   if (!tensor.defined()) return "undefined";
   return type_name(tensor.scalar_type()) + ' ' + shape_text(tensor.sizes());
@@ -239,6 +274,7 @@ void place_tensor(const StateWriter& writer, std::string_view name, const at::Te
   place.strides = tensor.strides().vec();
   place.object = tensor.unsafeGetTensorImpl();
   place.firmness = static_cast<int>(held);
+  place.lineage = lineage_of(tensor);
   place.handle = std::make_shared<at::Tensor>(tensor);
   writer.place(name, place);
 }
@@ -273,6 +309,7 @@ void read_leaf(const StateReader& reader, std::string_view name, const at::Tenso
     translated("'" + reader.full_name(name) + "'", [&] {
       leaf.set_data(shares ? tensor_in_block(*placement, leaf.sizes(), leaf.options())
                            : at::empty_like(leaf, at::MemoryFormat::Preserve));
+      if (shares) share_versions(leaf, held_by(*placement->block));
     });
   }
   if (shares) remember(*placement, leaf);
@@ -294,7 +331,11 @@ at::Tensor choose_tensor(const StateReader& reader, std::string_view name,
     const at::NoGradGuard no_grad;
     if (!tensor.defined()) {
       tensor = make();
-      if (shares) tensor = tensor_in_block(*placement, tensor.sizes(), tensor.options());
+      if (shares && placement->base) {
+        tensor = view_in_block(*placement, tensor.sizes(), tensor.options());
+      } else if (shares) {
+        tensor = tensor_in_block(*placement, tensor.sizes(), tensor.options());
+      }
     }
     if (shares) remember(*placement, tensor);
   });
@@ -316,10 +357,7 @@ std::string strides_text(const at::Tensor& tensor) {
 at::Tensor empty_with(at::IntArrayRef sizes, const std::string& strides,
                       const at::TensorOptions& options) {
   if (strides == "-") return at::empty(sizes, options);
-  std::vector<std::int64_t> numbers;
-  std::istringstream in(strides.substr(1));
-  for (std::string number; std::getline(in, number, ',');) numbers.push_back(std::stoll(number));
-  return at::empty_strided(sizes, numbers, options);
+  return at::empty_strided(sizes, parse_shape(strides), options);
 }
 
 at::Tensor empty_as_recorded(const store::Item& item, const at::Tensor& like, at::Device device) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor::libtorch {
 
@@ -24,6 +25,7 @@ std::string type_name(at::ScalarType type);
 at::ScalarType scalar_type_named(const std::string& name);
 
 std::string shape_text(at::IntArrayRef sizes);                    ///< "[64,32]"
+std::vector<std::int64_t> parse_shape(const std::string& text);   ///< of such a text
 std::string describe(const at::Tensor& tensor);                   ///< "Float [64,32]"
 bool has_content(const at::Tensor& tensor);                       ///< strided and not on `meta`
 at::Tensor wrap(const std::byte* content, at::IntArrayRef sizes,  ///< refers to `content`

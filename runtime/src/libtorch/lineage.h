@@ -1,0 +1,29 @@
+// How a tensor stands in libtorch's graph of gradients: what is written down of that, and how a
+// restored tensor is made to stand so again.
+#pragma once
+
+#include <flor/state_io.h>
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+
+namespace flor::libtorch {
+
+/// The tensor itself was told to require a gradient. libtorch says that of views, too, that were
+/// made of a parameter while gradients were switched off, although no gradient ever comes to them.
+bool trains(const at::Tensor& tensor);
+
+Lineage lineage_of(const at::Tensor& tensor);
+
+/// A view of `base`, in elements of it, that stands to it as `standing` says.
+at::Tensor view_of(const at::Tensor& base, Standing standing, at::IntArrayRef sizes,
+                   at::IntArrayRef strides, std::int64_t offset);
+
+/// Lets a restored tensor require a gradient if it was `trained`, or if it was `computed`: from what is
+/// not known any more, so that it can be read, but a backward pass that comes to it throws an error
+/// that says so and names it.
+void take_part(const at::Tensor& tensor, bool trained, bool computed, const std::string& name);
+
+}  // namespace flor::libtorch
