@@ -40,14 +40,6 @@ std::vector<Epochs> pieces_of(const std::set<std::int64_t>& epochs) {
 
 }  // namespace
 
-double EpochTimes::of(std::int64_t epoch) const {
-  double sum = startup;
-  for (std::int64_t i = from.at(static_cast<std::size_t>(epoch)); i <= epoch; ++i) {
-    sum += seconds.at(static_cast<std::size_t>(i));
-  }
-  return sum;
-}
-
 EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, bool walks) {
   EpochTimes times;
   std::set<std::pair<std::int64_t, std::int64_t>> boundaries;
@@ -57,20 +49,24 @@ EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, boo
     }
   }
   const std::vector<store::MainLoop> loops = catalog.main_loops(run.id);
+  std::vector<bool> begins;  // for each epoch: it is come to without an earlier one
   for (const store::MainLoop& loop : loops) {
-    std::int64_t from = walks ? 0 : loop.first_epoch;
     for (std::int64_t i = 0; i < loop.iterations; ++i) {
-      if (!walks && boundaries.contains({loop.ordinal, i})) from = loop.first_epoch + i;
-      times.from.push_back(from);
+      begins.push_back(!walks && (i == 0 || boundaries.contains({loop.ordinal, i})));
     }
   }
-  times.seconds.resize(times.from.size());
+  times.seconds.resize(begins.size());
   for (const store::Iteration& iteration : catalog.iterations(run.id)) {
     const auto loop = static_cast<std::size_t>(iteration.main_loop);
     if (loop >= loops.size()) continue;
     const auto epoch = static_cast<std::size_t>(loops[loop].first_epoch + iteration.iteration);
     if (epoch >= times.seconds.size()) continue;
     times.seconds[epoch] = std::max(iteration.seconds - iteration.record_seconds, 0.0);
+  }
+  double way = 0;
+  for (std::size_t epoch = 0; epoch < begins.size(); ++epoch) {
+    way = (begins[epoch] ? 0 : way) + times.seconds[epoch];
+    times.with_way.push_back(way);
   }
   return times;
 }

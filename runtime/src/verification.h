@@ -17,10 +17,13 @@ namespace flor::detail {
 
 /// What the record says of each epoch.
 struct EpochTimes {
-  std::vector<double> seconds;      ///< of executing it
-  std::vector<std::int64_t> from;   ///< with the epochs from this one on, which lead to it
-  double startup = 0;               ///< until the first epoch begins
-  double of(std::int64_t epoch) const;  ///< to come to it and to execute it
+  std::vector<double> seconds;  ///< of executing it
+  std::vector<double> with_way;  ///< of executing it and those that lead to it
+  double startup = 0;            ///< until the first epoch begins
+  /// To come to it and to execute it.
+  double of(std::int64_t epoch) const {
+    return startup + with_way.at(static_cast<std::size_t>(epoch));
+  }
 };
 /// `walks`: every epoch is come to from the first one.
 EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, bool walks);

@@ -22,7 +22,7 @@ namespace {
 constexpr int kAttempts = 3;
 constexpr int kSignalled = 128;  // a status above it: killed by the signal status - 128
 
-/// An exception that nobody catches ends in SIGABRT: that is a failure as an exit status is.
+/// An exception that the program does not catch ends in SIGABRT: that is a failure as an exit status is.
 bool was_killed(int status) { return status > kSignalled && status != kSignalled + SIGABRT; }
 
 /// "worker 0", for people.
@@ -109,6 +109,7 @@ void Coordinator::begin(const std::string& digest) {
       }
     }
   }
+  epochs_to_do_ = std::distance(to_do_.lower_bound(0), to_do_.end());
   pool_.emplace(request_.facts, to_do_, request_.workers);
 }
 
@@ -171,7 +172,7 @@ ReplayOutcome Coordinator::run() {
   return std::move(outcome_);
 }
 
-/// Where everything is computed nobody waits long for processes elsewhere, whose machines may be
+/// Once everything is computed, processes elsewhere are not waited for long: their machines may be
 /// gone.
 bool Coordinator::over() {
   if (!known_ || !pool_->done()) return false;
@@ -204,7 +205,7 @@ bool Coordinator::start(int number) {
   return true;
 }
 
-/// Where there is work that nobody who runs can do, a fresh process can. What seems to be answered
+/// A fresh process can do what no running one can come to. What seems to be answered
 /// takes one process, too: only the program knows whether it is still the same.
 void Coordinator::fill_slots() {
   if (!pool_->has_open() && known_) return;
@@ -351,6 +352,7 @@ void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedP
   const auto sum = found_by_all(part.part, request_, outcome_.ranks);
   if (sum && outcome_.done.emplace(part.part, *sum).second) {
     done_cost_ += pool_->cost_of(part.part);
+    epochs_done_ += part.part >= 0 ? 1 : 0;
   }
 }
 
@@ -493,7 +495,7 @@ void Coordinator::stop() {
   each([](ReplayProcess& process) { process.call_off(); });
   while (running() > 0) {
     const double seconds = std::chrono::duration<double>(Clock::now() - stopped).count();
-    if (seconds > 8) break;  // it is somewhere else, and nobody answers there
+    if (seconds > 8) break;  // it is somewhere else, and does not answer
     if (seconds > 5 && sent < 2) {
       each([](ReplayProcess& process) { process.kill(SIGKILL); });
       sent = 2;
@@ -526,12 +528,9 @@ void Coordinator::take_last_words(int number, std::size_t rank) {
 }
 
 void Coordinator::show_progress() {
-  std::int64_t done = 0, all = 0;
-  for (const std::int64_t part : to_do_) all += part >= 0 ? 1 : 0;
-  for (const auto& [part, result] : outcome_.done) done += part >= 0 ? 1 : 0;
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const double left = done_cost_ > 0 ? pool_->cost_left() * seconds / done_cost_ : -1;
-  progress_.show(done, all, running(), left, engine_.waiting_for());
+  progress_.show(epochs_done_, epochs_to_do_, running(), left, engine_.waiting_for());
 }
 
 void Coordinator::pass_on(int number, std::size_t rank) {

@@ -62,14 +62,14 @@ struct ReplayOutcome {
   std::int64_t replay = 0;  ///< id in the catalog, of the first rank; 0: nothing was started
   std::vector<RankOutcome> ranks;
   ReplayedParts earlier, done;                 ///< by all ranks, their results added up
-  std::map<std::int64_t, std::string> failed;  ///< parts that nobody could do, and why
+  std::map<std::int64_t, std::string> failed;  ///< parts that no worker could do, and why
   detail::WorkDone work;
   std::string digest;  ///< what the program says of itself
   double seconds = 0;
   int restarts = 0;
   bool interrupted = false;
   std::set<std::int64_t> missing;  ///< neither done nor failed
-  std::string gave_up;             ///< why nobody could do them; empty: no such reason
+  std::string gave_up;             ///< why no worker could do them; empty: no such reason
 };
 
 /// Work for the places that the replay itself no longer needs. Nothing waits for its end.
@@ -162,6 +162,7 @@ class Coordinator {
   std::vector<Handed> handed_;  // complete, not yet durable
   std::optional<ReplayPool> pool_;
   std::set<std::int64_t> to_do_;
+  std::int64_t epochs_to_do_ = 0, epochs_done_ = 0;
   ReplayOutcome outcome_;
   std::map<std::int64_t, int> attempts_;
   int failed_starts_ = 0;

@@ -111,7 +111,7 @@ std::vector<store::MainLoop> common_loops(const store::Catalog& catalog,
   return common;
 }
 
-/// How many seats to ask for, where nobody says it.
+/// Seats to ask for where the user gives no number.
 std::int64_t usual_seats(const EngineWish& engine) {
   if (engine.kind == EngineWish::Kind::ssh) return static_cast<std::int64_t>(engine.words.size());
   constexpr std::int64_t kUsual = 4;
@@ -243,7 +243,7 @@ void require_same_states(const store::Catalog& catalog, const std::vector<store:
     if (replayed(i) == first) continue;
     throw Error(fmt::format(
         "rank {} has not stored the same epochs as rank 0, so that they cannot be replayed "
-        "together: {}--rank R replays one that needs nobody",
+        "together: {}--rank R replays one that needs no other",
         ranks[i].start.rank->rank, what_brings_back(catalog, ranks)));
   }
 }

@@ -18,6 +18,10 @@ constexpr double kSmall = 1e-9;  // seconds: no epoch is free
 
 ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers)
     : facts_(std::move(facts)), workers_(std::max(workers, 1)) {
+  for (std::size_t epoch = 0; epoch < facts_.epochs.size(); ++epoch) {
+    asked_.add(cost_of(static_cast<std::int64_t>(epoch)));
+    passed_.add(facts_.epochs[epoch].passed);
+  }
   for (const std::int64_t part : parts) {
     if (part < 0) {
       sections_.insert(-1 - part);
@@ -32,12 +36,8 @@ double ReplayPool::cost_of(std::int64_t part) const {
   return part < 0 ? 0 : std::max(facts_.epochs.at(static_cast<std::size_t>(part)).asked, kSmall);
 }
 
-double ReplayPool::cost_left() const {
-  double cost = open_cost_;
-  for (const auto& [worker, parts] : held_) {
-    for (const std::int64_t part : parts) cost += cost_of(part);
-  }
-  return cost;
+double ReplayPool::Sums::of(std::int64_t first, std::int64_t end) const {
+  return before_.at(static_cast<std::size_t>(end)) - before_.at(static_cast<std::size_t>(first));
 }
 
 std::int64_t ReplayPool::interval_begin(const LoopFacts& loop, std::int64_t iteration) const {
@@ -63,18 +63,17 @@ std::optional<std::size_t> ReplayPool::loop_for(const Position& position) const 
 
 double ReplayPool::cost(std::size_t number, Epochs epochs, const Position& position) const {
   const LoopFacts& loop = facts_.loops[number];
-  const auto at = [&](std::int64_t epoch) -> const EpochCost& {
-    return facts_.epochs.at(static_cast<std::size_t>(epoch));
-  };
-  double total = 0;
   const std::int64_t first = epochs.first - loop.first_epoch;
   std::int64_t begin = interval_begin(loop, first);
   const bool here = static_cast<std::int64_t>(number) == position.main_loop &&
                     position.iteration >= begin && position.iteration <= first;
   if (here) begin = position.iteration;
-  for (std::int64_t i = begin; i < first; ++i) total += at(loop.first_epoch + i).passed;
-  if (!here) total += at(loop.first_epoch + begin).restore;
-  for (std::int64_t epoch = epochs.first; epoch < epochs.end; ++epoch) total += cost_of(epoch);
+  // Equal epochs are to cost the same, which a difference of large sums may not.
+  double total = epochs.count() == 1 ? cost_of(epochs.first) : asked_.of(epochs.first, epochs.end);
+  if (begin < first) total += passed_.of(loop.first_epoch + begin, epochs.first);
+  if (!here) {
+    total += facts_.epochs.at(static_cast<std::size_t>(loop.first_epoch + begin)).restore;
+  }
   return total;
 }
 
@@ -197,8 +196,9 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
       answer.kind = Answer::Kind::finish;
     }
   }
-  std::vector<std::int64_t>& held = held_[worker];
+  std::deque<std::int64_t>& held = held_[worker];
   const std::size_t before = held.size();
+  if (!answer.piece.empty()) pieces_.reset();
   for (const std::int64_t section : answer.keep) {
     if (section == position.section || answer.kind == Answer::Kind::finish) {
       held.push_back(part_outside(section));
@@ -207,6 +207,7 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
   for (std::int64_t epoch = answer.piece.first; epoch < answer.piece.end; ++epoch) {
     open_.erase(epoch);
     open_cost_ -= cost_of(epoch);
+    held_cost_ += cost_of(epoch);
     held.push_back(epoch);
   }
   for (const std::int64_t section : answer.keep) {
@@ -217,14 +218,21 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
 }
 
 void ReplayPool::completed(int worker, std::int64_t part) {
-  held_count_ -= std::erase(held_[worker], part);
+  std::deque<std::int64_t>& held = held_[worker];
+  const auto found = std::ranges::find(held, part);
+  if (found == held.end()) return;
+  held.erase(found);
+  --held_count_;
+  held_cost_ -= cost_of(part);
 }
 
 std::optional<std::int64_t> ReplayPool::released(int worker) {
-  std::vector<std::int64_t> parts = std::move(held_[worker]);
+  const std::deque<std::int64_t> parts = std::move(held_[worker]);
   held_.erase(worker);
   held_count_ -= parts.size();
+  pieces_.reset();
   for (const std::int64_t part : parts) {
+    held_cost_ -= cost_of(part);
     if (part < 0) {
       sections_.insert(-1 - part);
     } else if (open_.insert(part).second) {
@@ -235,6 +243,7 @@ std::optional<std::int64_t> ReplayPool::released(int worker) {
 }
 
 void ReplayPool::give_up(std::int64_t part) {
+  pieces_.reset();
   if (part < 0) {
     sections_.erase(-1 - part);
   } else if (open_.erase(part) > 0) {
@@ -243,6 +252,11 @@ void ReplayPool::give_up(std::int64_t part) {
 }
 
 std::int64_t ReplayPool::pieces_at_most() const {
+  if (!pieces_) pieces_ = count_pieces();
+  return *pieces_;
+}
+
+std::int64_t ReplayPool::count_pieces() const {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < facts_.loops.size(); ++i) {
     const Position start{.section = 0, .main_loop = 0, .iteration = 0, .reach = Reach::any};

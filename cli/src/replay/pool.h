@@ -5,6 +5,7 @@
 #include "protocol.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,16 +59,16 @@ class ReplayPool {
   /// The worker is gone: what it held and had not completed is to be done again. Returns the part
   /// that it was working on, if any.
   std::optional<std::int64_t> released(int worker);
-  /// Nobody shall try this part again.
+  /// No worker is to try this part again.
   void give_up(std::int64_t part);
 
   bool has_open() const { return !open_.empty() || !sections_.empty(); }
   bool done() const { return !has_open() && held_count_ == 0; }
   double open_cost() const { return open_cost_; }
-  /// Of parts that nobody has completed, those that workers hold included.
-  double cost_left() const;
+  /// Of the parts that are not completed, those that workers hold included.
+  double cost_left() const { return open_cost_ + held_cost_; }
   double cost_of(std::int64_t part) const;
-  /// How many workers can be busy at once.
+  /// How many workers can be busy at once. Computed anew only after the open epochs have changed.
   std::int64_t pieces_at_most() const;
 
  private:
@@ -77,6 +78,7 @@ class ReplayPool {
   };
   std::optional<std::size_t> loop_for(const Position& position) const;
   std::vector<Atom> atoms(std::size_t loop, const Position& position) const;
+  std::int64_t count_pieces() const;
   double cost(std::size_t loop, Epochs epochs, const Position& position) const;
   Epochs choose(std::size_t loop, const Position& position) const;
   Epochs halved(std::size_t loop, Atom atom, const Position& position) const;
@@ -85,13 +87,26 @@ class ReplayPool {
   std::int64_t interval_begin(const LoopFacts& loop, std::int64_t iteration) const;
   bool is_leaving(const LoopFacts& loop, Epochs epochs) const;
 
+  /// The costs of all epochs before each one, so that a range costs a subtraction.
+  class Sums {
+   public:
+    void add(double cost) { before_.push_back(before_.back() + cost); }
+    double of(std::int64_t first, std::int64_t end) const;
+
+   private:
+    std::vector<double> before_{0};
+  };
+
   RunFacts facts_;
+  Sums asked_, passed_;
   int workers_;
-  std::set<std::int64_t> open_;                    // epochs that nobody has
-  std::set<std::int64_t> sections_;                // the same for sections
-  std::map<int, std::vector<std::int64_t>> held_;  // parts by worker, in the order of the work
+  std::set<std::int64_t> open_;      // epochs that no worker has
+  std::set<std::int64_t> sections_;  // the same for sections
+  // Parts by worker, in the order of the work, so that those completed are mostly in front.
+  std::map<int, std::deque<std::int64_t>> held_;
   std::size_t held_count_ = 0;
-  double open_cost_ = 0;
+  double open_cost_ = 0, held_cost_ = 0;
+  mutable std::optional<std::int64_t> pieces_;  // see pieces_at_most
 };
 
 /// What would happen if every epoch took what it is said to take.
