@@ -9,6 +9,7 @@
 #include "queue/open_queue.h"
 #include "run_spec.h"
 #include "watch/coordinator.h"
+#include "watch/directory_watch.h"
 
 #include <flor/store/error.h>
 
@@ -41,7 +42,7 @@ class Watch final : public Command {
   std::string_view summary() const override { return "judge each new checkpoint of a directory"; }
   std::string_view lesson() const override {
     return R"(Starts an evaluation for each checkpoint that appears in DIR, as soon as it is complete, also for
-those that came while nobody watched. SPEC is file.py:function or package.module.function, which is
+those that came while no watch ran. SPEC is file.py:function or package.module.function, which is
 called with the path and returns a dictionary; lib.so:symbol (flor/evaluator.h); or a program, which
 gets the path for {} and prints JSON. DIR=SPEC judges one of the directories only. Without DIR it
 helps others: it judges what they find. What is there when a directory is watched for the first time
@@ -186,14 +187,7 @@ std::vector<std::filesystem::path> Watch::directories(Context& context) const {
   std::vector<std::filesystem::path> paths;
   for (const std::string& directory : directories_) {
     std::filesystem::path path = absolute_directory(directory);
-    std::error_code error;
-    if (!std::filesystem::is_directory(path, error)) {
-      if (!std::filesystem::create_directories(path, error)) {
-        throw NotFound(
-            fmt::format("there is no directory {}, and it cannot be made ({}): name "
-                        "another",
-                        printable(path.string()), error.message()));
-      }
+    if (make_watched_directory(path)) {
       context.note(fmt::format("{} was not there yet: made", printable(path.string())));
     }
     if (std::ranges::find(paths, path) == paths.end()) paths.push_back(std::move(path));

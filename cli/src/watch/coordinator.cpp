@@ -388,7 +388,7 @@ bool WatchCoordinator::is_idle() {
 
 ExitStatus WatchCoordinator::status() const {
   for (const std::string& path : incomplete_) {
-    note_(fmt::format("{} is not complete, and nobody writes it", printable(path)));
+    note_(fmt::format("{} is not complete, and no process writes it", printable(path)));
   }
   return gave_up_ || !incomplete_.empty() ? ExitStatus::partly_done : ExitStatus::done;
 }

@@ -81,6 +81,15 @@ bool links_to_neighbour(const fs::path& path) {
 
 }  // namespace
 
+bool make_watched_directory(const fs::path& path) {
+  std::error_code error, unknown;
+  if (fs::is_directory(path, unknown)) return false;
+  if (fs::create_directories(path, error)) return true;
+  if (fs::is_directory(path, unknown)) return false;
+  throw NotFound(fmt::format("there is no directory {}, and it cannot be made ({}): name another",
+                             printable(path.string()), error.message()));
+}
+
 bool has_no_events(const fs::path& path) { return store::is_on_network(path); }
 
 std::regex compile_filter(const std::string& filter) {
@@ -327,7 +336,7 @@ void DirectoryWatch::forget_below(const std::string& path) {
 void DirectoryWatch::note_stall(const std::string& path, Candidate& candidate, bool stalled) {
   if (stalled && !candidate.stalled) {
     remarks_.push_back(
-        fmt::format("{} is not complete, and nobody writes it: it is judged if it becomes so",
+        fmt::format("{} is not complete, and no process writes it: it is judged if it becomes so",
                     printable(path)));
   }
   candidate.stalled = stalled;

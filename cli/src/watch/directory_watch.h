@@ -37,6 +37,10 @@ struct DirectoryWatchOptions {
   bool only_poll = false;  ///< as if no file system had events
 };
 
+/// Makes a directory that is to be watched, with those above it. False where it is there already,
+/// also where another process makes it at the same time. Throws NotFound where it cannot be made.
+bool make_watched_directory(const std::filesystem::path& path);
+
 /// True of file systems on which other machines write without events here.
 bool has_no_events(const std::filesystem::path& path);
 
