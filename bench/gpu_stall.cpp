@@ -8,6 +8,8 @@
 //       overlap=true                    copies beside the next step
 //       dtype=bf16                      parameters of two bytes
 //       rival=save                      torch::save to a file instead (without --flor)
+#include "stall_common.h"
+
 #include <flor/flor.h>
 #include <flor/torch.h>
 
@@ -23,37 +25,12 @@
 
 namespace {
 
+using bench::median;
+using bench::tensors_of;
 using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
-struct Net : torch::nn::Module {
-  Net(std::int64_t width, int count) {
-    for (int i = 0; i < count; ++i) {
-      if (i > 0) layers->push_back(torch::nn::Tanh());
-      layers->push_back(torch::nn::Linear(torch::nn::LinearOptions(width, width).bias(false)));
-    }
-    register_module("layers", layers);
-  }
-  torch::nn::Sequential layers;
-};
-
-std::vector<torch::Tensor> tensors_of(const Net& net, const torch::optim::Adam& optimizer) {
-  std::vector<torch::Tensor> tensors;
-  for (const auto& parameter : net.parameters()) tensors.push_back(parameter.detach());
-  for (const auto& entry : optimizer.state()) {
-    const auto& state = static_cast<const torch::optim::AdamParamState&>(*entry.second);
-    tensors.push_back(state.exp_avg());
-    tensors.push_back(state.exp_avg_sq());
-  }
-  return tensors;
 }
 
 /// One copy of the state into memory that was used before: what every checkpoint has to do at
@@ -99,7 +76,7 @@ int main(int argc, char** argv) {
   const std::string rival = flor::arg("rival", "");
   const auto dtype = flor::arg("dtype", "f32") == "bf16" ? torch::kBFloat16 : torch::kFloat;
   torch::manual_seed(1);
-  Net net(width, count);
+  bench::Layers net(width, count, /*bias=*/false);
   net.to(device, dtype);
   torch::optim::Adam optimizer(net.parameters(), 1e-5);
   const auto state = overlap ? flor::checkpoints(net, optimizer, flor::overlapping)
@@ -117,7 +94,7 @@ int main(int argc, char** argv) {
   for (const int epoch : flor::loop("epoch", epochs)) {
     for ([[maybe_unused]] const int step : flor::loop("train", steps)) {
       optimizer.zero_grad();
-      torch::mse_loss(net.layers->forward(input), input).backward();
+      torch::mse_loss(net.forward(input), input).backward();
       if (overlap) flor::fence();
       optimizer.step();
       last_step = Clock::now();

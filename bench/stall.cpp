@@ -1,11 +1,14 @@
 // What the training thread pays for a checkpoint, in one run: the time that Flor spends in it at
 // the end of a nested loop (everything changed), at the boundary (nothing changed) and in the fence
 // before the next update, next to one memcpy of the same bytes into memory that was used before, a
-// clone of the tensors, and torch::save. Wall time and processor time of this thread: on a busy
+// clone of the tensors, and torch::save. The unit leaves the gradients out. Wall time and processor time of this thread: on a busy
 // machine only the latter says what the calls themselves cost.
 //
 //   OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0 ./stall --flor stall --flor_no_git --flor_home DIR
 //   ... --kwargs overlap=true: the copying overlaps with the evaluation and the next backward pass
+//   ... --kwargs gradients=false: they are gone before the loop ends, so that none are kept
+#include "stall_common.h"
+
 #include <flor/flor.h>
 #include <flor/torch.h>
 
@@ -23,6 +26,9 @@
 
 namespace {
 
+using bench::median;
+using bench::tensors_of;
+
 /// Milliseconds on the wall and of this thread's processor time.
 struct Moment {
   static Moment now() {
@@ -36,11 +42,6 @@ struct Moment {
   double wall, cpu;
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
 struct Samples {
   void add(Moment since) {
     const Moment now = Moment::now();
@@ -53,30 +54,6 @@ struct Samples {
   }
   std::vector<double> wall, cpu;
 };
-
-struct Net : torch::nn::Module {
-  explicit Net(int64_t width) {
-    for (int i = 0; i < 4; ++i) {
-      if (i > 0) layers->push_back(torch::nn::Tanh());
-      layers->push_back(torch::nn::Linear(width, width));
-    }
-    register_module("layers", layers);
-  }
-  torch::Tensor forward(const torch::Tensor& x) { return layers->forward(x); }
-  torch::nn::Sequential layers;
-};
-
-/// The tensors of the state, for the rivals.
-std::vector<torch::Tensor> tensors_of(const Net& net, const torch::optim::Adam& optimizer) {
-  std::vector<torch::Tensor> tensors;
-  for (const auto& parameter : net.parameters()) tensors.push_back(parameter.detach());
-  for (const auto& entry : optimizer.state()) {
-    const auto& state = static_cast<const torch::optim::AdamParamState&>(*entry.second);
-    tensors.push_back(state.exp_avg());
-    tensors.push_back(state.exp_avg_sq());
-  }
-  return tensors;
-}
 
 /// The rivals' ways of keeping the same tensors.
 struct Rivals {
@@ -120,8 +97,9 @@ int main(int argc, char** argv) {
   const int pause_ms =
       flor::arg("pause_ms", 0);  // for the writer, where others keep the cores busy
   const bool overlap = flor::arg("overlap", false);
+  const bool gradients = flor::arg("gradients", true);
   torch::manual_seed(1);
-  Net net(width);
+  bench::Layers net(width, 4, /*bias=*/true);
   torch::optim::Adam optimizer(net.parameters());
   auto state = overlap ? flor::checkpoints(net, optimizer, flor::overlapping)
                        : flor::checkpoints(net, optimizer);
@@ -142,6 +120,7 @@ int main(int argc, char** argv) {
       flor::fence();
       if (warm && step == 0) fence.add(before);
       optimizer.step();
+      if (!gradients && step + 1 == steps) optimizer.zero_grad(/*set_to_none=*/true);
       step_end = Moment::now();
       if (warm) (step == 0 ? first_step : later_steps).add(began);
     }
