@@ -28,7 +28,7 @@ std::string variable(const char* name, const char* otherwise) {
 }
 
 /// The processes that train together, as the launcher numbers them. They meet when they first have
-/// to: a replay that only skips the training needs nobody.
+/// to: a replay that only skips the training needs no other rank.
 class Ranks {
  public:
   const int rank = std::stoi(variable("RANK", "0"));

@@ -6,7 +6,7 @@ import struct
 import sys
 
 home = pathlib.Path(os.environ.get("FLOR_HOME", pathlib.Path.home() / ".flor"))
-# mode=ro: this process can change nothing, and waits for nobody who records.
+# mode=ro: this process can change nothing, and waits for no recording.
 catalog = sqlite3.connect(f"{(home / 'catalog.db').as_uri()}?mode=ro", uri=True)
 catalog.row_factory = sqlite3.Row
 

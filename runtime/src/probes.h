@@ -33,7 +33,7 @@ class Probes {
   bool unchanged() const { return analysis_ && analysis_->nothing_changed() && older_.empty(); }
   /// The sources compute something else than the recorded ones.
   bool computes_otherwise() const { return analysis_ && !analysis_->computation().empty(); }
-  /// What is asked needs what earlier epochs left in variables that nobody keeps: they are visited,
+  /// The question needs what earlier epochs left in variables that are not kept: they are visited,
   /// with the loops that were found executed there, too.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
   /// Whether the sources alone show that the values which are found are right.

@@ -137,7 +137,7 @@ TEST_F(FoundProbes, ABrokenLoopIsSkippedUnlessTheSourcesShowThatItMayReturn) {
 }
 
 // The usual question: what the training loop added up, and what the epochs found, in variables that
-// nobody registered.
+// the program did not register.
 TEST_F(FoundProbes, WhatLoopsLeaveBehindIsComputedAgain) {
   edit("src/train.cpp", "  for (int epoch", "  double least = 1e9;\n  for (int epoch");
   edit("src/train.cpp", "    for (int step", "    double sum = 0;\n    for (int step");

@@ -8,7 +8,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// `calls` is state of a skipped loop that nobody registered.
+// `calls` is state of a skipped loop that the program did not register.
 constexpr const char* kForgetful = R"code(#include <flor/flor.h>
 
 int main(int argc, char** argv) {

@@ -244,10 +244,10 @@ int Remote::prune(Context& context, unsigned threads) const {
   out.write(fmt::format("{} {}, {}\n", dry_run_ ? "would remove" : "removed",
                         counted(report.objects_removed, "object"), bytes(report.freed)));
   if (report.waiting > 0) {
-    out.write(fmt::format("{}, {}, {} when {} later nobody refers to {}: prune again then\n",
+    out.write(fmt::format("{}, {}, {} when no run refers to {} {} later: prune again then\n",
                           counted(report.waiting, "object"), bytes(report.waiting_bytes),
-                          report.waiting == 1 ? "goes" : "go", grace_,
-                          report.waiting == 1 ? "it" : "them"));
+                          report.waiting == 1 ? "goes" : "go",
+                          report.waiting == 1 ? "it" : "them", grace_));
   }
   for (const std::string& finding : report.findings) context.note(finding);
   if (!report.fits) context.note(fmt::format("what must stay is not under {}", keep_.under));

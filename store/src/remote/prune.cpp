@@ -39,8 +39,8 @@ class Pruning {
       : objects_(objects), options_(options), now_(store::now_us()), references_(objects) {
     if (options.grace_us != 0 && options.grace_us < kShortestGraceUs) {
       throw UsageError(
-          "a grace below 2 hours is too short for somebody who is spooling: give --grace 2h or "
-          "more, or 0 where nobody else is at work");
+          "a grace below 2 hours is too short for a machine that is spooling: give --grace 2h or "
+          "more, or 0 where no other machine is at work");
     }
     // The grace of what they refer to begins when they do so no more, whatever was written down.
     referred_before_ = references_.read({}, References::Unreadable::skipped);
