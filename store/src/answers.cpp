@@ -171,8 +171,9 @@ void Answers::supersede(const std::string& name, const std::string& path, std::i
     } else {
       move(standing, epoch, replay, set_apart(name, path, Apart::other, replay));
     }
-    connection_("DELETE FROM replayed WHERE replay = ?1 AND (part = ?2 OR (?2 < 0 AND part < 0))",
-                replay, epoch)
+    // All that is outside the loops counts as epoch -1. The range keeps to the index.
+    connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
+                epoch < 0 ? INT64_MIN : epoch, epoch < 0 ? -1 : epoch)
         ->run();
   }
   touched_.insert(name);
