@@ -175,7 +175,7 @@ std::vector<Edit> edits() {
        "metrics.cpp",
        "  std::printf(\"%f\\n\", total);",
        "  std::printf(\"%f\\n\", total);\n  flor::log(\"total\", total);",
-       {"test"}},  // which fills `history`, and nobody keeps that
+       {"test"}},  // which fills `history`, and that is not registered that
       {"a log in a loop of a helper that the main loop calls",
        "train.cpp",
        "    net.forward(batch.data);\n  }",

@@ -72,7 +72,7 @@ TEST(Questions, ARunningSumThatIsAskedForBehindItsLoopExecutesTheLoop) {
   const std::string text = program(kState, "sum += loss;", "//ASK");
   EXPECT_THAT(stepped_into(text, "flor::log(\"mean\", sum / 10);"), ElementsAre("train"));
   EXPECT_THAT(asked(text, "flor::log(\"mean\", sum / 10);").touched().front().why,
-              HasSubstr("'sum' that the loop may leave behind and nobody keeps"));
+              HasSubstr("'sum' that the loop may leave behind and that is not registered"));
   EXPECT_THAT(stepped_into(text, "const double mean = sum / 10; flor::log(\"mean\", mean);"),
               ElementsAre("train"));
   EXPECT_THAT(stepped_into(text, "flor::log(\"epoch\", epoch);"), IsEmpty());
@@ -194,7 +194,7 @@ TEST(Questions, WhatOutlivesEpochsIsAskedForFromTheStart) {
   const std::string text = program("double best = 1e9; " + kState, "net.nudge(i);",
                                    "if (net.norm() < best) best = net.norm(); //ASK");
   EXPECT_THAT(asked(text, "flor::log(\"best\", best);").walk(),
-              HasSubstr("'best' that epoch changes and nobody keeps"));
+              HasSubstr("'best' that epoch changes and that is not registered"));
   EXPECT_THAT(stepped_into(text, "flor::log(\"best\", best);"), IsEmpty());
   EXPECT_THAT(asked(text, "flor::log(\"norm\", net.norm());").walk(), IsEmpty());
   EXPECT_THAT(asked(program(kState, "sum += loss;", "//ASK"), "flor::log(\"sum\", sum);").walk(),

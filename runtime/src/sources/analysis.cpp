@@ -167,11 +167,11 @@ std::string Analysis::explain(const Change& change, bool inside) const {
   return text + " " + change.what;
 }
 
-/// ", with 'sum' that the loop may leave behind and nobody keeps"
+/// ", with 'sum' that the loop may leave behind and that is not registered"
 std::string Analysis::left_behind(const Questions::Read& read, std::string_view how) const {
   if (!questions().complete()) return ", and the sources are too many to find out what that reads";
   if (read.variable.empty()) return ", and the function around the loop is not found";
-  return ", with '" + read.variable + "' that " + std::string(how) + " and nobody keeps";
+  return ", with '" + read.variable + "' that " + std::string(how) + " and that is not registered";
 }
 
 std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range) const {
