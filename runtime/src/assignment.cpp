@@ -23,6 +23,9 @@ class Fixed final : public Assignment {
     return next_ < epochs_.size() ? epochs_[next_++] : Epochs{};
   }
   bool keeps(std::int64_t section) const override { return kept_.contains(section); }
+  bool keeps_from(std::int64_t section) const override {
+    return kept_.lower_bound(section) != kept_.end();
+  }
   bool may_end(std::int64_t) const override { return alone_ && next_ == epochs_.size(); }
   void completed(const std::vector<store::ReplayedPart>&) override {}
   void report(const WorkDone&) override {}

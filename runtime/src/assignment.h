@@ -24,6 +24,8 @@ class Assignment {
   virtual Epochs next(const Position& position) = 0;
   /// What the program logs before its first main loop (0), or after the n-th, is this process's.
   virtual bool keeps(std::int64_t section) const = 0;
+  /// The same, for this or any later section.
+  virtual bool keeps_from(std::int64_t section) const = 0;
   /// Nothing from this section on is this process's: it may end rather than execute it.
   virtual bool may_end(std::int64_t section) const = 0;
   /// Parts are durable. On the background thread.

@@ -42,7 +42,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   }
   probes_ = std::make_unique<Probes>(asking, run_, record_->nested_loops(), std::move(main_loops),
                                      record_->nested_left_early(), store::home_directory(flags_.home));
-  if (probes_->walks()) flags_.strong = true;
+  strong_ = flags_.strong || probes_->walks();
   take_assignment();
   if (empty()) return;
   files_.emplace(store::home_directory(flags_.home), run_.key);
@@ -129,7 +129,7 @@ void Replayer::take_assignment() {
                                     .segments = flags_.segments,
                                     .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
                                     .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
-                                    .strong = flags_.strong,
+                                    .strong = strong_,
                                     .probes = described_probes(probes_->loops(), flags_.plugin),
                                     .program_digest = store::file_digest(executable()),
                                     .command = flags_.command,
@@ -176,7 +176,7 @@ void Replayer::announce() const {
           : fmt::format(" (segment {} of {}, counted from 0)", flags_.segment, flags_.segments);
   say(Level::result,
       fmt::format("{}: {}{}{}{}{}", run, epochs, segment,
-                  flags_.strong ? ", walking there from the start" : "",
+                  strong_ ? ", walking there from the start" : "",
                   flags_.probes.empty()
                       ? ""
                       : fmt::format(", stepping into {}", fmt::join(flags_.probes, ", ")),
@@ -280,7 +280,7 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
     return {.visit = false};
   }
   if (frame.index > 0) skipped_ = true;
-  if (frame.index < target_.first && !flags_.strong) announce_way(frame);
+  if (frame.index < target_.first && !strong_) announce_way(frame);
   if (!begins_anew && frame.index > 0) restored_ = frame.index;
   return {.visit = true, .skip = static_cast<std::uint64_t>(frame.index)};
 }

@@ -136,6 +136,7 @@ class Replayer : public Runtime {
   bool empty_ = false;
   std::vector<Epochs> epochs_;  // asked for; empty in a worker, which does not know
   std::unique_ptr<Assignment> assignment_;
+  bool strong_ = false;  // from the start: asked for, or what is asked needs it, or the state does
   std::map<std::string, store::Argument> arguments_;
   Comparison comparison_;
   std::unique_ptr<RecordedState> state_;

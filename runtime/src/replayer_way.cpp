@@ -12,7 +12,7 @@ namespace flor::detail {
 
 LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
   const bool builds_on_it = builds_on(section_);
-  if (builds_on_it && flags_.strong) {  // from the start means every earlier loop, too
+  if (builds_on_it && strong_) {  // from the start means every earlier loop, too
     target_ = {loop.iterations, loop.iterations};
     return visit(frame, loop, false);
   }
@@ -51,7 +51,7 @@ bool Replayer::restore_boundary(const store::MainLoop& loop, std::int64_t iterat
 /// walked to where they fit.
 std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop) {
   const std::set<std::int64_t>& stored = record_->boundaries(loop.ordinal);
-  const auto start = start_boundary(stored, target_.first, flags_.strong);
+  const auto start = start_boundary(stored, target_.first, strong_);
   if (!start) return start;
   try {
     restore_boundary(loop, *start);
@@ -62,7 +62,7 @@ std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop)
     const auto first = start_boundary(stored, target_.first, /*strong=*/true);
     if (first == start) throw;
     restore_boundary(loop, *first);  // throws if it is the program that has changed
-    flags_.strong = true;
+    strong_ = true;
     say(Level::warn,
         fmt::format("the state before epoch {} does not fit what the program has when {} begins "
                     "({}): replay walks there from the start",
@@ -86,30 +86,35 @@ LoopScope::Move Replayer::go_on(Frame& frame) {
     return jump(frame);
   }
   if (frame.index < loop_->iterations && builds_on(section_) &&
-      (flags_.strong || !restore_ahead(*loop_, loop_->iterations, frame.index))) {
+      (strong_ || !restore_ahead(*loop_, loop_->iterations, frame.index))) {
     aim_at(frame, {loop_->iterations, loop_->iterations});
     return {};
   }
   return {.go_on = !frame.limit_broke};
 }
 
-/// Of a program that registers more while it trains, earlier states do not fit any more.
-bool Replayer::goes_back() const { return random_access_ && registry_.names() == registered_; }
+/// Of a program that registers more while it trains, earlier states do not fit any more; and
+/// variables that are not registered have the values of later epochs, which nothing takes back.
+bool Replayer::goes_back() const {
+  return random_access_ && !strong_ && registry_.names() == registered_;
+}
 
-/// What follows the section's loop needs the state that the loop leaves.
+/// What follows the section's loop needs the state that the loop leaves. From the start everything
+/// that is still to be done does, however far ahead it is.
 bool Replayer::builds_on(std::int64_t section) const {
-  return !piece_.empty() || assignment_->keeps(section);
+  if (!piece_.empty()) return true;
+  return strong_ ? assignment_->keeps_from(section) : assignment_->keeps(section);
 }
 
 LoopScope::Move Replayer::jump(Frame& frame) {
   const auto stored =
-      start_boundary(record_->boundaries(loop_->ordinal), target_.first, flags_.strong);
+      start_boundary(record_->boundaries(loop_->ordinal), target_.first, strong_);
   const std::int64_t here = frame.index;
   skipped_ = true;
   if (target_.first >= here) {
-    const std::int64_t ahead = flags_.strong ? here : std::max(stored.value_or(0), here);
+    const std::int64_t ahead = strong_ ? here : std::max(stored.value_or(0), here);
     frame.index = ahead == here || restore_ahead(*loop_, ahead, here) ? ahead : here;
-  } else if (stored && random_access_) {
+  } else if (stored && random_access_ && !strong_) {
     frame.index = *stored;
   } else {
     throw Error(fmt::format("epoch {} lies behind epoch {}, to where this loop cannot go back",
@@ -129,7 +134,7 @@ bool Replayer::restore_ahead(const store::MainLoop& loop, std::int64_t ahead, st
     throw;
   } catch (const Error& error) {
     if (!restore_boundary(loop, here)) throw;
-    flags_.strong = true;
+    strong_ = true;
     say(Level::warn,
         fmt::format("the state before epoch {} does not fit what the program has after epoch {} "
                     "({}): replay walks there",

@@ -30,6 +30,9 @@ class HandedOut final : public Assignment {
 
   Epochs next(const Position& position) override;
   bool keeps(std::int64_t section) const override { return kept_.contains(section); }
+  bool keeps_from(std::int64_t section) const override {
+    return kept_.lower_bound(section) != kept_.end();
+  }
   bool may_end(std::int64_t section) const override {
     return finished_ && kept_.lower_bound(section) == kept_.end();
   }

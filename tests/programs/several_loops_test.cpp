@@ -89,7 +89,9 @@ TEST_F(SeveralLoops, FromTheStartWalksEveryEarlierMainLoopAndNewOnesHaveEpochsOf
   const std::vector<std::vector<Words>> forms = {
       {{program, "--replay_flor", "--flor_run", "test"}},
       {part("0/3"), part("1/3"), part("2/3")},
-      {part("1/2"), part("0/2")}};
+      {part("1/2"), part("0/2")},
+      {{FLOR_CLI, "replay", "test", "--workers", "3", "--again", "--", program}},
+      {{FLOR_CLI, "replay", "test", "--workers", "2", "--again", "--", program}}};
   for (const auto& form : forms) {
     for (const Words& command : form) {
       const auto replayed = run_process(command, bench_.options());

@@ -13,12 +13,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Each epoch begins at a stored boundary.
-EpochTimes stored_everywhere(std::vector<double> seconds) {
-  EpochTimes times{.seconds = std::move(seconds), .from = {}};
-  for (std::size_t i = 0; i < times.seconds.size(); ++i) {
-    times.from.push_back(static_cast<std::int64_t>(i));
-  }
-  return times;
+EpochTimes stored_everywhere(const std::vector<double>& seconds) {
+  return {.seconds = seconds, .with_way = seconds};
 }
 
 std::string epochs_of(const VerifyPlan& plan) { return print_epochs(plan.epochs); }
@@ -32,8 +28,7 @@ TEST(VerifyPlan, TakesTheCheapestOfTheEpochsWithNewValues) {
 }
 
 TEST(VerifyPlan, CountsTheWayFromTheBoundaryBefore) {
-  EpochTimes times = stored_everywhere({10, 10, 10, 25});
-  times.from = {0, 0, 0, 3};
+  const EpochTimes times{.seconds = {10, 10, 10, 25}, .with_way = {10, 20, 30, 25}};
   EXPECT_EQ(epochs_of(plan_verification(times, {2, 3}, {.count = 1, .all = false}, 0)), "epoch 3");
   EXPECT_EQ(epochs_of(plan_verification(times, {1, 3}, {.count = 1, .all = false}, 0)), "epoch 1");
 }
