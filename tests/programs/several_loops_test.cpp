@@ -102,6 +102,38 @@ TEST_F(SeveralLoops, FromTheStartWalksEveryEarlierMainLoopAndNewOnesHaveEpochsOf
   }
 }
 
+// The best so far, in a variable that nothing registers: a worker that went back to an earlier epoch
+// would have that of a later one.
+constexpr const char* kBest = R"code(#include <flor/flor.h>
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1, best = 0;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 9)) {
+    for (int step : flor::loop("train", 5)) w = 0.7 * w + 0.1 * ((step * 7 + epoch * 3) % 5);
+    if (w > best) best = w;
+    flor::log("w", w);
+  }
+}
+)code";
+
+TEST_F(SeveralLoops, AWorkerThatWalksGoesBackToNoEpoch) {
+  record(kBest);
+  edit("    flor::log(\"w\", w);", "    flor::log(\"w\", w);\n    flor::log(\"best\", best);");
+  const auto best = truth("best");
+  ASSERT_EQ(best.size(), 9u);
+  for (const Words& more : std::vector<Words>{{"--workers", "2"},
+                                              {"--workers", "3"},
+                                              {"--workers", "4", "--strong"},
+                                              {"--workers", "2", "--verify-epochs", "all"}}) {
+    const auto replayed =
+        flor(Words{"replay", "test", "--again"} + more + Words{"--", executable().string()});
+    EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+    EXPECT_EQ(values_of("test", "best"), best) << ::testing::PrintToString(more);
+  }
+}
+
 // A nested loop in a function of its own, which every second epoch leaves together with it.
 constexpr const char* kLeaving = R"code(#include <flor/flor.h>
 
