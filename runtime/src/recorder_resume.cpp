@@ -7,6 +7,7 @@
 #include "recorder.h"
 #include "run_choice.h"
 #include "sources/analysis.h"
+#include "unregistered.h"
 
 #include <flor/adapter.h>
 #include <flor/store/resume_point.h>
@@ -254,9 +255,11 @@ void Recorder::conclude_check() {
   check.conclude();
   if (check.passed()) return say(Level::result, "checked: " + check.outcome());
   const std::string key = run_.key.substr(0, 8);
+  const std::string suspects = print_suspects();
   const std::string message =
-      fmt::format("not resumed: epoch {} computed again is not what was recorded: {}",
-                  check.epoch(), check.difference());
+      fmt::format("not resumed: epoch {} computed again is not what was recorded: {}{}",
+                  check.epoch(), check.difference(),
+                  suspects.empty() ? "" : "; most likely because of " + suspects);
   say(Level::error,
       fmt::format("{}; register with flor::checkpoints what the loop changes and begin a new run, "
                   "or go on with run {} all the same: --flor_resume --flor_check none",

@@ -30,13 +30,26 @@ std::vector<sources::SourceText> texts_of(const ProgramSources& known,
   return texts;
 }
 
-}  // namespace
-
-std::string print_unregistered() {
+std::vector<sources::Forgotten> forgotten_by_program() {
   const auto known = sources_of_program();
   const auto recipe = known ? program_recipe() : std::nullopt;
   if (!recipe) return {};
-  const auto found = sources::find_forgotten(texts_of(*known, recipe->source_directory));
+  return sources::find_forgotten(texts_of(*known, recipe->source_directory));
+}
+
+}  // namespace
+
+std::string print_suspects() {
+  std::string words;
+  for (const auto& [variable, loop, where] : forgotten_by_program()) {
+    words += fmt::format("{}'{}', which the loop {} changes and {} reads",
+                         words.empty() ? "" : ", or ", variable, loop, where);
+  }
+  return words;
+}
+
+std::string print_unregistered() {
+  const auto found = forgotten_by_program();
   if (found.empty()) return {};
   const auto& [variable, loop, where] = found.front();
   std::string line = fmt::format(

@@ -1,4 +1,5 @@
-// Tells at the start of a recording what it will not keep although the program uses it.
+// Tells what a recording does not keep although the program uses it: when it begins, and when a
+// resumed run turns out not to go on as it would have.
 #pragma once
 
 #include <string>
@@ -8,5 +9,9 @@ namespace flor::detail {
 /// A line that names variables which a loop changes, which code after it reads, and which are not
 /// registered; empty where there are none, or where the sources of the program are not at hand.
 std::string print_unregistered();
+
+/// The same variables, as the likely cause of a difference: "'rate', which the loop epoch changes
+/// and train.cpp:24 reads"; empty likewise.
+std::string print_suspects();
 
 }  // namespace flor::detail

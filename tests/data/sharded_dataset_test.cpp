@@ -184,7 +184,7 @@ struct Start {
 TEST(ShardedDataset, EverySampleIsUsedOnceAnEpochWhateverReplicasComeAndGo) {
   constexpr std::uint64_t kEpochs = 3;
   std::mt19937_64 random(11);
-  std::uint64_t samples = 0, beyond = 0, starts = 0;
+  std::uint64_t samples = 0, beyond = 0, starts = 0, repeated = 0;
   for (int history = 0; history < 200; ++history) {
     const std::size_t size = 1 + random() % 60;
     std::string state;
@@ -201,15 +201,19 @@ TEST(ShardedDataset, EverySampleIsUsedOnceAnEpochWhateverReplicasComeAndGo) {
       beyond += start.beyond;
     }
     for (auto& [epoch, all] : used) {
-      std::ranges::sort(all);
-      ASSERT_EQ(all.size(), size);
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(all[i], i);
+      const std::set<std::size_t> different(all.begin(), all.end());
+      ASSERT_EQ(different.size(), size);
+      // Replicas that would get none of the last samples repeat one: fewer than there are.
+      ASSERT_LT(all.size(), size + 4);
+      repeated += all.size() - size;
       samples += size;
     }
   }
-  std::printf("%lu samples used once in 600 epochs and %lu starts; %lu were read though not held\n",
-              static_cast<unsigned long>(samples), static_cast<unsigned long>(starts),
-              static_cast<unsigned long>(beyond));
+  std::printf(
+      "%lu samples used in 600 epochs and %lu starts, %lu of them twice; %lu were read though not "
+      "held\n",
+      static_cast<unsigned long>(samples), static_cast<unsigned long>(starts),
+      static_cast<unsigned long>(repeated), static_cast<unsigned long>(beyond));
 }
 
 // Pictures ----------------------------------------------------------------------------------------

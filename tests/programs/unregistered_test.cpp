@@ -51,6 +51,24 @@ class Unregistered : public CompiledPrograms {
   ProcessResult record() const { return run("train", {"--flor", "test", "--flor_every", "1"}); }
 };
 
+TEST_F(Unregistered, StateIsNamedWhenAResumedRunDoesNotGoOnAsItWouldHave) {
+  std::string text = kForgetting;
+  text.replace(text.find("    rate *= 0.5;"), 16,
+               "    if (epoch == 2 && std::getenv(\"FLOR_TEST_DIES\")) std::raise(SIGTERM);\n"
+               "    rate *= 0.5;");
+  text.insert(0, "#include <csignal>\n#include <cstdlib>\n");
+  build_with_stamps(text);
+  auto options = bench_.options();
+  options.environment["FLOR_TEST_DIES"] = "1";
+  const std::string program = (bench_.repository().place() / "train").string();
+  EXPECT_EQ(run_process({program, "--flor", "test", "--flor_every", "1"}, options).status, 75);
+  const auto resumed = run("train", {"--flor_resume"});
+  EXPECT_EQ(resumed.status, 7) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("is not what was recorded: 1 of 1 value"));
+  EXPECT_THAT(resumed.err, HasSubstr("most likely because of 'rate', which the loop epoch changes "
+                                     "and src/train.cpp:"));
+}
+
 TEST_F(Unregistered, StateIsNamedInOneLineBeforeTheFirstEpoch) {
   build_with_stamps(kForgetting);
   const auto recorded = record();

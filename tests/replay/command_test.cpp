@@ -114,8 +114,9 @@ TEST_F(ReplayCommand, EachGpuHasAProcessThatSeesNoOther) {
   std::ifstream in(seen);
   std::multiset<std::string> devices;
   for (std::string line; std::getline(in, line);) devices.insert(line);
-  // The process that verifies the new values afterwards has the first one.
-  EXPECT_EQ(devices, (std::multiset<std::string>{"3", "3", "7"}));
+  // The process that verifies the new values has that of the worker whose place it takes.
+  EXPECT_THAT(devices, ::testing::AnyOf(std::multiset<std::string>{"3", "3", "7"},
+                                        std::multiset<std::string>{"3", "7", "7"}));
 }
 
 TEST_F(ReplayCommand, ComputesOnlyWhatIsMissing) {

@@ -158,7 +158,7 @@ TEST_F(WatchFaultsTest, WhatCameOutBeforeAnEvaluatorCouldNotGoOnCounts) {
       script("judge.py",
              "import os, time\nopen('server', 'w').write(str(os.getpid()))\n"
              "def f(path):\n    open('begun', 'a').write('x')\n"
-             "    while not os.path.exists('go') or '2' in path: time.sleep(0.02)\n"
+             "    while not os.path.exists('go') or '2' in os.path.basename(path): time.sleep(0.02)\n"
              "    open('judged', 'a').write(path + '\\n')\n    return 1\n");
   publish(1);
   publish(2);

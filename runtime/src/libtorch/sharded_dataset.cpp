@@ -47,16 +47,13 @@ struct DistributedShardedDataset::State {
   /// The lane of the rank, and of the ranks after it as far as the share goes.
   std::vector<std::size_t> dealt(std::uint64_t world, std::uint64_t rank) const {
     const SampleOrder pool = SampleOrder::pool(size, options.shuffle, options.seed);
-    const Share lane{.units = size, .world = world, .rank = rank, .tail = Tail::uneven};
     const double wanted = std::ceil(options.share * static_cast<double>(size));
-    const auto count = options.share > 0 ? static_cast<std::uint64_t>(wanted) : lane.size();
+    const auto count = options.share > 0 ? static_cast<std::uint64_t>(wanted)
+                                         : size / world + (rank < size % world ? 1 : 0);
     std::vector<std::size_t> samples;
     for (std::uint64_t next = 0; next < world && samples.size() < count; ++next) {
-      Share of = lane;
-      of.rank = (rank + next) % world;
-      for (std::uint64_t i = 0; i < of.size() && samples.size() < count; ++i) {
-        if (of.position(i) >= size) break;  // repeated ones are of other lanes
-        samples.push_back(static_cast<std::size_t>(pool[of.position(i)]));
+      for (std::uint64_t i = (rank + next) % world; i < size && samples.size() < count; i += world) {
+        samples.push_back(static_cast<std::size_t>(pool[i]));
       }
     }
     return samples;
