@@ -18,7 +18,9 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,18 @@ namespace fs = std::filesystem;
 namespace nn = torch::nn;
 using torch::Tensor;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// The key of a parameter's state: a text in libtorch 1, the pointer itself in libtorch 2.
+auto key_of(const c10::TensorImpl* parameter, torch::optim::Optimizer& optimizer) {
+  using Key = std::decay_t<decltype(optimizer.state())>::key_type;
+  if constexpr (std::is_same_v<Key, std::string>) {
+    std::ostringstream key;
+    key << parameter;
+    return key.str();
+  } else {
+    return static_cast<Key>(const_cast<c10::TensorImpl*>(parameter));
+  }
+}
 
 // ---- material -----------------------------------------------------------------------------------
 
@@ -126,8 +140,7 @@ NamedTensors state_of(const nn::Module& model, torch::optim::Optimizer& optimize
       state.emplace_back(item.key() + ".grad", item.value().grad());
     }
     if (!item.value().requires_grad()) continue;
-    const auto found =
-        optimizer.state().find(c10::guts::to_string(item.value().unsafeGetTensorImpl()));
+    const auto found = optimizer.state().find(key_of(item.value().unsafeGetTensorImpl(), optimizer));
     const auto zeros = [&] { return torch::zeros_like(item.value()); };
     if (dynamic_cast<torch::optim::SGD*>(&optimizer) != nullptr) {
       const auto* sgd = found == optimizer.state().end()
