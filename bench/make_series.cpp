@@ -32,14 +32,15 @@ using torch::Tensor;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// The key of a parameter's state: a text in libtorch 1, the pointer itself in libtorch 2.
-auto key_of(const c10::TensorImpl* parameter, torch::optim::Optimizer& optimizer) {
+template <typename Optimizer>
+auto key_of(c10::TensorImpl* parameter, Optimizer& optimizer) {
   using Key = std::decay_t<decltype(optimizer.state())>::key_type;
   if constexpr (std::is_same_v<Key, std::string>) {
     std::ostringstream key;
     key << parameter;
     return key.str();
   } else {
-    return static_cast<Key>(const_cast<c10::TensorImpl*>(parameter));
+    return static_cast<Key>(parameter);
   }
 }
 
