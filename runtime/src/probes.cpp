@@ -72,7 +72,10 @@ Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> 
   } catch (const std::exception& error) {
     problem_ = error.what();
   }
-  proof_ = analysis_ ? analysis_->proof() : sources::Proof{false, problem_};
+  // What the sources show holds where the loops are executed that they say.
+  proof_ = !analysis_ ? sources::Proof{false, problem_}
+           : finding_ ? analysis_->proof()
+                      : sources::Proof{false, "the loops to execute were named"};
   if (!analysis_ || !finding_) return;
   for (const auto& touched : analysis_->touched()) {
     loops_.push_back(touched.loop);

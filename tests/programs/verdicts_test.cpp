@@ -148,6 +148,38 @@ TEST_F(Verdicts, NoneIsVerifiedWhereThatIsSaidAndLaterAllAre) {
   EXPECT_EQ(all.status, 0);
 }
 
+constexpr const char* kSumming = R"code(#include <flor/flor.h>
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 5)) {
+    double sum = 0;
+    for (int step : flor::loop("train", 10)) sum += w *= 0.9 + 0.001 * step;
+    for (int step : flor::loop("test", 3)) w += 1e-3 * step;
+    flor::log("w", w);
+  }
+}
+)code";
+
+TEST_F(Verdicts, NothingIsProvenWhereTheUserSaysWhichLoopsAreExecuted) {
+  record(kSumming);
+  edit("    flor::log(\"w\", w);", "    flor::log(\"w\", w);\n    flor::log(\"sum\", sum);");
+  for (const Words& wrong : std::vector<Words>{{"--flor_no_probe"}, {"--flor_probe", "test"}}) {
+    const auto replayed = run(Words{"--replay_flor", "--flor_verify", "none"} + wrong);
+    EXPECT_THAT(replayed.err, AllOf(HasSubstr("5 new values (unverified)"),
+                                    Not(HasSubstr("proven"))))
+        << ::testing::PrintToString(wrong);
+    const auto verified = run(Words{"--replay_flor"} + wrong);
+    EXPECT_EQ(verified.status, 7) << verified.err;
+    EXPECT_THAT(verified.err, HasSubstr("5 new values (doubtful)"));
+  }
+  const auto found = run({"--replay_flor", "--flor_verify", "none"});
+  EXPECT_EQ(found.status, 0);
+  EXPECT_THAT(found.err, HasSubstr("executed train 5 times"));
+}
+
 /// Each process says in the file `trace` where it is.
 constexpr const char* kUneven = R"code(#include <flor/flor.h>
 
