@@ -1,5 +1,7 @@
 #include "program_of_run.h"
 
+#include "git/shadow.h"
+
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
@@ -60,6 +62,20 @@ Program program_at(const store::Catalog& catalog, const std::string& path) {
   Program program{.path = path, .recipe = {}};
   const auto run = latest_run_of(catalog, program, {}, [](const store::Run&) { return true; });
   return run ? program_of(catalog, *run) : program;
+}
+
+Surroundings surroundings() {
+  Surroundings here{.place = {}, .directory = std::filesystem::current_path().string(), .head = {}};
+  try {
+    const auto repository = git::Repository::discover(here.directory);
+    here.place = repository ? repository->work_tree().string() : here.directory;
+    if (repository && repository->branch_tip(git::kShadowBranch)) {
+      here.head = repository->head().value_or("");
+    }
+  } catch (const Error&) {
+    here.place = here.directory;
+  }
+  return here;
 }
 
 std::optional<store::Run> run_meant(const store::Catalog& catalog, const Surroundings& here,

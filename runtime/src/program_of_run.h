@@ -53,6 +53,8 @@ struct Surroundings {
   std::string directory;  ///< of runs without git
   std::string head;       ///< the commit that is checked out; empty where no run was recorded
 };
+/// Those of the working directory. A repository that cannot be read has no version.
+Surroundings surroundings();
 
 /// The run that a replay means where none is named: the latest of the program that has ended; if it
 /// recorded none, or is not known, the latest of the experiment that was recorded here last. Of the

@@ -16,16 +16,6 @@
 namespace flor::detail {
 namespace {
 
-Surroundings surroundings() {
-  Surroundings here{.place = {}, .directory = std::filesystem::current_path().string(), .head = {}};
-  const auto repository = git::Repository::discover(here.directory);
-  here.place = repository ? repository->work_tree().string() : here.directory;
-  if (repository && repository->branch_tip(git::kShadowBranch)) {
-    here.head = repository->head().value_or("");
-  }
-  return here;
-}
-
 store::Run latest_run(const store::Catalog& catalog) {
   const Surroundings here = surroundings();
   if (auto run = run_meant(catalog, here, this_program())) return *std::move(run);

@@ -12,8 +12,8 @@ struct WrittenFile {
   bool existed = false;        ///< before this process opened it
 };
 
-/// From now on: files below `root`, but not below `without`. Those of forked processes are not
-/// noticed.
+/// From now on: files below `root`, but not below `without`; of the first 4 MiB of paths. Those of
+/// forked processes are not noticed. Opening a file stays safe in handlers of signals.
 void notice_written_files(const std::filesystem::path& root, const std::filesystem::path& without);
 
 /// The files that are not what they were before they were opened. Each comes once in all calls.

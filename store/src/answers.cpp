@@ -11,6 +11,9 @@ namespace {
 constexpr auto kDoubtful = static_cast<std::int64_t>(Apart::doubtful);
 constexpr auto kOther = static_cast<std::int64_t>(Apart::other);
 
+// The values of a unit: its epoch is the parameter 2, its ordinal the parameter 3.
+#define FLOR_IN_UNIT " epoch = ?2 AND (?2 >= 0 OR ordinal = ?3) "
+
 }  // namespace
 
 std::string_view to_string(ValueVerdict verdict) {
@@ -112,75 +115,79 @@ std::int64_t Answers::set_apart(const std::string& name, const std::string& path
   return id;
 }
 
-void Answers::move(std::int64_t from, std::int64_t epoch, std::int64_t replay, std::int64_t to) {
-  connection_(
-      "UPDATE OR REPLACE value SET series = ?4 WHERE series = ?1 AND epoch = ?2 AND replay = ?3",
-      from, epoch, replay, to)
+void Answers::move(std::int64_t from, Unit unit, std::int64_t replay, std::int64_t to) {
+  connection_("UPDATE OR REPLACE value SET series = ?5 WHERE series = ?1 AND" FLOR_IN_UNIT
+              "AND replay = ?4",
+              from, unit.epoch, unit.ordinal, replay, to)
       ->run();
 }
 
 /// Outside the loops replays with one question share the work, so that what the others found stays.
-std::vector<std::int64_t> Answers::others_standing(std::int64_t series, std::int64_t epoch,
+std::vector<std::int64_t> Answers::others_standing(std::int64_t series, Unit unit,
                                                    std::int64_t replay) {
   std::vector<std::int64_t> found;
   {
-    const auto rows = connection_(
-        "SELECT DISTINCT replay FROM value WHERE series = ?1 AND epoch = ?2 AND replay > 0 AND "
-        "replay <> ?3",
-        series, epoch, replay);
+    const auto rows =
+        connection_("SELECT DISTINCT replay FROM value WHERE series = ?1 AND" FLOR_IN_UNIT
+                    "AND replay > 0 AND replay <> ?4",
+                    series, unit.epoch, unit.ordinal, replay);
     while (rows->step()) found.push_back(rows->integer(0));
   }
-  if (epoch < 0) std::erase_if(found, [&](std::int64_t id) { return same_question(id, replay); });
+  if (unit.epoch < 0) {
+    std::erase_if(found, [&](std::int64_t id) { return same_question(id, replay); });
+  }
   return found;
 }
 
 const Answers::Place& Answers::place(const Value& value) {
-  const auto key =
-      std::make_tuple(value.name, value.place.path, value.place.epoch, value.replay);
+  const Unit unit = Unit::of(value);
+  const Key key(value.name, value.place.path, unit.epoch, unit.ordinal, value.replay);
   const auto known = places_.find(key);
   return known != places_.end() ? known->second : places_.emplace(key, decide(value)).first->second;
 }
 
 Answers::Place Answers::decide(const Value& value) {
-  const auto& [path, epoch] = std::tie(value.place.path, value.place.epoch);
-  const ValueVerdict own = verdict(value.replay, epoch);
+  const std::string& path = value.place.path;
+  const Unit unit = Unit::of(value);
+  const ValueVerdict own = verdict(value.replay, unit.epoch);
   if (own == ValueVerdict::doubtful) {
-    forget_repeated(value.name, path, epoch, value.replay);
+    forget_repeated(value.name, path, unit, value.replay);
     set_apart(value.name, path, Apart::doubtful, value.replay);
     return {apart_name(value.name, Apart::doubtful, value.replay), true};
   }
-  const auto others = others_standing(series(value.name, path), epoch, value.replay);
-  if (std::ranges::any_of(others, [&](std::int64_t id) { return verdict(id, epoch) < own; })) {
+  const auto others = others_standing(series(value.name, path), unit, value.replay);
+  if (std::ranges::any_of(others, [&](std::int64_t id) { return verdict(id, unit.epoch) < own; })) {
     set_apart(value.name, path, Apart::other, value.replay);
     return {apart_name(value.name, Apart::other, value.replay), false};
   }
-  if (!others.empty()) supersede(value.name, path, epoch, value.replay);
+  if (!others.empty()) supersede(value.name, path, unit, value.replay);
   return {value.name, true};
 }
 
-/// The epoch is no longer one that the other replays have completed: asked again, they answer
+/// What is superseded no longer counts as completed by the other replays: asked again, they answer
 /// again.
-void Answers::supersede(const std::string& name, const std::string& path, std::int64_t epoch,
+void Answers::supersede(const std::string& name, const std::string& path, Unit unit,
                         std::int64_t by) {
   const std::int64_t standing = series(name, path);
-  for (const std::int64_t replay : others_standing(standing, epoch, by)) {
+  for (const std::int64_t replay : others_standing(standing, unit, by)) {
     if (same_question(replay, by)) {
-      connection_("DELETE FROM value WHERE series = ?1 AND epoch = ?2 AND replay = ?3", standing,
-                  epoch, replay)
+      connection_("DELETE FROM value WHERE series = ?1 AND" FLOR_IN_UNIT "AND replay = ?4",
+                  standing, unit.epoch, unit.ordinal, replay)
           ->run();
     } else {
-      move(standing, epoch, replay, set_apart(name, path, Apart::other, replay));
+      move(standing, unit, replay, set_apart(name, path, Apart::other, replay));
     }
-    // All that is outside the loops counts as epoch -1. The range keeps to the index.
+    // Which part a value outside the loops belongs to is not kept. The range keeps to the index.
+    const bool outside = unit.epoch < 0;
     connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
-                epoch < 0 ? INT64_MIN : epoch, epoch < 0 ? -1 : epoch)
+                outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch)
         ->run();
   }
   touched_.insert(name);
 }
 
 /// Of what the same question found and is doubtful, the newest is enough.
-void Answers::forget_repeated(const std::string& name, const std::string& path, std::int64_t epoch,
+void Answers::forget_repeated(const std::string& name, const std::string& path, Unit unit,
                               std::int64_t replay) {
   std::vector<std::pair<std::int64_t, std::int64_t>> apart;
   {
@@ -192,51 +199,54 @@ void Answers::forget_repeated(const std::string& name, const std::string& path, 
   }
   for (const auto& [id, older] : apart) {
     if (!same_question(older, replay)) continue;
-    connection_("DELETE FROM value WHERE series = ?1 AND epoch = ?2", id, epoch)->run();
+    connection_("DELETE FROM value WHERE series = ?1 AND" FLOR_IN_UNIT, id, unit.epoch,
+                unit.ordinal)
+        ->run();
     touched_.insert(apart_name(name, Apart::doubtful, older));
   }
 }
 
 /// The best of what was set apart, of several the newest.
-void Answers::stand_again(const std::string& name, const std::string& path, std::int64_t epoch) {
+void Answers::stand_again(const std::string& name, const std::string& path, Unit unit) {
   const auto row = connection_(
       "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "
-      "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?5 "
-      "WHERE run = ?1 AND of = ?2 AND path = ?3 AND why = ?4 AND "
-      "EXISTS (SELECT 1 FROM value WHERE value.series = apart.series AND value.epoch = ?5) "
+      "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?2 "
+      "WHERE run = ?1 AND of = ?4 AND path = ?5 AND why = ?6 AND EXISTS (SELECT 1 FROM value WHERE "
+      "value.series = apart.series AND value.epoch = ?2 AND (?2 >= 0 OR value.ordinal = ?3)) "
       "ORDER BY answer.verdict, apart.replay DESC LIMIT 1",
-      run_, name, path, kOther, epoch);
+      run_, unit.epoch, unit.ordinal, name, path, kOther);
   if (!row->step()) return;
   const std::int64_t from = row->integer(0), replay = row->integer(1);
-  move(from, epoch, replay, series(name, path));
+  move(from, unit, replay, series(name, path));
 }
 
 void Answers::doubt(std::int64_t replay) {
   struct Found {
     std::int64_t series;
     std::string name, path;
-    std::int64_t epoch;
+    Unit unit;
     bool standing;
   };
   std::vector<Found> all;
   {
     const auto rows = connection_(
-        "SELECT DISTINCT series.id, coalesce(of, name), path, epoch, of IS NULL FROM series "
+        "SELECT DISTINCT series.id, coalesce(of, name), path, epoch, "
+        "CASE WHEN epoch < 0 THEN ordinal ELSE 0 END, of IS NULL FROM series "
         "LEFT JOIN apart ON apart.series = series.id JOIN value ON value.series = series.id "
         "WHERE run = ?1 AND value.replay = ?2 AND coalesce(why, 0) <> ?3",
         run_, replay, kDoubtful);
     while (rows->step()) {
-      all.push_back({rows->integer(0), rows->text(1), rows->text(2), rows->integer(3),
-                     rows->integer(4) != 0});
+      all.push_back({rows->integer(0), rows->text(1), rows->text(2),
+                     Unit{rows->integer(3), rows->integer(4)}, rows->integer(5) != 0});
     }
   }
   for (const Found& found : all) {
-    forget_repeated(found.name, found.path, found.epoch, replay);
-    move(found.series, found.epoch, replay,
+    forget_repeated(found.name, found.path, found.unit, replay);
+    move(found.series, found.unit, replay,
          set_apart(found.name, found.path, Apart::doubtful, replay));
     touched_.insert(apart_name(found.name, Apart::doubtful, replay));
     if (!found.standing) continue;
-    stand_again(found.name, found.path, found.epoch);
+    stand_again(found.name, found.path, found.unit);
     touched_.insert(found.name);
   }
   connection_("UPDATE answer SET verdict = ?2 WHERE replay = ?1", replay,
@@ -264,8 +274,8 @@ void Answers::verify(std::int64_t replay, std::int64_t epoch) {
     while (rows->step()) waiting.push_back({rows->integer(0), rows->text(1), rows->text(2)});
   }
   for (const Found& found : waiting) {
-    supersede(found.name, found.path, epoch, replay);
-    move(found.series, epoch, replay, series(found.name, found.path));
+    supersede(found.name, found.path, {.epoch = epoch}, replay);
+    move(found.series, {.epoch = epoch}, replay, series(found.name, found.path));
     touched_.insert(found.name);
   }
 }

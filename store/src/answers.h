@@ -1,5 +1,5 @@
 // What replays found under one name: which answer stands, and what is set apart from it. An answer
-// is what one replay found under a name and a path in an epoch.
+// is what one replay found under a name and a path in an epoch, or outside the loops in one place.
 #pragma once
 
 #include "sqlite.h"
@@ -70,24 +70,34 @@ class Answers {
   const std::set<std::string>& touched() const { return touched_; }
 
  private:
+  /// The place of an answer in its series.
+  struct Unit {
+    std::int64_t epoch = 0;
+    /// Outside the loops: which of the values there. Parts of a replay that different processes
+    /// execute find different ones.
+    std::int64_t ordinal = 0;
+
+    static Unit of(const Value& value) {
+      return {value.place.epoch, value.place.epoch < 0 ? value.ordinal : 0};
+    }
+  };
   Place decide(const Value& value);
   ValueVerdict verdict(std::int64_t replay, std::int64_t epoch);
   bool same_question(std::int64_t a, std::int64_t b);
   std::int64_t series(const std::string& name, const std::string& path);
   std::int64_t set_apart(const std::string& name, const std::string& path, Apart why,
                          std::int64_t replay);
-  void move(std::int64_t from, std::int64_t epoch, std::int64_t replay, std::int64_t to);
-  std::vector<std::int64_t> others_standing(std::int64_t series, std::int64_t epoch,
-                                            std::int64_t replay);
-  void supersede(const std::string& name, const std::string& path, std::int64_t epoch,
-                 std::int64_t by);
-  void stand_again(const std::string& name, const std::string& path, std::int64_t epoch);
-  void forget_repeated(const std::string& name, const std::string& path, std::int64_t epoch,
+  void move(std::int64_t from, Unit unit, std::int64_t replay, std::int64_t to);
+  std::vector<std::int64_t> others_standing(std::int64_t series, Unit unit, std::int64_t replay);
+  void supersede(const std::string& name, const std::string& path, Unit unit, std::int64_t by);
+  void stand_again(const std::string& name, const std::string& path, Unit unit);
+  void forget_repeated(const std::string& name, const std::string& path, Unit unit,
                        std::int64_t replay);
 
   Connection& connection_;
   std::int64_t run_;
-  std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, Place> places_;
+  using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Key, Place> places_;
   std::set<std::string> touched_;
 };
 

@@ -392,6 +392,21 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
 
 namespace {
 
+/// Epochs of main loops that the run does not have: what is found there belongs to a part outside
+/// its loops.
+std::set<std::int64_t> added_epochs(std::span<const Value> values,
+                                    std::span<const ReplayedPart> parts) {
+  std::set<std::int64_t> known{-1}, added;
+  for (const ReplayedPart& part : parts) known.insert(part.part);
+  std::int64_t last = -1;
+  for (const Value& value : values) {
+    if (value.place.epoch == last) continue;
+    last = value.place.epoch;
+    if (!known.contains(last)) added.insert(last);
+  }
+  return added;
+}
+
 bool differs_already(Connection& connection, std::int64_t replay) {
   const auto row = connection("SELECT 1 FROM replayed WHERE replay = ?1 AND verdict = ?2", replay,
                               static_cast<std::int64_t>(Verdict::differs));
@@ -410,10 +425,15 @@ void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<cons
   const bool differs = doubted || std::ranges::any_of(parts, [](const ReplayedPart& part) {
                          return part.result.verdict == Verdict::differs;
                        });
+  ValueVerdict outside = ValueVerdict::recorded;  // the worst
   for (const ReplayedPart& part : parts) {
     if (part.result.values_found == 0) continue;
-    inserter.answers().put_verdict(replay, std::max<std::int64_t>(part.part, -1),
-                                   differs ? ValueVerdict::doubtful : part.found);
+    const ValueVerdict found = differs ? ValueVerdict::doubtful : part.found;
+    inserter.answers().put_verdict(replay, std::max<std::int64_t>(part.part, -1), found);
+    if (part.part < 0) outside = std::max(outside, found);
+  }
+  for (const std::int64_t epoch : added_epochs(values, parts)) {
+    inserter.answers().put_verdict(replay, epoch, outside);
   }
   if (differs && !doubted) inserter.answers().doubt(replay);
   for (const Value& value : values) inserter.add(value);

@@ -6,11 +6,17 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <thread>
@@ -95,6 +101,36 @@ TEST_F(WrittenFilesTest, GetTheirNamesByBeingRenamed) {
   fs::rename(root() / "model.tmp", root() / "model");
   EXPECT_EQ(std::rename((root() / "from").c_str(), (root() / "to").c_str()), 0);
   EXPECT_THAT(taken(), ElementsAre(Pair("model", false), Pair("to", false)));
+}
+
+std::atomic<int> handled{0};
+std::array<char, 4096> in_handler{};
+
+void open_in_handler(int) {
+  const int number = handled.fetch_add(1);
+  char* const digit = &in_handler[std::strlen(in_handler.data()) - 1];
+  *digit = static_cast<char>('0' + number % 10);
+  ::close(::open(in_handler.data(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+}
+
+/// A handler that waited for what it has interrupted, be it a lock or the allocation of memory,
+/// would never return.
+TEST_F(WrittenFilesTest, MayBeOpenedInAHandlerOfASignal) {
+  const std::string name = (root() / "handler 0").string();
+  std::copy(name.begin(), name.end(), in_handler.begin());
+  struct sigaction action{}, before{};
+  action.sa_handler = open_in_handler;
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+  const itimerval often{.it_interval = {0, 200}, .it_value = {0, 200}}, never{};
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
+  std::map<std::string, bool> files;
+  for (int i = 0; handled < 1000; ++i) {
+    write(root() / "sub" / std::to_string(i % 1000), "1");
+    files.merge(taken());
+  }
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &never, nullptr), 0);
+  ASSERT_EQ(::sigaction(SIGALRM, &before, nullptr), 0);
+  EXPECT_TRUE(files.contains("sub/0"));
 }
 
 TEST_F(WrittenFilesTest, OfAForkedProcessAreItsOwn) {

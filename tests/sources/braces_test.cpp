@@ -1,5 +1,5 @@
-// Braces around a single statement that an if or a loop controls change nothing, whoever writes them
-// and for whatever: the family of such edits, and of those where a brace does change something.
+// Edits that only add or remove braces around a single statement that an if or a loop controls, which
+// change nothing, and edits where a brace does change something.
 #include "sources/analysis.h"
 
 #include <gmock/gmock.h>

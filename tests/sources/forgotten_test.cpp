@@ -109,7 +109,7 @@ TEST(Forgotten, NotWhatIsKept) {
 TEST(Forgotten, NotWhatBeginsAnewOrIsNotRead) {
   const std::vector<Text> all = {
       {.step = "double sum = 0; sum += net.learn(i); flor::log(\"sum\", sum);"},
-      {.first = "double sum = 0;", .step = "sum += net.learn(i);"},  // nobody reads it
+      {.first = "double sum = 0;", .step = "sum += net.learn(i);"},  // never read
       {.first = "double sum = 0;", .step = "sum += net.learn(i);",
        .last = "sum = 0; flor::log(\"sum\", sum);"},
       {.before = "double sum;", .first = "sum = 0; sum += net.norm(); flor::log(\"s\", sum);"},

@@ -2,6 +2,7 @@
 #include "watch_fixture.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -156,10 +157,13 @@ TEST_F(WatchFaultsTest, WhatCameOutBeforeAnEvaluatorCouldNotGoOnCounts) {
   fs::create_symlink(where.substr(0, where.find('\n')), directory_ / "bin/python3");
   const std::string file =
       script("judge.py",
-             "import os, time\nopen('server', 'w').write(str(os.getpid()))\n"
+             "import os\nopen('server', 'w').write(str(os.getpid()))\n"
              "def f(path):\n    open('begun', 'a').write('x')\n"
-             "    while not os.path.exists('go') or '2' in os.path.basename(path): time.sleep(0.02)\n"
+             "    open('never' if '2' in os.path.basename(path) else 'go').read()\n"
              "    open('judged', 'a').write(path + '\\n')\n    return 1\n");
+  for (const char* fifo : {"go", "never"}) {  // reading one waits for its writer
+    ASSERT_EQ(::mkfifo((directory_ / fifo).c_str(), 0600), 0);
+  }
   publish(1);
   publish(2);
   auto alone = options();

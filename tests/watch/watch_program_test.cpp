@@ -300,7 +300,7 @@ TEST_F(WatchProgramTest, WrongUsageIsOneLineAndWritesNothing) {
     EXPECT_TRUE(result.status == 2 || (words[0] == "jobs" && result.status == 3)) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
-  // A directory that is not there is made; below a file it cannot be, whoever the user is.
+  // A directory that is not there is made; below a file it cannot be, not even by root.
   std::ofstream(directory_ / "file") << "no directory";
   EXPECT_EQ(run(command({"watch", (directory_ / "file/below").string(), "-e", judge})).status, 3);
   EXPECT_EQ(run(watch("/nowhere/judge.py:f")).status, 3);

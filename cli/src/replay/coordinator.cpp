@@ -22,7 +22,7 @@ namespace {
 constexpr int kAttempts = 3;
 constexpr int kSignalled = 128;  // a status above it: killed by the signal status - 128
 
-/// An exception that the program does not catch ends in SIGABRT: that is a failure as an exit status is.
+/// An exception that the program does not catch ends in SIGABRT: a failure, as an exit status is.
 bool was_killed(int status) { return status > kSignalled && status != kSignalled + SIGABRT; }
 
 /// "worker 0", for people.

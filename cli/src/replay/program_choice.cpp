@@ -112,21 +112,6 @@ BuildPlan plan_or_refuse(Context& context, const store::Run& run, const ProgramW
   }
 }
 
-detail::Surroundings surroundings() {
-  detail::Surroundings here{
-      .place = {}, .directory = std::filesystem::current_path().string(), .head = {}};
-  try {
-    const auto repository = git::Repository::discover(here.directory);
-    here.place = repository ? repository->work_tree().string() : here.directory;
-    if (repository && repository->branch_tip(git::kShadowBranch)) {
-      here.head = repository->head().value_or("");
-    }
-  } catch (const Error&) {  // a repository that cannot be read has no version
-    here.place = here.directory;
-  }
-  return here;
-}
-
 /// As the shell would find it, and as its own runs call it.
 detail::Program program_of_words(const store::Catalog& catalog,
                                  const std::vector<std::string>& words) {
@@ -160,7 +145,7 @@ store::Run run_to_replay(Context& context, const std::vector<std::string>& progr
   const store::Catalog& catalog = context.catalog();
   std::optional<detail::Program> own;
   if (!program.empty()) own = program_of_words(catalog, program);
-  auto meant = detail::run_meant(catalog, surroundings(), own);
+  auto meant = detail::run_meant(catalog, detail::surroundings(), own);
   store::Run run = meant ? *std::move(meant) : default_run(catalog);
   if (own) {
     const std::string other = detail::of_another_program(catalog, run, *own, "flor replay");

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <map>
 
 namespace flor::cli {
@@ -88,8 +90,13 @@ detail::VerifyPlan EpochVerifier::plan(const ReplayOutcome& outcome) const {
 /// While some epochs are still being replayed, one of the others is executed. Which is the cheapest
 /// of all cannot be known yet where more than one is asked for.
 void EpochVerifier::offer(const ReplayOutcome& so_far, int worker) {
+  // Planning looks at all that was found, and offers come with each part.
+  constexpr auto kPause = std::chrono::seconds(1);
   if (talk_ || !wanted() || asked() || so_far.replay == 0) return;
-  if (request_.ranks.size() > 1 || (request_.order.shows_what_is_stored() && loops_.empty())) return;
+  if (Clock::now() - offered_ < kPause) return;
+  offered_ = Clock::now();
+  if (request_.ranks.size() > 1) return;
+  if (request_.order.shows_what_is_stored() && loops_.empty()) return;
   plan_ = plan(so_far);
   if (plan_.epochs.empty() || plan_.too_long) return;
   start(so_far, worker);
@@ -122,10 +129,22 @@ void EpochVerifier::look_after() {
       worker_->send(answer);
     }
   }
+  if (!ended && !stopped_ && takes_too_long()) {
+    stopped_ = true;
+    worker_->kill(SIGKILL);
+  }
   if (!ended) return;
   last_words_ = worker_->last_words();
   worker_.reset();
   seconds_ = std::chrono::duration<double>(Clock::now() - began_).count();
+}
+
+/// A program that comes to an epoch by way of all before it takes longer than was planned, and only
+/// the program knows that it does. Waiting for so long has to be asked for.
+bool EpochVerifier::takes_too_long() const {
+  constexpr double kTimes = 3, kLeast = 120;  // seconds
+  const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+  return !asked() && seconds > std::max(kTimes * plan_.seconds, kLeast);
 }
 
 bool EpochVerifier::is_possible(const ReplayOutcome& outcome, const ReplaySummary& summary) const {
@@ -171,6 +190,13 @@ void EpochVerifier::conclude(const ReplayOutcome& outcome, ReplaySummary& summar
 
 void EpochVerifier::compare(const ReplayOutcome& outcome, ReplaySummary& summary) {
   const std::string epochs = detail::print_epochs(plan_.epochs);
+  if (stopped_) {
+    summary.verification.push_back(
+        fmt::format("not verified by execution: {} took over {}: flor replay {} --verify waits for "
+                    "it",
+                    epochs, duration(seconds_), short_key(request_.run)));
+    return;
+  }
   if (!talk_->complete()) {
     summary.verification.push_back(fmt::format(
         "executing {} to verify the new values failed: {}", epochs,

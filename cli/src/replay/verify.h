@@ -32,6 +32,7 @@ class EpochVerifier final : public Beside {
   detail::VerifyPlan plan(const ReplayOutcome& outcome) const;
   void start(const ReplayOutcome& outcome, int worker);
   bool over() const { return !worker_; }
+  bool takes_too_long() const;
   void compare(const ReplayOutcome& outcome, ReplaySummary& summary);
 
   store::Store& store_;
@@ -43,6 +44,8 @@ class EpochVerifier final : public Beside {
   std::optional<detail::VerifierTalk> talk_;  // once started
   std::unique_ptr<ReplayProcess> worker_;     // until it has ended
   std::string last_words_;
+  bool stopped_ = false;
+  std::chrono::steady_clock::time_point offered_;  // last
   std::chrono::steady_clock::time_point began_;
   double seconds_ = 0;
 };

@@ -36,7 +36,8 @@ class Curves {
   explicit Curves(const std::filesystem::path& home);
 
   /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}: one for
-  /// each loop in which it was logged. `y` is null where it is no finite number. Throws NotFound, UsageError.
+  /// each loop in which it was logged. `y` is null where it is no finite number. Throws NotFound,
+  /// UsageError.
   Json answer(const CurveQuestion& question);
 
  private:

@@ -50,8 +50,7 @@ class TorchProbe {
 
   /// All tensors below a name, by what follows it: those of "model" are "0.weight", "0.bias". In
   /// one pass, which is quicker than one after the other. A tensor that has several names in a
-  /// module (tied weights) comes once.
-  /// All of an object, by their names below it. Gradients are an object of their own: "model/grad".
+  /// module (tied weights) comes once. Gradients are below a name of their own, "model/grad".
   std::vector<std::pair<std::string, at::Tensor>> tensors(const std::string& prefix) const {
     std::vector<store::Item> items;
     for (store::Item& item : probe_.items(prefix)) {

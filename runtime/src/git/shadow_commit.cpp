@@ -135,7 +135,7 @@ class BranchMover {
 
 /// What `tree` has, and neither the commit before it nor the user's index.
 FileCount added_files(git_repository* repository, const MaybeId& before, const git_oid& tree_id,
-                       git_odb* odb, const IndexFile& index) {
+                      git_odb* odb, const IndexFile& index) {
   git_tree *old_raw = nullptr, *new_raw = nullptr;
   CommitHandle commit = before ? find_commit(repository, *before) : nullptr;
   if (commit) check(git_commit_tree(&old_raw, commit.get()), "cannot read the last commit");

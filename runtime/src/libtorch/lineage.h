@@ -21,9 +21,9 @@ Lineage lineage_of(const at::Tensor& tensor);
 at::Tensor view_of(const at::Tensor& base, Standing standing, at::IntArrayRef sizes,
                    at::IntArrayRef strides, std::int64_t offset);
 
-/// Lets a restored tensor require a gradient if it was `trained`, or if it was `computed`: from what is
-/// not known any more, so that it can be read, but a backward pass that comes to it throws an error
-/// that says so and names it.
+/// Lets a restored tensor require a gradient if it was `trained` or `computed`. The sources of a
+/// computed one are lost: it can be read, but a backward pass that comes to it throws an error that
+/// says so and names it.
 void take_part(const at::Tensor& tensor, bool trained, bool computed, const std::string& name);
 
 }  // namespace flor::libtorch

@@ -52,7 +52,8 @@ struct DistributedShardedDataset::State {
                                          : size / world + (rank < size % world ? 1 : 0);
     std::vector<std::size_t> samples;
     for (std::uint64_t next = 0; next < world && samples.size() < count; ++next) {
-      for (std::uint64_t i = (rank + next) % world; i < size && samples.size() < count; i += world) {
+      const std::uint64_t lane = (rank + next) % world;
+      for (std::uint64_t i = lane; i < size && samples.size() < count; i += world) {
         samples.push_back(static_cast<std::size_t>(pool[i]));
       }
     }

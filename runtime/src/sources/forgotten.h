@@ -1,5 +1,6 @@
-// What a recording would not keep: variables that a loop changes, that code after it (or its next
-// iteration) reads, and that nobody registered. Advice, not proof: what is in doubt is not named.
+// Finds variables that a recording would not keep: a loop changes them, code after it (or its next
+// iteration) reads them, and the program does not register them. Advice, not proof: doubtful ones
+// are not named.
 #pragma once
 
 #include "sources/analysis.h"

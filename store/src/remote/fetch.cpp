@@ -44,9 +44,9 @@ struct FetchRequest {
 };
 
 /// What one batch of records takes in requests.
-std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
-                                   std::span<const std::size_t> batch,
-                                   const std::map<std::string, std::uint64_t>& parcel_bytes) {
+std::vector<FetchRequest> plan_requests(
+    const std::vector<Record>& records, std::span<const std::size_t> batch,
+    const std::map<std::string, std::uint64_t>& parcel_bytes) {
   std::map<std::string, std::vector<std::size_t>> by_parcel;
   for (const std::size_t i : batch) by_parcel[records[i].parcel].push_back(i);
   std::vector<FetchRequest> requests;
