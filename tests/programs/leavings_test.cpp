@@ -1,9 +1,12 @@
 // A sample of the ways to leave something behind a loop (tests/sources/leavings.h), recorded, edited,
-// compiled and replayed: every answer is the one that a recording of the edited program gives. All
-// of the sample are in one file, so that it is compiled twice.
+// compiled and replayed: every answer is the one that a recording of the edited program gives. Some
+// two dozen are in one file, which is compiled twice.
+#include "sources/analysis.h"
 #include "sources/leavings.h"
 #include "workbench.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -12,12 +15,24 @@ namespace {
 
 class Leavings : public ::testing::Test {
  protected:
-  void build(const std::vector<Leaving>& all, bool asked) const {
+  struct Numbered {
+    std::string number;
+    Leaving leaving;
+  };
+  static bool only_looks(const Numbered& numbered) {
+    const auto& [number, leaving] = numbered;
+    sources::AnalysisInput input;
+    input.changed.push_back({"program.cpp", kLeavingsPrelude + leaving.before,
+                             kLeavingsPrelude + leaving.asked});
+    input.nested = {"train" + number};
+    input.main = {"epoch" + number};
+    return sources::Analysis(std::move(input)).computation().empty();
+  }
+  void build(const std::vector<Numbered>& all, bool asked) const {
     std::string text = kLeavingsPrelude, cases;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      text += asked ? all[i].asked : all[i].before;
-      cases += "    case " + std::to_string(i) + ":\n      run" + std::to_string(i) +
-               "();\n      break;\n";
+    for (const auto& [number, leaving] : all) {
+      text += asked ? leaving.asked : leaving.before;
+      cases += "    case " + number + ":\n      run" + number + "();\n      break;\n";
     }
     text += "int main(int argc, char** argv) {\n  auto session = flor::init(argc, argv);\n"
             "  switch (std::atoi(argv[1])) {\n" +
@@ -31,8 +46,8 @@ class Leavings : public ::testing::Test {
     ASSERT_EQ(result.status, 0) << result.out;
   }
   std::string executable() const { return (bench_.repository().place() / "program").string(); }
-  ProcessResult run(std::size_t number, const Words& flags) const {
-    return run_process(Words{executable(), std::to_string(number)} + flags, bench_.options());
+  ProcessResult run(const std::string& number, const Words& flags) const {
+    return run_process(Words{executable(), number} + flags, bench_.options());
   }
   std::vector<std::string> answers(const std::string& name, bool hindsight) const {
     std::vector<std::string> texts;
@@ -57,26 +72,40 @@ class Leavings : public ::testing::Test {
   }
 
   void check(std::size_t every) {
-    const std::vector<Leaving> all = ways_to_leave(every);
-    const auto name = [](std::size_t i) { return std::to_string(i); };
+    constexpr std::size_t kTogether = 24;  // every replay reads the whole file
+    std::vector<Numbered> all;
+    for (Leaving& leaving : ways_to_leave(every)) {
+      all.push_back({std::to_string(all.size()), std::move(leaving)});
+    }
+    // A question that may compute something makes all answers of its file doubtful.
+    const auto doubtful = std::stable_partition(all.begin(), all.end(), only_looks);
+    std::printf("%zu ways to leave something behind, %td doubtful\n", all.size(),
+                all.end() - doubtful);
+    for (auto first = all.begin(); first != all.end();) {
+      const auto end = first < doubtful ? doubtful : all.end();
+      const auto next = end - first > std::ptrdiff_t{kTogether} ? first + kTogether : end;
+      check({first, next}, first >= doubtful);
+      first = next;
+    }
+  }
+  void check(const std::vector<Numbered>& all, bool doubtful) {
     build(all, false);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto recorded = run(i, {"--flor", "before" + name(i), "--flor_every", "1"});
-      ASSERT_EQ(recorded.status, 0) << all[i].name << recorded.err;
+    for (const auto& [number, leaving] : all) {
+      const auto recorded = run(number, {"--flor", "before" + number, "--flor_every", "1"});
+      ASSERT_EQ(recorded.status, 0) << leaving.name << recorded.err;
     }
     build(all, true);
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto replayed = run(i, {"--replay_flor", "--flor_run", "before" + name(i)});
-      const auto truth = run(i, {"--flor", "truth" + name(i), "--flor_every", "1"});
-      const auto found = values_of("before" + name(i), "q" + name(i));
-      const auto expected = values_of("truth" + name(i), "q" + name(i));
-      EXPECT_FALSE(expected.empty()) << all[i].name;
-      const bool silent = replayed.status == 0 && found != expected;
-      wrong += silent ? 1 : 0;
-      EXPECT_FALSE(silent) << all[i].name << "\n" << replayed.err << all[i].asked;
+    for (const auto& [number, leaving] : all) {
+      const auto replayed = run(number, {"--replay_flor", "--flor_run", "before" + number});
+      const auto truth = run(number, {"--flor", "truth" + number, "--flor_every", "1"});
+      const auto found = values_of("before" + number, "q" + number);
+      const auto expected = values_of("truth" + number, "q" + number);
+      EXPECT_FALSE(expected.empty()) << leaving.name;
+      // What differs or is doubtful says so, and nothing of it stands.
+      const bool told = replayed.status == 7 || doubtful;
+      EXPECT_EQ(found, told ? std::vector<std::string>() : expected)
+          << leaving.name << "\n" << replayed.err << leaving.asked;
     }
-    EXPECT_EQ(wrong, 0u) << "of " << all.size();
   }
   std::vector<std::string> values_of(const std::string& experiment,
                                      const std::string& name) const {
@@ -87,6 +116,7 @@ class Leavings : public ::testing::Test {
       for (const auto& value : opened->catalog().values(
                {.run = run.id, .names = {name}, .first_epoch = -1, .recorded = true,
                 .hindsight = true})) {
+        if (value.name != name) continue;  // set apart, as what is doubtful is
         texts.push_back(std::to_string(value.place.epoch) + ": " + print_scalar(value));
       }
       break;

@@ -160,7 +160,7 @@ inline const std::vector<Alias>& aliases() {
       {"pointing", "Pointing$<T> alias; alias.to = &m;", "(*alias.to)"},
       {"set", "Pointing$<T> alias; alias.set(m);", "(*alias.to)"},
       {"lambda", "auto alias = [&]() -> T& { return m; };", "alias()"},
-      {"function", "std::function<T&()> alias = [&m]() -> T& { return m; };", "alias()"},
+      {"function", "std::function<T&()> alias = [&n = m]() -> T& { return n; };", "alias()"},
       {"tuple", "std::tuple<T&, int> alias(m, 1);", "std::get<0>(alias)"},
       {"binding", "auto alias_pair = std::tie(m, m); auto& [alias, again] = alias_pair;", "alias"},
       {"two_steps", "auto& between = m; auto* alias = &between;", "(*alias)"},
