@@ -78,6 +78,8 @@ ProgramSources ProgramSources::decode(std::string_view text) {
     char dot = 0;
     if (line.starts_with("commit ")) {
       sources.commit = line.substr(7);
+    } else if (line == "whole") {
+      sources.whole = true;
     } else if (words >> stamp.content >> stamp.bytes >> seconds >> dot >> micros && dot == '.') {
       stamp.modified_us = seconds * 1'000'000 + micros;
       words.ignore(1);
@@ -107,14 +109,30 @@ std::string digest_of_sources(const ProgramSources& sources, const fs::path& roo
   return store::digest_of(std::as_bytes(std::span(text))).hex();
 }
 
-bool is_of_other_program(const fs::path& file) {
-  if (!flor_build_sources) return false;
-  const ProgramSources sources = ProgramSources::decode(flor_build_sources);
-  return !sources.files.empty() &&
-         std::ranges::none_of(sources.files, [&](const SourceStamp& stamp) {
-           std::error_code error;
-           return stamp.path == file || fs::equivalent(stamp.path, file, error);
-         });
+OtherPrograms::OtherPrograms(const ProgramSources& sources, fs::path project) {
+  if (!sources.whole || project.empty()) return;
+  std::error_code error;
+  for (const SourceStamp& stamp : sources.files) {
+    fs::path file = fs::canonical(stamp.path, error);
+    if (!error) sources_.insert(std::move(file));
+  }
+  project = fs::canonical(project, error);
+  if (!error && !sources_.empty()) project_ = std::move(project);
+}
+
+OtherPrograms OtherPrograms::of_this() {
+  const auto recipe = program_recipe();
+  if (!recipe || !flor_build_sources) return {};
+  return {ProgramSources::decode(flor_build_sources), recipe->source_directory};
+}
+
+bool OtherPrograms::hold(const fs::path& file) const {
+  if (project_.empty()) return false;
+  std::error_code error;
+  const fs::path place = fs::weakly_canonical(file, error);
+  if (error || sources_.contains(place)) return false;
+  const auto [end, rest] = std::ranges::mismatch(project_, place);
+  return end == project_.end();
 }
 
 std::vector<std::string> changed_sources(const ProgramSources& sources) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ struct SourceStamp {
 
 struct ProgramSources {
   std::string commit;  ///< HEAD when the program was built; may be empty
+  bool whole = false;  ///< no header can have come in unseen, as by `#include MACRO`
   std::vector<SourceStamp> files;
   /// Lines that are no stamps are left out.
   static ProgramSources decode(std::string_view text);
@@ -37,8 +39,24 @@ std::optional<ProgramSources> sources_of_program();
 /// Of contents and of paths below `root`; empty where a content is not known.
 std::string digest_of_sources(const ProgramSources& sources, const std::filesystem::path& root);
 
-/// Whether the program knows its sources and this file, an absolute path, is none of them.
-bool is_of_other_program(const std::filesystem::path& file);
+/// The files of the program's project that are not compiled into it. A repository may hold many
+/// programs; what the others do says nothing about this one.
+class OtherPrograms {
+ public:
+  /// Those of `sources`, found in `project`; none where the sources are not known to be all.
+  OtherPrograms(const ProgramSources& sources, std::filesystem::path project);
+  /// Those of the program that runs; none where flor_instrument was not called for it.
+  static OtherPrograms of_this();
+
+  /// `file`: an absolute path.
+  bool hold(const std::filesystem::path& file) const;
+
+ private:
+  OtherPrograms() = default;
+
+  std::filesystem::path project_;           ///< canonical; empty: unknown
+  std::set<std::filesystem::path> sources_;  ///< canonical
+};
 
 /// Those that are not what they were: another content, or gone. Contents are read only where times
 /// or sizes are others. Nothing if none is there any more, as in a program that was built

@@ -100,10 +100,13 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
     return;
   }
   const fs::path& root = repository->work_tree();
+  const OtherPrograms others = OtherPrograms::of_this();
   sources::AnalysisInput input;
   std::vector<std::string> rest;
   for (git::ComparedFile& file :
        repository->compare_work_tree(run.start.commit, sources::is_source, {home})) {
+    // A file that is gone may have been the program's.
+    if ((file.same || file.now) && others.hold(root / file.path)) continue;
     if (file.same) {
       rest.push_back(std::move(file.path));
     } else {
@@ -138,7 +141,7 @@ void Probes::warn_if_older(const fs::path& root, const std::vector<sources::Chan
   for (const sources::ChangedText& file : changed) {
     const auto written = fs::last_write_time(root / file.path, error);
     if (error || !file.now || written <= built) continue;
-    if (!is_of_other_program(root / file.path)) older_ = file.path;
+    older_ = file.path;
   }
 }
 

@@ -67,6 +67,8 @@ TEST_F(SourcesTest, StampsAreReadLineByLine) {
   const auto sources = ProgramSources::decode(
       "commit 1234\nabcd 10 1700000000.000123 /a b/c.cpp\n- 3 1.5 /x\nnonsense\nabcd 1 2.3\n");
   EXPECT_EQ(sources.commit, "1234");
+  EXPECT_FALSE(sources.whole);
+  EXPECT_TRUE(ProgramSources::decode("commit 1234\nwhole\n").whole);
   ASSERT_THAT(sources.files, SizeIs(2));
   EXPECT_EQ(sources.files[0].content, "abcd");
   EXPECT_EQ(sources.files[0].bytes, 10u);
@@ -95,6 +97,30 @@ TEST_F(SourcesTest, WhatCountsIsTheContent) {
   // Without git at the build a file that was touched counts, too.
   for (SourceStamp& file : sources.files) file.content = "-";
   EXPECT_THAT(changed_sources(sources), SizeIs(4));
+}
+
+TEST_F(SourcesTest, FilesOfTheProjectThatAreNotCompiledIntoTheProgramBelongToOthers) {
+  for (const char* name : {"train.cpp", "model/net.h", "other.cpp", "model/other.h"}) {
+    repository_.write(name, "int x = 1;\n");
+  }
+  ProgramSources sources;
+  sources.files = {stamp("train.cpp"), stamp("model/net.h")};
+  const auto hold = [&](const std::filesystem::path& file) {
+    return OtherPrograms(sources, repository_.root()).hold(file);
+  };
+  EXPECT_FALSE(hold(repository_ / "other.cpp")) << "a header may have come in unseen";
+  sources.whole = true;
+  EXPECT_TRUE(hold(repository_ / "other.cpp"));
+  EXPECT_TRUE(hold(repository_ / "model/../model/other.h"));
+  EXPECT_TRUE(hold(repository_ / "new.cpp"));
+  EXPECT_FALSE(hold(repository_ / "train.cpp"));
+  EXPECT_FALSE(hold(repository_ / "model/../model/net.h"));
+  std::filesystem::create_symlink(repository_ / "train.cpp", repository_ / "link.cpp");
+  EXPECT_FALSE(hold(repository_ / "link.cpp"));
+  EXPECT_FALSE(hold(repository_.root().parent_path() / "shared.h")) << "outside of the project";
+  EXPECT_FALSE(OtherPrograms(sources, repository_ / "model").hold(repository_ / "modelling.h"));
+  EXPECT_FALSE(OtherPrograms(sources, "/nowhere").hold("/nowhere/a.cpp"));
+  EXPECT_FALSE(OtherPrograms::of_this().hold(repository_ / "other.cpp")) << "not instrumented";
 }
 
 TEST_F(SourcesTest, AProgramThatWasBuiltElsewhereHasNothingToSay) {

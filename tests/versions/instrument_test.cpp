@@ -76,6 +76,60 @@ TEST_F(Instrument, FilesOfOtherProgramsAreNoneOfIt) {
   EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
 }
 
+// Whether the sources are known to be all of them, as the program that was built says.
+bool knows_all(const Project& project) {
+  return read_file(project.root() / "build/flor/train/sources.cpp").find("\nwhole\n") !=
+         std::string::npos;
+}
+
+TEST(InstrumentSources, AreThoseThatComeInByAPrecompiledHeaderAndAnObjectLibrary) {
+  const Project project("add_library(parts OBJECT parts.cpp)\n"
+                        "target_sources(train PRIVATE $<TARGET_OBJECTS:parts>)\n"
+                        "target_precompile_headers(train PRIVATE common.h)\n"
+                        "flor_instrument(train)\n");
+  project.repository().write("common.h", "#include \"deep.h\"\n");
+  project.repository().write("deep.h", "inline int deep() { return 1; }\n");
+  project.repository().write("parts.cpp", "int parts() { return 2; }\n");
+  project.build();
+  EXPECT_TRUE(knows_all(project));
+  for (const char* name : {"common.h", "deep.h", "parts.cpp"}) {
+    project.repository().append(name, "// changed\n");
+    EXPECT_THAT(project.record().err, HasSubstr("train is older than")) << name;
+    project.build();
+    EXPECT_THAT(project.record().err, Not(HasSubstr("train is older than"))) << name;
+  }
+}
+
+TEST(InstrumentSources, MayBeMoreWhereAHeaderIsNamedByAMacroOrAnOption) {
+  Project project("target_compile_options(train PRIVATE -include ${CMAKE_SOURCE_DIR}/forced.h)\n"
+                  "flor_instrument(train)\n");
+  project.repository().write("forced.h", "inline int forced() { return 1; }\n");
+  project.build();
+  EXPECT_FALSE(knows_all(project));
+  Project computed("target_compile_definitions(train PRIVATE MODEL=\"model.h\")\n"
+                   "flor_instrument(train)\n");
+  computed.repository().write("extra.cpp", "#include MODEL\nint extra() { return 1; }\n");
+  computed.build();
+  EXPECT_FALSE(knows_all(computed));
+}
+
+TEST_F(Instrument, WhatOtherProgramsDoIsNoQuestionToThisOne) {
+  EXPECT_TRUE(knows_all(project_));
+  // The same names as in this program: their bodies are not what it calls.
+  project_.repository().write("other.cpp", "double model() { return 2; }\n");
+  project_.repository().commit_all("another program");
+  project_.record({"--flor_every", "1"});
+  project_.repository().write("other.cpp",
+                              "#include <flor/flor.h>\n"
+                              "double model() { flor::log(\"other\", 1); return 3; }\n");
+  project_.repository().write("train.cpp", training("1.5", "flor::log(\"half\", total / 2);\n"));
+  project_.build();
+  const auto replayed = project_.run({"build/train", "--replay_flor"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err, AllOf(HasSubstr("logs \"half\": outside the nested loops"),
+                                  HasSubstr("skipped train 3 times"), Not(HasSubstr("other"))));
+}
+
 TEST_F(Instrument, AProgramOfAnotherCommitIsNamedWithBoth) {
   const std::string built_at = project_.repository().git_line({"rev-parse", "HEAD"});
   project_.repository().write("train.cpp", training("9.5"));
