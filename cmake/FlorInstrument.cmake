@@ -185,6 +185,10 @@ extern \"C\" const char flor_build_recipe[] = R\"flor({${fields}\"program\":\"$<
 
   flor_linked_targets(${target} linked)
   set(list "root ${CMAKE_SOURCE_DIR}\nwithout ${CMAKE_BINARY_DIR}\noptions ${flags}\n")
+  foreach(place ../runtime/include ../store/include ../../../include ../../../../include)
+    cmake_path(SET headers NORMALIZE "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${place}/flor")
+    string(APPEND list "library ${headers}\n")
+  endforeach()
   foreach(library ${linked})
     flor_is_foreign(${library} foreign)
     get_target_property(type ${library} TYPE)

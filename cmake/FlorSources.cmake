@@ -2,8 +2,9 @@
 #
 # Run by the build of a target that flor_instrument() was called for, whenever one of its sources
 # changed: writes down what they are. LIST has a line for each source, the directory that it is seen
-# from, each directory to look for headers in, and the root of the project; headers are found by their #include lines, inside of the
-# root. OUTPUT is compiled into the target, so that the program can tell at a recording whether it is
+# from, each directory to look for headers in, the options of the compiler, the root of the project
+# and each directory in it that belongs to a library; headers are found by their #include lines,
+# inside of the root. OUTPUT is compiled into the target, so that the program can tell at a recording whether it is
 # older than its sources. Beside it a file for the build tool with all that was looked at.
 cmake_minimum_required(VERSION 3.25)
 
@@ -11,12 +12,15 @@ cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${LIST} lines ENCODING UTF-8)
 set(open)
 set(directories)
+set(foreign)
 set(whole TRUE)
 foreach(line ${lines})
   if(line MATCHES "^root (.+)$")
     set(root "${CMAKE_MATCH_1}")
   elseif(line MATCHES "^without (.+)$")
     set(without "${CMAKE_MATCH_1}")
+  elseif(line MATCHES "^library (.+)$")
+    list(APPEND foreign "${CMAKE_MATCH_1}")
   elseif(line MATCHES "^from (.+)$")
     set(from "${CMAKE_MATCH_1}")
   elseif(line MATCHES "^source (.+)$")
@@ -31,13 +35,19 @@ foreach(line ${lines})
 endforeach()
 list(REMOVE_DUPLICATES directories)
 
-# What the project itself made, and what is none of its own, is no source of it.
+# What the project itself made, what is none of its own, and the headers of Flor are no sources of it.
 function(flor_is_own file result)
   cmake_path(IS_PREFIX root "${file}" NORMALIZE inside)
   cmake_path(IS_PREFIX without "${file}" NORMALIZE made)
   if(inside AND made AND NOT root STREQUAL without)
     set(inside FALSE)
   endif()
+  foreach(directory ${foreign})
+    cmake_path(IS_PREFIX directory "${file}" NORMALIZE library)
+    if(library)
+      set(inside FALSE)
+    endif()
+  endforeach()
   set(${result} ${inside} PARENT_SCOPE)
 endfunction()
 

@@ -100,6 +100,14 @@ TEST(InstrumentSources, AreThoseThatComeInByAPrecompiledHeaderAndAnObjectLibrary
   }
 }
 
+#ifdef FLOR_TEST_EXAMPLE_SOURCES
+TEST(InstrumentSources, AreNotThoseOfFlorWhereItIsPartOfTheProject) {
+  const std::string noted = read_file(FLOR_TEST_EXAMPLE_SOURCES);
+  EXPECT_THAT(noted, AllOf(HasSubstr("\nwhole\n"), HasSubstr("/linear.cpp\n"), HasSubstr("/data.h\n"),
+                           Not(HasSubstr("/include/flor/"))));
+}
+#endif
+
 TEST(InstrumentSources, MayBeMoreWhereAHeaderIsNamedByAMacroOrAnOption) {
   Project project("target_compile_options(train PRIVATE -include ${CMAKE_SOURCE_DIR}/forced.h)\n"
                   "flor_instrument(train)\n");
