@@ -27,6 +27,15 @@ struct Net : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) { return fc->forward(x); }
   torch::nn::Linear fc{nullptr};
 };
+struct Bounds {
+  double low;
+  torch::Tensor high;
+};
+struct Point {
+  double x, y;
+};
+Bounds bounds() { return {1, torch::ones({2})}; }
+const std::vector<Point> kPoints = {{1, 2}, {3, 4}};
 constexpr double kScale = 0.5;
 double square(double x) { return x * x; }
 int main(int argc, char** argv) {
@@ -35,6 +44,7 @@ int main(int argc, char** argv) {
   const auto width = flor::arg("width", 16);
   double rate = 0.1, unkept = 0;
   int64_t steps = 0;
+  const auto [low, high] = bounds();
   Net net;
   Meter meter;
   torch::Tensor w = torch::zeros({4});
@@ -80,7 +90,8 @@ TEST(Proof, CoversWhatIsRegisteredConstantOrOfTheLoop) {
         "history[0]", "phase", "net.fc->weight.norm()", "net.fc->weight.abs().max().item<double>()",
         "net.parameters().size()", "kScale", "0.25", "lr", "lr * rate", "width", "epoch",
         "epoch * rate", "static_cast<double>(epoch) / 5", "epoch > 2 ? rate : lr",
-        "std::string(\"x\")", "std::max(rate, lr)"}) {
+        "std::string(\"x\")", "std::max(rate, lr)", "low", "high.sum()", "kPoints[0].x",
+        "kPoints.size()"}) {
     const Analysis analysis = asked("flor::log(\"q\", " + value + ");");
     EXPECT_TRUE(analysis.proof().proven) << value << ": " << analysis.proof().why_not;
     EXPECT_THAT(analysis.touched(), IsEmpty())
@@ -118,7 +129,7 @@ TEST(Proof, OfSourcesThatAreTooManyExecutesEverything) {
   EXPECT_EQ(analysis.proof().why_not, "the sources are too many to be analysed");
   ASSERT_EQ(analysis.touched().size(), 1u);
   EXPECT_EQ(analysis.touched().front().why,
-            "train.cpp:41 logs \"q\", and the sources are too many to find out what that reads");
+            "train.cpp:51 logs \"q\", and the sources are too many to find out what that reads");
   EXPECT_THAT(analysis.walk(), HasSubstr("the sources are too many"));
 }
 

@@ -86,6 +86,7 @@ Evaluator::Value Evaluator::expression(Range range) {
       const Range rest{k + 1, reader_.next_comma({k + 1, range.end})};
       const Value value = expression(rest);
       const bool compound = !reader_.is(k, "=");
+      if (value.kind == Kind::own && k > 0 && reader_.is(k - 1, "]")) know_parts(k - 1, value.own);
       assign(last, value, through || (compound && last.kind != Kind::number));
       join(all, value);
       k = rest.end;
@@ -323,7 +324,10 @@ bool Evaluator::is_callable_member(const Value& value, std::string_view name) co
   if (!model_.is_field(name) || !model_.functions(name).empty() || model_.is_kept_by_owner(name)) {
     return false;
   }
-  if (value.kind == Kind::own) return model_.fields_of(value.own).contains(name);
+  if (value.kind == Kind::own) {
+    const auto& fields = model_.fields_of(value.own);
+    return std::ranges::find(fields, name) != fields.end();
+  }
   if (value.kind != Kind::unknown) return false;
   const int field = model_.resolve_shared(name);
   const Type& type = model_.variable(field).type;
@@ -530,6 +534,24 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
     construct(model_.variable(id).type.own, {});
   }
   return target;
+}
+
+/// The members that `auto [a, b]` calls by these names; `close` is the bracket after them.
+void Evaluator::know_parts(std::size_t close, std::string_view own) {
+  const auto names = reader_.split({reader_.opening(close) + 1, close});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::size_t at = names[i].begin;
+    const int id = model_.declared_at(body_, reader_.text(at), at);
+    if (id < 0 || !model_.variable(id).binding) continue;
+    Type& type = model_.variable(id).type;
+    const Type part = model_.part_of(own, i, names.size());
+    if (type.kind != Kind::unknown || part.kind == Kind::unknown) continue;
+    type.kind = part.kind;
+    type.own = part.own;
+    type.torch = part.torch;
+    type.restarts = part.restarts;
+    effects_.changed_type(model_.variable(id));
+  }
 }
 
 /// What is made of values in parentheses or braces.

@@ -45,6 +45,7 @@ class Evaluator {
   Value named(std::size_t& k, std::size_t end);
   Value variable_value(int id, std::size_t at);
   Value declaration(int id, std::size_t& k, std::size_t end);
+  void know_parts(std::size_t close, std::string_view own);
   void initialize(int id, const Value& value);
   void initializers(Range list);
   void make(int id, const std::vector<Value>& values);

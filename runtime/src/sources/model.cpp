@@ -9,7 +9,7 @@ namespace flor::sources {
 namespace {
 
 const std::vector<int> kNoFunctions;
-const std::set<std::string_view> kNoFields;
+const std::vector<std::string_view> kNoFields;
 
 bool is_word(std::string_view word) {
   const auto first = static_cast<unsigned char>(word.front());
@@ -133,7 +133,10 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     }
     if (!piece.owner.empty()) {
       fields_.insert(reader.text(k));
-      class_fields_[piece.owner].insert(reader.text(k));
+      auto& fields = class_fields_[piece.owner];
+      if (std::ranges::find(fields, reader.text(k)) == fields.end()) {
+        fields.push_back(reader.text(k));
+      }
     }
     declares = true;
   }
@@ -263,15 +266,22 @@ void Model::find_locals(int id, Range range) {
 
 Type Model::type_of(const Reader& reader, Range tokens) const {
   Type type;
-  bool pointer = false, known = false;
+  bool pointer = false, known = false, refers = false, stars = false;
   int depth = 0;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     const std::string_view word = reader.text(k);
     depth += word == "<" ? 1 : word == ">" ? -1 : 0;
+    stars = stars || word == "*" || word == "&";
     pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
               word == "shared_ptr" || word == "reference_wrapper" || word == "function";
     if (depth > 0) {
       if (is_torch_namespace(word) || classes_.contains(word)) pointer = true;  // of such elements
+      if (classes_.contains(word) && (type.element.empty() || type.element == word)) {
+        type.element = word;
+      } else if (is_word(word) && word != "std" && word != "const" && !is_number_type(word) &&
+                 !is_setting_type(word) && !is_container_type(word)) {
+        refers = true;
+      }
       continue;
     }
     if (word == "const" || word == "constexpr") type.constant = true;
@@ -308,6 +318,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
       known = false;
     }
   }
+  const bool holds_plainly = type.kind == Kind::container && !refers && !stars;
+  type.frozen = type.constant && !type.reference && holds_plainly;
   bool text = type.constant;  // const char*: a literal, as a rule
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     text = text && (reader.is(k, "const") || reader.is(k, "constexpr") || reader.is(k, "static") ||
@@ -315,7 +327,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
   }
   if (pointer && text) return {.kind = Kind::setting, .constant = true};
   if (pointer) {
-    type = {.reference = type.reference, .deduced = type.deduced, .restarts = type.restarts};
+    type = {.reference = type.reference, .deduced = type.deduced, .frozen = type.frozen,
+            .restarts = type.restarts, .element = type.element};
   }
   return type;
 }
@@ -348,9 +361,16 @@ const std::vector<int>& Model::functions(std::string_view name) const {
   return found == functions_.end() ? kNoFunctions : found->second;
 }
 
-const std::set<std::string_view>& Model::fields_of(std::string_view own) const {
+const std::vector<std::string_view>& Model::fields_of(std::string_view own) const {
   const auto found = class_fields_.find(own);
   return found == class_fields_.end() ? kNoFields : found->second;
+}
+
+Type Model::part_of(std::string_view own, std::size_t index, std::size_t count) const {
+  const auto& fields = fields_of(own);
+  if (fields.size() != count || index >= count) return {};
+  const Type& type = variable(shared_.at(fields[index])).type;
+  return type.reference ? Type{} : type;
 }
 
 bool Model::is_plain_class(std::string_view own) const {

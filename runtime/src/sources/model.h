@@ -19,9 +19,11 @@ namespace flor::sources {
 struct Type {
   Kind kind = Kind::unknown;
   bool constant = false, reference = false, deduced = false;
+  bool frozen = false;        ///< constant with all that it holds, which is `element` where there is one
   bool restarts = false;      ///< a container, of whatever: to go through it changes nothing
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class
+  std::string_view element = {};  ///< the program's class that a container holds
 };
 
 /// A variable: a local, a parameter, or what all members and variables of namespaces of one name
@@ -85,7 +87,11 @@ class Model {
   bool is_kept_by_owner(std::string_view name) const { return kept_by_owner_.contains(name); }
   const std::vector<int>& functions(std::string_view name) const;
   bool is_class(std::string_view name) const { return classes_.contains(name); }
-  const std::set<std::string_view>& fields_of(std::string_view own) const;
+  /// In the order of their declaration.
+  const std::vector<std::string_view>& fields_of(std::string_view own) const;
+  /// The type of the member that `auto [a, b, ...]` of `count` names calls by the name at `index`;
+  /// unknown where the class has another number of members.
+  Type part_of(std::string_view own, std::size_t index, std::size_t count) const;
   /// All of its members are plain values: a copy refers to nothing.
   bool is_plain_class(std::string_view own) const;
   const Inner* macro(std::string_view name) const;
@@ -116,7 +122,7 @@ class Model {
   std::set<std::string_view> fields_, kept_by_owner_;
   std::unordered_map<std::string_view, Type> prototypes_, aliases_;
   std::set<std::string_view> classes_;
-  std::map<std::string_view, std::set<std::string_view>> class_fields_;
+  std::map<std::string_view, std::vector<std::string_view>> class_fields_;
   std::unordered_map<std::string_view, std::pair<const Source*, const Inner*>> macros_;
   std::map<std::pair<const Source*, std::size_t>, const Inner*> lambdas_;
   bool mentions_inplace_ = false;

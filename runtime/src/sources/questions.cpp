@@ -20,6 +20,11 @@ bool conflict(Extent changed, Extent read) {
   return changed != Extent::part || read == Extent::whole;
 }
 
+/// Text goes there, and nothing that a program computes comes from there.
+bool is_output_stream(std::string_view name) {
+  return name == "stdout" || name == "stderr" || name == "cout" || name == "cerr" || name == "clog";
+}
+
 std::string question_of(const Change& change) {
   const std::string& what = change.what;
   const std::size_t open = what.find('"'), close = what.rfind('"');
@@ -345,9 +350,15 @@ std::optional<std::string> Questions::unproven(
     if (!slice.understood) return slice.change->where + " is outside of all functions";
     for (const auto& [id, extent] : slice.reads) {
       const Variable& variable = model_.variable(id);
-      const bool known = variable.type.kind != Kind::unknown &&
-                         variable.type.kind != Kind::library && variable.type.kind != Kind::loader;
-      if (known || kept_.holds(id) || variable.is_result || variable.name == "this") continue;
+      const Type& type = variable.type;
+      const bool frozen =
+          type.frozen && (type.element.empty() || model_.is_plain_class(type.element));
+      const bool known = frozen || (type.kind != Kind::unknown && type.kind != Kind::library &&
+                                    type.kind != Kind::loader);
+      if (known || kept_.holds(id) || variable.is_result || variable.name == "this" ||
+          is_output_stream(variable.name)) {
+        continue;
+      }
       bool outlives = variable.persistent;
       for (const auto& [source, range] : main) {
         const auto body = body_at(*source, range.begin);
