@@ -202,5 +202,63 @@ TEST(Questions, WhatOutlivesEpochsIsAskedForFromTheStart) {
       << "each epoch begins it anew";
 }
 
+// Code that the sources do not show may keep anything, and share it with other such code.
+constexpr const char* kWithLibrary = R"(#include <library.h>
+double load() { return library::open("data"); }
+double ask_library() { return library::total(); }
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  const double data = load();
+  double rate = 0;
+  std::mt19937 generator(3);
+  library::Engine engine, other, registered;
+  auto state = flor::checkpoints(rate, registered);
+  for (int epoch : flor::loop("epoch", 5)) {
+    for (int i : flor::loop("train", 10)) {
+      rate += generator() * data;
+      LEAVE
+    }
+    //ASK
+  }
+}
+)";
+
+std::string leaving(const std::string& statement) {
+  std::string text = kWithLibrary;
+  return text.replace(text.find("LEAVE"), 5, statement);
+}
+std::string logged(const std::string& value) { return "flor::log(\"q\", " + value + ");"; }
+
+TEST(Questions, OfCodeThatIsNotShownExecuteLoopsThatCallSuchCode) {
+  for (const char* statement :
+       {"library::advance();", "library::Engine::get().step();", "advance(3);", "engine.step();",
+        "library::counter++;", "library::counter = 3;", "engine(3);", "std::srand(3);",
+        "cudaMemcpy(a, b, 3);", "[&] { library::advance(); }();", "LIBRARY_STEP(3);"}) {
+    for (const char* read :
+         {"library::total()", "library::Engine::get().count()", "total_of_library()",
+          "ask_library()", "2 * library::total()", "library::counter", "std::rand()",
+          "other.total()"}) {
+      const Analysis analysis = asked(leaving(statement), logged(read));
+      EXPECT_EQ(analysis.touched().size(), 1u) << statement << " " << read;
+      EXPECT_FALSE(analysis.proof().proven) << statement << " " << read;
+    }
+  }
+}
+
+TEST(Questions, OfWhatIsShownSkipLoopsThatCallCodeWhichIsNot) {
+  for (const char* statement : {"library::advance();", "engine.step();", "advance(3);",
+                                "std::printf(\"%d\", i);", "fmt::print(\"{}\", i);"}) {
+    for (const char* read : {"rate", "data", "std::sqrt(rate)", "fmt::format(\"{}\", rate)",
+                             "registered.total()", "library::kLimit * rate", "epoch + rate"}) {
+      EXPECT_THAT(stepped_into(leaving(statement), logged(read)), IsEmpty())
+          << statement << " " << read;
+    }
+  }
+  for (const char* read : {"library::total()", "ask_library()", "other.total()"}) {
+    EXPECT_THAT(stepped_into(leaving("rate *= 2;"), logged(read)), IsEmpty())
+        << read << ": the loop calls nothing that is not shown";
+  }
+}
+
 }  // namespace
 }  // namespace flor::sources

@@ -197,8 +197,9 @@ TEST(Analysis, LoopsInMacrosAreFoundByTheirPlace) {
 
 TEST(Analysis, LambdasThatAreHandedOnMayBeCalledByAnyLoop) {
   const auto program = [](const std::string& lambda, const std::string& in_loop) {
-    return "int main() { " + lambda + " for (int i : flor::loop(\"a\", 3)) { " + in_loop +
-           " } for (int i : flor::loop(\"b\", 3)) g(i); }";
+    return "int x, y, sum; std::vector<int> v; int main() { " + lambda +
+           " for (int i : flor::loop(\"a\", 3)) { " + in_loop +
+           " } for (int i : flor::loop(\"b\", 3)) sum += i; }";
   };
   EXPECT_THAT(touched(program("hooks.push_back([&] { x; });", "s();"),
                       program("hooks.push_back([&] { y; });", "s();")),
@@ -230,9 +231,9 @@ TEST(Analysis, MembersThatLibrariesCallConcernEveryLoop) {
 
 TEST(Analysis, LocalClassesAreReadToo) {
   const auto program = [](const std::string& body) {
-    return "int main() { struct Sum { void add(int x) { " + body +
+    return "int n, last; int main() { struct Sum { void add(int x) { " + body +
            " } } sum; for (int i : flor::loop(\"a\", 3)) sum.add(i); for (int i : "
-           "flor::loop(\"b\", 3)) g(i); }";
+           "flor::loop(\"b\", 3)) last = i; }";
   };
   EXPECT_THAT(touched(program("n += x;"), program("n -= x;")), ElementsAre("a"));
 }

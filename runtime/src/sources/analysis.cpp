@@ -96,7 +96,7 @@ void Analysis::read(AnalysisInput& input) {
 }
 
 const Questions& Analysis::questions() const {
-  if (!questions_) questions_.emplace(sources_, changes_.all, work_max_);
+  if (!questions_) questions_.emplace(sources_, changes_.all, main_loops(), work_max_);
   return *questions_;
 }
 
@@ -132,10 +132,7 @@ void Analysis::find_walk() {
   }
 }
 
-Proof Analysis::proof() const {
-  if (nothing_changed()) return {false, "the sources are the recorded ones"};
-  if (stale_) return {false, "the program is older than its sources"};
-  if (!complete_) return {false, "not all sources could be read"};
+std::vector<std::pair<const Source*, Range>> Analysis::main_loops() const {
   std::vector<std::pair<const Source*, Range>> main;
   for (const Site& site : sites_) {
     const bool known = site.loop->naming != ForLoop::Naming::computed;
@@ -143,9 +140,16 @@ Proof Analysis::proof() const {
       main.emplace_back(site.source, site.loop->range);
     }
   }
-  if (main.empty()) return {false, "the main loop is not in these sources"};
+  return main;
+}
+
+Proof Analysis::proof() const {
+  if (nothing_changed()) return {false, "the sources are the recorded ones"};
+  if (stale_) return {false, "the program is older than its sources"};
+  if (!complete_) return {false, "not all sources could be read"};
+  if (main_loops().empty()) return {false, "the main loop is not in these sources"};
   for (const Touched& changed : computation_) return {false, changed.why};
-  if (auto reason = questions().unproven(main)) return {false, std::move(*reason)};
+  if (auto reason = questions().unproven()) return {false, std::move(*reason)};
   return {true, {}};
 }
 
@@ -170,6 +174,9 @@ std::string Analysis::explain(const Change& change, bool inside) const {
 /// ", with 'sum' that the loop may leave behind and that is not registered"
 std::string Analysis::left_behind(const Questions::Read& read, std::string_view how) const {
   if (!questions().complete()) return ", and the sources are too many to find out what that reads";
+  if (read.outside) {
+    return ", which calls code that these sources do not show, and so does what is skipped";
+  }
   if (read.variable.empty()) return ", and the function around the loop is not found";
   return ", with '" + read.variable + "' that " + std::string(how) + " and that is not registered";
 }

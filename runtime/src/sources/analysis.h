@@ -88,6 +88,7 @@ class Analysis {
 
   void read(AnalysisInput& input);
   const Questions& questions() const;
+  std::vector<std::pair<const Source*, Range>> main_loops() const;
   void find_sites();
   void find_walk();
   void sort_changes();

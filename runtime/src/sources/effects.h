@@ -45,6 +45,7 @@ struct Call {
 struct StepEffects {
   Keys reads, writes;
   Keys assigned;    ///< of `writes` what is assigned by an operator
+  Keys asked;       ///< objects of types that are not shown, whose methods are called
   Keys attached;    ///< by flor::with, in the header of a loop
   Keys registered;  ///< by flor::checkpoints
   std::set<int> iterated;  ///< parameters of unknown type that a loop goes through

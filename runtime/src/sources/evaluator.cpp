@@ -41,6 +41,13 @@ StepEffects Evaluator::evaluate(const Step& step) {
     const Kind kind = function_.result_type.kind;
     if (function_.result_type.reference || kind != Kind::number) refer(result, value);
   }
+  const auto elsewhere = [this](const Keys& keys) {
+    return std::ranges::any_of(keys, [this](const auto& key) {
+      return is_declared_elsewhere(key.first);
+    });
+  };
+  if (elsewhere(out_.reads)) out_.reads.add(model_.outside(), Extent::whole);
+  if (elsewhere(out_.writes)) out_.writes.add(model_.outside(), Extent::whole);
   return std::move(out_);
 }
 
@@ -394,6 +401,23 @@ Evaluator::Name Evaluator::name_at(std::size_t k, std::size_t end) const {
   return name;
 }
 
+/// A variable that these sources do not declare: code that they do not show may use it, too.
+bool Evaluator::is_declared_elsewhere(int id) const {
+  const Variable& variable = model_.variable(id);
+  return variable.body < 0 && variable.at == 0 && id != model_.outside() &&
+         !is_constant_name(variable.name) && !model_.is_field(variable.name) &&
+         !has_hidden_state(variable.name);
+}
+
+/// As macros, constants and values of enumerations are called.
+bool Evaluator::is_constant_name(std::string_view word) const {
+  const bool capitals = std::ranges::none_of(word, [](char c) { return 'a' <= c && c <= 'z'; });
+  const bool k = word.size() > 1 && word[0] == 'k' && 'A' <= word[1] && word[1] <= 'Z';
+  static const std::set<std::string_view> known = {"npos", "nullopt", "value", "type", "cout",
+                                                   "cerr", "clog", "stdout", "stderr", "endl"};
+  return capitals || k || known.contains(word);
+}
+
 /// A name that is not known as a variable, and stands where types do.
 bool Evaluator::is_type_here(std::size_t k) const {
   const std::size_t behind = std::max(reader_.behind_angles(k + 1), k + 1);
@@ -464,11 +488,15 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
     }
     return value;
   }
-  if (!name.qualifiers.empty() || is_type_here(name.at)) return {};
-  Value value;
-  value.keys.add(model_.shared(word), Extent::whole);
-  value.lvalue = true;
-  return postfix(value, k, end);
+  if (is_type_here(name.at)) return {};
+  if (!name.qualifiers.empty()) {
+    const std::string_view first = name.qualifiers.front();
+    if (first.empty() || is_library_namespace(first) || is_constant_name(word) ||
+        model_.is_class(name.qualifiers.back())) {
+      return {};
+    }
+  }
+  return postfix(variable_value(model_.shared(word), name.at), k, end);
 }
 
 Evaluator::Value Evaluator::variable_value(int id, std::size_t) {

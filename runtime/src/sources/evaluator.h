@@ -45,6 +45,10 @@ class Evaluator {
   Value named(std::size_t& k, std::size_t end);
   Value variable_value(int id, std::size_t at);
   Value declaration(int id, std::size_t& k, std::size_t end);
+  bool is_declared_elsewhere(int id) const;
+  bool is_constant_name(std::string_view word) const;
+  void leave_sources();
+  void ask(const Value& object);
   void know_parts(std::size_t close, std::string_view own);
   void initialize(int id, const Value& value);
   void initializers(Range list);

@@ -1,5 +1,6 @@
 // Calls: of the program's functions by what they do, of libraries by what is known of them.
 #include "sources/evaluator.h"
+#include "sources/logging.h"
 #include "sources/words.h"
 
 #include <algorithm>
@@ -140,11 +141,13 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
     in_place = in_place || reader_.is(k, "inplace");
   }
   const Purity purity = function_purity(word);
-  const bool hidden = has_hidden_state(word) || (space.empty() && !purity.pure);
-  if (hidden) {
+  if (torch && has_hidden_state(word)) {
     const int state = model_.shared(word);
     out_.reads.add(state, Extent::whole);
     out_.writes.add(state, Extent::whole);
+  } else if (has_hidden_state(word) || (!library_call && !is_stateless_namespace(space) &&
+                                        !is_print(word) && (!space.empty() || !purity.pure))) {
+    leave_sources();
   }
   if (purity.pure && !has_hidden_state(word) && !(in_place || (among("functional") &&
                                                                model_.mentions_inplace()))) {
@@ -257,6 +260,7 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
   }
   Value result = receiver;
   if (!bodies.empty()) join(result, call_bodies(bodies, values, &receiver));
+  if (bodies.empty()) ask(receiver);
   mutate(receiver);
   hand_over(values, &receiver, receiver.torch);
   for (const Value& value : values) {
@@ -300,14 +304,33 @@ Evaluator::Value Evaluator::call_variable(const Value& callee, Range parentheses
   if (callee.lambda >= 0) {
     const StepEffects& inside = effects_.lambdas_[callee.lambda];
     out_.reads.add(inside.reads);
+    out_.asked.add(inside.asked);
     out_.writes.add(inside.writes);
     out_.registered.add(inside.registered);
     out_.handed_on.insert(inside.handed_on.begin(), inside.handed_on.end());
   } else {
     mutate(callee);
+    ask(callee);
   }
   hand_over(values, &callee, callee.torch);
   return result;
+}
+
+/// Called is code that these sources do not show: it may use all that such code keeps.
+void Evaluator::leave_sources() {
+  out_.reads.add(model_.outside(), Extent::whole);
+  out_.writes.add(model_.outside(), Extent::whole);
+}
+
+/// An object may be of a type that is declared elsewhere; registered ones keep all in themselves.
+void Evaluator::ask(const Value& object) {
+  if (object.kind != Kind::unknown || object.torch) return;
+  for (const auto& [variable, extent] : object.keys) {
+    const Type& type = model_.variable(variable).type;
+    if (type.kind != Kind::unknown || type.torch || type.standard || type.deduced) continue;
+    out_.asked.add(variable, extent);
+    out_.writes.add(model_.outside(), Extent::whole);
+  }
 }
 
 Evaluator::Value Evaluator::call_bodies(const std::vector<int>& bodies,

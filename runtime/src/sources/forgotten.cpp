@@ -326,7 +326,7 @@ std::vector<Forgotten> find_forgotten(const std::vector<SourceText>& texts) {
     all.push_back(sources.emplace_back(std::make_unique<Source>(file.path, file.text)).get());
   }
   const std::vector<Change> none;
-  const Questions questions(all, none, kWorkMax);
+  const Questions questions(all, none, {}, kWorkMax);
   return ForgottenFinder::of(questions);
 }
 

@@ -98,6 +98,11 @@ bool is_torch_namespace(std::string_view word) {
   static const Words words = {"torch", "at", "c10", "nn", "F", "flor"};
   return words.contains(word);
 }
+bool is_stateless_namespace(std::string_view word) {
+  static const Words words = {"fmt", "spdlog", "fs", "filesystem", "chrono", "numbers", "ranges",
+                              "views"};
+  return words.contains(word);
+}
 bool is_library_namespace(std::string_view word) {
   return word == "std" || is_torch_namespace(word);
 }

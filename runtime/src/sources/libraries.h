@@ -22,6 +22,8 @@ enum class Kind {
 bool is_number_type(std::string_view word);
 bool is_setting_type(std::string_view word);
 bool is_container_type(std::string_view word);
+/// Formats and prints, and keeps nothing that a program could read.
+bool is_stateless_namespace(std::string_view word);
 bool is_library_namespace(std::string_view word);
 bool is_torch_namespace(std::string_view word);
 

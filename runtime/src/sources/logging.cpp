@@ -319,6 +319,8 @@ std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure
   return Stripper(tokens, structure, piece, known).run();
 }
 
+bool is_print(std::string_view function) { return one_of(function, kPrints); }
+
 std::string what_is_shown(const std::vector<Token>& tokens, Range range) {
   for (std::size_t i = range.begin; i < range.end && i + 1 < tokens.size(); ++i) {
     const Token& token = tokens[i];

@@ -21,6 +21,9 @@ Words identifiers(const std::vector<Token>& tokens, Range range);
 std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure& structure,
                                Range piece, const Words& known);
 
+/// Functions of the library that only print.
+bool is_print(std::string_view function);
+
 /// `logs "name"`, `prints`; empty if the tokens do neither.
 std::string what_is_shown(const std::vector<Token>& tokens, Range range);
 

@@ -45,6 +45,7 @@ Model::Model(const std::vector<const Source*>& sources) {
       }
     }
   }
+  outside_ = add_variable({.name = {}, .type = {}, .persistent = true});
   for (const Source* source : sources) find_aliases(*source);
   for (const Source* source : sources) add_source(*source);
   for (Body& body : bodies_) find_steps(body);
@@ -288,6 +289,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     if (word == "&" || word == "&&") type.reference = true;
     if (word == "auto") type.deduced = true;
     if (is_torch_namespace(word) && reader.is(k + 1, "::")) type.torch = true;
+    if (word == "std" && reader.is(k + 1, "::")) type.standard = true;
     if (reader.is(k + 1, "::") || known || !is_word(word)) continue;
     const auto alias = aliases_.find(word);
     type.restarts = type.restarts || is_container_type(word) ||

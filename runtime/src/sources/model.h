@@ -19,8 +19,9 @@ namespace flor::sources {
 struct Type {
   Kind kind = Kind::unknown;
   bool constant = false, reference = false, deduced = false;
-  bool frozen = false;        ///< constant with all that it holds, which is `element` where there is one
+  bool frozen = false;        ///< constant with all that it holds: plain values, or `element`
   bool restarts = false;      ///< a container, of whatever: to go through it changes nothing
+  bool standard = false;      ///< of the standard library: has a state of its own, or none
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class
   std::string_view element = {};  ///< the program's class that a container holds
@@ -78,6 +79,8 @@ class Model {
   /// The variable that `name` means at `at`; -1 where none of that name is declared.
   int resolve(int body, std::string_view name, std::size_t at) const;
   /// The local variable that is declared at `at`.
+  /// All that code keeps which these sources do not show: libraries', and that of the system.
+  int outside() const { return outside_; }
   int declared_at(int body, std::string_view name, std::size_t at) const;
   int shared(std::string_view name);
   int resolve_shared(std::string_view name) const { return shared_.at(name); }
@@ -125,6 +128,7 @@ class Model {
   std::map<std::string_view, std::vector<std::string_view>> class_fields_;
   std::unordered_map<std::string_view, std::pair<const Source*, const Inner*>> macros_;
   std::map<std::pair<const Source*, std::size_t>, const Inner*> lambdas_;
+  int outside_ = -1;
   bool mentions_inplace_ = false;
 };
 

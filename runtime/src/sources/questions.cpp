@@ -21,8 +21,9 @@ bool conflict(Extent changed, Extent read) {
 }
 
 /// Text goes there, and nothing that a program computes comes from there.
-bool is_output_stream(std::string_view name) {
-  return name == "stdout" || name == "stderr" || name == "cout" || name == "cerr" || name == "clog";
+bool is_output(std::string_view name) {
+  return name == "stdout" || name == "stderr" || name == "cout" || name == "cerr" ||
+         name == "clog" || is_print(name);
 }
 
 std::string question_of(const Change& change) {
@@ -115,9 +116,10 @@ bool KeptState::add_aliases(const Effects& effects) {
 // What is read.
 
 Questions::Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
-                     std::size_t work_max)
-    : model_(sources), effects_(model_, work_max), kept_(effects_) {
+                     std::vector<std::pair<const Source*, Range>> main, std::size_t work_max)
+    : model_(sources), effects_(model_, work_max), kept_(effects_), main_(std::move(main)) {
   find_calls_and_writes();
+  find_early();
   for (const Change& change : changes) {
     if (!change.source || change.now.empty()) continue;
     slice(change);
@@ -139,6 +141,48 @@ void Questions::find_calls_and_writes() {
       }
     }
   }
+}
+
+/// All bodies of which that can be said: those that some statement calls, and only early ones.
+void Questions::find_early() {
+  const auto& bodies = model_.bodies();
+  early_.assign(bodies.size(), false);
+  std::vector<bool> handed(bodies.size());
+  for (std::size_t b = 0; b < bodies.size(); ++b) {
+    for (std::size_t s = 0; s < bodies[b].steps.size(); ++s) {
+      for (const int other : effects_.of(static_cast<int>(b), static_cast<int>(s)).handed_on) {
+        handed[static_cast<std::size_t>(other)] = true;
+      }
+    }
+  }
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t b = 0; b < bodies.size(); ++b) {
+      const auto found = callers_.find(static_cast<int>(b));
+      if (early_[b] || handed[b] || bodies[b].piece->anywhere || found == callers_.end()) continue;
+      early_[b] = std::ranges::all_of(found->second, [this](const Caller& caller) {
+        return is_early(caller.body, caller.step);
+      });
+      more = more || early_[b];
+    }
+  }
+}
+
+bool Questions::is_early(int body, int step) const {
+  if (early_[static_cast<std::size_t>(body)]) return true;
+  const Body& function = model_.bodies()[static_cast<std::size_t>(body)];
+  if (!function.piece->entry || main_.empty()) return false;
+  const Step& own = function.steps[static_cast<std::size_t>(step)];
+  if (own.function != function.block) return false;  // in a lambda
+  return std::ranges::all_of(main_, [&](const auto& loop) {
+    const bool here = loop.first == &function.reader->source() &&
+                      function.piece->range.holds(loop.second.begin);
+    if (!here || own.whole.end > loop.second.begin) return false;
+    // No loop brings it back.
+    return std::ranges::none_of(function.steps, [&](const Step& other) {
+      return other.is_loop && holds(other.whole, loop.second) && other.whole != loop.second;
+    });
+  });
 }
 
 void Questions::slice(const Change& change) {
@@ -300,7 +344,7 @@ bool Questions::begins_anew(int variable, int body, Range loop) const {
 std::optional<Questions::Read> Questions::find(const Source& source, Range loop, bool main) const {
   if (slices_.empty()) return std::nullopt;
   if (!complete_ || !body_at(source, loop.begin)) {
-    return Read{slices_.front().change, slices_.front().question, {}};
+    return Read{slices_.front().change, slices_.front().question, {}, false};
   }
   const Keys changed = changed_by(source, loop, main);
   for (const Slice& slice : slices_) {
@@ -308,7 +352,8 @@ std::optional<Questions::Read> Questions::find(const Source& source, Range loop,
     for (const auto& [variable, extent] : changed) {
       for (const Extent read : {Extent::whole, Extent::part}) {
         if (!slice.reads.holds(variable, read) || !conflict(extent, read)) continue;
-        return Read{slice.change, slice.question, std::string(model_.variable(variable).name)};
+        return Read{slice.change, slice.question, std::string(model_.variable(variable).name),
+                    variable == model_.outside()};
       }
     }
   }
@@ -343,30 +388,52 @@ bool Questions::leaves_function(const Source& source, Range loop) const {
   return false;
 }
 
-std::optional<std::string> Questions::unproven(
-    const std::vector<std::pair<const Source*, Range>>& main) const {
+/// Whether the sources show all that changes it, and all that it is.
+bool Questions::is_shown(int id) const {
+  const Variable& variable = model_.variable(id);
+  const Type& type = variable.type;
+  const bool frozen = type.frozen && (type.element.empty() || model_.is_plain_class(type.element));
+  const bool known = frozen || (type.kind != Kind::unknown && type.kind != Kind::library &&
+                                type.kind != Kind::loader);
+  return known || kept_.holds(id) || variable.is_result || variable.name == "this" ||
+         (variable.body < 0 && is_output(variable.name));
+}
+
+bool Questions::outlives(int id, const Source& source, Range loop) const {
+  const Variable& variable = model_.variable(id);
+  const auto body = body_at(source, loop.begin);
+  return variable.persistent ||
+         (body && body->first == variable.body && !loop.holds(variable.at));
+}
+
+/// Whether the loop hands what the sources do not show to what they do not show: something else may
+/// be left there, too, as by a library that has a state of its own.
+bool Questions::may_leave_unseen(const Source& source, Range loop) const {
+  if (!body_at(source, loop.begin)) return true;
+  const Keys changed = changed_by(source, loop, true);
+  return std::ranges::any_of(changed, [&](const auto& key) {
+    const Type& type = model_.variable(key.first).type;
+    const bool torch = type.torch || type.kind == Kind::loader;
+    return !torch && !is_shown(key.first) && outlives(key.first, source, loop);
+  });
+}
+
+std::optional<std::string> Questions::unproven() const {
   if (!complete_) return "the sources are too many to be analysed";
+  const bool unseen = std::ranges::any_of(
+      main_, [this](const auto& loop) { return may_leave_unseen(*loop.first, loop.second); });
   for (const Slice& slice : slices_) {
     if (!slice.understood) return slice.change->where + " is outside of all functions";
+    if (!unseen) continue;
     for (const auto& [id, extent] : slice.reads) {
-      const Variable& variable = model_.variable(id);
-      const Type& type = variable.type;
-      const bool frozen =
-          type.frozen && (type.element.empty() || model_.is_plain_class(type.element));
-      const bool known = frozen || (type.kind != Kind::unknown && type.kind != Kind::library &&
-                                    type.kind != Kind::loader);
-      if (known || kept_.holds(id) || variable.is_result || variable.name == "this" ||
-          is_output_stream(variable.name)) {
-        continue;
+      const bool outlives_any = std::ranges::any_of(
+          main_, [&](const auto& loop) { return outlives(id, *loop.first, loop.second); });
+      if (is_shown(id) || !outlives_any) continue;
+      if (id == model_.outside()) {
+        return fmt::format("{} calls code that the sources do not show", slice.question);
       }
-      bool outlives = variable.persistent;
-      for (const auto& [source, range] : main) {
-        const auto body = body_at(*source, range.begin);
-        outlives = outlives || (body && body->first == variable.body && !range.holds(variable.at));
-      }
-      if (!outlives) continue;
       return fmt::format("{} reads '{}', whose state the sources do not show", slice.question,
-                         variable.name);
+                         model_.variable(id).name);
     }
   }
   return std::nullopt;

@@ -39,7 +39,9 @@ struct Slice {
 class Questions {
  public:
   /// The sources of one program, and the changes; they must outlive this.
+  /// `main`: where the recorded main loops are.
   Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
+            std::vector<std::pair<const Source*, Range>> main,
             std::size_t work_max = Effects::kWorkMax);
 
   /// Where it is not, the sources are too many: every loop may leave what any change reads.
@@ -47,6 +49,7 @@ class Questions {
   struct Read {
     const Change* change = nullptr;
     std::string question, variable;
+    bool outside = false;  ///< what libraries keep
   };
   /// What changed code outside of the loop may read that the loop changes, and that is not kept.
   std::optional<Read> of_nested(const Source& source, Range loop) const;
@@ -54,9 +57,8 @@ class Questions {
   std::optional<Read> of_main(const Source& source, Range loop) const;
   /// A `return` or `goto` in the loop may leave the function that holds it.
   bool leaves_function(const Source& source, Range loop) const;
-  /// What a question reads that the sources do not show, or nothing. `main`: the main loops.
-  std::optional<std::string> unproven(
-      const std::vector<std::pair<const Source*, Range>>& main) const;
+  /// What a question reads that the sources do not show, or nothing.
+  std::optional<std::string> unproven() const;
 
  private:
   friend class Slicer;
@@ -68,6 +70,10 @@ class Questions {
   bool begins_anew(int variable, int body, Range loop) const;
   std::optional<Read> find(const Source& source, Range loop, bool main) const;
 
+  bool is_shown(int variable) const;
+  bool outlives(int variable, const Source& source, Range loop) const;
+  bool may_leave_unseen(const Source& source, Range main) const;
+
   Model model_;
   Effects effects_;
   KeptState kept_;
@@ -77,6 +83,7 @@ class Questions {
     const Call* call;
   };
   void find_calls_and_writes();
+  void find_early();
   void slice(const Change& change);
 
   std::map<int, std::vector<Caller>> callers_;
@@ -86,6 +93,10 @@ class Questions {
   };
   std::map<int, std::vector<Writer>> writers_;  ///< of the variable itself
   std::vector<Slice> slices_;
+  std::vector<std::pair<const Source*, Range>> main_;
+  std::vector<bool> early_;  ///< bodies that are called only before the main loops begin
+  /// The step is executed only before the main loops begin.
+  bool is_early(int body, int step) const;
   bool complete_ = true;
 };
 

@@ -17,7 +17,14 @@ void Slicer::add_step(int body, int step, bool up) {
   if (!inserted && (found->second || !up)) return;
   found->second = up;
   const StepEffects& effects = q_.effects_.of(body, step);
-  for (const auto& [variable, extent] : effects.reads) add_variable(variable, extent, up);
+  // What libraries kept before the loops began, no loop has changed.
+  const bool early = q_.is_early(body, step);
+  for (const auto& [variable, extent] : effects.reads) {
+    if (variable != q_.model_.outside() || !early) add_variable(variable, extent, up);
+  }
+  for (const auto& [variable, extent] : effects.asked) {
+    if (!early && !q_.kept_.holds(variable)) add_variable(q_.model_.outside(), Extent::whole, up);
+  }
   for (const int variable : effects.iterated) add_variable(variable, Extent::whole, up);
   add_calls(effects);
   add_control(body, step, up);
@@ -119,7 +126,7 @@ void Slicer::add_variable(int variable, Extent extent, bool up) {
 }
 
 void Slicer::expand(int id, Extent extent, bool up) {
-  if (q_.kept_.holds(id)) return;
+  if (q_.kept_.holds(id) || id == q_.model_.outside()) return;
   const Variable& variable = q_.model_.variable(id);
   if (extent == Extent::whole) {
     for (const int other : q_.effects_.reachable(id)) add_variable(other, Extent::whole, up);
