@@ -4,9 +4,16 @@
 # the table of docs/performance.md.
 set -eu
 log=${1:?usage: bench/build_steps.sh BUILD [COUNT]}/.ninja_log
-sort -t '	' -u -k1,2 -k5,5 "$log" | awk -F '\t' -v count="${2-25}" '
-  /^#/ { next }
-  { took = ($2 - $1) / 1000; steps++; all += took
-    name = $4; sub(/CMakeFiles\//, "", name); sub(/\.dir\//, "/", name); sub(/_cxx\.cxx\.o$|\.cpp\.o$/, "", name)
-    printf "%8.1f  %s\n", took, name | "sort -rn | head -n " count }
-  END { close("sort -rn | head -n " count); printf "%8.0f  %d steps together\n", all, steps }'
+awk -F '\t' '!/^#/ { took[$4] = ($2 - $1) / 1000; command[$4] = $5 }
+  END {
+    for (name in took) {
+      if (command[name] in told) continue  # a step that makes several files
+      told[command[name]] = 1
+      steps++
+      all += took[name]
+      text = name
+      sub(/CMakeFiles\//, "", text); sub(/\.dir\//, "/", text); sub(/(_cxx\.cxx|\.cpp)\.o$/, "", text)
+      printf "%8.1f  %s\n", took[name], text
+    }
+    printf "%8.0f  in all, %d steps\n", all, steps > "/dev/stderr"
+  }' "$log" | sort -rn | head -n "${2-25}"
