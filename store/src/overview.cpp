@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <span>
 
 namespace flor::store {
 namespace {
@@ -97,7 +98,8 @@ std::uint32_t AllMetrics::intern(std::string_view name) {
 }
 
 void AllMetrics::read(std::int64_t run, std::vector<MetricSummary>& metrics) const {
-  const auto rows = std::ranges::equal_range(rows_, run, {}, &Row::run);
+  const auto first = std::ranges::lower_bound(rows_, run, {}, &Row::run);
+  const std::span rows(first, std::ranges::upper_bound(first, rows_.end(), run, {}, &Row::run));
   metrics.resize(rows.size());
   std::size_t i = 0;
   for (const Row& row : rows) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -32,9 +31,10 @@ class Needs {
   /// before that, `plan_resume` tries some earlier ones, which must not become others.
   void keep_where_all_go_on() {
     int tries = 0;
-    for (const std::int64_t boundary : std::views::reverse(runs_.front().boundaries(main_loop_))) {
-      if (!all_have(boundary)) continue;
-      if (keep(boundary) || ++tries == kResumeTries) return;
+    const auto& boundaries = runs_.front().boundaries(main_loop_);
+    for (auto boundary = boundaries.rbegin(); boundary != boundaries.rend(); ++boundary) {
+      if (!all_have(*boundary)) continue;
+      if (keep(*boundary) || ++tries == kResumeTries) return;
     }
   }
 

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -33,10 +32,10 @@ void sort_by_age(std::vector<LoadedUnit>& units) {
   const auto first = [](const LoadedUnit& unit) { return unit.unit.checkpoints.front(); };
   std::unordered_map<std::int64_t, std::int64_t> age;  // by first checkpoint
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
-  for (const LoadedUnit& unit : std::views::reverse(units)) {
-    const bool epoch = unit.unit.candidate.group == Group::epoch;
-    if (epoch) next = std::min(next, first(unit));
-    age[first(unit)] = epoch ? next : first(unit);
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+    const bool epoch = unit->unit.candidate.group == Group::epoch;
+    if (epoch) next = std::min(next, first(*unit));
+    age[first(*unit)] = epoch ? next : first(*unit);
   }
   std::ranges::stable_sort(units, {}, [&](const LoadedUnit& unit) { return age.at(first(unit)); });
 }

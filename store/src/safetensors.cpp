@@ -2,6 +2,7 @@
 // to dtype, shape and place), and the tensors one after the other without gaps. Items that it has
 // no type for stand in the metadata: bytes in hex, complex numbers as the names of tensors of
 // pairs.
+#include "json_number.h"
 #include "little_endian.h"
 #include "new_file.h"
 #include "store_impl.h"
@@ -198,6 +199,13 @@ class Parser {
     return header;
   }
 
+  template <typename Number>
+  static Number number(const Json& value) {
+    const auto found = whole_number<Number>(value);
+    if (!found) throw UsageError("its header has a size or an offset that cannot be");
+    return *found;
+  }
+
   std::uint64_t add_tensor(const std::string& name, const Json& entry, const Json& metadata) {
     Item item;
     item.name = name;
@@ -207,9 +215,10 @@ class Parser {
       throw UsageError(fmt::format("'{}' has the type {}, which Flor does not know", name, dtype));
     }
     item.type = known->type;
-    item.sizes = entry.at("shape").get<std::vector<std::int64_t>>();
-    const auto begin = entry.at("data_offsets").at(0).get<std::uint64_t>();
-    const auto end = entry.at("data_offsets").at(1).get<std::uint64_t>();
+    if (!entry.at("shape").is_array()) throw UsageError(fmt::format("'{}' has no shape", name));
+    for (const Json& size : entry.at("shape")) item.sizes.push_back(number<std::int64_t>(size));
+    const auto begin = number<std::uint64_t>(entry.at("data_offsets").at(0));
+    const auto end = number<std::uint64_t>(entry.at("data_offsets").at(1));
     if (begin > end || end > size_ - data_) {
       throw UsageError(fmt::format("'{}' lies beyond its end: it may be cut off", name));
     }

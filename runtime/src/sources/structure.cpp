@@ -103,7 +103,8 @@ class Scanner {
     ended_ = true;
     if ((facts.is_namespace || facts.is_class) && depth < kDepthMax) {
       declaration({head.begin, open + 1}, in, &facts);
-      const std::size_t inner_end = out_.brackets.partner[open] > open ? close - 1 : close;
+      const bool is_closed = close > open + 1;
+      const std::size_t inner_end = is_closed ? close - 1 : close;
       Scope inner{.path = in.path + (facts.is_class ? std::string(facts.class_name) + "::"
                                                     : namespace_name(head)),
                   .class_name = facts.is_class ? facts.class_name : std::string_view(),

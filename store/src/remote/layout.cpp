@@ -1,5 +1,6 @@
 #include "layout.h"
 
+#include "json_number.h"
 #include "sha256.h"
 #include "worker_pool.h"
 
@@ -137,7 +138,7 @@ RemoteRun parse_manifest(std::span<const std::byte> text, const std::string& whe
     if (std::ranges::any_of(json, [](const Json& value) { return value.is_structured(); })) {
       throw Damaged(fmt::format("{} is damaged: it is nested", where));
     }
-    if (json.at("flor_manifest").get<int>() > kFormat) {
+    if (store::whole_number<int>(json.at("flor_manifest")).value_or(kFormat + 1) > kFormat) {
       throw NewerFormat(fmt::format("{} was written by a newer Flor: upgrade flor", where));
     }
     const std::string checksum = json.at("sha256").get<std::string>();
@@ -148,22 +149,27 @@ RemoteRun parse_manifest(std::span<const std::byte> text, const std::string& whe
                       "it was recorded",
                       where));
     }
+    const auto read = [&]<typename Number>(const char* name, Number& to) {
+      const auto number = store::whole_number<Number>(json.at(name));
+      if (!number) throw Damaged(fmt::format("{} is damaged: its {} cannot be", where, name));
+      to = *number;
+    };
     RemoteRun run;
     json.at("run").get_to(run.key);
     json.at("experiment").get_to(run.experiment);
     json.at("state").get_to(run.state);
-    json.at("started_us").get_to(run.started_us);
-    json.at("spooled_us").get_to(run.spooled_us);
-    json.at("epochs").get_to(run.epochs);
-    json.at("checkpoints").get_to(run.checkpoints);
-    json.at("raw_bytes").get_to(run.raw_bytes);
-    json.at("stored_bytes").get_to(run.stored_bytes);
     json.at("leader").get_to(run.leader);
-    json.at("rank").get_to(run.rank);
-    json.at("world").get_to(run.world);
-    json.at("sequence").get_to(run.sequence);
     json.at("catalog").get_to(run.catalog);
-    json.at("catalog_bytes").get_to(run.catalog_bytes);
+    read("started_us", run.started_us);
+    read("spooled_us", run.spooled_us);
+    read("epochs", run.epochs);
+    read("checkpoints", run.checkpoints);
+    read("raw_bytes", run.raw_bytes);
+    read("stored_bytes", run.stored_bytes);
+    read("rank", run.rank);
+    read("world", run.world);
+    read("sequence", run.sequence);
+    read("catalog_bytes", run.catalog_bytes);
     if (!is_sensible(run)) {
       throw Damaged(fmt::format(
           "{} is damaged: it names no run: spool the run again from where it was recorded", where));
