@@ -18,7 +18,7 @@ else()
   pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis)
   pkg_check_modules(cairo REQUIRED IMPORTED_TARGET cairo)  # its headers: it is loaded when needed
   pkg_check_modules(libgit2 REQUIRED IMPORTED_TARGET libgit2)
-  pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
+  pkg_check_modules(microhttpd REQUIRED libmicrohttpd)  # its header: it is loaded when needed
   pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
   find_package(CLI11 CONFIG REQUIRED)
   find_package(CURL REQUIRED)

@@ -16,8 +16,9 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
 set(CPACK_DEBIAN_TOOL_PACKAGE_NAME flor)
 set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TOOL_PACKAGE_SHLIBDEPS ON)
-# libcairo2 is loaded where a plot becomes a PNG, libcurl4 where runs are in an object store.
-set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS "git, libcairo2, libcurl4")
+# libcairo2 is loaded where a plot becomes a PNG, libcurl4 where runs are in an object store,
+# libmicrohttpd12 by flor serve.
+set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS "git, libcairo2, libcurl4, libmicrohttpd12")
 set(CPACK_DEBIAN_TOOL_PACKAGE_SUGGESTS "libflor-dev")
 set(CPACK_COMPONENT_TOOL_DESCRIPTION "look at recorded trainings and ask them more
  Flor records the training of a model cheaply, so that any question that was

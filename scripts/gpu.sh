@@ -18,7 +18,7 @@ carry() {
   local from=/usr/lib/$(gcc -print-multiarch)
   rm -rf "$out"
   mkdir -p "$out/lib" "$out/include"
-  for library in zstd sqlite3 git2 mbedtls mbedx509 mbedcrypto ssh2 http_parser pcre2-8 z crypto ssl \
+  for library in zstd sqlite3 git2 mbedtls mbedx509 mbedcrypto ssh2 http_parser pcre2-8 z crypto \
                  pugixml hiredis xxhash jpeg png16 gtest gtest_main gmock rapidcheck; do
     cp "$from/lib$library.a" "$out/lib/"
   done
@@ -33,12 +33,12 @@ carry() {
   ar rcs "$out/lib/libno_kerberos.a" "$out/no_kerberos.o"
   rm "$out"/no_kerberos.[co]
   # Debian has these as shared libraries alone; their names are what programs look for.
-  for library in cpp-httplib brotlicommon brotlienc brotlidec benchmark; do
+  for library in benchmark; do
     cp -L "$from/lib$library.so" "$out/lib/"
     cp -L "$from/lib$library.so" "$out/lib/$(objdump -p "$from/lib$library.so" | awk '/SONAME/ { print $2 }')"
   done
   for header in zstd.h zstd_errors.h sqlite3.h git2.h git2 fmt nlohmann CLI pugixml.hpp pugiconfig.hpp \
-                hiredis xxhash.h httplib.h zlib.h zconf.h jpeglib.h jmorecfg.h jerror.h png.h pngconf.h \
+                hiredis xxhash.h microhttpd.h zlib.h zconf.h jpeglib.h jmorecfg.h jerror.h png.h pngconf.h \
                 pnglibconf.h openssl cairo gtest gmock rapidcheck rapidcheck.h benchmark; do
     cp -rL "/usr/include/$header" "$out/include/"
   done

@@ -346,20 +346,135 @@ TEST_F(ServeTest, EndsWithStatus0WhenInterruptedAndWritesNothingOfWhatWasAsked) 
   }
 }
 
-TEST_F(ServeTest, ManyConnectionsThatSayNothingDoNotKeepOthersOut) {
+TEST_F(ServeTest, RefusesARequestThatNamesTwoHosts) {
   two_runs();
-  std::vector<int> idle;
-  for (int i = 0; i < 40; ++i) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(server().port()));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    idle.push_back(socket);
+  const std::string line =
+      "GET /" + server().token() + "/api/runs HTTP/1.1\r\nHost: " + server().host();
+  EXPECT_EQ(server().send(line + "\r\nHost: evil.example\r\n\r\n").status, 400);
+  EXPECT_EQ(server().send(line + "\r\nhost: " + server().host() + "\r\n\r\n").status, 400);
+  EXPECT_EQ(server().send(line + "\r\nConnection: close\r\n\r\n").status, 200);
+}
+
+TEST_F(ServeTest, ShowsAPageWhereThereIsNothingAndJsonOnlyToPrograms) {
+  two_runs();
+  const auto type = [&](const std::string& path, const std::string& accept) {
+    const HttpAnswer answer = server().request("GET", path, {{"Accept", accept}});
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_EQ(answer.headers.at("content-security-policy"), "default-src 'none'");
+    return answer.headers.at("content-type");
+  };
+  const std::string html = "text/html; charset=utf-8", json = "application/json";
+  const std::string token = "/" + server().token();
+  EXPECT_EQ(type("/wrong/", "text/html,*/*;q=0.8"), html);
+  EXPECT_EQ(type("/wrong/", "*/*"), html);
+  EXPECT_EQ(type("/wrong/", json), json);
+  EXPECT_EQ(type(token, "text/html"), html);
+  EXPECT_EQ(type(token + "/nothing/here", "text/html"), html);
+  EXPECT_EQ(type(token + "/api/nothing", "*/*"), json);
+}
+
+TEST_F(ServeTest, TakesNoBodyForANextRequest) {
+  two_runs();
+  const std::string inside =
+      "GET /" + server().token() + "/api/runs HTTP/1.1\r\nHost: " + server().host() + "\r\n\r\n";
+  const HttpAnswer answer = server().send(
+      fmt::format("POST /{}/api/retry?id=1 HTTP/1.1\r\nHost: {}\r\nX-Flor-Token: {}\r\n"
+                  "Content-Length: {}\r\n\r\n{}",
+                  server().token(), server().host(), server().token(), inside.size(), inside));
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.headers.at("connection"), "close");
+  EXPECT_THAT(answer.body, Not(HasSubstr("linear")));
+}
+
+/// Connections that never complete a request, and what they cost.
+class ServeUnderLoadTest : public ServeTest {
+ protected:
+  ~ServeUnderLoadTest() override {
+    for (const int socket : sockets_) ::close(socket);
   }
-  EXPECT_EQ(server().get("api/pulse").status, 200);
-  for (const int socket : idle) ::close(socket);
+  /// Opens connections of which every other one sends a byte.
+  void idle(int count) {
+    for (int i = 0; i < count; ++i) {
+      sockets_.push_back(server().connect());
+      if (i % 2 == 0) say(sockets_.back(), "G");
+    }
+  }
+  /// A byte more of each that is still there.
+  void go_on_slowly() {
+    for (const int socket : sockets_) say(socket, "E");
+  }
+  /// Sends headers without end until the server closes; how many bytes it took.
+  std::size_t send_headers(std::size_t most) {
+    const int socket = server().connect();
+    say(socket, "GET /" + server().token() + "/ HTTP/1.1\r\nHost: " + server().host() + "\r\n");
+    const std::string headers(64 << 10, 'h');
+    std::size_t sent = 0;
+    while (sent < most && say(socket, "X-A: " + headers + "\r\n")) sent += headers.size();
+    ::close(socket);
+    return sent;
+  }
+  static bool say(int socket, const std::string& text) {
+    return ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  /// The slowest of some answers, in milliseconds.
+  double slowest_answer(int count) {
+    double slowest = 0;
+    for (int i = 0; i < count; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(server().get("api/pulse").status, 200);
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      slowest = std::max(slowest, took.count());
+    }
+    return slowest;
+  }
+  long peak_mib() {
+    server().process().kill(SIGTERM);
+    return server().process().wait().peak_kib / 1024;
+  }
+
+ private:
+  std::vector<int> sockets_;
+};
+
+TEST_F(ServeUnderLoadTest, AUserIsAnsweredWhileSixHundredOthersIdleOrSendSlowly) {
+  two_runs();
+  idle(300);
+  EXPECT_EQ(server().get("api/runs").status, 200);
+  idle(300);
+  go_on_slowly();
+  EXPECT_EQ(server().get("api/runs").status, 200);
+}
+
+TEST_F(ServeUnderLoadTest, HeadersWithoutEndAreCutOff) {
+  two_runs();
+  constexpr std::size_t kMost = 64 << 20;
+  for (int i = 0; i < 4; ++i) EXPECT_LT(send_headers(kMost), kMost);
+  EXPECT_EQ(server().get("api/runs").status, 200);
+  EXPECT_LT(peak_mib(), 100);
+}
+
+TEST_F(ServeUnderLoadTest, OftenUnder572MebibytesOfHeadersAnd1500Connections) {
+  two_runs();
+  idle(1500);
+  double slowest = slowest_answer(100);
+  constexpr std::size_t kAll = std::size_t{572} << 20, kEach = 64 << 10;
+  for (std::size_t sent = 0; sent < kAll; sent += kEach) {
+    const int socket = server().connect();
+    say(socket, "GET / HTTP/1.1\r\nX: " + std::string(kEach, 'x'));
+    if (sent % (kEach * 100) == 0) {
+      go_on_slowly();
+      slowest = std::max(slowest, slowest_answer(1));
+    }
+    ::close(socket);
+  }
+  slowest = std::max(slowest, slowest_answer(100));
+  const long peak = peak_mib();
+  std::printf("the slowest answer took %.1f ms, the largest resident set was %ld MiB\n", slowest,
+              peak);
+  EXPECT_LT(slowest, 100);
+  EXPECT_LT(peak, 100);
 }
 
 TEST_F(ServeTest, RefusesAPortThatIsTakenAndAStoreThatIsNotThere) {

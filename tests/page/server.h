@@ -94,7 +94,7 @@ class ServeProcess {
     return request("POST", "/" + token_ + "/api/" + question, {{"X-Flor-Token", token_}});
   }
 
- private:
+  /// A connection that says nothing yet.
   int connect() const {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -108,6 +108,7 @@ class ServeProcess {
     return socket;
   }
 
+ private:
   static HttpAnswer read(int socket, bool is_head) {
     std::string text;
     char buffer[65536];

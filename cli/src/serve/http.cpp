@@ -1,56 +1,78 @@
 #include "serve/http.h"
 
-#include <flor/store/error.h>
+#include "serve/gate.h"
+#include "serve/strangers.h"
 
+#include <flor/store/error.h>
+#include <flor/store/late_library.h>
+
+#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <httplib.h>
-#include <nlohmann/json.hpp>
-#include <sys/random.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
 
 namespace flor::cli {
 namespace {
 
-constexpr const char* kAddress = "127.0.0.1";
-/// Enough for the connections of several browsers that are held open without a request.
-constexpr std::size_t kThreads = 32;
-constexpr std::time_t kIdleSeconds = 3, kReadSeconds = 5;
-constexpr std::size_t kBodyMax = 64 << 10;
+using Clock = std::chrono::steady_clock;
 
-/// 128 random bits, in hex.
-std::string random_token() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw Error(fmt::format("no random numbers for the token: {}", std::strerror(errno)));
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
+/// Of the head of a request, and what libmicrohttpd needs to take it apart.
+constexpr std::size_t kHeadBytesMax = 64 << 10;
+/// Of a connection that has shown the token, in seconds without a byte.
+constexpr unsigned kIdleSeconds = 30;
+constexpr std::chrono::seconds kStrangersPatience{10};
+constexpr std::size_t kStrangersMax = 512;
+constexpr std::size_t kWorkers = 8;
+/// For the last answers, when the server ends.
+constexpr std::chrono::seconds kLastWords{5};
 
-/// Takes as long for a wrong token as for the right one.
-bool is_same_token(std::string_view given, std::string_view token) {
-  unsigned difference = given.size() == token.size() ? 0 : 1;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const char other = i < given.size() ? given[i] : '\0';
-    difference |= static_cast<unsigned>(other ^ token[i]);
-  }
-  return difference == 0;
-}
+#define FLOR_MHD_FUNCTIONS(F)     \
+  F(start_daemon);                \
+  F(stop_daemon);                 \
+  F(quiesce_daemon);              \
+  F(suspend_connection);          \
+  F(resume_connection);           \
+  F(get_connection_info);         \
+  F(get_connection_values_n);     \
+  F(create_response_from_buffer); \
+  F(add_response_header);         \
+  F(queue_response);              \
+  F(destroy_response)
 
-Answer refusal(int status, std::string_view what) {
-  const nlohmann::json body = {{"error", what}};
-  return {.status = status,
-          .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+/// The functions of libmicrohttpd that are used here.
+struct MicroHttpd {
+#define FLOR_MHD(name) library.load(name, "MHD_" #name)
+  MicroHttpd() { FLOR_MHD_FUNCTIONS(FLOR_MHD); }
+#undef FLOR_MHD
+
+  store::LateLibrary library{
+      "libmicrohttpd.so.12",
+      "flor serve needs libmicrohttpd, which is not installed: install libmicrohttpd12"};
+#define FLOR_MHD(name) decltype(&MHD_##name) name = nullptr
+  FLOR_MHD_FUNCTIONS(FLOR_MHD);
+#undef FLOR_MHD
+};
+
+const MicroHttpd& library() {
+  static const MicroHttpd loaded;
+  return loaded;
 }
 
 int status_of(const Error& error) {
@@ -67,27 +89,87 @@ int status_of(const Error& error) {
 }
 
 Answer answer_of(const Handler& handler, const Ask& ask) {
+  const bool is_question = ask.path.starts_with("api/");
+  const std::string_view accept = is_question ? "application/json" : "";
   try {
     return handler(ask);
   } catch (const Error& error) {
-    return refusal(status_of(error), error.what());
+    return refusal_page(status_of(error), error.what(), accept);
   } catch (const std::exception& error) {
-    return refusal(500, fmt::format("unexpected error: {}", error.what()));
+    return refusal_page(500, fmt::format("unexpected error: {}", error.what()), accept);
   }
 }
 
-void send(httplib::Response& response, Answer answer) {
-  response.status = answer.status;
-  response.set_header("Content-Security-Policy", answer.policy);
-  if (answer.body.empty()) return;
-  // A body with a known length is sent as it is: nobody gains by compressing it on one machine.
-  const auto body = std::make_shared<std::string>(std::move(answer.body));
-  response.set_content_provider(
-      body->size(), answer.type.c_str(),
-      [body](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-        return sink.write(body->data() + offset, length);
-      });
+template <typename Visit>
+void each_value(MHD_Connection* connection, MHD_ValueKind kind, Visit visit) {
+  library().get_connection_values_n(
+      connection, kind,
+      [](void* data, MHD_ValueKind, const char* name, std::size_t name_size, const char* value,
+         std::size_t value_size) {
+        (*static_cast<Visit*>(data))(std::string_view(name, name_size),
+                                     value ? std::string_view(value, value_size) : "");
+        return MHD_YES;
+      },
+      &visit);
 }
+
+RequestHead head_of(MHD_Connection* connection, const char* path, const char* method) {
+  RequestHead head{.method = method, .path = path};
+  each_value(connection, MHD_HEADER_KIND, [&](std::string_view name, std::string_view value) {
+    const auto is = [&](const char* other) {
+      return name.size() == std::strlen(other) &&
+             ::strncasecmp(name.data(), other, name.size()) == 0;
+    };
+    if (is("Host")) head.hosts.emplace_back(value);
+    if (is("Origin")) head.origin = value;
+    if (is("Accept")) head.accept = value;
+    if (is("X-Flor-Token")) head.token = value;
+    if ((is("Content-Length") && value != "0") || is("Transfer-Encoding")) head.has_body = true;
+  });
+  each_value(connection, MHD_GET_ARGUMENT_KIND, [&](std::string_view name, std::string_view value) {
+    head.parameters.emplace(name, value);
+  });
+  return head;
+}
+
+/// Listens on loopback, and tells the port.
+int listen_at(std::uint64_t& port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  // Not SO_REUSEPORT, which would let another process listen at the same port.
+  const int yes = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::listen(socket, SOMAXCONN) != 0 ||
+      ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    const int reason = errno;
+    ::close(socket);
+    throw Error(
+        fmt::format("cannot listen at 127.0.0.1:{}: {}: leave --port out to take a free one", port,
+                    std::strerror(reason)));
+  }
+  port = ntohs(address.sin_port);
+  return socket;
+}
+
+/// Half of the files that this process may open, as far as that goes.
+std::size_t strangers_max() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  return std::clamp<std::size_t>(files.rlim_cur / 2, 16, kStrangersMax);
+}
+
+/// A request that was admitted, until its answer is sent.
+struct Exchange {
+  MHD_Connection* connection;
+  Ask ask;
+  Answer answer = {};
+  bool has_answer = false;
+};
 
 }  // namespace
 
@@ -97,108 +179,211 @@ std::string_view Ask::operator[](const std::string& name) const {
 }
 
 struct HttpServer::Impl {
-  explicit Impl(Handler handler_of_page) : handler(std::move(handler_of_page)) {}
+  Impl(std::uint64_t wanted_port, Handler handler_of_page)
+      : port(wanted_port),
+        listener(listen_at(port)),
+        handler(std::move(handler_of_page)),
+        gate(static_cast<int>(port)) {}
+  ~Impl() { ::close(listener); }
 
-  Handler handler;
-  std::string token = random_token();
-  httplib::Server server;
-  int port = 0;
-  std::atomic<bool> has_ended = false;
+  MHD_Daemon* start();
+  MHD_Result on_request(MHD_Connection* connection, const char* path, const char* method,
+                        std::unique_ptr<Exchange>& exchange);
+  void on_connection(MHD_Connection* connection, MHD_ConnectionNotificationCode what);
+  void on_end();
+  void work();
+  void drop_excess();
 
-  /// This server, by the names that a browser on this machine knows it by.
-  bool is_here(const std::string& host) const {
-    return host == fmt::format("{}:{}", kAddress, port) ||
-           host == fmt::format("localhost:{}", port);
+  static Strangers::Id id(MHD_Connection* connection) {
+    return reinterpret_cast<std::uintptr_t>(connection);
   }
+  static MHD_Result send(MHD_Connection* connection, const Answer& answer, bool is_last);
 
-  Answer answer(const httplib::Request& request) const;
-  void set_up();
+  std::uint64_t port;
+  int listener;
+  Handler handler;
+  Gate gate;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_ending = false;
+  std::deque<Exchange*> waiting;
+  std::size_t exchanges = 0;  // that were admitted and are not sent
+  Strangers strangers{strangers_max(), kStrangersPatience};
+  std::unordered_map<Strangers::Id, int> sockets;
 };
 
-Answer HttpServer::Impl::answer(const httplib::Request& request) const {
-  if (!is_here(request.get_header_value("Host"))) {
-    return refusal(421, "this server answers for 127.0.0.1 only");
-  }
-  const std::string origin = request.get_header_value("Origin");
-  if (!origin.empty() && (!origin.starts_with("http://") || !is_here(origin.substr(7)))) {
-    return refusal(403, "this server answers its own page only");
-  }
-  const bool is_post = request.method == "POST";
-  if (!is_post && request.method != "GET" && request.method != "HEAD") {
-    return refusal(405, "only GET, and POST where something is to be done");
-  }
-  // "/TOKEN/rest"
-  const std::string_view path = request.path;
-  const std::size_t end = std::min(path.find('/', 1), path.size());
-  if (path.empty() || !is_same_token(path.substr(1, end - 1), token)) {
-    return refusal(404, "not found: the address that flor serve printed has a token in it");
-  }
-  if (is_post && !is_same_token(request.get_header_value("X-Flor-Token"), token)) {
-    return refusal(403, "the header X-Flor-Token is missing or wrong");
-  }
-  if (end == path.size()) return refusal(404, "not found: the address ends with a slash");
-  Ask ask{.changes = is_post, .path = std::string(path.substr(end + 1))};
-  for (const auto& [name, value] : request.params) ask.parameters.emplace(name, value);
-  return answer_of(handler, ask);
+/// `is_last`: the connection is closed after it. The answer must live until it is sent.
+MHD_Result HttpServer::Impl::send(MHD_Connection* connection, const Answer& answer, bool is_last) {
+  const auto mode = is_last ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
+  MHD_Response* response = library().create_response_from_buffer(
+      answer.body.size(), const_cast<char*>(answer.body.data()), mode);
+  if (!response) return MHD_NO;
+  const auto add = [&](const char* name, const std::string& value) {
+    library().add_response_header(response, name, value.c_str());
+  };
+  add("Content-Type", answer.type);
+  add("Content-Security-Policy", answer.policy);
+  add("X-Content-Type-Options", "nosniff");
+  add("X-Frame-Options", "DENY");
+  add("Referrer-Policy", "no-referrer");
+  add("Cross-Origin-Resource-Policy", "same-origin");
+  add("Cross-Origin-Opener-Policy", "same-origin");
+  add("Cache-Control", "no-store");
+  if (is_last) add("Connection", "close");
+  const MHD_Result result =
+      library().queue_response(connection, static_cast<unsigned>(answer.status), response);
+  library().destroy_response(response);
+  return result;
 }
 
-void HttpServer::Impl::set_up() {
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_keep_alive_timeout(kIdleSeconds);
-  server.set_read_timeout(kReadSeconds);
-  server.set_payload_max_length(kBodyMax);
-  server.set_tcp_nodelay(true);
-  // Not SO_REUSEPORT, which would let another process listen at the same port.
-  server.set_socket_options([](int socket) {
-    const int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  });
-  server.set_default_headers({{"X-Content-Type-Options", "nosniff"},
-                              {"X-Frame-Options", "DENY"},
-                              {"Referrer-Policy", "no-referrer"},
-                              {"Cross-Origin-Resource-Policy", "same-origin"},
-                              {"Cross-Origin-Opener-Policy", "same-origin"},
-                              {"Cache-Control", "no-store"}});
-  server.set_pre_routing_handler([this](const auto& request, auto& response) {
-    send(response, answer(request));
-    return httplib::Server::HandlerResponse::Handled;
-  });
+/// Called when the head has arrived, when the request is complete, and when it has an answer.
+MHD_Result HttpServer::Impl::on_request(MHD_Connection* connection, const char* path,
+                                        const char* method, std::unique_ptr<Exchange>& exchange) {
+  if (!exchange) {
+    auto verdict = gate.examine(head_of(connection, path, method));
+    if (const Answer* refusal = std::get_if<Answer>(&verdict)) {
+      return send(connection, *refusal, true);
+    }
+    exchange.reset(new Exchange{connection, std::get<Ask>(std::move(verdict))});
+    const std::lock_guard lock(mutex);
+    ++exchanges;
+    strangers.forget(id(connection));
+    return MHD_YES;
+  }
+  if (exchange->has_answer) return send(connection, exchange->answer, false);
+  const std::lock_guard lock(mutex);
+  if (is_ending) return send(connection, refusal_page(503, "flor serve is ending"), true);
+  library().suspend_connection(connection);
+  waiting.push_back(exchange.get());
+  changed.notify_all();
+  return MHD_YES;
 }
 
-HttpServer::HttpServer(std::uint64_t port, Handler handler)
-    : impl_(std::make_unique<Impl>(std::move(handler))) {
+void HttpServer::Impl::on_connection(MHD_Connection* connection,
+                                     MHD_ConnectionNotificationCode what) {
+  {
+    const std::lock_guard lock(mutex);
+    strangers.forget(id(connection));
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+      sockets.erase(id(connection));
+      return;
+    }
+    const auto* info = library().get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    sockets[id(connection)] = info->connect_fd;
+    strangers.add(id(connection), Clock::now());
+  }
+  drop_excess();
+}
+
+void HttpServer::Impl::on_end() {
+  const std::lock_guard lock(mutex);
+  --exchanges;
+  changed.notify_all();
+}
+
+/// The library sees these connections end, and closes them.
+void HttpServer::Impl::drop_excess() {
+  const std::lock_guard lock(mutex);
+  for (const Strangers::Id stranger : strangers.take_excess(Clock::now())) {
+    ::shutdown(sockets.at(stranger), SHUT_RDWR);
+  }
+}
+
+/// Answers what waits, until the server ends and nothing does.
+void HttpServer::Impl::work() {
+  while (true) {
+    Exchange* exchange = nullptr;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return !waiting.empty() || is_ending; });
+      if (waiting.empty()) return;
+      exchange = waiting.front();
+      waiting.pop_front();
+    }
+    exchange->answer = answer_of(handler, exchange->ask);
+    exchange->has_answer = true;
+    library().resume_connection(exchange->connection);
+  }
+}
+
+MHD_Daemon* HttpServer::Impl::start() {
+  const auto on_request_of = [](void* self, MHD_Connection* connection, const char* path,
+                                const char* method, const char*, const char*, std::size_t* size,
+                                void** data) {
+    std::unique_ptr<Exchange> exchange(static_cast<Exchange*>(*data));
+    MHD_Result result = MHD_NO;
+    try {
+      if (*size == 0)
+        result = static_cast<Impl*>(self)->on_request(connection, path, method, exchange);
+    } catch (const std::exception&) {  // no memory: the connection is closed
+    }
+    *data = exchange.release();
+    return result;
+  };
+  const auto on_end_of = [](void* self, MHD_Connection*, void** data, MHD_RequestTerminationCode) {
+    if (!*data) return;
+    delete static_cast<Exchange*>(*data);
+    static_cast<Impl*>(self)->on_end();
+  };
+  const auto on_connection_of = [](void* self, MHD_Connection* connection, void**,
+                                   MHD_ConnectionNotificationCode what) {
+    static_cast<Impl*>(self)->on_connection(connection, what);
+  };
+  const auto connections = static_cast<unsigned>(strangers_max() + strangers_max() / 2);
+  return library().start_daemon(
+      MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+      static_cast<MHD_AccessHandlerCallback>(on_request_of), this,  //
+      MHD_OPTION_LISTEN_SOCKET, listener,                           //
+      MHD_OPTION_CONNECTION_LIMIT, connections,                     //
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytesMax,            //
+      MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                  //
+      MHD_OPTION_STRICT_FOR_CLIENT, 1,                              //
+      MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(on_end_of), this,
+      MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(on_connection_of),
+      this, MHD_OPTION_END);
+}
+
+HttpServer::HttpServer(std::uint64_t port, Handler handler) {
   if (port > 65535) throw UsageError(fmt::format("--port {}: it is 0 to 65535", port));
-  impl_->set_up();
-  if (port == 0) {
-    impl_->port = impl_->server.bind_to_any_port(kAddress);
-  } else if (impl_->server.bind_to_port(kAddress, static_cast<int>(port))) {
-    impl_->port = static_cast<int>(port);
-  }
-  if (impl_->port <= 0) {
-    throw Error(fmt::format("cannot listen at {}:{}: {}: leave --port out to take a free one",
-                            kAddress, port, std::strerror(errno)));
-  }
+  library();
+  impl_ = std::make_unique<Impl>(port, std::move(handler));
 }
 
 HttpServer::~HttpServer() = default;
 
-int HttpServer::port() const { return impl_->port; }
+int HttpServer::port() const { return static_cast<int>(impl_->port); }
 
 std::string HttpServer::url() const {
-  return fmt::format("http://{}:{}/{}/", kAddress, impl_->port, impl_->token);
+  return fmt::format("http://127.0.0.1:{}/{}/", impl_->port, impl_->gate.token());
 }
 
 void HttpServer::run() {
-  const bool well = impl_->server.listen_after_bind();
-  impl_->has_ended = true;
-  if (!well) throw Error("the server ended by itself");
+  MHD_Daemon* daemon = impl_->start();
+  if (!daemon) throw Error("the server cannot begin: is there memory, and may it start threads?");
+  {
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < kWorkers; ++i) workers.emplace_back([this] { impl_->work(); });
+    std::unique_lock lock(impl_->mutex);
+    while (!impl_->is_ending) {
+      impl_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return impl_->is_ending; });
+      lock.unlock();
+      impl_->drop_excess();
+      lock.lock();
+    }
+  }
+  library().quiesce_daemon(daemon);
+  {
+    std::unique_lock lock(impl_->mutex);
+    impl_->changed.wait_for(lock, kLastWords, [&] { return impl_->exchanges == 0; });
+  }
+  library().stop_daemon(daemon);
 }
 
 void HttpServer::stop() {
-  while (!impl_->server.is_running() && !impl_->has_ended) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  impl_->server.stop();
+  const std::lock_guard lock(impl_->mutex);
+  impl_->is_ending = true;
+  impl_->changed.notify_all();
 }
 
 }  // namespace flor::cli

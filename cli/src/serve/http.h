@@ -1,5 +1,5 @@
-// The HTTP side of flor serve: a small server for one person on this machine. What it answers is
-// somebody else's (page_api.h).
+// The HTTP side of flor serve: a small server for one user of this machine. What it answers comes
+// from elsewhere (page_api.h).
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,14 @@ struct Answer {
 /// Any thread; what it throws is told as an error of the server.
 using Handler = std::function<Answer(const Ask&)>;
 
-/// Serves on 127.0.0.1 alone, under a path that nobody else can guess.
+/// Serves on 127.0.0.1 alone, under a path that no other user can guess.
 ///
-/// Who does not know the token is told nothing, not even whether a path exists. A request whose
-/// Host is not this server is refused, so that no page of another origin can reach it under a name
-/// of its own (DNS rebinding); nor does any answer allow another origin to read it. A request that
+/// Without the token a client is told nothing, not even whether a path exists. A request whose Host
+/// is not this server is refused, so that no page of another origin can reach it under a name of
+/// its own (DNS rebinding); nor does any answer allow another origin to read it. A request that
 /// changes something needs the token in the header X-Flor-Token as well, which a form cannot send.
-/// No request is logged.
+/// The head of a request takes at most 64 KiB; connections that have not shown the token are
+/// limited in number and in time, so that they cannot keep a user out. No request is logged.
 class HttpServer {
  public:
   /// `port` 0: one that is free. Throws Error if it cannot be had, UsageError if it is no port.
@@ -51,10 +52,10 @@ class HttpServer {
   /// Where the page is, token included.
   std::string url() const;
 
-  /// Answers requests until `stop` is called, with a bounded number of threads.
+  /// Answers requests until `stop` is called; once. Throws Error if it cannot begin.
   void run();
-  /// Ends `run`, which somebody has called or is about to call; requests that are being answered
-  /// are answered. Thread-safe.
+  /// Ends `run`, which was called or is about to be; requests that are being answered are answered.
+  /// Thread-safe.
   void stop();
 
  private:

@@ -1,0 +1,45 @@
+// Which requests flor serve answers, and what it says to the others.
+#pragma once
+
+#include "serve/http.h"
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace flor::cli {
+
+/// The head of a request as it arrived. What is empty was not sent.
+struct RequestHead {
+  std::string method = {};
+  std::string path = {};                ///< decoded, without the query
+  std::vector<std::string> hosts = {};  ///< every header Host
+  std::string origin = {}, accept = {};
+  std::string token = {};  ///< the header X-Flor-Token
+  bool has_body = false;   ///< one is announced; no request of the page has any
+  std::map<std::string, std::string> parameters = {};
+};
+
+/// A page that says why a request is refused; JSON for a client that accepts JSON and no HTML.
+Answer refusal_page(int status, std::string_view why, std::string_view accept = {});
+
+/// Thread-safe.
+class Gate {
+ public:
+  /// Admits requests for 127.0.0.1:`port` under a new token of 128 random bits.
+  explicit Gate(int port);
+
+  const std::string& token() const { return token_; }
+  /// The request without what was examined here, or the refusal. Without the right token all
+  /// refusals are the same, whatever the path.
+  std::variant<Ask, Answer> examine(RequestHead head) const;
+
+ private:
+  bool is_here(std::string_view host) const;
+
+  int port_;
+  std::string token_;
+};
+
+}  // namespace flor::cli
