@@ -14,8 +14,10 @@
 namespace flor::cli {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class EvaluatorTest : public ::testing::Test {
@@ -44,7 +46,32 @@ TEST_F(EvaluatorTest, ThreeFormsAreKnown) {
   EXPECT_EQ(told.kind, EvaluatorSpec::Kind::program);
   EXPECT_THAT(told.words, ElementsAre(program, "--split", "the test", "{}"));
   EXPECT_THAT(parse_evaluator(program).words, ElementsAre(program, "{}"));
-  EXPECT_EQ(parse_evaluator("sh -c 'echo {}'").words.size(), 3u) << "found on PATH";
+  EXPECT_EQ(parse_evaluator("sh -c 'echo 1'").words.size(), 4u) << "found on PATH";
+}
+
+TEST_F(EvaluatorTest, ThePathMayNotStandInATextThatAProgramInterprets) {
+  const std::string judge = file("judge", "#!/bin/sh\n", true);
+  for (const std::string& wrong :
+       {std::string("sh -c 'echo 1 {}'"), std::string("sh -c {}"), std::string("sh -ec {}"),
+        std::string("bash -lc {}"), std::string("env A=1 sh -c {}"), std::string("nice bash -c {}"),
+        std::string("/bin/sh -c 'cat \"{}\"'"), std::string("env sh -c \"cat '{}'\""),
+        std::string("python3 -c 'open(\"{}\")'"), std::string("env ssh there judge"),
+        judge + " 'a {}'", judge + " '$({})'"}) {
+    try {
+      parse_evaluator(wrong);
+      ADD_FAILURE() << wrong << " is taken";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("{}")) << wrong;
+      EXPECT_THAT(error.what(), AnyOf(HasSubstr("$FLOR_CHECKPOINT"), HasSubstr("@Q"))) << wrong;
+    }
+  }
+  for (const std::string& right :
+       {std::string("sh -c 'cat \"$FLOR_CHECKPOINT\"'"), std::string("sh -c 'cat \"$1\"' sh {}"),
+        std::string("env A=1 sh -c 'cat \"$1\"' sh {}"), std::string("sh judge.sh {}"),
+        std::string("python3 -c 'import sys; open(sys.argv[1])' {}"), judge + " --path={}",
+        judge + " {}/model.pt", judge + " -c {}", judge + " ssh {}"}) {
+    EXPECT_NO_THROW(parse_evaluator(right)) << right;
+  }
 }
 
 TEST_F(EvaluatorTest, WhatIsNoneIsRefusedWithTheRightForm) {

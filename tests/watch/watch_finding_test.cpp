@@ -120,6 +120,62 @@ TEST_F(WatchFindingTest, HiddenNestedAndOtherNamesAreLeftOutAndDirectoriesAreNot
   EXPECT_THAT(judged_in_order(), UnorderedElementsAre("step_5", "named[1].safetensors"));
 }
 
+TEST_F(WatchFindingTest, NoNameOfACheckpointIsRun) {
+  const fs::path made = directory_ / "made";
+  fs::create_directories(made);
+  const std::vector<std::string> names{"step_$(cd ..; cd made; touch a).pt",
+                                       "step_`touch b`.pt",
+                                       "step_1;touch c.pt",
+                                       "step_|touch d.pt",
+                                       "step_&touch e.pt",
+                                       "step_'; touch f; '.pt",
+                                       "step_\"; touch g; \".pt",
+                                       "step_\ntouch h.pt",
+                                       "-c touch i.pt",
+                                       "step_ two words.pt",
+                                       "step_*.pt",
+                                       "step_${IFS}touch.pt"};
+  int number = 0;
+  for (const std::string& name : names) publish(name, "content " + std::to_string(++number));
+  const std::string text = "echo 1; test -f \\\"$FLOR_CHECKPOINT\\\" && echo 1";
+  const std::string words = "test \\\"$1\\\" = \\\"$FLOR_CHECKPOINT\\\" && echo 2";
+  for (const std::string& judge : {"sh -c \"" + text + "\"", "bash -c \"" + words + "\" sh {}",
+                                   script("judge.sh", "#!/bin/sh\ntest -f \"$1\" && echo 1\n"),
+                                   "sh -c 'test -f \"$0\" && echo 3'"}) {
+    const auto result = settle(judge, {"--existing", "--settle", "0.01"});
+    EXPECT_EQ(result.status, 0) << judge << "\n" << result.out << result.err;
+  }
+  EXPECT_EQ(count("done"), 4 * names.size());
+  EXPECT_TRUE(fs::is_empty(made));
+  for (const fs::path& place : {directory_.path(), runs()}) {
+    for (const auto& entry : fs::directory_iterator(place)) {
+      EXPECT_NE(entry.path().filename().string().size(), 1u) << entry.path() << " was made";
+    }
+  }
+  const auto refused = settle("sh -c 'echo 1 {}'");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("$FLOR_CHECKPOINT"));
+}
+
+TEST_F(WatchFindingTest, LinksThatLeadOutOfTheDirectoryAreNotFollowed) {
+  write_file(directory_ / "secret.pt", "a secret");
+  fs::create_directories(runs() / "deeper");
+  write_file(runs() / "deeper/there.safetensors", tensors(1));
+  fs::create_symlink("../secret.pt", runs() / "step_1.pt");
+  fs::create_symlink("deeper/there.safetensors", runs() / "step_2.safetensors");
+  for (const char* name : {"step_3", "step_4"}) {
+    fs::create_directories(runs() / name);
+    write_file(runs() / name / ".complete", "");
+  }
+  fs::create_symlink("/etc/passwd", runs() / "step_3/model.pt");
+  fs::create_symlink("../deeper/there.safetensors", runs() / "step_4/model.safetensors");
+  const auto result = settle(counting_program(), {"--existing", "--settle", "0.01"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(judged_in_order(), UnorderedElementsAre("step_2.safetensors", "step_4"));
+  EXPECT_THAT(result.err, HasSubstr("step_1.pt is left out: the link step_1.pt leads out"));
+  EXPECT_THAT(result.err, HasSubstr("step_3 is left out: the link model.pt leads out"));
+}
+
 TEST_F(WatchFindingTest, ABurstIsJudgedInTheOrderInWhichItCame) {
   const std::string library = FLOR_JUDGE_LIBRARY;
   auto environment = options();
@@ -226,7 +282,8 @@ TEST_F(WatchFindingTest, WhatWillNeverBeCompleteIsToldOfOnceAndNotJudged) {
   Process watcher(watch(counting_program(), {"--existing", "--settle", "0.2"}), options());
   wait_until_it_watches();
   write_file(runs() / "broken.safetensors", tensors(1).substr(0, 50));
-  EXPECT_TRUE(soon([&] { return watcher.err().find("no process writes it") != std::string::npos; }));
+  EXPECT_TRUE(
+      soon([&] { return watcher.err().find("no process writes it") != std::string::npos; }));
   EXPECT_THAT(watcher.err(), HasSubstr("broken.safetensors is not complete"));
   EXPECT_THAT(judged(), SizeIs(1));
   stop(watcher);

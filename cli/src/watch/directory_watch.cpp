@@ -79,6 +79,27 @@ bool links_to_neighbour(const fs::path& path) {
   return !error && target.parent_path() == fs::canonical(path.parent_path(), error);
 }
 
+/// The first link of the checkpoint, itself or one inside of it, that leads out of the directory.
+std::optional<fs::path> link_out_of(const fs::path& directory, const fs::path& checkpoint) {
+  std::error_code error;
+  const fs::path root = fs::canonical(directory, error);
+  const auto leads_out = [&](const fs::path& link) {
+    std::error_code broken;
+    const fs::path target = fs::canonical(link, broken);
+    return !broken && std::ranges::mismatch(root, target).in1 != root.end();
+  };
+  if (fs::is_symlink(checkpoint, error)) {
+    return leads_out(checkpoint) ? std::optional(checkpoint) : std::nullopt;
+  }
+  if (!fs::is_directory(checkpoint, error)) return std::nullopt;
+  fs::recursive_directory_iterator walk(checkpoint, error);
+  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+    std::error_code gone;
+    if (walk->is_symlink(gone) && leads_out(walk->path())) return walk->path();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool make_watched_directory(const fs::path& path) {
@@ -373,9 +394,18 @@ void DirectoryWatch::step(const std::function<void(Found)>& hand_over) {
       forget(found);
       continue;
     }
+    Directory& directory = directories_[candidate.directory];
+    if (const auto link = link_out_of(directory.path, path)) {
+      remarks_.push_back(fmt::format(
+          "{} is left out: the link {} leads out of the directory: copy what it leads to",
+          printable(path), printable(link->filename().string())));
+      directory.known[path] = *file;
+      forget(found);
+      continue;
+    }
     if (candidate.is_new || *file != candidate.file) note_change(candidate, *file);
     if (auto complete = look(path, candidate)) {
-      directories_[candidate.directory].known[path] = candidate.file;
+      directory.known[path] = candidate.file;
       forget(found);
       hand_over(std::move(*complete));
     }

@@ -44,7 +44,8 @@ bool make_watched_directory(const std::filesystem::path& path);
 /// True of file systems on which other machines write without events here.
 bool has_no_events(const std::filesystem::path& path);
 
-/// Looks one level deep; hidden names, and links to something in the same directory, are left out.
+/// Looks one level deep. Left out are hidden names, links to something in the same directory, and,
+/// with a remark, what is or has a link that leads out of the directory.
 /// A checkpoint is a file or a directory.
 class DirectoryWatch final : public CheckpointSource {
  public:

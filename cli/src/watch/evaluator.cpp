@@ -3,6 +3,7 @@
 #include "build/child.h"
 #include "output/json.h"
 #include "output/text.h"
+#include "watch/run_as_text.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/error.h>
@@ -84,6 +85,7 @@ EvaluatorSpec parse_program(std::string_view spec) {
   program = result.file.string();
   const auto is_place = [](const std::string& word) { return word.find("{}") != word.npos; };
   if (std::ranges::none_of(result.words, is_place)) result.words.emplace_back("{}");
+  refuse_run_as_text(result.words);
   return result;
 }
 

@@ -146,7 +146,9 @@ json judge(const Judge& evaluator, const json& job) {
   json answer;
   try {
     const pid_t self = ::getpid();
-    std::string result = evaluator(job.at("path").get<std::string>());
+    const std::string path = job.at("path").get<std::string>();
+    ::setenv("FLOR_CHECKPOINT", path.c_str(), 1);
+    std::string result = evaluator(path);
     if (::getpid() != self) std::_Exit(0);  // a child that the evaluator forked is no worker
     if (result.size() > kResultLimit) {
       throw Error(

@@ -132,6 +132,7 @@ def evaluate(function, job):
     redirect(job["log"])
     worker = os.getpid()
     os.environ["FLOR_ARGUMENTS"] = job["arguments"]
+    os.environ["FLOR_CHECKPOINT"] = job["path"]
     try:
         arguments = json.loads(job["arguments"] or "{}")
         value = function(job["path"], **arguments)
