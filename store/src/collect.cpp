@@ -233,7 +233,8 @@ class Collector {
         connection.execute(
             "DELETE FROM layout WHERE id NOT IN "
             "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object UNION ALL "
-            "SELECT layout FROM discarded WHERE collected_us IS NULL)");
+            "SELECT layout FROM discarded WHERE collected_us IS NULL); "
+            "DELETE FROM foreign_chunk WHERE chunk NOT IN (SELECT id FROM chunk)");
       }
       transaction.commit();
       report_.chunks += removed;

@@ -93,15 +93,17 @@ void add_later_tables(Connection& connection, OpenMode mode) {
   std::string sql;
   for (const LaterTable& table : kLaterTables) {
     if (has_table(connection, table.name)) continue;
-    const bool own = mode == OpenMode::read_only;
+    if (mode != OpenMode::read_only) {
+      sql += create_statement(table) + table.indexes;
+      continue;
+    }
     // A table in memory can refer to none of the others.
     std::string columns = table.columns;
-    for (std::size_t at; own && (at = columns.find(" REFERENCES")) != columns.npos;) {
+    for (std::size_t at; (at = columns.find(" REFERENCES")) != columns.npos;) {
       columns.erase(at, columns.find_first_of(",\n", at) - at);
     }
-    sql += fmt::format("CREATE {}TABLE IF NOT EXISTS {} ({}) {};", own ? "TEMP " : "", table.name,
-                       columns, table.options);
-    if (!own) sql += table.indexes;
+    sql += fmt::format("CREATE TEMP TABLE IF NOT EXISTS {} ({}) {};", table.name, columns,
+                       table.options);
   }
   if (sql.empty()) return;
   if (mode == OpenMode::read_only) return connection.execute(sql.c_str());

@@ -339,6 +339,13 @@ constexpr LaterTable kTables[] = {
   UNIQUE (run, id)
 )sql",
      "STRICT"},
+    // Chunks that another machine named: their digest is right, but a digest does not resist an
+    // attacker who chooses the bytes. A recording that has the same digest compares the bytes. Refers
+    // to no chunk: `repair` gives a row a new place by writing it anew.
+    {"foreign_chunk", R"sql(
+  chunk INTEGER PRIMARY KEY
+)sql",
+     "STRICT"},
     {"strategy", R"sql(
   run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
   num_to_keep INTEGER,

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <utility>
 
 namespace flor::store {
 namespace {
@@ -13,43 +14,58 @@ namespace {
 /// As long as another process may keep the write lock before we give up.
 constexpr int kBusyTimeoutMs = 30'000;
 
-[[noreturn]] void throw_sqlite(sqlite3* database, int code, const std::filesystem::path& path) {
+/// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
+constexpr int kOperationsBetweenLooks = 10'000;
+
+[[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
   const std::string reason = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  const std::string name = path.string();
+  const std::string& name = naming.name;
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw Busy(
-          fmt::format("the catalog {} is locked by another process since more than {} s: wait for "
+          fmt::format("{} is locked by another process since more than {} s: wait for "
                       "it, or end it",
                       name, kBusyTimeoutMs / 1000));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+      throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
+    case SQLITE_INTERRUPT:
       throw Damaged(
-          fmt::format("the catalog {} is damaged ({}): run `flor fsck`, and restore it from a copy",
-                      name, reason));
+          fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
     case SQLITE_FULL:
       throw Error(
-          fmt::format("no space left for the catalog {}: free some, or put the store on "
+          fmt::format("no space left for {}: free some, or put the store on "
                       "another disk (--flor_home or FLOR_HOME)",
                       name));
     case SQLITE_READONLY:
     case SQLITE_PERM:
       throw Error(
-          fmt::format("cannot write the catalog {} ({}): choose a store you may write to "
+          fmt::format("cannot write {} ({}): choose a store you may write to "
                       "(--flor_home or FLOR_HOME)",
                       name, reason));
     case SQLITE_CANTOPEN:
       throw Error(
-          fmt::format("cannot open the catalog {} ({}): check that the directory exists and "
+          fmt::format("cannot open {} ({}): check that the directory exists and "
                       "that you may write to it",
                       name, std::strerror(sqlite3_system_errno(database))));
     case SQLITE_IOERR:
-      throw Error(fmt::format("cannot read or write the catalog {} ({}: {}): check the disk", name,
+      throw Error(fmt::format("cannot read or write {} ({}: {}): check the disk", name,
                               reason, std::strerror(sqlite3_system_errno(database))));
     default:
-      throw Error(fmt::format("the catalog {} refused a statement: {}", name, reason));
+      throw Error(fmt::format("{} refused a statement: {}", name, reason));
   }
+}
+
+Naming own_naming(const std::filesystem::path& path) {
+  return {"the catalog " + path.string(), "run `flor fsck`, and restore it from a copy"};
+}
+
+int look_at_clock(void* data) {
+  StepBudget& budget = *static_cast<StepBudget*>(data);
+  const auto now = std::chrono::steady_clock::now();
+  if (!budget.end) budget.end = now + budget.limit;
+  return now > *budget.end ? 1 : 0;
 }
 
 }  // namespace
@@ -77,10 +93,11 @@ void Query::bind(int index, Bytes blob) {
 void Query::bind(int index, std::nullptr_t) { sqlite3_bind_null(statement_, index); }
 
 bool Query::step() {
+  if (budget_) budget_->begin();
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  throw_sqlite(database_, sqlite3_extended_errcode(database_), path_);
+  throw_sqlite(database_, sqlite3_extended_errcode(database_), naming_);
 }
 
 void Query::run() {
@@ -112,8 +129,8 @@ Digest Query::digest(int column) const {
   Digest digest;
   if (bytes.size() != digest.bytes.size()) {
     throw Damaged(
-        fmt::format("the catalog {} holds a digest of {} bytes instead of 16: run `flor fsck`",
-                    path_.string(), bytes.size()));
+        fmt::format("{} holds a digest of {} bytes instead of 16: {}", naming_.name,
+                    bytes.size(), naming_.remedy));
   }
   std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
   return digest;
@@ -122,7 +139,11 @@ Digest Query::digest(int column) const {
 int Query::type(int column) const { return sqlite3_column_type(statement_, column); }
 bool Query::is_null(int column) const { return type(column) == SQLITE_NULL; }
 
-Connection::Connection(std::filesystem::path path, Mode mode) : path_(std::move(path)) {
+Connection::Connection(std::filesystem::path path, Mode mode)
+    : Connection(path, mode, own_naming(path)) {}
+
+Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
+    : path_(std::move(path)), naming_(std::move(naming)) {
   // The mutex of Database serialises the calls, so SQLite need not do it a second time.
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   std::string name = path_.string();
@@ -153,7 +174,7 @@ Connection::Connection(std::filesystem::path path, Mode mode) : path_(std::move(
   const int code = sqlite3_open_v2(name.c_str(), &database_, flags, nullptr);
   if (code != SQLITE_OK) {
     const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> closer(database_, sqlite3_close);
-    throw_sqlite(database_, code, path_);
+    throw_sqlite(database_, code, naming_);
   }
   sqlite3_busy_timeout(database_, kBusyTimeoutMs);
 }
@@ -163,27 +184,49 @@ Connection::~Connection() {
   sqlite3_close(database_);
 }
 
+void Connection::distrust(std::chrono::milliseconds limit) {
+  for (const int off : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                        SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+                        SQLITE_DBCONFIG_DQS_DDL, SQLITE_DBCONFIG_WRITABLE_SCHEMA}) {
+    sqlite3_db_config(database_, off, 0, nullptr);
+  }
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  constexpr std::pair<int, int> kLimits[] = {
+      {SQLITE_LIMIT_ATTACHED, 0},         {SQLITE_LIMIT_LENGTH, 256 << 20},
+      {SQLITE_LIMIT_SQL_LENGTH, 1 << 20}, {SQLITE_LIMIT_EXPR_DEPTH, 100},
+      {SQLITE_LIMIT_COLUMN, 100},         {SQLITE_LIMIT_COMPOUND_SELECT, 10},
+      {SQLITE_LIMIT_WORKER_THREADS, 0},   {SQLITE_LIMIT_TRIGGER_DEPTH, 1}};
+  for (const auto& [what, most] : kLimits) sqlite3_limit(database_, what, most);
+  budget_ = std::make_unique<StepBudget>(StepBudget{limit, {}});
+  sqlite3_progress_handler(database_, kOperationsBetweenLooks, look_at_clock, budget_.get());
+  execute("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON");
+}
+
+void Connection::fail(int code) const { throw_sqlite(database_, code, naming_); }
+
 std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
   auto found = statements_.find(std::string(sql));
   if (found == statements_.end()) {
+    if (budget_) budget_->begin();
     sqlite3_stmt* statement = nullptr;
     const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-    if (code != SQLITE_OK) throw_sqlite(database_, code, path_);
+    if (code != SQLITE_OK) fail(code);
     found = statements_.emplace(std::string(sql), statement).first;
   }
-  return std::make_unique<Query>(database_, found->second, path_);
+  return std::make_unique<Query>(database_, found->second, naming_, budget_.get());
 }
 
 void Connection::execute(const char* sql) {
+  if (budget_) budget_->begin();
   const int code = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) throw_sqlite(database_, code, path_);
+  if (code != SQLITE_OK) fail(code);
 }
 
 bool Connection::try_execute(const char* sql) {
   const int code = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
   if ((code & 0xFF) == SQLITE_BUSY || (code & 0xFF) == SQLITE_LOCKED) return false;
-  if (code != SQLITE_OK) throw_sqlite(database_, code, path_);
+  if (code != SQLITE_OK) fail(code);
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <flor/store/digest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -21,12 +22,26 @@ namespace flor::store {
 
 using Bytes = std::span<const std::byte>;
 
+/// How messages call a database, and what the user can do where it is damaged.
+struct Naming {
+  std::string name;    ///< "the catalog /home/ann/.flor/catalog.db"
+  std::string remedy;  ///< "run `flor fsck`"
+};
+
+/// Ends a step of a statement that takes longer than it may.
+struct StepBudget {
+  std::chrono::milliseconds limit;
+  std::optional<std::chrono::steady_clock::time_point> end;  ///< of the present step, once it is long
+
+  void begin() { end.reset(); }
+};
+
 /// A statement that is being executed. Reset when it goes out of scope, so that no read lock stays.
 /// Text and blobs are bound without a copy: they must outlive the execution.
 class Query {
  public:
-  Query(sqlite3* database, sqlite3_stmt* statement, const std::filesystem::path& path)
-      : database_(database), statement_(statement), path_(path) {}
+  Query(sqlite3* database, sqlite3_stmt* statement, const Naming& naming, StepBudget* budget)
+      : database_(database), statement_(statement), naming_(naming), budget_(budget) {}
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
@@ -69,16 +84,23 @@ class Query {
  private:
   sqlite3* database_;
   sqlite3_stmt* statement_;
-  const std::filesystem::path& path_;
+  const Naming& naming_;
+  StepBudget* budget_;  ///< null: it may take as long as it likes
 };
 
 class Connection {
  public:
   enum class Mode { create, existing, read_only, immutable };
   Connection(std::filesystem::path path, Mode mode);
+  Connection(std::filesystem::path path, Mode mode, Naming naming);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  /// From now on the database counts as made by an attacker: no view, trigger or function in its
+  /// schema is executed, nothing of it can be changed, and each step of a statement ends with Damaged
+  /// when it takes longer than `limit`.
+  void distrust(std::chrono::milliseconds limit);
 
   /// Prepares once, binds the values to ?1, ?2, ...
   template <typename... Values>
@@ -94,10 +116,15 @@ class Connection {
   bool try_execute(const char* sql);
   std::int64_t last_id() const;
   const std::filesystem::path& path() const { return path_; }
+  const Naming& naming() const { return naming_; }
   bool in_transaction() const;
 
  private:
+  [[noreturn]] void fail(int code) const;
+
   std::filesystem::path path_;
+  Naming naming_;
+  std::unique_ptr<StepBudget> budget_;
   sqlite3* database_ = nullptr;
   std::unordered_map<std::string, sqlite3_stmt*> statements_;
 };

@@ -60,11 +60,7 @@ void add_with_bases(const Records& from, const Digest& digest, Records& to) {
 }
 
 void put_pruned(Connection& to, std::int64_t run, const Content& content) {
-  to.execute(
-      "CREATE TABLE IF NOT EXISTS pruned (run INTEGER NOT NULL, kind INTEGER NOT NULL, main_loop "
-      "INTEGER NOT NULL, iteration INTEGER NOT NULL, loop TEXT NOT NULL, digest BLOB NOT NULL, "
-      "pruned_us INTEGER NOT NULL, PRIMARY KEY (run, kind, main_loop, iteration, loop, digest)) "
-      "STRICT, WITHOUT ROWID");
+  to.execute(store::create_statement(kPrunedTable).c_str());
   to("INSERT INTO pruned VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", run,
      static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
      content.key.loop, content.digest, content.discarded_us)
@@ -104,6 +100,11 @@ void Records::add(const Record& record) {
 ContentReader::ContentReader(Connection& connection, std::int64_t run)
     : connection_(connection), run_(run) {}
 
+Damaged ContentReader::damaged(std::string_view what) const {
+  return Damaged(
+      fmt::format("{} {}: {}", connection_.naming().name, what, connection_.naming().remedy));
+}
+
 const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
   const auto known = digests_.find(id);
   if (known != digests_.end()) return known->second;
@@ -115,7 +116,7 @@ const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
         "chunk JOIN pack ON pack.id = chunk.pack WHERE chunk.id = ?1",
         std::int64_t{id});
     if (!row->step()) {
-      throw Damaged(fmt::format("chunk {} is missing in the catalog: run `flor fsck`", id));
+      throw damaged(fmt::format("lacks chunk {}", id));
     }
     record.digest = row->digest(0);
     record.parcel = row->text(1);
@@ -129,16 +130,16 @@ const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
   }
   if (record.raw_bytes > store::kChunkBytes || record.stored_bytes > store::kPayloadBytesMax ||
       record.has_base() != (base != 0)) {
-    throw Damaged("the catalog describes a chunk that cannot be: run `flor fsck`");
+    throw damaged("describes a chunk that cannot be");
   }
   // Each base is one less deep than what it is the base of: so there is no circle.
   if (record.depth > depth_max) {
-    throw Damaged("a chunk has a base of the wrong depth in the catalog: run `flor fsck`");
+    throw damaged("has a chunk whose base is of the wrong depth");
   }
   if (base != 0) {
     record.base = load(base, record.depth - 1);
     if (records_.at(record.base).depth + 1 != record.depth) {
-      throw Damaged("a chunk has a base of the wrong depth in the catalog: run `flor fsck`");
+      throw damaged("has a chunk whose base is of the wrong depth");
     }
   }
   const Digest digest = record.digest;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "chunk_reader.h"
+#include "schema.h"
 #include "sqlite.h"
 
 #include <flor/store/checkpoint.h>
+#include <flor/store/error.h>
 #include <flor/store/remote.h>
 
 #include <cstdint>
@@ -20,6 +22,16 @@
 namespace flor::remote {
 
 using store::Digest;
+
+/// What the catalogs of an object store have beside the tables of a store's own: checkpoints that
+/// were deleted there.
+inline constexpr store::LaterTable kPrunedTable = {"pruned",
+                                                   "run INTEGER NOT NULL, kind INTEGER NOT NULL, "
+                                                   "main_loop INTEGER NOT NULL, iteration INTEGER "
+                                                   "NOT NULL, loop TEXT NOT NULL, digest BLOB NOT "
+                                                   "NULL, pruned_us INTEGER NOT NULL, PRIMARY KEY "
+                                                   "(run, kind, main_loop, iteration, loop, digest)",
+                                                   "STRICT, WITHOUT ROWID"};
 
 /// A record: a chunk in encoded form, and where it lies.
 struct Record {
@@ -100,6 +112,7 @@ class ContentReader {
  private:
   /// Reads the rows of a chunk and its bases, once. Its digest. Damaged if it lies deeper.
   const Digest& load(std::uint32_t id, int depth_max) const;
+  Damaged damaged(std::string_view what) const;
   std::vector<Digest> digests_of(store::Bytes ids) const;
   void add_record(const Digest& digest, Records& records) const;
 

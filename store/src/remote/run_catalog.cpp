@@ -1,13 +1,14 @@
 #include "run_catalog.h"
 
+#include "contents.h"
 #include "layout.h"
 #include "lock_file.h"
+#include "new_file.h"
 #include "parcels.h"
 #include "schema.h"
 #include "sha256.h"
 
 #include <flor/store/error.h>
-#include <flor/store/transfer.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -18,7 +19,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <fstream>
+#include <new>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 
@@ -30,13 +35,26 @@ using store::Connection;
 
 constexpr int kLevel = 3;
 
-/// More than any catalog of a run has, compressed or not.
-constexpr std::uint64_t kCatalogBytesMax = std::uint64_t{1} << 36;
-/// Catalogs become some times shorter, and what is made to fill the memory some thousand times.
-constexpr std::uint64_t kRatioMax = 1000;
+/// More than any catalog of a run has, compressed: millions of values take some MiB.
+constexpr std::uint64_t kCatalogBytesMax = std::uint64_t{1} << 30;
+/// Tables without rows take some pages, and columns whose values repeat become much shorter.
+constexpr std::uint64_t kUnpackedFree = std::uint64_t{16} << 20;
+constexpr std::uint64_t kRatioMax = 256;
+/// What unpacking remembers: more than kLevel needs.
+constexpr int kWindowBits = 23;
+
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+
+/// A step of a query on what a stranger wrote.
+constexpr std::chrono::seconds kStepMax{5};
 
 /// Of the catalogs of object stores that a store keeps.
 constexpr std::uint64_t kCacheBytesMax = std::uint64_t{256} << 20;
+
+bool is_database(std::span<const std::byte> bytes) {
+  return bytes.size() >= kMagic.size() &&
+         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
 
 int lock_directory(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -54,14 +72,6 @@ std::vector<std::byte> read_file(const fs::path& path) {
   in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
   if (!in) throw Error(fmt::format("cannot read {}", path.string()));
   return content;
-}
-
-void write_plain(const fs::path& path, std::span<const std::byte> content) {
-  std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(content.data()),
-            static_cast<std::streamsize>(content.size()));
-  out.close();
-  if (!out) throw Error(fmt::format("cannot write {}: is the disk full?", path.string()));
 }
 
 std::int64_t number(Connection& connection, const char* sql) {
@@ -88,6 +98,23 @@ void make_room(const fs::path& cache, std::uint64_t bytes) {
   }
 }
 
+[[noreturn]] void refuse(const Connection& connection, std::string_view why) {
+  const store::Naming& naming = connection.naming();
+  throw Damaged(fmt::format("{} is damaged ({}): {}", naming.name, why, naming.remedy));
+}
+
+/// Before anything is read from its tables: views, triggers and generated columns would be executed,
+/// and pages that are used twice would make rows without end.
+void check_form(Connection& connection) {
+  if (number(connection, "PRAGMA application_id") != store::kApplicationId) {
+    refuse(connection, "it is no catalog of Flor");
+  }
+  const std::string foreign = store::foreign_schema(connection, std::span(&kPrunedTable, 1));
+  if (!foreign.empty()) refuse(connection, foreign);
+  const auto row = connection("PRAGMA integrity_check(1)");
+  if (row->step() && row->text_view(0) != "ok") refuse(connection, row->text_view(0));
+}
+
 /// What a catalog says of content, in one look: names of parcels become keys, places are read, and
 /// chains of bases are followed.
 void check_content(Connection& connection) {
@@ -103,7 +130,7 @@ void check_content(Connection& connection) {
       "base.depth <> chunk.depth - 1)) LIMIT 1",
       std::int64_t{store::kPayloadBytesMax}, std::int64_t{store::kChunkBytes},
       std::int64_t{store::kRecordHeaderBytes}, std::int64_t{kDepthMax});
-  if (wrong->step()) throw Damaged("it describes a chunk that cannot be");
+  if (wrong->step()) refuse(connection, "it describes a chunk that cannot be");
   // They are added up.
   constexpr std::int64_t kCountMax = std::int64_t{1} << 52;
   for (const char* sql : {"SELECT iteration FROM checkpoint", "SELECT iteration FROM discarded",
@@ -111,7 +138,7 @@ void check_content(Connection& connection) {
     const auto rows = connection(sql);
     while (rows->step()) {
       if (rows->integer(0) < -1 || rows->integer(0) > kCountMax) {
-        throw Damaged("it counts iterations that cannot be");
+        refuse(connection, "it counts iterations that cannot be");
       }
     }
   }
@@ -119,7 +146,7 @@ void check_content(Connection& connection) {
   while (packs->step()) {
     const std::int64_t bytes = packs->integer(1);
     if (!is_content_name(packs->text_view(0)) || bytes < 0 || bytes > kParcelBytesMax) {
-      throw Damaged("it names a parcel that cannot be");
+      refuse(connection, "it names a parcel that cannot be");
     }
   }
 }
@@ -173,7 +200,8 @@ WorkDirectory::~WorkDirectory() {
   ::close(lock_);
 }
 
-std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run) {
+void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
+                    const std::function<void(std::span<const std::byte>)>& sink) {
   const std::string key = catalog_key(run.catalog);
   const auto damaged = [&](const char* what) {
     return Damaged(fmt::format("{}/{} {}: spool the run again from where it was recorded",
@@ -182,18 +210,37 @@ std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run) 
   const std::vector<std::byte> content =
       objects.get(key, std::min(run.catalog_bytes, kCatalogBytesMax));
   if (sha256_hex(content) != run.catalog) throw damaged("is not what its digest says");
-  const unsigned long long size = ZSTD_getFrameContentSize(content.data(), content.size());
-  if (size > std::min(kCatalogBytesMax, kRatioMax * content.size())) throw damaged("is no catalog");
-  std::vector<std::byte> file(size);
-  const std::size_t got = ZSTD_decompress(file.data(), file.size(), content.data(), content.size());
-  if (ZSTD_isError(got) || got != size) throw damaged("cannot be unpacked");
-  return file;
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     ZSTD_freeDCtx);
+  if (!context) throw std::bad_alloc();
+  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kWindowBits);
+  std::vector<std::byte> piece(ZSTD_DStreamOutSize());
+  ZSTD_inBuffer in{content.data(), content.size(), 0};
+  std::uint64_t bytes = 0;
+  for (std::size_t left = 1; left != 0;) {
+    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+    left = ZSTD_decompressStream(context.get(), &out, &in);
+    if (ZSTD_isError(left)) throw damaged("cannot be unpacked");
+    if (out.pos == 0 && left != 0 && in.pos == in.size) throw damaged("is cut off");
+    const auto unpacked = std::span(piece).first(out.pos);
+    if (bytes == 0 && !unpacked.empty() && !is_database(unpacked)) throw damaged("is no catalog");
+    bytes += out.pos;
+    if (bytes > kUnpackedFree + kRatioMax * content.size()) throw damaged("is no catalog");
+    sink(unpacked);
+  }
+  if (bytes == 0 || in.pos != in.size) throw damaged("is no catalog");
 }
 
 RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::path& cache) {
   if (cache.empty()) {
     const fs::path file = work_.emplace().path() / "catalog.db";
-    write_plain(file, read_catalog(objects, run));
+    std::ofstream out(file, std::ios::binary);
+    unpack_catalog(objects, run, [&](std::span<const std::byte> bytes) {
+      out.write(reinterpret_cast<const char*>(bytes.data()),
+                static_cast<std::streamsize>(bytes.size()));
+    });
+    out.close();
+    if (!out) throw Error(fmt::format("cannot write {}: is the disk full?", file.string()));
     open(file, run, objects.url());
     return;
   }
@@ -211,41 +258,57 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
     }
   }
   fs::create_directories(cache);
-  const std::vector<std::byte> content = read_catalog(objects, run);
-  make_room(cache, content.size());
-  store::write_file(file, content);
-  open(file, run, objects.url());
+  {
+    store::NewFile out(store::Filesystem::system(), file);
+    unpack_catalog(objects, run, [&](std::span<const std::byte> bytes) { out.append(bytes); });
+    make_room(cache, out.bytes());
+    out.finish();
+  }
+  try {
+    open(file, run, objects.url());
+  } catch (...) {
+    connection_.reset();
+    fs::remove(file, error);
+    throw;
+  }
 }
 
 void RunCatalog::open(const fs::path& file, const RemoteRun& run, const std::string& url) {
-  connection_ = std::make_unique<Connection>(file, Connection::Mode::immutable);
-  // Whoever can write there must not be able to do more here than to say something wrong.
-  connection_->execute("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON");
+  store::Naming naming{fmt::format("the catalog of run {} in {}", run.key, url),
+                       "spool the run again from where it was recorded"};
+  connection_ =
+      std::make_unique<Connection>(file, Connection::Mode::immutable, std::move(naming));
+  connection_->distrust(kStepMax);
   if (number(*connection_, "PRAGMA user_version") > store::kFormat) {
     throw NewerFormat(
         fmt::format("the run {} in {} was spooled by a newer Flor: upgrade flor", run.key, url));
   }
   try {
-    const auto row = (*connection_)("SELECT id FROM run WHERE key = ?1", run.key);
-    if (!row->step()) throw Damaged("it does not have it");
-    run_ = row->integer(0);
-    check_content(*connection_);
+    check(run);
   } catch (const Busy&) {
     throw;
+  } catch (const Damaged&) {
+    throw;
   } catch (const Error& error) {
-    throw Damaged(
-        fmt::format("the catalog of run {} in {} is damaged ({}): spool it again from "
-                    "where it was recorded",
-                    run.key, url, error.what()));
+    refuse(*connection_, error.what());
   }
+}
+
+void RunCatalog::check(const RemoteRun& run) {
+  check_form(*connection_);
+  const auto row = (*connection_)("SELECT id FROM run WHERE key = ?1", run.key);
+  if (!row->step()) refuse(*connection_, "it does not have it");
+  run_ = row->integer(0);
+  check_content(*connection_);
 }
 
 NewCatalog::NewCatalog() {
   store::Store::open(work_.path(), store::OpenMode::create);
   connection_ =
       std::make_unique<Connection>(work_.path() / "catalog.db", Connection::Mode::existing);
-  // Nobody else sees it, and it is made again if it is lost.
-  connection_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
+  // Nobody else sees it, and it is made again if it is lost. Readers refuse views.
+  connection_->execute(
+      "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF; DROP VIEW IF EXISTS logged");
 }
 
 void NewCatalog::write(const std::function<void(Connection&)>& body) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ class WorkDirectory {
   int lock_ = -1;
 };
 
-/// A catalog that was read from an object store, and looked through: what it says of content can
+/// A catalog that was read from an object store: its schema is exactly that of a catalog, nothing in
+/// it is executed, every step of a query on it ends within seconds, and what it says of content can
 /// be. Not thread-safe.
 class RunCatalog {
  public:
@@ -46,14 +48,17 @@ class RunCatalog {
 
  private:
   void open(const std::filesystem::path& file, const RemoteRun& run, const std::string& url);
+  void check(const RemoteRun& run);
 
   std::optional<WorkDirectory> work_;  ///< without a cache
   std::unique_ptr<store::Connection> connection_;
   std::int64_t run_ = 0;
 };
 
-/// The catalog as a database file. Damaged if the object is not what the manifest says.
-std::vector<std::byte> read_catalog(ObjectStore& objects, const RemoteRun& run);
+/// Hands the catalog, as a database file, to `sink` piece by piece. Damaged if the object is not what
+/// the manifest says, or unpacks to much more than catalogs do.
+void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
+                    const std::function<void(std::span<const std::byte>)>& sink);
 
 /// An empty catalog in a directory of its own, to be filled and sealed.
 class NewCatalog {
