@@ -3,6 +3,7 @@
 #include "database.h"
 #include "doubts.h"
 #include "evaluated.h"
+#include "metric_rows.h"
 #include "resume.h"
 #include "scalar.h"
 
@@ -359,6 +360,18 @@ std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& poin
   if (loop == point.loop) return point.step;
   const bool kept = std::ranges::find(point.kept, loop) != point.kept.end();
   return kept ? std::numeric_limits<std::int64_t>::max() : -1;
+}
+
+void recount_metrics(Database& database, std::int64_t run) {
+  Connection& connection = database.connection;
+  connection(
+      "DELETE FROM metric WHERE run = ?1 AND name NOT IN (SELECT name FROM series WHERE run = ?1)",
+      run)
+      ->run();
+  ValueInserter inserter(database, run);
+  const auto rows = connection("SELECT name FROM metric WHERE run = ?1", run);
+  while (rows->step()) inserter.refresh(rows->text(0));
+  inserter.finish();
 }
 
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point) {

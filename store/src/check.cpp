@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace flor::store {
@@ -146,16 +147,37 @@ class Checker {
   void check_references(Connection& connection) {
     constexpr auto kTensor = static_cast<std::int64_t>(ValueType::tensor);
     constexpr auto kImage = static_cast<std::int64_t>(ValueType::image);
+    const std::set<std::string> elsewhere = absent_objects(connection);
+    std::int64_t absent = 0;
     const auto rows = connection(
         "SELECT run.key, series.name, value FROM value JOIN series ON series.id = value.series "
         "JOIN run ON run.id = series.run WHERE value.type IN (?1, ?2) "
         "AND value NOT IN (SELECT lower(hex(digest)) FROM object)",
         kTensor, kImage);
     while (rows->step()) {
+      if (elsewhere.contains(rows->text(2))) {
+        ++absent;
+        continue;
+      }
       add(Finding::Kind::orphan,
           fmt::format("'{}' of run {} was logged as the object {}, which does not exist",
                       rows->text(1), rows->text(0), rows->text(2)));
     }
+    if (absent == 0) return;
+    report_.remarks.push_back(
+        fmt::format("{} of runs that were fetched in part {} only where the runs came from: `flor "
+                    "fetch` brings {}",
+                    absent == 1 ? "1 logged object" : fmt::format("{} logged objects", absent),
+                    absent == 1 ? "is" : "are", absent == 1 ? "it" : "them"));
+  }
+
+  /// Digests of objects that stayed where their run was fetched from.
+  static std::set<std::string> absent_objects(Connection& connection) {
+    std::set<std::string> absent;
+    if (!has_table(connection, "absent_object")) return absent;
+    const auto rows = connection("SELECT digest FROM absent_object");
+    while (rows->step()) absent.insert(rows->digest(0).hex());
+    return absent;
   }
 
   void check_packs() {
@@ -209,7 +231,6 @@ class Checker {
   void check_manifest(const ManifestRow& row) {
     const auto layout = layouts_.find(row.layout);
     if (layout == layouts_.end()) throw Damaged("its layout is missing in the catalog");
-    const std::vector<Item> items = decode_layout(layout->second);
     const std::vector<std::uint32_t> ids = decode_ids(row.ids);
     std::vector<std::size_t> causes;
     for (const std::uint32_t id : ids) {
@@ -225,31 +246,12 @@ class Checker {
     std::sort(causes.begin(), causes.end());
     causes.erase(std::unique(causes.begin(), causes.end()), causes.end());
     for (const std::size_t cause : causes) lost_[cause].push_back(row.what);
-    if (causes.empty()) check_digest(row, layout->second, items, ids);
-  }
-
-  void check_digest(const ManifestRow& row, std::span<const std::byte> layout,
-                    std::span<const Item> items, std::span<const std::uint32_t> ids) const {
-    std::vector<Digest> digests;
-    std::vector<Digest> chunks;
-    std::size_t next = 0;
-    for (const Item& item : items) {
-      chunks.clear();
-      const std::size_t count = chunk_count(item.bytes);
-      for (std::size_t i = 0; i < count; ++i, ++next) {
-        if (next == ids.size()) throw Damaged("it has too few chunks");
-        const ChunkRow& chunk = chunks_.at(ids[next]);
-        if (chunk.raw_bytes != chunk_bytes(item.bytes, i)) {
-          throw Damaged(fmt::format("'{}' has a chunk of the wrong length", item.name));
-        }
-        chunks.push_back(chunk.digest);
-      }
-      digests.push_back(item_digest(chunks));
+    if (!causes.empty()) return;
+    std::vector<SizedChunk> chunks;
+    for (const std::uint32_t id : ids) {
+      chunks.push_back({chunks_.at(id).digest, chunks_.at(id).raw_bytes});
     }
-    if (next != ids.size()) throw Damaged("it has too many chunks");
-    if (manifest_digest(layout, digests) != row.digest) {
-      throw Damaged("its digest in the catalog is not that of its items");
-    }
+    check_content(layout->second, chunks, row.digest);
   }
 
   /// Bytes that nothing refers to: what a killed writer left.

@@ -1,4 +1,5 @@
 // CheckpointWriter: finds out what of a snapshot is new, stores that, and commits the whole.
+#include "chunk_reader.h"
 #include "chunk_writer.h"
 #include "database.h"
 #include "manifest.h"
@@ -33,9 +34,20 @@ struct StoredItem {
 
 using StoredItems = std::unordered_map<std::string, StoredItem>;
 
-/// A row that was remembered, or found a moment ago, is gone or was moved in its chain: a
-/// collection of garbage or an archive came between.
-struct ChunkVanished {};
+/// Whether a chunk of the store has these bytes. One that cannot be read has not.
+bool holds(Database& database, const StoredChunk& chunk, std::span<const std::byte> raw) {
+  try {
+    ChunkReader reader(database.paths, database.files);
+    reader.load_rows(database.connection, std::span(&chunk.id, 1));
+    if (reader.row(chunk.id).raw_bytes != raw.size()) return false;
+    DecodeScratch scratch;
+    std::vector<std::byte> there(raw.size());
+    reader.read(scratch, chunk.id, there);
+    return std::ranges::equal(there, raw);
+  } catch (const Damaged&) {
+    return false;
+  }
+}
 
 /// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks. Goes
 /// through the snapshot in steps, so that what was hashed a moment ago is encoded and written while
@@ -69,20 +81,26 @@ class Plan {
 
   /// Looks up what was examined since, and returns what is new of it, in the order of the snapshot,
   /// so that a checkpoint is read from front to back.
-  std::span<const NewChunk> find_in(Connection& connection) {
+  /// What was fetched counts only if its bytes are the same, since digests do not resist an attacker.
+  std::span<const NewChunk> find_in(Database& database) {
     const std::size_t before = new_chunks_.size();
     for (NewChunk& wanted : wanted_) {
-      if (const auto found = find_chunk(connection, wanted.digest)) {
-        found_.emplace(wanted.digest, *found);
-      } else {
+      const auto found = find_chunk(database.connection, wanted.digest);
+      wanted.replaces = found && found->foreign && !holds(database, *found, wanted.raw);
+      if (!found || wanted.replaces) {
         new_chunks_.push_back(std::move(wanted));
+        continue;
       }
+      if (found->foreign) compared_.push_back(found->id);
+      found_.emplace(wanted.digest, *found);
     }
     wanted_.clear();
     return std::span(new_chunks_).subspan(before);
   }
 
   std::span<const NewChunk> new_chunks() const { return new_chunks_; }
+  /// Fetched chunks that turned out to have the same bytes.
+  std::span<const std::uint32_t> compared() const { return compared_; }
 
   /// The rows that were remembered or found: they may be gone by now.
   std::vector<std::uint32_t> older_ids() const {
@@ -180,6 +198,7 @@ class Plan {
   std::vector<StoredItem> items_;
   std::vector<NewChunk> wanted_;  ///< not looked up yet
   std::vector<NewChunk> new_chunks_;
+  std::vector<std::uint32_t> compared_;
   std::unordered_set<Digest> seen_;
   std::unordered_map<Digest, StoredChunk> found_;
   // The chunks that are to be hashed.
@@ -258,6 +277,9 @@ struct CheckpointWriter::Impl {
       for (const NewChunk& chunk : plan.new_chunks()) {
         if (chunk.base) require_base(connection, chunk.base->chunk);
       }
+      for (const std::uint32_t id : plan.compared()) {
+        connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
+      }
       plan.resolve(chunks.insert(connection));
       insert_rows(connection, plan);
       committing = true;
@@ -272,7 +294,7 @@ struct CheckpointWriter::Impl {
 
   std::span<const NewChunk> find_new(Plan& plan) {
     const Lock lock(database->mutex);
-    return plan.find_in(database->connection);
+    return plan.find_in(*database);
   }
 
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);

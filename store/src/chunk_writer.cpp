@@ -13,6 +13,7 @@ void ChunkWriter::append(std::span<const NewChunk> chunks) {
     Appended& appended = appended_.emplace_back();
     appended.header = encoded.header;
     if (encoded.header.uses_base) appended.base = chunk.base->chunk.id;
+    appended.replaces = chunk.replaces;
     appended.place = packs_.append(encoded.header, encoded.payload);
   });
 }
@@ -35,12 +36,31 @@ StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
       std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
       static_cast<std::int64_t>(header.type), std::int64_t{header.depth}, std::int64_t{chunk.base});
   query->run();
-  if (query->changes() == 0) return find_chunk(connection, header.digest).value();
+  if (query->changes() == 0) {
+    const StoredChunk found = find_chunk(connection, header.digest).value();
+    if (!found.foreign) return found;
+    if (!chunk.replaces) throw ChunkVanished();  // fetched since: its bytes were not compared
+    take_over(connection, found.id, chunk);
+    return {found.id, header.depth};
+  }
   const std::int64_t id = connection.last_id();
   if (id > std::numeric_limits<std::uint32_t>::max()) {
     throw Error("the store is full: it has had 4294967295 chunks; use a new FLOR_HOME");
   }
   return {static_cast<std::uint32_t>(id), header.depth};
+}
+
+void ChunkWriter::take_over(Connection& connection, std::uint32_t id, const Appended& chunk) {
+  const RecordHeader& header = chunk.header;
+  connection(
+      "UPDATE chunk SET pack = ?2, offset = ?3, raw_bytes = ?4, stored_bytes = ?5, codec = ?6, type "
+      "= ?7, depth = ?8, base = nullif(?9, 0) WHERE id = ?1",
+      std::int64_t{id}, pack_rows_.at(packs_.number_of(chunk.place)),
+      static_cast<std::int64_t>(chunk.place.offset), std::int64_t{header.raw_bytes},
+      std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
+      static_cast<std::int64_t>(header.type), std::int64_t{header.depth}, std::int64_t{chunk.base})
+      ->run();
+  connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
 }
 
 void ChunkWriter::committed() {
@@ -54,10 +74,13 @@ void ChunkWriter::roll_back(bool may_be_referred_to) noexcept {
 }
 
 std::optional<StoredChunk> find_chunk(Connection& connection, const Digest& digest) {
-  const auto row = connection("SELECT id, depth FROM chunk WHERE digest = ?1", digest);
+  const auto row = connection(
+      "SELECT id, depth, EXISTS (SELECT 1 FROM foreign_chunk WHERE foreign_chunk.chunk = chunk.id) "
+      "FROM chunk WHERE digest = ?1",
+      digest);
   if (!row->step()) return std::nullopt;
   return StoredChunk{static_cast<std::uint32_t>(row->integer(0)),
-                     static_cast<std::uint8_t>(row->integer(1))};
+                     static_cast<std::uint8_t>(row->integer(1)), row->integer(2) != 0};
 }
 
 }  // namespace flor::store

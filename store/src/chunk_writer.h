@@ -15,6 +15,10 @@
 
 namespace flor::store {
 
+/// A row that was remembered, or found a moment ago, is gone, was moved in its chain, or came from
+/// elsewhere since: a collection of garbage, an archive or a fetch came between.
+struct ChunkVanished {};
+
 /// The steps of one transaction, in this order: `append`, `sync`, `insert` in the transaction, and
 /// after it `committed`; or at any point `roll_back`. Not thread-safe.
 class ChunkWriter {
@@ -32,7 +36,9 @@ class ChunkWriter {
   std::uint64_t appended_bytes() const { return packs_.appended(); }
 
   /// Inserts what was appended. Where another process stored the same content in the meantime, its
-  /// row is used. In the order of `append`.
+  /// row is used. Where other bytes were fetched under the digest of a chunk that `replaces` them,
+  /// the row becomes this chunk's: what was recorded here is right, and what was fetched was made to
+  /// collide with it. In the order of `append`.
   std::vector<StoredChunk> insert(Connection& connection);
   void committed();
   void roll_back(bool may_be_referred_to) noexcept;
@@ -42,9 +48,11 @@ class ChunkWriter {
     RecordHeader header;
     RecordPlace place;
     std::uint32_t base = 0;
+    bool replaces = false;
   };
 
   StoredChunk insert(Connection& connection, const Appended& chunk);
+  void take_over(Connection& connection, std::uint32_t id, const Appended& chunk);
 
   ChunkEncoder encoder_;
   PackWriter packs_;

@@ -88,29 +88,6 @@ void create_schema(Connection& connection) {
   transaction.commit();
 }
 
-/// In a store that may not be written the missing tables are empty ones in memory.
-void add_later_tables(Connection& connection, OpenMode mode) {
-  std::string sql;
-  for (const LaterTable& table : kLaterTables) {
-    if (has_table(connection, table.name)) continue;
-    if (mode != OpenMode::read_only) {
-      sql += create_statement(table) + table.indexes;
-      continue;
-    }
-    // A table in memory can refer to none of the others.
-    std::string columns = table.columns;
-    for (std::size_t at; (at = columns.find(" REFERENCES")) != columns.npos;) {
-      columns.erase(at, columns.find_first_of(",\n", at) - at);
-    }
-    sql += fmt::format("CREATE TEMP TABLE IF NOT EXISTS {} ({}) {};", table.name, columns,
-                       table.options);
-  }
-  if (sql.empty()) return;
-  if (mode == OpenMode::read_only) return connection.execute(sql.c_str());
-  Transaction transaction(connection);
-  connection.execute(sql.c_str());
-  transaction.commit();
-}
 
 [[noreturn]] void throw_no_store(const Paths& paths) {
   throw NotFound(fmt::format(
@@ -177,6 +154,29 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode);
+}
+
+void add_later_tables(Connection& connection, OpenMode mode) {
+  std::string sql;
+  for (const LaterTable& table : kLaterTables) {
+    if (has_table(connection, table.name)) continue;
+    if (mode != OpenMode::read_only) {
+      sql += create_statement(table) + table.indexes;
+      continue;
+    }
+    // A table in memory can refer to none of the others.
+    std::string columns = table.columns;
+    for (std::size_t at; (at = columns.find(" REFERENCES")) != columns.npos;) {
+      columns.erase(at, columns.find_first_of(",\n", at) - at);
+    }
+    sql += fmt::format("CREATE TEMP TABLE IF NOT EXISTS {} ({}) {};", table.name, columns,
+                       table.options);
+  }
+  if (sql.empty()) return;
+  if (mode == OpenMode::read_only) return connection.execute(sql.c_str());
+  Transaction transaction(connection);
+  connection.execute(sql.c_str());
+  transaction.commit();
 }
 
 bool has_table(Connection& connection, const char* name) {

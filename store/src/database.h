@@ -49,4 +49,8 @@ void ring_checkpoint(const Database& database);
 /// that came later.
 bool has_table(Connection& connection, const char* name);
 
+/// Makes the tables that came later and are missing; empty ones in memory where nothing may be
+/// written.
+void add_later_tables(Connection& connection, OpenMode mode);
+
 }  // namespace flor::store

@@ -104,7 +104,29 @@ Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest
   return digest_of(bytes);
 }
 
-std::string describe(const CheckpointKey& key, std::string_view run) {
+void check_content(std::span<const std::byte> layout, std::span<const SizedChunk> chunks,
+                   const Digest& digest) {
+  std::vector<Digest> digests, of_item;
+  std::size_t next = 0;
+  for (const Item& item : decode_layout(layout)) {
+    of_item.clear();
+    const std::size_t count = chunk_count(item.bytes);
+    for (std::size_t i = 0; i < count; ++i, ++next) {
+      if (next == chunks.size()) throw Damaged("it has too few chunks");
+      if (chunks[next].raw_bytes != chunk_bytes(item.bytes, i)) {
+        throw Damaged(fmt::format("'{}' has a chunk of the wrong length", item.name));
+      }
+      of_item.push_back(chunks[next].digest);
+    }
+    digests.push_back(item_digest(of_item));
+  }
+  if (next != chunks.size()) throw Damaged("it has too many chunks");
+  if (manifest_digest(layout, digests) != digest) {
+    throw Damaged("its digest in the catalog is not that of its items");
+  }
+}
+
+std::string describe(const CheckpointKey& key) {
   std::string text;
   switch (key.kind) {
     case CheckpointKind::boundary:
@@ -120,7 +142,11 @@ std::string describe(const CheckpointKey& key, std::string_view run) {
       text = fmt::format("the end of '{}' in iteration {}", key.loop, key.iteration);
   }
   if (key.main_loop > 0) text += fmt::format(" of main loop {}", key.main_loop);
-  return fmt::format("{} of run {}", text, run);
+  return text;
+}
+
+std::string describe(const CheckpointKey& key, std::string_view run) {
+  return fmt::format("{} of run {}", describe(key), run);
 }
 
 }  // namespace flor::store

@@ -27,6 +27,17 @@ std::size_t chunk_bytes(std::uint64_t item_bytes, std::size_t index);
 /// Digest of a layout followed by the digests of the items' contents.
 Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest> items);
 
+struct SizedChunk {
+  Digest digest;
+  std::uint32_t raw_bytes = 0;
+};
+/// Damaged unless these chunks, in this order, are all of what the layout describes, and both
+/// together have the digest.
+void check_content(std::span<const std::byte> layout, std::span<const SizedChunk> chunks,
+                   const Digest& digest);
+
+/// "the end of 'train' in iteration 3".
+std::string describe(const CheckpointKey& key);
 /// "the end of 'train' in iteration 3 of run 0123456789abcdef".
 std::string describe(const CheckpointKey& key, std::string_view run);
 

@@ -171,11 +171,15 @@ class Parser {
     const Json header = read_header();
     const Json none = Json::object();
     const Json& metadata = header.contains(kMetadata) ? header.at(kMetadata) : none;
-    std::uint64_t used = 0;
+    std::vector<Place> places;
     for (const auto& [name, entry] : header.items()) {
-      if (name != kMetadata) used += add_tensor(name, entry, metadata);
+      if (name != kMetadata) places.push_back(place_of(name, entry, metadata));
     }
-    if (used != size_ - data_) throw UsageError("its tensors do not fill it: it may be cut off");
+    check_places(places);
+    for (Place& place : places) {
+      add(std::move(place.item),
+          [&](std::span<std::byte> to) { file_.read_at(to, data_ + place.begin); });
+    }
     for (const auto& [key, value] : metadata.items()) {
       if (key.starts_with(kBytes)) add_bytes(key.substr(kBytes.size()), value.get<std::string>());
     }
@@ -206,7 +210,33 @@ class Parser {
     return *found;
   }
 
-  std::uint64_t add_tensor(const std::string& name, const Json& entry, const Json& metadata) {
+  /// A tensor, and where its bytes begin behind the header.
+  struct Place {
+    Item item;
+    std::uint64_t begin = 0;
+  };
+
+  /// Each byte belongs to one tensor: else a small file could describe more than all memory.
+  void check_places(const std::vector<Place>& places) const {
+    std::vector<const Place*> order;
+    for (const Place& place : places) order.push_back(&place);
+    std::ranges::stable_sort(order, {}, [](const Place* it) {
+      return std::pair(it->begin, it->item.bytes);
+    });
+    std::uint64_t end = 0;
+    for (const Place* place : order) {
+      if (place->begin < end) {
+        throw UsageError(fmt::format("'{}' overlaps another tensor", place->item.name));
+      }
+      if (place->begin > end) {
+        throw UsageError(fmt::format("before '{}' are bytes of no tensor", place->item.name));
+      }
+      end += place->item.bytes;
+    }
+    if (end != size_ - data_) throw UsageError("its tensors do not fill it: it may be cut off");
+  }
+
+  Place place_of(const std::string& name, const Json& entry, const Json& metadata) const {
     Item item;
     item.name = name;
     const auto dtype = entry.at("dtype").get<std::string>();
@@ -227,8 +257,7 @@ class Parser {
       throw UsageError(fmt::format("'{}' does not have as many bytes as its shape wants", name));
     }
     restore_complex(item, metadata);
-    add(std::move(item), [&](std::span<std::byte> to) { file_.read_at(to, data_ + begin); });
-    return end - begin;
+    return {std::move(item), begin};
   }
 
   static void restore_complex(Item& item, const Json& metadata) {

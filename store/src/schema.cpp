@@ -275,6 +275,14 @@ constexpr LaterTable kTables[] = {
   remark TEXT NOT NULL
 )sql",
      "STRICT"},
+    // Runs that came from elsewhere: what has no row was recorded here.
+    {"origin", R"sql(
+  run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  kind INTEGER NOT NULL,
+  place TEXT NOT NULL,
+  since_us INTEGER NOT NULL
+)sql",
+     "STRICT"},
     {"build_command", R"sql(
   root TEXT NOT NULL,
   program TEXT NOT NULL,
@@ -339,6 +347,12 @@ constexpr LaterTable kTables[] = {
   UNIQUE (run, id)
 )sql",
      "STRICT"},
+    // Logged objects that were not fetched with their run, and where they are.
+    {"absent_object", R"sql(
+  digest BLOB PRIMARY KEY,
+  place TEXT NOT NULL
+)sql",
+     "STRICT, WITHOUT ROWID"},
     // Chunks that another machine named: their digest is right, but a digest does not resist an
     // attacker who chooses the bytes. A recording that has the same digest compares the bytes. Refers
     // to no chunk: `repair` gives a row a new place by writing it anew.

@@ -199,7 +199,7 @@ void Connection::distrust(std::chrono::milliseconds limit) {
   for (const auto& [what, most] : kLimits) sqlite3_limit(database_, what, most);
   budget_ = std::make_unique<StepBudget>(StepBudget{limit, {}});
   sqlite3_progress_handler(database_, kOperationsBetweenLooks, look_at_clock, budget_.get());
-  execute("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON");
+  execute("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
 }
 
 void Connection::fail(int code) const { throw_sqlite(database_, code, naming_); }

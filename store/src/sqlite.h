@@ -98,7 +98,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   /// From now on the database counts as made by an attacker: no view, trigger or function in its
-  /// schema is executed, nothing of it can be changed, and each step of a statement ends with Damaged
+  /// schema is executed, and each step of a statement ends with Damaged
   /// when it takes longer than `limit`.
   void distrust(std::chrono::milliseconds limit);
 

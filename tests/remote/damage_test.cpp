@@ -1,25 +1,21 @@
 // Damage in an object store, and what somebody may have put there on purpose: said, kept apart from
 // what is sound, and mended where the good copy is.
-#include "layout.h"
-#include "remote_fixture.h"
-#include "run_catalog.h"
-#include "sha256.h"
+#include "crafted_bucket.h"
 
 #include <flor/store/error.h>
 #include <flor/store/retention.h>
-
-#include <zstd.h>
 
 #include <fstream>
 
 namespace flor::remote {
 namespace {
 
+using crafted::bytes;
+using crafted::publish;
+using crafted::with_catalog;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 class DamagedRemoteTest : public RemoteTest {
  protected:
@@ -38,39 +34,6 @@ class DamagedRemoteTest : public RemoteTest {
     SpoolOptions options;
     options.repair = true;
     return remote::spool(store, *store.catalog().run(run.id), objects, options);
-  }
-  /// The run with another catalog: the one that is there, after `change`.
-  static RemoteRun with_catalog(ObjectStore& objects, const std::string& key,
-                                const std::function<void(store::Connection&)>& change) {
-    RemoteRun run = choose_run(objects, key);
-    const WorkDirectory work;
-    const fs::path file = work.path() / "catalog.db";
-    {
-      std::ofstream out(file, std::ios::binary);
-      unpack_catalog(objects, run, [&](std::span<const std::byte> content) {
-        out.write(reinterpret_cast<const char*>(content.data()),
-                  static_cast<std::streamsize>(content.size()));
-      });
-    }
-    {
-      store::Connection connection(file, store::Connection::Mode::existing);
-      connection.execute("PRAGMA journal_mode=DELETE; PRAGMA foreign_keys=OFF");
-      change(connection);
-    }
-    std::ifstream in(file, std::ios::binary);
-    const std::string changed((std::istreambuf_iterator<char>(in)), {});
-    return publish(objects, run, bytes(changed));
-  }
-  static RemoteRun publish(ObjectStore& objects, RemoteRun run, std::span<const std::byte> file) {
-    std::vector<std::byte> sealed(ZSTD_compressBound(file.size()));
-    sealed.resize(ZSTD_compress(sealed.data(), sealed.size(), file.data(), file.size(), 3));
-    run.catalog = sha256_hex(sealed);
-    run.catalog_bytes = sealed.size();
-    objects.put(catalog_key(run.catalog), sealed);
-    ++run.sequence;
-    const auto names = list_manifests(objects, run.key);
-    EXPECT_TRUE(put_manifest(objects, run, names.back()));
-    return run;
   }
 };
 
@@ -289,6 +252,8 @@ TEST_F(DamagedRemoteTest, ACraftedCatalogIsRefusedWhateverItSays) {
       {"chunks that are missing", "UPDATE checkpoint SET chunks = x'ffffff7f'"},
       {"another run", "UPDATE run SET key = 'ffffffffffffffff'"},
       {"no tables", "DROP TABLE chunk"},
+      {"a base of another length",
+       "UPDATE chunk SET raw_bytes = raw_bytes - 4 WHERE depth > 0"},
   };
   for (const auto& [what, sql] : changes) {
     SCOPED_TRACE(what);

@@ -170,6 +170,29 @@ TEST_F(ExportTest, WhatIsNoSuchFileIsRefused) {
               HasSubstr("as its shape wants"));
   EXPECT_THAT(error_of(tensor("F32", "[-1]", "[0,4]")), HasSubstr("as its shape wants"));
   EXPECT_THAT(error_of(tensor("U8", "[2]", "[0,2]")), HasSubstr("do not fill it"));
+  const auto pair = [](const char* a, const char* b) {
+    const auto entry = [](const char* offsets) {
+      return std::string(R"({"dtype":"U8","shape":[2],"data_offsets":)") + offsets + "}";
+    };
+    return safetensors("{\"a\":" + entry(a) + ",\"b\":" + entry(b) + "}", "abcd");
+  };
+  EXPECT_THAT(error_of(pair("[0,2]", "[1,3]")), HasSubstr("'b' overlaps another tensor"));
+  EXPECT_THAT(error_of(pair("[0,2]", "[0,2]")), HasSubstr("overlaps another tensor"));
+  EXPECT_THAT(error_of(pair("[1,3]", "[2,4]")), HasSubstr("before 'a' are bytes of no tensor"));
+}
+
+TEST_F(ExportTest, AFileThatDescribesMoreThanItHoldsTakesNoMemory) {
+  std::string header = "{";
+  for (int i = 0; i < 2000; ++i) {
+    header += fmt::format(
+        R"({}"t{}":{{"dtype":"U8","shape":[50000000],"data_offsets":[0,50000000]}})",
+        i ? "," : "", i);
+  }
+  const auto file = directory_ / "bad.safetensors";
+  put_file(file, safetensors(header + "}", ""));
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) + 50'000'000);
+  EXPECT_THAT(message_of<UsageError>([&] { read_safetensors(file); }),
+              HasSubstr("overlaps another tensor"));
 }
 
 TEST_F(ExportTest, AFileThatCannotBeWrittenLeavesNothing) {

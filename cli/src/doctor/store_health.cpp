@@ -107,10 +107,10 @@ void examine_catalog(const store::Store& store, Findings& findings) {
     findings.push_back({"catalog", Health::failure, printable(found.what), "flor fsck --repair"});
   }
   if (orphans > 0) {
-    findings.push_back({"catalog", Health::ok,
-                        fmt::format("{} left over by programs that were killed: flor gc removes "
-                                    "what is old",
-                                    orphans == 1 ? "1 file" : fmt::format("{} files", orphans))});
+    findings.push_back({"catalog", Health::warning,
+                        orphans == 1 ? "1 logged object is missing"
+                                     : fmt::format("{} logged objects are missing", orphans),
+                        "flor fsck says which"});
   }
   if (findings.empty() || findings.back().topic != "catalog") {
     findings.push_back({"catalog", Health::ok, "sound (flor fsck also reads the contents)"});

@@ -17,7 +17,7 @@ using store::Query;
 
 constexpr const char* kContentColumns =
     "{0}.id, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, {0}.digest, "
-    "layout.digest, layout.items, chunks";
+    "layout, chunks";
 
 Content read_content(const Query& row) {
   Content content;
@@ -29,13 +29,6 @@ Content read_content(const Query& row) {
   content.stored_bytes = row.integer(7);
   content.digest = row.digest(8);
   return content;
-}
-
-void read_layout(const Query& row, int digest, int items, Content& content) {
-  if (row.is_null(digest)) return;
-  content.layout = row.digest(digest);
-  const store::Bytes blob = row.blob(items);
-  content.items.assign(blob.begin(), blob.end());
 }
 
 /// The ids of these chunks in `to`.
@@ -154,17 +147,55 @@ std::vector<Digest> ContentReader::digests_of(store::Bytes ids) const {
   return digests;
 }
 
+void ContentReader::read_layout(std::int64_t id, Content& content) const {
+  auto known = layouts_.find(id);
+  if (known == layouts_.end()) {
+    const auto row = connection_("SELECT digest, items FROM layout WHERE id = ?1", id);
+    if (!row->step()) throw damaged(fmt::format("lacks layout {}", id));
+    const store::Bytes blob = row->blob(1);
+    Layout layout{row->digest(0),
+                  std::make_shared<const std::vector<std::byte>>(blob.begin(), blob.end())};
+    known = layouts_.emplace(id, std::move(layout)).first;
+  }
+  content.layout = known->second.digest;
+  content.items = known->second.items;
+}
+
+void ContentReader::check(const Content& content) const {
+  if (store::digest_of(*content.items) != content.layout) {
+    throw damaged("has a layout that does not have its digest");
+  }
+  try {
+    store::decode_layout(*content.items);
+  } catch (const Damaged&) {
+    throw damaged("has a layout that cannot be read");
+  }
+  std::vector<store::SizedChunk> chunks;
+  chunks.reserve(content.chunks.size());
+  for (const Digest& digest : content.chunks) {
+    chunks.push_back({digest, records_.at(digest).raw_bytes});
+  }
+  try {
+    store::check_content(*content.items, chunks, content.digest);
+  } catch (const Damaged& error) {
+    const bool is_checkpoint = content.id != 0;
+    throw damaged(fmt::format("has {}, which is not what it claims ({})",
+                              is_checkpoint ? store::describe(content.key)
+                                            : "the logged object " + content.digest.hex(),
+                              error.what()));
+  }
+}
+
 std::vector<Content> ContentReader::checkpoints() const {
   std::vector<Content> list;
   const auto rows =
       connection_("SELECT " + fmt::format(fmt::runtime(kContentColumns), "checkpoint") +
-                      " FROM checkpoint JOIN layout ON layout.id = checkpoint.layout "
-                      "WHERE run = ?1 ORDER BY checkpoint.id",
+                      " FROM checkpoint WHERE run = ?1 ORDER BY checkpoint.id",
                   run_);
   while (rows->step()) {
     Content& content = list.emplace_back(read_content(*rows));
-    read_layout(*rows, 9, 10, content);
-    content.chunks = digests_of(rows->blob(11));
+    read_layout(rows->integer(9), content);
+    content.chunks = digests_of(rows->blob(10));
   }
   return list;
 }
@@ -212,15 +243,13 @@ std::vector<Content> ContentReader::objects() const {
   std::vector<Content> list;
   for (const Digest& digest : named_objects()) {
     const auto row = connection_(
-        "SELECT object.raw_bytes, layout.digest, layout.items, chunks FROM object JOIN layout ON "
-        "layout.id = object.layout WHERE object.digest = ?1",
-        digest);
+        "SELECT raw_bytes, layout, chunks FROM object WHERE digest = ?1", digest);
     if (!row->step()) continue;  // a value whose tensor could not be stored
     Content& content = list.emplace_back();
     content.digest = digest;
     content.raw_bytes = row->integer(0);
-    read_layout(*row, 1, 2, content);
-    content.chunks = digests_of(row->blob(3));
+    read_layout(row->integer(1), content);
+    content.chunks = digests_of(row->blob(2));
   }
   return list;
 }
@@ -317,7 +346,7 @@ void put_checkpoint(Connection& to, std::int64_t run, const Content& content) {
      "stored_bytes, digest, layout, chunks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
      run, static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
      content.key.loop, content.created_us, content.raw_bytes, content.stored_bytes, content.digest,
-     put_layout(to, content.layout, content.items), store::Bytes(ids))
+     put_layout(to, content.layout, *content.items), store::Bytes(ids))
       ->run();
 }
 
@@ -342,9 +371,10 @@ void put_discarded(Connection& to, std::int64_t run, const Content& content) {
 void put_object(Connection& to, const Content& content) {
   const std::vector<std::byte> ids = ids_in(to, content.chunks);
   to("INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
-     content.digest, content.raw_bytes, put_layout(to, content.layout, content.items),
+     content.digest, content.raw_bytes, put_layout(to, content.layout, *content.items),
      store::Bytes(ids))
       ->run();
+  to("DELETE FROM absent_object WHERE digest = ?1", content.digest)->run();
 }
 
 }  // namespace flor::remote

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -60,7 +61,9 @@ struct Content {
   std::int64_t raw_bytes = 0, stored_bytes = 0;
   Digest digest;
   Digest layout;
-  std::vector<std::byte> items;  ///< the layout blob
+  /// The layout blob, which checkpoints share: as many copies as checkpoints would be more memory
+  /// than was received.
+  std::shared_ptr<const std::vector<std::byte>> items;
   std::vector<Digest> chunks;
 
   using Place = std::tuple<store::CheckpointKind, std::int64_t, std::int64_t, std::string>;
@@ -104,6 +107,10 @@ class ContentReader {
   std::vector<Content> objects() const;
   std::set<Digest> named_objects() const;
 
+  /// Damaged unless the content has the digest that it claims, and its layout that of its own, by
+  /// the digests and lengths of its chunks, as `flor fsck` checks it.
+  void check(const Content& content) const;
+
   /// The record of a chunk that something needs which was read; null if there is none.
   const Record* find(const Digest& digest) const;
   /// Adds the records of these chunks and of their bases, with the place that the catalog gives.
@@ -115,11 +122,17 @@ class ContentReader {
   Damaged damaged(std::string_view what) const;
   std::vector<Digest> digests_of(store::Bytes ids) const;
   void add_record(const Digest& digest, Records& records) const;
+  void read_layout(std::int64_t id, Content& content) const;
 
+  struct Layout {
+    Digest digest;
+    std::shared_ptr<const std::vector<std::byte>> items;
+  };
   store::Connection& connection_;
   std::int64_t run_;
   mutable std::unordered_map<std::uint32_t, Digest> digests_;  ///< of chunks that were read
   mutable std::unordered_map<Digest, Record> records_;
+  mutable std::unordered_map<std::int64_t, Layout> layouts_;
 };
 
 /// All that a run has beside its facts, or is to have.

@@ -151,7 +151,11 @@ class DirectoryObjects final : public ObjectStore {
 
   std::vector<std::byte> get_range(const std::string& key, std::uint64_t offset,
                                    std::uint64_t size) override {
-    return read(*open(key), offset, size);
+    const auto file = open(key);
+    const std::uint64_t there = file->size();
+    // Before memory is had for what was only claimed.
+    if (offset > there || size > there - offset) throw_cut_off(*file);
+    return read(*file, offset, size);
   }
 
   std::optional<ObjectInfo> head(const std::string& key) override {
@@ -250,11 +254,13 @@ class DirectoryObjects final : public ObjectStore {
     std::vector<std::byte> content(size);
     const std::uint64_t got =
         at_directory("read", file.path(), [&] { return file.read_at(content, offset); });
-    if (got != size) {
-      throw Damaged(fmt::format("{} is cut off: spool the run again from where it was recorded",
-                                file.path().string()));
-    }
+    if (got != size) throw_cut_off(file);
     return content;
+  }
+
+  [[noreturn]] static void throw_cut_off(const File& file) {
+    throw Damaged(fmt::format("{} is cut off: spool the run again from where it was recorded",
+                              file.path().string()));
   }
 
   fs::path directory_;

@@ -1,14 +1,18 @@
 // fetch: what a run needs and the store lacks is read from parcels, then the run appears.
 #include "checkpoint_rows.h"
+#include "chunk_proof.h"
 #include "contents.h"
 #include "database.h"
+#include "decode_scratch.h"
 #include "evaluation_rows.h"
 #include "layout.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
 #include "parcels.h"
+#include "metric_rows.h"
 #include "row_copy.h"
 #include "run_catalog.h"
+#include "run_comparison.h"
 #include "run_progress.h"
 #include "sha256.h"
 #include "store_impl.h"
@@ -95,6 +99,7 @@ class Fetching {
     auto lock = store_.lock_run(report_.run.key);
     if (!lock) throw Busy(fmt::format("run {} is being recorded or fetched here", report_.run.key));
     const auto use = store_.use_run(report_.run.key);
+    check_contradiction();
     choose();
     for (int tries = 1;; ++tries) {
       receive();
@@ -115,8 +120,12 @@ class Fetching {
       return true;
     });
     if (options_.objects) objects_wanted_ = reader_.objects();
-    for (const Content& content : checkpoints_) reader_.add_records(content.chunks, records_);
-    for (const Content& content : objects_wanted_) reader_.add_records(content.chunks, records_);
+    for (const auto* wanted : {&checkpoints_, &objects_wanted_}) {
+      for (const Content& content : *wanted) {
+        reader_.check(content);
+        reader_.add_records(content.chunks, records_);
+      }
+    }
     const auto packs = catalog_.connection()("SELECT name, bytes FROM pack");
     while (packs->step()) {
       parcel_bytes_[packs->text(0)] = static_cast<std::uint64_t>(packs->integer(1));
@@ -188,21 +197,53 @@ class Fetching {
     return list;
   }
 
+  /// A chunk that is here, for what builds upon it.
+  bool read_here(const Digest& digest, std::span<std::byte> raw) {
+    store::ChunkReader reader(database_.paths, database_.files);
+    std::uint32_t id = 0;
+    {
+      const Lock lock(database_.mutex);
+      const auto row = database_.connection("SELECT id FROM chunk WHERE digest = ?1", digest);
+      if (!row->step()) return false;
+      id = static_cast<std::uint32_t>(row->integer(0));
+      reader.load_rows(database_.connection, std::span(&id, 1));
+    }
+    if (reader.row(id).raw_bytes != raw.size()) return false;
+    store::DecodeScratchPool::Lease scratch(scratch_);
+    try {
+      reader.read(*scratch, id, raw);
+    } catch (const store::PackMissing&) {
+      throw Busy("flor gc or flor archive changes what is being fetched: try again");
+    }
+    return true;
+  }
+
+  [[noreturn]] void throw_flaw(const Record& record, const std::string& why) const {
+    throw Damaged(fmt::format("{}/{} is damaged: the record at offset {}: {}", objects_.url(),
+                              parcel_key(record.parcel), record.offset, why));
+  }
+
   void receive() {
     const std::vector<std::size_t> list = missing();
+    ChunkProof proof(
+        catalog_cache(store_.home()),
+        [&](const Digest& digest, std::span<std::byte> raw) { return read_here(digest, raw); },
+        [&](const Record& record, const std::string& why) { throw_flaw(record, why); });
+    for (const std::size_t i : list) proof.expect(records_.list()[i]);
     for (const std::size_t i : list) progress_.all += records_.list()[i].bytes();
     for (std::size_t begin = 0; begin < list.size();) {
       std::size_t end = begin;
       for (std::uint64_t bytes = 0; end < list.size() && bytes < kBatchBytes; ++end) {
         bytes += records_.list()[list[end]].bytes();
       }
-      receive(std::span(list).subspan(begin, end - begin));
+      receive(std::span(list).subspan(begin, end - begin), proof);
       begin = end;
     }
   }
 
-  /// A batch: its records come after their bases, which are here or in it.
-  void receive(std::span<const std::size_t> batch) {
+  /// A batch: its records come after their bases, which are here or in it. None gets a row before
+  /// all of them were decoded and have the digests that they claim.
+  void receive(std::span<const std::size_t> batch, ChunkProof& proof) {
     const std::vector<FetchRequest> requests = plan_requests(records_.list(), batch, parcel_bytes_);
     std::map<std::size_t, store::RecordPlace> places;
     std::mutex mutex;
@@ -211,6 +252,10 @@ class Fetching {
       store::WorkerPool(options_.threads, nullptr).for_each(requests.size(), [&](std::size_t i) {
         const FetchRequest& request = requests[i];
         const std::vector<std::byte> bytes = read(request);
+        for (const std::size_t number : request.records) {
+          const Record& record = records_.list()[number];
+          proof.take(record, std::span(bytes).subspan(record.offset - request.begin));
+        }
         const std::lock_guard lock(mutex);
         for (const std::size_t record : request.records) {
           const std::uint64_t at = records_.list()[record].offset - request.begin;
@@ -221,6 +266,7 @@ class Fetching {
         progress_.done = std::min(progress_.all, progress_.done + bytes.size());
         if (options_.progress) options_.progress(progress_);
       });
+      if (proof.waiting() > 0) throw Damaged("content builds upon what does not come: not taken over");
       packs_.sync();
       const Lock lock(database_.mutex);
       store::Transaction transaction(database_.connection);
@@ -263,16 +309,21 @@ class Fetching {
                  const std::vector<std::int64_t>& packs) {
     // Another process may have stored the same content since: then that is used, and this is
     // garbage.
-    database_
-        .connection(
-            "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, "
-            "type, depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN "
-            "(SELECT id FROM chunk WHERE digest = ?9 AND depth = ?8 - 1) END)",
-            record.digest, packs.at(packs_.number_of(place)),
-            static_cast<std::int64_t>(place.offset), std::int64_t{record.raw_bytes},
-            std::int64_t{record.stored_bytes}, std::int64_t{record.codec},
-            static_cast<std::int64_t>(record.type), std::int64_t{depth_here(record)}, record.base)
-        ->run();
+    const auto insert = database_.connection(
+        "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
+        "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id FROM "
+        "chunk WHERE digest = ?9 AND depth = ?8 - 1) END)",
+        record.digest, packs.at(packs_.number_of(place)), static_cast<std::int64_t>(place.offset),
+        std::int64_t{record.raw_bytes}, std::int64_t{record.stored_bytes},
+        std::int64_t{record.codec}, static_cast<std::int64_t>(record.type),
+        std::int64_t{depth_here(record)}, record.base);
+    insert->run();
+    if (insert->changes() > 0) {
+      database_
+          .connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)",
+                      database_.connection.last_id())
+          ->run();
+    }
     const auto row = database_.connection(
         "SELECT depth > 0 AND base IS NULL FROM chunk WHERE digest = ?1", record.digest);
     if (!row->step() || row->integer(0) != 0) {
@@ -294,8 +345,15 @@ class Fetching {
     if (replaces) {
       if (run) forget_checkpoints(*run);
       run = copy_facts(catalog_.connection(), catalog_.run(), to, leader());
+      store::recount_metrics(database_, *run);
+    }
+    if (report_.added) {
+      to("INSERT OR IGNORE INTO origin (run, kind, place, since_us) VALUES (?1, 1, ?2, ?3)", *run,
+         objects_.url(), store::now_us())
+          ->run();
     }
     for (const Content& content : objects_wanted_) put_object(to, content);
+    if (replaces && !options_.objects) note_absent_objects(to);
     for (const Content& content : checkpoints_) restore(*run, content, replaces);
     if (replaces) {
       for (Content& content : unwanted_) {
@@ -314,12 +372,37 @@ class Fetching {
     return true;
   }
 
-  /// Whether the run is an older state of what is there. Error if both have what the other has not.
+  /// What the run logged and is not here stays known to be there.
+  void note_absent_objects(Connection& to) {
+    for (const Content& content : reader_.objects()) {
+      to("INSERT OR IGNORE INTO absent_object (digest, place) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT "
+         "1 FROM object WHERE digest = ?1)",
+         content.digest, objects_.url())
+          ->run();
+    }
+  }
+
+  /// Before anything is received.
+  void check_contradiction() {
+    const Lock lock(database_.mutex);
+    if (const auto run = local_run()) is_behind(*run);
+  }
+
+  /// Whether the run is an older state of what is there. Error if both have what the other has not,
+  /// or contradict each other.
   bool is_behind(std::int64_t run) {
     const RunProgress here(database_.connection, run);
     const RunProgress there(catalog_.connection(), catalog_.run());
-    if (!there.is_ahead_of(here)) return false;
-    if (!here.is_ahead_of(there)) return true;
+    const bool is_older = there.is_ahead_of(here) && !here.is_ahead_of(there);
+    const std::string differs = contradiction({database_.connection, run},
+                                              {catalog_.connection(), catalog_.run()}, is_older);
+    if (!differs.empty()) {
+      throw Error(fmt::format(
+          "run {} in {} contradicts the one here: {}: nothing was changed here; to look at that one, "
+          "fetch it to another store (--home)",
+          report_.run.key, objects_.url(), differs));
+    }
+    if (is_older || !there.is_ahead_of(here)) return is_older;
     throw Error(fmt::format(
         "run {} has gone on, or was replayed, both here and in {}: fetch it to another store "
         "(--home), or spool it to another place",
@@ -397,6 +480,7 @@ class Fetching {
   std::int64_t first_ = 0;        ///< epoch from which checkpoints are wanted
   std::map<std::string, std::uint64_t> parcel_bytes_;
   std::unordered_map<Digest, std::uint8_t> depths_;
+  store::DecodeScratchPool scratch_;
   TransferProgress progress_;
   FetchReport report_;
 };

@@ -27,8 +27,8 @@ constexpr std::size_t kKeyDigits = 16;
 
 constexpr std::int64_t kSequenceMax = std::int64_t{1} << 52;
 
-/// More than any manifest has.
-constexpr std::uint64_t kManifestBytesMax = std::uint64_t{1} << 20;
+/// More than any manifest has: what is nested takes many times its length when it is read.
+constexpr std::uint64_t kManifestBytesMax = std::uint64_t{64} << 10;
 
 /// More than any run has, and little enough to be added up.
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 60;
@@ -175,9 +175,9 @@ RemoteRun parse_manifest(std::span<const std::byte> text, const std::string& whe
           "{} is damaged: it names no run: spool the run again from where it was recorded", where));
     }
     return run;
-  } catch (const nlohmann::json::exception& error) {
-    throw Damaged(fmt::format("{} is damaged: {}: spool the run again from where it was recorded",
-                              where, error.what()));
+  } catch (const nlohmann::json::exception&) {
+    throw Damaged(fmt::format(
+        "{} is damaged: it is no manifest: spool the run again from where it was recorded", where));
   }
 }
 
@@ -277,6 +277,12 @@ RunList list_runs(ObjectStore& objects, unsigned threads) {
       } catch (const NotFound&) {
         found[i] = latest_manifest(objects, names[i].run);  // replaced since it was listed
       }
+    } catch (const NotFound&) {
+      unreadable[i] = {names[i].run,
+                       fmt::format("the manifest of run {} is listed in {} and is not there: try again "
+                                   "later, or spool the run again",
+                                   names[i].run, objects.url()),
+                       true};
     } catch (const Damaged& error) {
       unreadable[i] = {names[i].run, error.what(), true};
     } catch (const NewerFormat& error) {

@@ -65,8 +65,11 @@ class Pruning {
     if (!fits) return;
     report_.fits = report_.fits && *fits;
     report_.checkpoints += group.deleted();
-    if (options_.dry_run) return;
-    group.write(now_);
+    if (!options_.dry_run) return group.write(now_);
+    for (const auto& [run, parcels] : group.plan()) {
+      gone_.insert(run);
+      for (const std::string& parcel : parcels) needed_.insert(parcel_key(parcel));
+    }
   }
 
   void note(const Error& error) {
@@ -97,6 +100,7 @@ class Pruning {
       const std::string name = name_of(object.key);
       std::from_chars(name.data(), name.data() + name.size(), time);
       doomed_lists_.push_back(object.key);
+      if (object.bytes > kDoomedBytesMax) continue;
       std::vector<std::byte> text;
       try {
         text = objects_.get(object.key, object.bytes);
@@ -120,8 +124,9 @@ class Pruning {
     for (ObjectInfo& object : objects_.list(kCatalogs)) all.push_back(std::move(object));
     std::erase_if(all, [](const ObjectInfo& object) { return !is_content_key(object.key); });
     const std::map<std::string, std::int64_t> since = doomed();
-    const std::set<std::string> alive =
+    std::set<std::string> alive =
         references_.read(options_.dry_run ? gone_ : std::set<std::string>());
+    alive.insert(needed_.begin(), needed_.end());
     std::map<std::int64_t, nlohmann::json> lists;
     std::vector<const ObjectInfo*> dead;
     for (const ObjectInfo& object : all) {
@@ -179,13 +184,17 @@ class Pruning {
     }
   }
 
+  /// More than a list of a million objects has.
+  static constexpr std::uint64_t kDoomedBytesMax = std::uint64_t{128} << 20;
+
   /// What is younger is probably being written.
   static constexpr std::int64_t kUnfinishedUs = std::int64_t{24} * 3600 * 1'000'000;
 
   ObjectStore& objects_;
   const PruneOptions& options_;
   std::int64_t now_;
-  std::set<std::string> gone_;  ///< runs
+  std::set<std::string> gone_;    ///< runs whose present manifests go, or would go
+  std::set<std::string> needed_;  ///< keys that the manifests would name which take their place
   References references_;
   std::set<std::string> referred_before_;  ///< when this began
   std::vector<std::string> doomed_lists_;

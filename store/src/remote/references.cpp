@@ -24,10 +24,16 @@ std::set<std::string> References::read(const std::set<std::string>& without,
   std::set<std::string> keys;
   for (auto& [run, manifests] : runs) {
     for (int tries = 1; !add(manifests, unreadable, keys); ++tries) {
+      const std::vector<ManifestName> before = std::move(manifests);
+      manifests = list_manifests(objects_, run);
+      // Named again, though it is gone: the list lags behind, and a newer one may not be named yet.
+      if (manifests == before && tries > 1) {
+        if (unreadable == Unreadable::refused) throw_unknown(before.back(), "is listed, but not there,");
+        break;
+      }
       if (tries == kCountTries) {
         throw Busy(fmt::format("run {} keeps being spooled to {}: try again", run, objects_.url()));
       }
-      manifests = list_manifests(objects_, run);
     }
   }
   return keys;

@@ -2,6 +2,8 @@
 
 #include "answers.h"
 
+#include <flor/store/error.h>
+
 #include <fmt/core.h>
 #include <sqlite3.h>
 
@@ -259,8 +261,13 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
 
 std::int64_t put_layout(Connection& to, const store::Digest& digest, store::Bytes items) {
   to("INSERT OR IGNORE INTO layout (digest, items) VALUES (?1, ?2)", digest, items)->run();
-  const auto row = to("SELECT id FROM layout WHERE digest = ?1", digest);
+  const auto row = to("SELECT id, items = ?2 FROM layout WHERE digest = ?1", digest, items);
   row->step();
+  if (row->integer(1) == 0) {
+    throw Damaged(fmt::format(
+        "two layouts have the digest {}: one of them was made to have it, and was not taken over",
+        digest.hex()));
+  }
   return row->integer(0);
 }
 

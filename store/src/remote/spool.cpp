@@ -64,10 +64,23 @@ void check_chunks(const ContentReader& reader) {
   for (const Content& content : reader.objects()) reader.add_records(content.chunks, records);
 }
 
+/// Lists may lag behind: a manifest that exists is not named yet, and one that was removed still is.
+/// Who was overtaken looks for the one that must be there.
+void add_unlisted(ObjectStore& objects, const std::string& run, std::vector<ManifestName>& names) {
+  if (!objects.makes_exclusively()) return;
+  for (;;) {
+    const ManifestName next{run, names.empty() ? 1 : names.back().sequence + 1, ""};
+    if (!objects.head(next.key())) return;
+    names.push_back(next);
+  }
+}
+
 /// The latest manifest whose catalog can be read, too.
-Base find_base(ObjectStore& objects, const std::string& run, const std::filesystem::path& cache) {
+Base find_base(ObjectStore& objects, const std::string& run, const std::filesystem::path& cache,
+               bool overtaken) {
   Base base;
   std::vector<ManifestName> names = list_manifests(objects, run);
+  if (overtaken) add_unlisted(objects, run, names);
   if (!names.empty()) base.name = names.back();
   for (; !names.empty(); names.pop_back()) {
     std::optional<RemoteRun> found;
@@ -79,7 +92,7 @@ Base find_base(ObjectStore& objects, const std::string& run, const std::filesyst
       base.run = std::move(found);
       return base;
     } catch (const NotFound&) {
-      if (!objects.head(names.back().key())) throw Overtaken();
+      if (!overtaken && !objects.head(names.back().key())) throw Overtaken();
     } catch (const NewerFormat&) {
       throw;
     } catch (const Damaged&) {
@@ -106,8 +119,9 @@ class Spooling {
         cache_(catalog_cache(store.home())),
         source_(database_.paths, database_.files) {}
 
-  SpoolReport operator()() {
-    base_ = find_base(objects_, run_.key, cache_);
+  /// `overtaken`: another attempt was.
+  SpoolReport operator()(bool overtaken) {
+    base_ = find_base(objects_, run_.key, cache_, overtaken);
     parcels_ = list_parcels(objects_);
     if (options_.repair && base_.run) find_damage();
     read_store();
@@ -138,6 +152,7 @@ class Spooling {
     report_.run.epochs = row->integer(2);
     check_progress(*connection);
     choose_contents(ContentReader(*connection, run_.id));
+    check_objects_are_here(*connection);
     Evaluations evaluations;
     add_evaluations(*connection, run_.id, evaluations);
     if (base_.catalog) {
@@ -147,6 +162,22 @@ class Spooling {
       target_ = copy_facts(*connection, run_.id, to, 0);
       put_evaluations(to, evaluations);
     });
+  }
+
+  /// A run that was fetched in part would be a damaged one for who fetches it from here.
+  void check_objects_are_here(Connection& connection) const {
+    if (!store::has_table(connection, "absent_object")) return;
+    std::set<Digest> sent;
+    for (const Content& content : contents_.objects) sent.insert(content.digest);
+    for (const Digest& digest : ContentReader(connection, run_.id).named_objects()) {
+      if (sent.contains(digest)) continue;
+      const auto row = connection("SELECT place FROM absent_object WHERE digest = ?1", digest);
+      if (!row->step()) continue;
+      throw Error(fmt::format(
+          "run {0} was fetched in part, and tensors or images that it logged are only in {1}: bring "
+          "them first: flor fetch {0} {1}",
+          run_.key, row->text(0)));
+    }
   }
 
   /// What is newer there must not be replaced by what is here.
@@ -388,7 +419,10 @@ class Spooling {
       const bool sent = ensure(parcel_key(names[i]), parcel, names[i]);
       const std::lock_guard lock(mutex);
       ++(sent ? report_.parcels_sent : report_.parcels_found);
-      if (sent) report_.bytes_sent += parcel.size();
+      if (sent) {
+        report_.bytes_sent += parcel.size();
+        report_.chunks_sent += static_cast<std::int64_t>(plans[i].size());
+      }
       progress.done += parcel.size();
       if (options_.progress) options_.progress(progress);
     });
@@ -401,7 +435,6 @@ class Spooling {
         record.parcel = names[p];
         record.offset = offset;
         offset += record.bytes();
-        ++report_.chunks_sent;
       }
       lengths_[names[p]] = offset;
     }
@@ -517,7 +550,7 @@ SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objec
   const auto use = store.use_run(run.key);
   for (int tries = 1;; ++tries) {
     try {
-      return Spooling(store, run, objects, options)();
+      return Spooling(store, run, objects, options)(tries > 1);
     } catch (const Overtaken&) {
       if (tries == kClaimTries) {
         throw Busy(

@@ -76,14 +76,24 @@ std::int64_t ThinnedGroup::deleted() const {
 
 void ThinnedGroup::write(std::int64_t now_us) {
   for (Member& member : members_) {
-    if (member.stored > static_cast<std::int64_t>(member.kept.size())) write(member, now_us);
+    if (is_thinner(member)) write(member, now_us);
   }
 }
 
-void ThinnedGroup::write(Member& member, std::int64_t now_us) {
-  Connection& from = member.catalog->connection();
-  const std::int64_t run = member.catalog->run();
-  const ContentReader reader(from, run);
+std::map<std::string, std::set<std::string>> ThinnedGroup::plan() const {
+  std::map<std::string, std::set<std::string>> plan;
+  for (const Member& member : members_) {
+    if (!is_thinner(member)) continue;
+    std::set<std::string>& parcels = plan[member.run.key];
+    // All that it has is needed, and nothing else: each record was added for something that stays.
+    const RunContents contents = contents_of(member, 0);
+    for (const Record& record : contents.records.list()) parcels.insert(record.parcel);
+  }
+  return plan;
+}
+
+RunContents ThinnedGroup::contents_of(const Member& member, std::int64_t now_us) {
+  const ContentReader reader(member.catalog->connection(), member.catalog->run());
   RunContents contents;
   contents.gone = reader.discarded();
   contents.pruned = reader.pruned();
@@ -100,6 +110,13 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
   for (const Content& content : contents.objects) {
     reader.add_records(content.chunks, contents.records);
   }
+  return contents;
+}
+
+void ThinnedGroup::write(Member& member, std::int64_t now_us) {
+  Connection& from = member.catalog->connection();
+  const std::int64_t run = member.catalog->run();
+  const RunContents contents = contents_of(member, now_us);
   Evaluations evaluations;
   add_evaluations(from, run, evaluations);
   RemoteRun thinner = member.run;

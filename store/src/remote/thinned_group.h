@@ -8,9 +8,11 @@
 #include <flor/store/remote.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace flor::remote {
@@ -26,6 +28,8 @@ class ThinnedGroup {
   std::optional<bool> decide(const PruneOptions& options);
   /// So many checkpoints are to go.
   std::int64_t deleted() const;
+  /// The runs that `write` gives new catalogs, and the parcels that these will name.
+  std::map<std::string, std::set<std::string>> plan() const;
   /// Writes new catalogs and manifests, and removes the old manifests. Busy if somebody is spooling
   /// the run.
   void write(std::int64_t now_us);
@@ -38,6 +42,10 @@ class ThinnedGroup {
     std::int64_t stored = 0;
   };
   void read_kept(store::Connection& from);
+  static bool is_thinner(const Member& member) {
+    return member.stored > static_cast<std::int64_t>(member.kept.size());
+  }
+  static RunContents contents_of(const Member& member, std::int64_t now_us);
   void write(Member& member, std::int64_t now_us);
 
   ObjectStore& objects_;

@@ -1,4 +1,5 @@
 // verify: what the manifests promise against what is there.
+#include "chunk_proof.h"
 #include "contents.h"
 #include "layout.h"
 #include "parcels.h"
@@ -49,7 +50,8 @@ class Verification {
     const Listing listing = list_parcels(objects_);
     std::vector<std::string> names;
     TransferProgress progress;
-    for (const auto& [name, parcel] : expected_) {
+    for (const std::string& name : order_) {
+      const Expected& parcel = expected_.at(name);
       ++report_.parcels;
       report_.bytes += parcel.bytes;
       const auto there = listing.find(name);
@@ -62,16 +64,7 @@ class Verification {
         progress.all += parcel.bytes;
       }
     }
-    if (!read_data) return std::move(report_);
-    std::mutex mutex;
-    store::WorkerPool(options_.threads, nullptr).for_each(names.size(), [&](std::size_t i) {
-      const std::string flaw = read(names[i], expected_.at(names[i]));
-      const std::lock_guard lock(mutex);
-      if (!flaw.empty()) lose(names[i], flaw);
-      report_.bytes_read += expected_.at(names[i]).bytes;
-      progress.done += expected_.at(names[i]).bytes;
-      if (options_.progress) options_.progress(progress);
-    });
+    if (read_data) read_all(names, progress);
     std::ranges::sort(report_.findings);
     return std::move(report_);
   }
@@ -81,25 +74,78 @@ class Verification {
   void add(const RemoteRun& run, RunCatalog& catalog) {
     const ContentReader reader(catalog.connection(), catalog.run());
     Records records;
-    for (const Content& content : reader.checkpoints()) reader.add_records(content.chunks, records);
-    for (const Content& content : reader.objects()) {
-      reader.add_records(content.chunks, records);
+    for (const auto& list : {reader.checkpoints(), reader.objects()}) {
+      for (const Content& content : list) {
+        reader.check(content);
+        reader.add_records(content.chunks, records);
+      }
+    }
+    // In the order of the records, in which bases come first.
+    for (const Record& record : records.list()) {
+      expect(record.parcel).records.push_back(record);
+      ++report_.chunks;
     }
     const auto packs = catalog.connection()("SELECT name, bytes FROM pack");
     while (packs->step()) {
-      Expected& parcel = expected_[packs->text(0)];
+      Expected& parcel = expect(packs->text(0));
       parcel.bytes = static_cast<std::uint64_t>(packs->integer(1));
       parcel.runs.push_back(run.key);
-    }
-    for (const Record& record : records.list()) {
-      expected_[record.parcel].records.push_back(record);
-      ++report_.chunks;
     }
   }
 
  private:
-  /// What is wrong with it; empty if nothing is.
-  std::string read(const std::string& name, const Expected& parcel) const {
+  Expected& expect(const std::string& parcel) {
+    const auto [entry, is_new] = expected_.try_emplace(parcel);
+    if (is_new) order_.push_back(parcel);
+    return entry->second;
+  }
+
+  /// Runs share parcels, and say the same of their records unless one of them is wrong.
+  void drop_repeated() {
+    for (auto& [name, parcel] : expected_) {
+      std::ranges::stable_sort(parcel.records, {}, &Record::offset);
+      const auto repeated =
+          std::ranges::unique(parcel.records, [](const Record& a, const Record& b) {
+            return a.offset == b.offset && a.is_same_record(b);
+          });
+      parcel.records.erase(repeated.begin(), repeated.end());
+    }
+  }
+
+  /// Every record is decoded and compared with its digest.
+  void read_all(const std::vector<std::string>& names, TransferProgress& progress) {
+    drop_repeated();
+    const WorkDirectory work;
+    std::mutex mutex;
+    ChunkProof proof(
+        work.path(), [](const Digest&, std::span<std::byte>) { return false; },
+        [&](const Record& record, const std::string& why) {
+          const std::lock_guard lock(mutex);
+          lose(record.parcel, fmt::format("is damaged: the record at offset {}: {}", record.offset,
+                                          why));
+        });
+    for (const std::string& name : order_) {
+      for (const Record& record : expected_.at(name).records) proof.expect(record);
+    }
+    for (const std::string& name : lost_) give_up(name, proof);
+    store::WorkerPool(options_.threads, nullptr).for_each(names.size(), [&](std::size_t i) {
+      const Expected& parcel = expected_.at(names[i]);
+      const std::string flaw = read(names[i], parcel, proof);
+      if (!flaw.empty()) give_up(names[i], proof);
+      const std::lock_guard lock(mutex);
+      if (!flaw.empty()) lose(names[i], flaw);
+      report_.bytes_read += parcel.bytes;
+      progress.done += parcel.bytes;
+      if (options_.progress) options_.progress(progress);
+    });
+  }
+
+  void give_up(const std::string& name, ChunkProof& proof) const {
+    for (const Record& record : expected_.at(name).records) proof.give_up(record);
+  }
+
+  /// What is wrong with it as a whole; empty if nothing is, and its records are proven.
+  std::string read(const std::string& name, const Expected& parcel, ChunkProof& proof) const {
     try {
       const std::string key = parcel_key(name);
       const std::vector<std::byte> bytes = objects_.get(key, parcel.bytes);
@@ -107,6 +153,9 @@ class Verification {
       for (const Record& record : parcel.records) {
         if (record.offset + record.bytes() > bytes.size()) return "is shorter than its records";
         check_record(record, std::span<const std::byte>(bytes).subspan(record.offset), key);
+      }
+      for (const Record& record : parcel.records) {
+        proof.take(record, std::span<const std::byte>(bytes).subspan(record.offset));
       }
     } catch (const NotFound&) {
       return "is missing";
@@ -121,7 +170,7 @@ class Verification {
     for (const std::string& run : expected_.at(name).runs) {
       runs += (runs.empty() ? "" : ", ") + run;
     }
-    lost_.insert(name);
+    if (!lost_.insert(name).second) return;  // one line for each
     find(fmt::format("{}/{} {}; needed by run {}", objects_.url(), parcel_key(name), flaw, runs));
   }
   void find(std::string finding) { report_.findings.push_back(std::move(finding)); }
@@ -129,6 +178,7 @@ class Verification {
   ObjectStore& objects_;
   const TransferOptions& options_;
   std::map<std::string, Expected> expected_;
+  std::vector<std::string> order_;  ///< of these, so that bases come first as a rule
   std::set<std::string> lost_;
   VerifyReport report_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr long kConnectSeconds = 15;
 /// A transfer that moves next to nothing for so long is given up.
-constexpr long kSilentSeconds = 60;
+constexpr long kSilentSeconds = 30;
 constexpr long kSilentBytes = 100;  ///< a second
 
 /// Whatever a server says how much is to come.

@@ -3,6 +3,7 @@
 
 #include "s3/signature.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@ struct Response {
   bool is_untrusted = false;  ///< its certificate was refused
   bool is_too_long = false;   ///< longer than was allowed: it was not received to its end
   int attempts = 1;           ///< that it took
+  std::chrono::seconds waited{0};  ///< for all of them
 };
 
 /// Thread-safe.

@@ -31,6 +31,11 @@ constexpr std::uint64_t kWholeMax = std::uint64_t{64} << 20;
 constexpr const char* kProbe = "probe";
 const std::string kProbeText = "flor";
 
+/// Pages of a list beside one for each ten objects: servers may send pages that are not full, and one
+/// that always names a next page must not keep a client forever.
+constexpr std::size_t kPagesFree = 1000;
+constexpr std::size_t kListedMax = 10'000'000;
+
 /// Parts of one object that are on their way at once.
 constexpr unsigned kPartsAtOnce = 4;
 
@@ -42,6 +47,20 @@ std::int64_t now_us() {
 
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
+}
+
+bool is_utf8(std::string_view text) {
+  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+  for (const unsigned char* const end = at + text.size(); at < end;) {
+    const int more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : *at >> 3 == 30 ? 3 : -1;
+    if (more < 0 || end - at <= more) return false;
+    if (*at == 0xC0 || *at == 0xC1 || *at > 0xF4) return false;
+    for (int i = 1; i <= more; ++i) {
+      if (at[i] >> 6 != 2) return false;
+    }
+    at += more + 1;
+  }
+  return true;
 }
 
 bool may_pass(const Response& response, const std::string& code) {
@@ -175,7 +194,8 @@ class S3Objects final : public ObjectStore {
     std::vector<ObjectInfo> objects;
     Parameters parameters{
         {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", place_.prefix + prefix}};
-    for (;;) {
+    for (std::size_t pages = 1;; ++pages) {
+      check_list(prefix, pages, objects.size());
       const Response response = send(bucket_request("GET", parameters), {});
       if (!is_good(response)) fail("list", prefix, response);
       ObjectPage page = parse_objects(response.body);
@@ -213,10 +233,13 @@ class S3Objects final : public ObjectStore {
     const std::string prefix = place_.prefix + directory;
     // Not encoded: Ceph encodes the keys of this list without saying so.
     Parameters parameters{{"uploads", ""}, {"prefix", prefix}};
-    for (;;) {
+    std::size_t seen = 0;
+    for (std::size_t pages = 1;; ++pages) {
+      check_list(directory, pages, seen);
       const Response response = send(bucket_request("GET", parameters), {});
       if (!is_good(response)) fail("list uploads in", "", response);
       const UploadPage page = parse_uploads(response.body);
+      seen += page.uploads.size();
       for (const UnfinishedUpload& upload : page.uploads) {
         if (upload.initiated_us > before_us || !upload.key.starts_with(prefix)) continue;
         ++count;
@@ -229,6 +252,13 @@ class S3Objects final : public ObjectStore {
       key = page.next_key;
       id = page.next_id;
     }
+  }
+
+  void check_list(const std::string& prefix, std::size_t pages, std::size_t listed) const {
+    if (pages <= kPagesFree + listed / 10 && listed <= kListedMax) return;
+    throw Damaged(fmt::format(
+        "the list of {}/{} has no end: the S3 server named {} pages with {} objects so far", url_,
+        prefix, pages, listed));
   }
 
   [[noreturn]] void throw_circle(const std::string& prefix) const {
@@ -276,14 +306,17 @@ class S3Objects final : public ObjectStore {
   Response send(Request request, std::span<const std::byte> content,
                 std::uint64_t most = kAnswerMax) {
     const std::string hash = sha256_hex(content);
+    const auto begin = std::chrono::steady_clock::now();
     for (int attempt = 1;; ++attempt) {
       sign(request, settings_.credentials, settings_.region, hash,
            now_us() + limits_.clock_offset_us);
       Response response = http_.send(origin_, request, content, std::max(most, kAnswerMax));
       response.attempts = attempt;
       if (is_good(response) && response.body.size() > most) response.is_too_long = true;
-      if (is_good(response) || attempt >= settings_.attempts ||
+      const auto waited = std::chrono::steady_clock::now() - begin;
+      if (is_good(response) || attempt >= settings_.attempts || waited >= limits_.longest_wait ||
           !may_pass(response, code_of(response))) {
+        response.waited = std::chrono::duration_cast<std::chrono::seconds>(waited);
         return response;
       }
       std::this_thread::sleep_for(pause(attempt));
@@ -347,8 +380,12 @@ class S3Objects final : public ObjectStore {
     const auto error = parse_error(response.body);
     const std::string code = error ? error->code : "";
     if (response.status == 0) {
-      const std::string message = fmt::format("cannot {} {}: {} does not answer: {}", what, where,
-                                              origin_, response.failure);
+      const std::string tried =
+          response.attempts > 1
+              ? fmt::format(" ({} attempts in {} s)", response.attempts, response.waited.count())
+              : "";
+      const std::string message = fmt::format("cannot {} {}: {} does not answer: {}{}", what, where,
+                                              origin_, response.failure, tried);
       if (!response.is_passing) {
         throw Error(message +
                     (response.is_untrusted
@@ -363,12 +400,28 @@ class S3Objects final : public ObjectStore {
     if (response.status == 404) throw NotFound(fmt::format("there is no {}", where));
     const std::string message =
         fmt::format("cannot {} {}: the server says {}{}{}", what, where, response.status,
-                    code.empty() ? "" : " " + code, remedy(response, code));
+                    code.empty() ? "" : " " + code,
+                    remedy(response, code, region_of(response, error)));
     if (may_pass(response, code)) throw Unreachable(message);
     throw Error(message);
   }
 
-  std::string remedy(const Response& response, const std::string& code) const {
+  /// The region that the server names, in its headers or in its answer; empty: none.
+  static std::string region_of(const Response& response, const std::optional<S3Error>& error) {
+    const auto header = response.headers.find("x-amz-bucket-region");
+    std::string region = header != response.headers.end() ? header->second
+                         : error                          ? error->region
+                                                          : "";
+    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const bool sensible = region.size() <= 40 && region.find_first_not_of(kAllowed) == region.npos;
+    return sensible ? region : "";
+  }
+
+  std::string remedy(const Response& response, const std::string& code,
+                     const std::string& region) const {
+    if (!region.empty() && region != settings_.region) {
+      return fmt::format(": the bucket is in {}: set AWS_REGION={}", region, region);
+    }
     if (code == "RequestTimeTooSkewed" || code == "RequestExpired") {
       return ": the clock here is wrong, or the server's is: set it";
     }
@@ -379,17 +432,13 @@ class S3Objects final : public ObjectStore {
     if (code == "ExpiredToken" || code == "InvalidToken") {
       return ": the session has ended: get new credentials (AWS_SESSION_TOKEN)";
     }
-    if (response.status >= 300 && response.status < 400 &&
-        !response.headers.contains("x-amz-bucket-region")) {
+    if (response.status >= 300 && response.status < 400) {
       return ": it sends elsewhere, where Flor does not follow: give the right endpoint "
              "(AWS_ENDPOINT_URL) and region (AWS_REGION)";
     }
     if (response.status == 403) return ": these credentials may not do so, or are wrong";
-    if (response.status == 301 || code == "AuthorizationHeaderMalformed") {
-      const auto region = response.headers.find("x-amz-bucket-region");
-      if (region != response.headers.end()) {
-        return fmt::format(": the bucket is in {} (AWS_REGION)", region->second);
-      }
+    if (code == "AuthorizationHeaderMalformed" || code == "IllegalLocationConstraintException") {
+      return fmt::format(": the region {} may be wrong (AWS_REGION)", settings_.region);
     }
     return "";
   }
@@ -427,6 +476,7 @@ S3Place parse_s3_url(std::string_view url) {
   for (const char* part : {"//", "/./", "/../"}) {
     if (!rest.empty() && whole.find(part) != whole.npos) throw wrong("has a part that cannot be");
   }
+  if (!is_utf8(rest)) throw wrong("has a prefix that is not UTF-8");
   if (!rest.empty()) place.prefix = std::string(rest) + "/";
   return place;
 }

@@ -64,7 +64,8 @@ std::optional<S3Error> parse_error(std::span<const std::byte> xml) {
   if (xml.empty() || !document.load_buffer(xml.data(), xml.size())) return std::nullopt;
   const pugi::xml_node error = document.child("Error");
   if (!error) return std::nullopt;
-  return S3Error{error.child_value("Code"), error.child_value("Message")};
+  return S3Error{error.child_value("Code"), error.child_value("Message"),
+                 error.child_value("Region")};
 }
 
 ObjectPage parse_objects(std::span<const std::byte> xml) {

@@ -16,6 +16,7 @@ namespace flor::remote {
 
 struct S3Error {
   std::string code, message;
+  std::string region;  ///< that the server wants; mostly empty
 };
 /// Nothing if the text is no error.
 std::optional<S3Error> parse_error(std::span<const std::byte> xml);

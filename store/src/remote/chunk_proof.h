@@ -1,0 +1,84 @@
+// Content that arrives is decoded and compared with its digests: a record's checksums say only that it
+// is as it was written, not that it holds what it claims.
+#pragma once
+
+#include "contents.h"
+#include "decode_scratch.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace flor::remote {
+
+/// Proves records in whatever order they arrive. A chunk that others are differences to waits for
+/// these in a file, and one whose base has not arrived waits in memory, in the form in which it came.
+/// All functions but `expect` are thread-safe.
+class ChunkProof {
+ public:
+  /// Reads a chunk that is here already; false if it is not, or has another length.
+  using FindHere = std::function<bool(const Digest& digest, std::span<std::byte> raw)>;
+  /// Hears of a record that does not hold what it claims, and why.
+  using OnFlaw = std::function<void(const Record& record, const std::string& why)>;
+
+  /// `scratch`: a directory for the file, which has no name there.
+  ChunkProof(std::filesystem::path scratch, FindHere find_here, OnFlaw on_flaw);
+  ~ChunkProof();
+  ChunkProof(const ChunkProof&) = delete;
+  ChunkProof& operator=(const ChunkProof&) = delete;
+
+  /// A record that will arrive. To be said of all before the first one does.
+  void expect(const Record& record);
+  /// Its bytes, header included, which have their checksums.
+  void take(const Record& record, std::span<const std::byte> bytes);
+  /// It did not arrive, or not as it should: what builds upon it can be proven neither.
+  void give_up(const Record& record);
+  /// Records that wait for a base which has not arrived.
+  std::size_t waiting() const;
+
+ private:
+  using Payload = std::vector<std::byte>;
+  struct Arrived {
+    Record record;
+    Payload payload;
+  };
+  /// What others are differences to.
+  struct Base {
+    enum class State : std::uint8_t { awaited, ready, lost };
+    State state = State::awaited;
+    std::int64_t slot = -1;        ///< in the file, while differences to it are to come
+    std::size_t bytes = 0;         ///< of the content in the slot
+    std::int64_t dependents = 0;   ///< that are not proven yet
+    std::vector<Arrived> waiting;  ///< for it
+  };
+
+  bool must_wait(const Record& record, std::span<const std::byte> payload);
+  void settle(Arrived arrived);
+  bool is_proven(const Record& record, std::span<const std::byte> payload,
+                 std::vector<std::byte>& raw);
+  void find_base(const Digest& digest, Base& base, std::uint32_t bytes);
+  std::vector<Arrived> conclude(const Record& record, bool proven, std::span<const std::byte> raw);
+  void keep(Base& base, std::span<const std::byte> raw);
+  void open_file();
+
+  std::filesystem::path scratch_;
+  FindHere find_here_;
+  OnFlaw on_flaw_;
+  store::DecodeScratchPool pool_;
+  mutable std::mutex mutex_;
+  std::unordered_set<Digest> expected_;
+  std::unordered_map<Digest, Base> bases_;
+  std::vector<std::int64_t> free_slots_;
+  std::int64_t slots_ = 0;
+  std::uint64_t expected_bytes_ = 0;
+  std::size_t waiting_ = 0;
+  int file_ = -1;
+};
+
+}  // namespace flor::remote

@@ -1,0 +1,198 @@
+// What an attacker who can write to a bucket can do to who reads it, through the real program: nothing
+// is executed, nothing that is here is replaced, nothing hangs, and memory stays in proportion to what
+// was sent.
+#include "hostile_cases.h"
+#include "support/process.h"
+
+#include <flor/store/error.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+
+namespace flor::remote {
+namespace {
+
+using crafted::HostileBucket;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::chrono::seconds kLongest{5};
+/// Beside ten times what was sent: what a command takes more or less from call to call.
+constexpr long kFreeKib = 16 << 10;
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {(std::istreambuf_iterator<char>(in)), {}};
+}
+
+class HostileTest : public RemoteTest {
+ protected:
+  void SetUp() override {
+    const auto here = Store::open(directory_ / "victim", store::OpenMode::create);
+    const auto there = Store::open(directory_ / "attacker", store::OpenMode::create);
+    const auto honest = open_directory((directory_ / "honest").string());
+    own_ = small_run(*here, 1);
+    foreign_ = small_run(*there, 2);
+    spool(*here, *here->catalog().run(here->catalog().resolve(own_).id), *honest);
+    spool(*there, *there->catalog().run(there->catalog().resolve(foreign_).id), *honest);
+  }
+
+  /// As `finished_run`, with less content. What its command does would be seen.
+  std::string small_run(Store& store, unsigned seed) {
+    store::NewRun start = store::new_run("linear");
+    start.started_us += seed;
+    start.program = "/usr/bin/touch";
+    start.program_digest = "";
+    start.commit = "";
+    start.command = {"touch", executed().string()};
+    const Run run = store.catalog().add_run(start);
+    store.catalog().add_argument(run.id, {"lr", "real", "0.1"});
+    store::CheckpointWriter writer(store, run.id);
+    for (int epoch = 0; epoch <= kEpochs; ++epoch) {
+      writer.write(boundary(epoch), store::make_snapshot(seed, epoch, 20'000));
+      if (epoch == kEpochs) break;
+      store.catalog().put_main_loop(run.id, {0, "epoch", 0, epoch + 1, false, false});
+      store.catalog().add_iteration(run.id, {0, epoch, 1.5, 0.01});
+      const store::Item image{"image", store::ElementType::u8, {10, 50, 1}, 500};
+      const std::string picture =
+          writer.write_object(image, store::random_bytes(seed + unsigned(epoch), 500));
+      const std::vector<store::Value> values = {
+          {"loss", {"epoch", epoch, -1, ""}, 0, store::ValueType::real, 1.0 / (1 + epoch), 0},
+          {"picture", {"epoch", epoch, -1, ""}, 0, store::ValueType::image, picture, 0}};
+      store.catalog().add_values(run.id, values);
+    }
+    store.catalog().finish_run(run.id, start.started_us + 100, false, "");
+    return run.key;
+  }
+  static constexpr int kEpochs = 5;
+
+  fs::path executed() const { return directory_ / "executed"; }
+  fs::path home() const { return directory_ / "home"; }
+  fs::path bucket() const { return directory_ / "bucket"; }
+  std::string url() const { return "file://" + bucket().string(); }
+
+  void begin(const HostileBucket* hostile) {
+    for (const fs::path& path : {home(), bucket()}) fs::remove_all(path);
+    fs::copy(directory_ / "victim", home(), fs::copy_options::recursive);
+    fs::copy(directory_ / "honest", bucket(), fs::copy_options::recursive);
+    if (hostile) hostile->craft(*open_directory(bucket().string()), hostile->own ? own_ : foreign_);
+  }
+
+  testing::ProcessResult flor(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {FLOR_CLI, "--home", home().string()});
+    testing::ProcessOptions options;
+    options.timeout = kLongest;
+    return testing::run_process(std::move(arguments), options);
+  }
+  std::vector<std::vector<std::string>> commands(const std::string& run) const {
+    return {{"remote", "ls", url()},
+            {"remote", "verify", url(), "--read-data"},
+            {"fetch", run, url()},
+            {"replay", run, "--from", url(), "--", "/bin/true"}};
+  }
+
+  std::uint64_t sent() const {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(bucket())) {
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    }
+    return bytes;
+  }
+
+  /// All rows of the catalog and all bytes of the packs.
+  std::map<std::string, std::string> content() const {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : fs::directory_iterator(home() / "packs")) {
+      found[entry.path().filename()] = read_text(entry.path());
+    }
+    store::Connection catalog(home() / "catalog.db", store::Connection::Mode::read_only);
+    std::vector<std::string> tables;
+    {
+      const auto rows = catalog(
+          "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence'");
+      while (rows->step()) tables.push_back(rows->text(0));
+    }
+    for (const std::string& table : tables) {
+      std::string columns;
+      const auto names = catalog(fmt::format("SELECT name FROM pragma_table_info('{}')", table));
+      while (names->step()) {
+        columns += fmt::format("{}quote(\"{}\")", columns.empty() ? "" : " || ',' || ",
+                               names->text(0));
+      }
+      const auto rows = catalog(fmt::format("SELECT {} FROM {} ORDER BY 1", columns, table));
+      while (rows->step()) found[table] += rows->text(0) + "\n";
+    }
+    return found;
+  }
+  /// The same, of what the victim had before; a run may have come.
+  static bool holds(const std::map<std::string, std::string>& now,
+                    const std::map<std::string, std::string>& before, bool may_grow) {
+    if (!may_grow) return now == before;
+    return std::ranges::all_of(before, [&](const auto& entry) {
+      const auto found = now.find(entry.first);
+      if (found == now.end()) return false;
+      std::istringstream lines(entry.second);
+      for (std::string line; std::getline(lines, line);) {
+        if (found->second.find(line) == std::string::npos) return false;
+      }
+      return true;
+    });
+  }
+
+  std::string own_, foreign_;
+};
+
+TEST_F(HostileTest, NoBucketExecutesReplacesHangsOrFillsTheMemory) {
+  begin(nullptr);
+  std::vector<long> usual;
+  for (const auto& command : commands(foreign_)) usual.push_back(flor(command).peak_kib);
+  begin(nullptr);
+  const auto before = content();
+  const std::vector<HostileBucket> buckets = crafted::hostile_buckets();
+  EXPECT_GE(buckets.size(), 60U);
+  for (const HostileBucket& hostile : buckets) {
+    SCOPED_TRACE(hostile.name);
+    begin(&hostile);
+    const long allowed = kFreeKib + static_cast<long>(10 * sent() / 1024);
+    const auto all = commands(hostile.own ? own_ : foreign_);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const testing::ProcessResult result = flor(all[i]);
+      SCOPED_TRACE(all[i][0] + " " + all[i][1] + ": " + result.out + result.err);
+      EXPECT_FALSE(result.timed_out);
+      EXPECT_EQ(result.signal, 0);
+      EXPECT_LT(result.peak_kib, usual[i] + allowed);
+      EXPECT_FALSE(fs::exists(executed()));
+      const bool reads = i < 2;
+      EXPECT_TRUE(holds(content(), before, hostile.passes && !reads));
+      const bool refuses = !reads && !hostile.passes;
+      EXPECT_TRUE(result.status != 0 || !refuses);
+    }
+  }
+}
+
+TEST_F(HostileTest, ADifferenceIsNamedInOneLine) {
+  const HostileBucket hostile =
+      crafted::by_sql("", "UPDATE value SET value = value + 1000000 WHERE type = 2", true);
+  begin(&hostile);
+  const testing::ProcessResult result = flor({"fetch", own_, url()});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("'loss' in epoch 0 is 1 here and 1000001 there"));
+  EXPECT_THAT(result.err, HasSubstr("nothing was changed here"));
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
+}
+
+TEST_F(HostileTest, PoisonIsFoundByVerifyAsByFsckAndIsNoAdviceForTheStoreHere) {
+  const HostileBucket hostile{"", false, [](ObjectStore& objects, const std::string& key) {
+                                crafted::with_poison(objects, key, 0, 255, 100);
+                              }};
+  begin(&hostile);
+  const testing::ProcessResult result = flor({"remote", "verify", url(), "--read-data"});
+  EXPECT_EQ(result.status, 4);
+  EXPECT_THAT(result.out, HasSubstr("its content does not have its digest"));
+  EXPECT_THAT(result.out, Not(HasSubstr("fsck")));
+}
+
+}  // namespace
+}  // namespace flor::remote
