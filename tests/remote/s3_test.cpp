@@ -1,13 +1,16 @@
-// The parts of S3 that need no server: signatures, settings, XML, places.
+// The parts of S3 that need no real server: signatures, settings, XML, places, and answers that no
+// server should give.
 #include "s3/s3_objects.h"
 #include "s3/settings.h"
 #include "s3/signature.h"
 #include "s3/xml.h"
+#include "scripted_server.h"
 #include "sha256.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -244,6 +247,60 @@ TEST(S3XmlTest, APartOfAListThatDoesNotSayHowItGoesOnIsDamaged) {
                                 "<NextKeyMarker>a</NextKeyMarker></ListMultipartUploadsResult>"))
                 .next_key,
             "a");
+}
+
+/// Of servers that say what none should.
+std::string message_of_list(const testing::ScriptedServer& server, const S3Limits& limits) {
+  const S3Settings settings{{"KEY", "secret", ""}, "us-east-1", server.url(), "", true};
+  try {
+    open_s3({"bucket", "runs/"}, settings, limits)->list("");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(S3TroubleTest, AListThatNamesEverNewPagesEnds) {
+  for (const bool empty : {true, false}) {
+    const testing::ScriptedServer server([&](const std::string&, int number) {
+      const std::string object =
+          fmt::format("<Contents><Key>runs/{}</Key><Size>1</Size></Contents>", number);
+      return testing::ScriptedServer::answer(
+          "200 OK", fmt::format("<ListBucketResult>{}<IsTruncated>true</IsTruncated>"
+                                "<NextContinuationToken>{}</NextContinuationToken>"
+                                "</ListBucketResult>",
+                                empty ? "" : object, number));
+    });
+    EXPECT_THAT(message_of_list(server, {}), HasSubstr("has no end"));
+    EXPECT_LT(server.requests(), 2000);
+  }
+}
+
+TEST(S3TroubleTest, TheRegionThatTheServerNamesIsNamed) {
+  const testing::ScriptedServer server([](const std::string&, int) {
+    return testing::ScriptedServer::answer(
+        "400 Bad Request",
+        "<Error><Code>AuthorizationHeaderMalformed</Code><Message>the region 'us-east-1' is wrong; "
+        "expecting 'eu-central-1'</Message><Region>eu-central-1</Region></Error>");
+  });
+  EXPECT_THAT(message_of_list(server, {}), HasSubstr("set AWS_REGION=eu-central-1"));
+  EXPECT_EQ(server.requests(), 1);
+}
+
+TEST(S3TroubleTest, AServerThatSaysNothingIsNotWaitedForAgainAndAgain) {
+  const testing::ScriptedServer server([](const std::string&, int) { return std::string(); });
+  S3Limits limits;
+  limits.silence = std::chrono::seconds(1);
+  limits.longest_wait = std::chrono::milliseconds(1500);
+  EXPECT_THAT(message_of_list(server, limits), HasSubstr("(2 attempts in"));
+}
+
+TEST(S3PlaceTest, APrefixThatIsNotUtf8IsRefused) {
+  EXPECT_EQ(parse_s3_url("s3://bucket/l\xc3\xa4uft/\xf0\x9f\x98\x80").prefix,
+            "l\xc3\xa4uft/\xf0\x9f\x98\x80/");
+  for (const char* prefix : {"\xff", "a\xc3", "\xc0\xaf", "\xe2\x82"}) {
+    EXPECT_THROW(parse_s3_url(std::string("s3://bucket/") + prefix), UsageError);
+  }
 }
 
 }  // namespace

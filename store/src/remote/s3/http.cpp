@@ -16,9 +16,8 @@ namespace flor::remote {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-/// A transfer that moves next to nothing for so long is given up.
-constexpr long kSilentSeconds = 30;
-constexpr long kSilentBytes = 100;  ///< a second
+/// A transfer that moves less in a second is silent.
+constexpr long kSilentBytes = 100;
 
 /// Whatever a server says how much is to come.
 constexpr std::uint64_t kReservedMax = std::uint64_t{64} << 20;
@@ -137,13 +136,16 @@ struct HttpClient::Handle {
 
 struct HttpClient::Impl {
   std::string ca_bundle;
+  long silent_seconds = 0;
   std::mutex mutex;
   std::vector<std::unique_ptr<Handle>> idle;
 };
 
-HttpClient::HttpClient(std::string ca_bundle) : impl_(std::make_unique<Impl>()) {
+HttpClient::HttpClient(std::string ca_bundle, std::chrono::seconds silence)
+    : impl_(std::make_unique<Impl>()) {
   library();  // says at once if there is none
   impl_->ca_bundle = std::move(ca_bundle);
+  impl_->silent_seconds = static_cast<long>(silence.count());
 }
 
 HttpClient::~HttpClient() = default;
@@ -189,7 +191,7 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   set(curl, CURLOPT_ERRORBUFFER, reason.data());
   set(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   set(curl, CURLOPT_LOW_SPEED_LIMIT, kSilentBytes);
-  set(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+  set(curl, CURLOPT_LOW_SPEED_TIME, impl_->silent_seconds);
   set(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   constexpr long kBuffer = 512L << 10;
   set(curl, CURLOPT_BUFFERSIZE, kBuffer);

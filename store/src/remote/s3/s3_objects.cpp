@@ -77,7 +77,7 @@ class S3Objects final : public ObjectStore {
       : place_(std::move(place)),
         settings_(std::move(settings)),
         limits_(limits),
-        http_(settings_.ca_bundle),
+        http_(settings_.ca_bundle, limits_.silence),
         url_(fmt::format(
             "s3://{}{}{}", place_.bucket, place_.prefix.empty() ? "" : "/",
             place_.prefix.substr(0, place_.prefix.empty() ? 0 : place_.prefix.size() - 1))) {
