@@ -77,9 +77,9 @@ void ChunkProof::give_up(const Record& record) {
   for (Arrived& arrived : conclude(record, false, {})) settle(std::move(arrived));
 }
 
-std::size_t ChunkProof::waiting() const {
+std::size_t ChunkProof::proven() const {
   const std::lock_guard lock(mutex_);
-  return waiting_;
+  return proven_;
 }
 
 bool ChunkProof::must_wait(const Record& record, std::span<const std::byte> payload) {
@@ -92,7 +92,6 @@ bool ChunkProof::must_wait(const Record& record, std::span<const std::byte> payl
     return false;
   }
   base.waiting.push_back({record, Payload(payload.begin(), payload.end())});
-  ++waiting_;
   return true;
 }
 
@@ -159,6 +158,7 @@ void ChunkProof::find_base(const Digest& digest, Base& base, std::uint32_t bytes
 std::vector<ChunkProof::Arrived> ChunkProof::conclude(const Record& record, bool proven,
                                                       std::span<const std::byte> raw) {
   const std::lock_guard lock(mutex_);
+  if (proven) ++proven_;
   if (record.has_base()) {
     Base& base = bases_.at(record.base);
     if (--base.dependents == 0 && base.slot >= 0) {
@@ -171,7 +171,6 @@ std::vector<ChunkProof::Arrived> ChunkProof::conclude(const Record& record, bool
   Base& base = found->second;
   if (proven && base.dependents > 0) keep(base, raw);
   base.state = proven ? Base::State::ready : Base::State::lost;
-  waiting_ -= base.waiting.size();
   return std::exchange(base.waiting, {});
 }
 

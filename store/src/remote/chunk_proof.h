@@ -39,8 +39,8 @@ class ChunkProof {
   void take(const Record& record, std::span<const std::byte> bytes);
   /// It did not arrive, or not as it should: what builds upon it can be proven neither.
   void give_up(const Record& record);
-  /// Records that wait for a base which has not arrived.
-  std::size_t waiting() const;
+  /// Records that hold what they claim.
+  std::size_t proven() const;
 
  private:
   using Payload = std::vector<std::byte>;
@@ -77,7 +77,7 @@ class ChunkProof {
   std::vector<std::int64_t> free_slots_;
   std::int64_t slots_ = 0;
   std::uint64_t expected_bytes_ = 0;
-  std::size_t waiting_ = 0;
+  std::size_t proven_ = 0;
   int file_ = -1;
 };
 

@@ -178,9 +178,14 @@ class Fetching {
     depths_.clear();
     for (std::size_t i = 0; i < records_.list().size(); ++i) {
       const Record& record = records_.list()[i];
-      const auto row =
-          database_.connection("SELECT depth FROM chunk WHERE digest = ?1", record.digest);
+      const auto row = database_.connection("SELECT depth, raw_bytes FROM chunk WHERE digest = ?1",
+                                            record.digest);
       if (row->step()) {
+        if (row->integer(1) != record.raw_bytes) {
+          throw Damaged(fmt::format("run {} in {} gives the chunk {} another length than it has here: "
+                                    "it was not taken over",
+                                    report_.run.key, objects_.url(), record.digest.hex()));
+        }
         depths_[record.digest] = static_cast<std::uint8_t>(row->integer(0));
         continue;
       }
@@ -230,6 +235,7 @@ class Fetching {
         [&](const Digest& digest, std::span<std::byte> raw) { return read_here(digest, raw); },
         [&](const Record& record, const std::string& why) { throw_flaw(record, why); });
     for (const std::size_t i : list) proof.expect(records_.list()[i]);
+    taken_ = 0;
     for (const std::size_t i : list) progress_.all += records_.list()[i].bytes();
     for (std::size_t begin = 0; begin < list.size();) {
       std::size_t end = begin;
@@ -266,7 +272,12 @@ class Fetching {
         progress_.done = std::min(progress_.all, progress_.done + bytes.size());
         if (options_.progress) options_.progress(progress_);
       });
-      if (proof.waiting() > 0) throw Damaged("content builds upon what does not come: not taken over");
+      taken_ += batch.size();
+      if (proof.proven() != taken_) {
+        throw Damaged(fmt::format("run {} in {} builds upon content that is neither there nor here: "
+                                  "it was not taken over",
+                                  report_.run.key, objects_.url()));
+      }
       packs_.sync();
       const Lock lock(database_.mutex);
       store::Transaction transaction(database_.connection);
@@ -388,9 +399,13 @@ class Fetching {
     if (const auto run = local_run()) is_behind(*run);
   }
 
+  /// Single checkpoints of a run that is here, for a replay that is on its way: nothing else changes.
+  bool only_adds_checkpoints() const { return options_.only && !options_.only->empty(); }
+
   /// Whether the run is an older state of what is there. Error if both have what the other has not,
   /// or contradict each other.
   bool is_behind(std::int64_t run) {
+    if (only_adds_checkpoints()) return false;
     const RunProgress here(database_.connection, run);
     const RunProgress there(catalog_.connection(), catalog_.run());
     const bool is_older = there.is_ahead_of(here) && !here.is_ahead_of(there);
@@ -481,6 +496,7 @@ class Fetching {
   std::map<std::string, std::uint64_t> parcel_bytes_;
   std::unordered_map<Digest, std::uint8_t> depths_;
   store::DecodeScratchPool scratch_;
+  std::size_t taken_ = 0;  ///< records that arrived in this try
   TransferProgress progress_;
   FetchReport report_;
 };

@@ -369,11 +369,15 @@ class RunComparison {
     if (auto found = compare_(kRunStart, {}); !found.empty()) return found;
     if (auto found = compare_(kResumptions, {}); !found.empty()) return found;
     const std::int64_t mine = resumptions(here_), theirs = resumptions(there_);
+    if (theirs > mine && is_complete() && !is_from_elsewhere()) {
+      return "the run is complete here and was resumed there";
+    }
     const Cut cut = first_cut(std::min(mine, theirs));
     if (theirs <= mine || may_be_forgotten(cut)) compare_.cut(cut);
     // After its end only replays and evaluations add to a run.
-    const bool has_ended = mine == theirs && is_finished(here_);
-    if (auto found = recorded(has_ended, {!replaces_, !has_ended}, cut); !found.empty()) {
+    const bool ended_here = mine == theirs && is_finished(here_);
+    const bool ended_on_both = ended_here && is_finished(there_);
+    if (auto found = recorded(ended_on_both, {!replaces_, !ended_here}, cut); !found.empty()) {
       return found;
     }
     if (auto found = states(); !found.empty()) return found;
@@ -387,6 +391,10 @@ class RunComparison {
   }
   static std::int64_t resumptions(const RunPlace& place) {
     return count(place, "SELECT count(*) FROM resumption WHERE run = ?1");
+  }
+  /// It has finished here, and not failed: nothing resumes it.
+  bool is_complete() const {
+    return is_finished(here_) && count(here_, "SELECT failed = 0 FROM run WHERE id = ?1") != 0;
   }
   static bool is_finished(const RunPlace& place) {
     return count(place, "SELECT finished_us IS NOT NULL FROM run WHERE id = ?1") != 0;
@@ -410,9 +418,6 @@ class RunComparison {
   /// Whether what lies after the point may give way to what another machine did from there on.
   bool may_be_forgotten(const Cut& cut) const {
     if (is_from_elsewhere()) return true;
-    if (is_finished(here_) && count(here_, "SELECT failed = 0 FROM run WHERE id = ?1") != 0) {
-      return false;
-    }
     return !here_
                 .connection(
                     "SELECT 1 FROM checkpoint WHERE run = ?1 AND kind = 0 AND (main_loop > ?2 OR "
@@ -428,8 +433,8 @@ class RunComparison {
         ->step();
   }
 
-  std::string recorded(bool has_ended, Allowed allowed, const Cut& cut) {
-    if (has_ended) {
+  std::string recorded(bool ended_on_both, Allowed allowed, const Cut& cut) {
+    if (ended_on_both) {
       if (auto found = compare_(kRunEnd, allowed); !found.empty()) return found;
       for (const Facts& facts : kAtEnd) {
         if (auto found = compare_(facts, allowed); !found.empty()) return found;
@@ -441,11 +446,11 @@ class RunComparison {
     for (const Facts& facts : kGrowing) {
       if (auto found = compare_(facts, allowed); !found.empty()) return found;
     }
-    if (!has_ended && cut.is_none()) compare_.cut(latest_iteration());
+    if (!ended_on_both && cut.is_none()) compare_.cut(latest_iteration());
     for (const Facts& facts : kLoops) {
       if (auto found = compare_(facts, allowed); !found.empty()) return found;
     }
-    if (!has_ended && cut.is_none()) compare_.cut({});
+    if (!ended_on_both && cut.is_none()) compare_.cut({});
     return {};
   }
 

@@ -21,8 +21,8 @@ struct RunPlace {
 /// must be there, too.
 ///
 /// Where the run was resumed on one side alone they must agree in what lies before that point. What
-/// lies after it here gives way only if a resumption here would have forgotten it as well: the run
-/// has not finished here, and has no later state to resume from; or it was fetched in the first place.
+/// lies after it here gives way only if a resumption here would have forgotten it as well: the run is
+/// not complete here, and has no later state to resume from; or it was fetched in the first place.
 std::string contradiction(const RunPlace& here, const RunPlace& there, bool replaces);
 
 }  // namespace flor::remote
