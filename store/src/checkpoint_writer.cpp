@@ -81,7 +81,8 @@ class Plan {
 
   /// Looks up what was examined since, and returns what is new of it, in the order of the snapshot,
   /// so that a checkpoint is read from front to back.
-  /// What was fetched counts only if its bytes are the same, since digests do not resist an attacker.
+  /// What was fetched counts only if its bytes are the same, since digests do not resist an
+  /// attacker.
   std::span<const NewChunk> find_in(Database& database) {
     const std::size_t before = new_chunks_.size();
     for (NewChunk& wanted : wanted_) {

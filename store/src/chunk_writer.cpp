@@ -53,7 +53,8 @@ StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
 void ChunkWriter::take_over(Connection& connection, std::uint32_t id, const Appended& chunk) {
   const RecordHeader& header = chunk.header;
   connection(
-      "UPDATE chunk SET pack = ?2, offset = ?3, raw_bytes = ?4, stored_bytes = ?5, codec = ?6, type "
+      "UPDATE chunk SET pack = ?2, offset = ?3, raw_bytes = ?4, stored_bytes = ?5, codec = ?6, "
+      "type "
       "= ?7, depth = ?8, base = nullif(?9, 0) WHERE id = ?1",
       std::int64_t{id}, pack_rows_.at(packs_.number_of(chunk.place)),
       static_cast<std::int64_t>(chunk.place.offset), std::int64_t{header.raw_bytes},

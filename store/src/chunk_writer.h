@@ -37,8 +37,8 @@ class ChunkWriter {
 
   /// Inserts what was appended. Where another process stored the same content in the meantime, its
   /// row is used. Where other bytes were fetched under the digest of a chunk that `replaces` them,
-  /// the row becomes this chunk's: what was recorded here is right, and what was fetched was made to
-  /// collide with it. In the order of `append`.
+  /// the row becomes this chunk's: what was recorded here is right, and what was fetched was made
+  /// to collide with it. In the order of `append`.
   std::vector<StoredChunk> insert(Connection& connection);
   void committed();
   void roll_back(bool may_be_referred_to) noexcept;

@@ -220,9 +220,8 @@ class Parser {
   void check_places(const std::vector<Place>& places) const {
     std::vector<const Place*> order;
     for (const Place& place : places) order.push_back(&place);
-    std::ranges::stable_sort(order, {}, [](const Place* it) {
-      return std::pair(it->begin, it->item.bytes);
-    });
+    std::ranges::stable_sort(order, {},
+                             [](const Place* it) { return std::pair(it->begin, it->item.bytes); });
     std::uint64_t end = 0;
     for (const Place* place : order) {
       if (place->begin < end) {

@@ -354,8 +354,8 @@ constexpr LaterTable kTables[] = {
 )sql",
      "STRICT, WITHOUT ROWID"},
     // Chunks that another machine named: their digest is right, but a digest does not resist an
-    // attacker who chooses the bytes. A recording that has the same digest compares the bytes. Refers
-    // to no chunk: `repair` gives a row a new place by writing it anew.
+    // attacker who chooses the bytes. A recording that has the same digest compares the bytes.
+    // Refers to no chunk: `repair` gives a row a new place by writing it anew.
     {"foreign_chunk", R"sql(
   chunk INTEGER PRIMARY KEY
 )sql",

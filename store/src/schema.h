@@ -30,9 +30,9 @@ std::string create_statement(const LaterTable& table);
 
 class Connection;
 
-/// What makes the schema of a database another one than a catalog's of this Flor or of an older one:
-/// anything but the expected tables and indexes with the expected SQL. Empty if nothing does. Nothing
-/// in the schema is executed. `further`: tables that it may have besides.
+/// What makes the schema of a database another one than a catalog's of this Flor or of an older
+/// one: anything but the expected tables and indexes with the expected SQL. Empty if nothing does.
+/// Nothing in the schema is executed. `further`: tables that it may have besides.
 std::string foreign_schema(Connection& connection, std::span<const LaterTable> further);
 
 }  // namespace flor::store

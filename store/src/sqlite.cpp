@@ -31,8 +31,7 @@ constexpr int kOperationsBetweenLooks = 10'000;
     case SQLITE_NOTADB:
       throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
     case SQLITE_INTERRUPT:
-      throw Damaged(
-          fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
+      throw Damaged(fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
     case SQLITE_FULL:
       throw Error(
           fmt::format("no space left for {}: free some, or put the store on "
@@ -50,8 +49,8 @@ constexpr int kOperationsBetweenLooks = 10'000;
                       "that you may write to it",
                       name, std::strerror(sqlite3_system_errno(database))));
     case SQLITE_IOERR:
-      throw Error(fmt::format("cannot read or write {} ({}: {}): check the disk", name,
-                              reason, std::strerror(sqlite3_system_errno(database))));
+      throw Error(fmt::format("cannot read or write {} ({}: {}): check the disk", name, reason,
+                              std::strerror(sqlite3_system_errno(database))));
     default:
       throw Error(fmt::format("{} refused a statement: {}", name, reason));
   }
@@ -128,9 +127,8 @@ Digest Query::digest(int column) const {
   const Bytes bytes = blob(column);
   Digest digest;
   if (bytes.size() != digest.bytes.size()) {
-    throw Damaged(
-        fmt::format("{} holds a digest of {} bytes instead of 16: {}", naming_.name,
-                    bytes.size(), naming_.remedy));
+    throw Damaged(fmt::format("{} holds a digest of {} bytes instead of 16: {}", naming_.name,
+                              bytes.size(), naming_.remedy));
   }
   std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
   return digest;

@@ -31,7 +31,8 @@ struct Naming {
 /// Ends a step of a statement that takes longer than it may.
 struct StepBudget {
   std::chrono::milliseconds limit;
-  std::optional<std::chrono::steady_clock::time_point> end;  ///< of the present step, once it is long
+  std::optional<std::chrono::steady_clock::time_point>
+      end;  ///< of the present step, once it is long
 
   void begin() { end.reset(); }
 };

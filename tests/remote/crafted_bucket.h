@@ -1,5 +1,5 @@
-// Runs in an object store as an attacker leaves them who can write there: catalogs with other rows, or
-// another schema, and parcels with other bytes, all with digests and checksums that are right.
+// Runs in an object store as an attacker leaves them who can write there: catalogs with other rows,
+// or another schema, and parcels with other bytes, all with digests and checksums that are right.
 #pragma once
 
 #include "contents.h"
@@ -93,24 +93,26 @@ inline RemoteRun with_parcels(
 /// made right: only its digest tells.
 inline RemoteRun with_poison(ObjectStore& objects, const std::string& key, int least_depth,
                              int most_depth, std::int64_t at_least_bytes) {
-  return with_parcels(objects, key, [&](std::vector<std::byte>& parcel, store::Connection& catalog,
-                                        std::int64_t pack) {
-    const auto rows = catalog(
-        "SELECT offset, stored_bytes FROM chunk WHERE pack = ?1 AND depth BETWEEN ?2 AND ?3 AND "
-        "stored_bytes >= ?4",
-        pack, least_depth, most_depth, at_least_bytes);
-    while (rows->step()) {
-      const auto offset = static_cast<std::size_t>(rows->integer(0));
-      const auto stored = static_cast<std::size_t>(rows->integer(1));
-      const auto record = std::span(parcel).subspan(offset, store::kRecordHeaderBytes + stored);
-      auto header = *store::decode_record_header(record.first<store::kRecordHeaderBytes>());
-      const auto payload = record.subspan(store::kRecordHeaderBytes);
-      payload[stored / 2] ^= std::byte{1};
-      header.payload_checksum = store::checksum(payload);
-      const auto encoded = store::encode_header(header);
-      std::ranges::copy(encoded, record.begin());
-    }
-  });
+  return with_parcels(
+      objects, key,
+      [&](std::vector<std::byte>& parcel, store::Connection& catalog, std::int64_t pack) {
+        const auto rows = catalog(
+            "SELECT offset, stored_bytes FROM chunk WHERE pack = ?1 AND depth BETWEEN ?2 AND ?3 "
+            "AND "
+            "stored_bytes >= ?4",
+            pack, least_depth, most_depth, at_least_bytes);
+        while (rows->step()) {
+          const auto offset = static_cast<std::size_t>(rows->integer(0));
+          const auto stored = static_cast<std::size_t>(rows->integer(1));
+          const auto record = std::span(parcel).subspan(offset, store::kRecordHeaderBytes + stored);
+          auto header = *store::decode_record_header(record.first<store::kRecordHeaderBytes>());
+          const auto payload = record.subspan(store::kRecordHeaderBytes);
+          payload[stored / 2] ^= std::byte{1};
+          header.payload_checksum = store::checksum(payload);
+          const auto encoded = store::encode_header(header);
+          std::ranges::copy(encoded, record.begin());
+        }
+      });
 }
 
 }  // namespace flor::remote::crafted

@@ -252,8 +252,7 @@ TEST_F(DamagedRemoteTest, ACraftedCatalogIsRefusedWhateverItSays) {
       {"chunks that are missing", "UPDATE checkpoint SET chunks = x'ffffff7f'"},
       {"another run", "UPDATE run SET key = 'ffffffffffffffff'"},
       {"no tables", "DROP TABLE chunk"},
-      {"a base of another length",
-       "UPDATE chunk SET raw_bytes = raw_bytes - 4 WHERE depth > 0"},
+      {"a base of another length", "UPDATE chunk SET raw_bytes = raw_bytes - 4 WHERE depth > 0"},
   };
   for (const auto& [what, sql] : changes) {
     SCOPED_TRACE(what);

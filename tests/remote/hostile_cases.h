@@ -125,12 +125,11 @@ inline void add_content(std::vector<HostileBucket>& list) {
   }
   for (const auto& [least, most, bytes] :
        {std::tuple(0, 0, 0), std::tuple(1, 255, 0), std::tuple(0, 255, 100)}) {
-    list.push_back({fmt::format("poison in depths {} to {} from {} bytes on", least, most, bytes),
-                    false,
-                    [least = least, most = most, bytes = bytes](ObjectStore& objects,
-                                                                const std::string& key) {
-                      with_poison(objects, key, least, most, bytes);
-                    }});
+    list.push_back(
+        {fmt::format("poison in depths {} to {} from {} bytes on", least, most, bytes), false,
+         [least = least, most = most, bytes = bytes](ObjectStore& objects, const std::string& key) {
+           with_poison(objects, key, least, most, bytes);
+         }});
   }
   using Bytes = std::vector<std::byte>;
   const std::pair<const char*, std::function<void(Bytes&)>> parcels[] = {
@@ -140,10 +139,9 @@ inline void add_content(std::vector<HostileBucket>& list) {
       {"a parcel whose records are reversed", [](Bytes& it) { std::ranges::reverse(it); }}};
   for (const auto& [name, change] : parcels) {
     list.push_back({name, false, [change = change](ObjectStore& objects, const std::string& key) {
-                      with_parcels(objects, key,
-                                   [&](Bytes& parcel, store::Connection&, std::int64_t) {
-                                     change(parcel);
-                                   });
+                      with_parcels(
+                          objects, key,
+                          [&](Bytes& parcel, store::Connection&, std::int64_t) { change(parcel); });
                     }});
   }
   list.push_back({"parcels that were replaced by shorter ones", false,
@@ -167,9 +165,8 @@ inline void add_objects(std::vector<HostileBucket>& list) {
                       publish_object(objects, choose_run(objects, key), make());
                     }});
   };
-  object("a catalog of 256 MiB of zeros", [] {
-    return compressed(std::vector<std::byte>(std::size_t{256} << 20));
-  });
+  object("a catalog of 256 MiB of zeros",
+         [] { return compressed(std::vector<std::byte>(std::size_t{256} << 20)); });
   object("a database of 256 MiB of zeros", [] {
     std::vector<std::byte> file(std::size_t{256} << 20);
     std::memcpy(file.data(), "SQLite format 3", 16);

@@ -1,6 +1,6 @@
-// What an attacker who can write to a bucket can do to who reads it, through the real program: nothing
-// is executed, nothing that is here is replaced, nothing hangs, and memory stays in proportion to what
-// was sent.
+// What an attacker who can write to a bucket can do to who reads it, through the real program:
+// nothing is executed, nothing that is here is replaced, nothing hangs, and memory stays in
+// proportion to what was sent.
 #include "hostile_cases.h"
 #include "support/process.h"
 
@@ -118,8 +118,8 @@ class HostileTest : public RemoteTest {
       std::string columns;
       const auto names = catalog(fmt::format("SELECT name FROM pragma_table_info('{}')", table));
       while (names->step()) {
-        columns += fmt::format("{}quote(\"{}\")", columns.empty() ? "" : " || ',' || ",
-                               names->text(0));
+        columns +=
+            fmt::format("{}quote(\"{}\")", columns.empty() ? "" : " || ',' || ", names->text(0));
       }
       const auto rows = catalog(fmt::format("SELECT {} FROM {} ORDER BY 1", columns, table));
       while (rows->step()) found[table] += rows->text(0) + "\n";

@@ -17,7 +17,8 @@ namespace flor::testing {
 
 class ScriptedServer {
  public:
-  /// Gets the head of a request and its number; returns the whole answer, or nothing to stay silent.
+  /// Gets the head of a request and its number; returns the whole answer, or nothing to stay
+  /// silent.
   using Answer = std::function<std::string(const std::string& head, int number)>;
 
   explicit ScriptedServer(Answer answer) : answer_(std::move(answer)) {

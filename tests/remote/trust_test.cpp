@@ -14,9 +14,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Two contents of 2 KiB with one digest. XXH3 multiplies the halves of each word, after it has mixed
-/// in its secret: where one half becomes 0 the other may be anything, if only the sum of the words
-/// stays.
+/// Two contents of 2 KiB with one digest. XXH3 multiplies the halves of each word, after it has
+/// mixed in its secret: where one half becomes 0 the other may be anything, if only the sum of the
+/// words stays.
 std::vector<std::byte> colliding(std::uint32_t shift) {
   std::vector<std::byte> bytes(2048, std::byte{7});
   const unsigned char first[] = {0xb8, 0xfe, 0x6c, 0x39}, second[] = {0x7c, 0x01, 0x81, 0x2c};
@@ -36,8 +36,7 @@ class TrustTest : public RemoteTest {
     return run;
   }
   std::int64_t foreign_chunks(const std::string& name) {
-    store::Connection catalog(directory_ / name / "catalog.db",
-                              store::Connection::Mode::read_only);
+    store::Connection catalog(directory_ / name / "catalog.db", store::Connection::Mode::read_only);
     const auto row = catalog("SELECT count(*) FROM foreign_chunk");
     return row->step() ? row->integer(0) : -1;
   }
@@ -102,7 +101,8 @@ TEST_F(TrustTest, ARunThatWasFetchedInPartIsSoundAndIsNotSpooledOnAsAWholeOne) {
   const auto there = with_facts_alone("other", run.key);
   EXPECT_EQ(store::damage(*there), "");
   const auto remarks = store::check(*there, false).remarks;
-  EXPECT_THAT(remarks, ElementsAre(HasSubstr("3 logged objects of runs that were fetched in part")));
+  EXPECT_THAT(remarks,
+              ElementsAre(HasSubstr("3 logged objects of runs that were fetched in part")));
   const auto elsewhere = open_directory((directory_ / "elsewhere").string());
   try {
     spool(*there, there->catalog().resolve(run.key), *elsewhere);

@@ -184,9 +184,9 @@ TEST_F(ExportTest, WhatIsNoSuchFileIsRefused) {
 TEST_F(ExportTest, AFileThatDescribesMoreThanItHoldsTakesNoMemory) {
   std::string header = "{";
   for (int i = 0; i < 2000; ++i) {
-    header += fmt::format(
-        R"({}"t{}":{{"dtype":"U8","shape":[50000000],"data_offsets":[0,50000000]}})",
-        i ? "," : "", i);
+    header +=
+        fmt::format(R"({}"t{}":{{"dtype":"U8","shape":[50000000],"data_offsets":[0,50000000]}})",
+                    i ? "," : "", i);
   }
   const auto file = directory_ / "bad.safetensors";
   put_file(file, safetensors(header + "}", ""));

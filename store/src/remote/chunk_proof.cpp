@@ -30,8 +30,8 @@ void read_slot(int file, std::int64_t slot, std::span<std::byte> raw,
                const std::filesystem::path& directory) {
   const auto offset = static_cast<off_t>(slot) * static_cast<off_t>(store::kChunkBytes);
   for (std::size_t done = 0; done < raw.size();) {
-    const ssize_t got = ::pread(file, raw.data() + done, raw.size() - done,
-                                offset + static_cast<off_t>(done));
+    const ssize_t got =
+        ::pread(file, raw.data() + done, raw.size() - done, offset + static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) throw_scratch("read", directory);
     done += static_cast<std::size_t>(got);
@@ -42,8 +42,8 @@ void write_slot(int file, std::int64_t slot, std::span<const std::byte> raw,
                 const std::filesystem::path& directory) {
   const auto offset = static_cast<off_t>(slot) * static_cast<off_t>(store::kChunkBytes);
   for (std::size_t done = 0; done < raw.size();) {
-    const ssize_t put = ::pwrite(file, raw.data() + done, raw.size() - done,
-                                 offset + static_cast<off_t>(done));
+    const ssize_t put =
+        ::pwrite(file, raw.data() + done, raw.size() - done, offset + static_cast<off_t>(done));
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) throw_scratch("write", directory);
     done += static_cast<std::size_t>(put);

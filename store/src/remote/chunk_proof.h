@@ -1,5 +1,5 @@
-// Content that arrives is decoded and compared with its digests: a record's checksums say only that it
-// is as it was written, not that it holds what it claims.
+// Content that arrives is decoded and compared with its digests: a record's checksums say only that
+// it is as it was written, not that it holds what it claims.
 #pragma once
 
 #include "contents.h"
@@ -18,8 +18,8 @@
 namespace flor::remote {
 
 /// Proves records in whatever order they arrive. A chunk that others are differences to waits for
-/// these in a file, and one whose base has not arrived waits in memory, in the form in which it came.
-/// All functions but `expect` are thread-safe.
+/// these in a file, and one whose base has not arrived waits in memory, in the form in which it
+/// came. All functions but `expect` are thread-safe.
 class ChunkProof {
  public:
   /// Reads a chunk that is here already; false if it is not, or has another length.

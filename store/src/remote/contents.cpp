@@ -179,10 +179,10 @@ void ContentReader::check(const Content& content) const {
     store::check_content(*content.items, chunks, content.digest);
   } catch (const Damaged& error) {
     const bool is_checkpoint = content.id != 0;
-    throw damaged(fmt::format("has {}, which is not what it claims ({})",
-                              is_checkpoint ? store::describe(content.key)
-                                            : "the logged object " + content.digest.hex(),
-                              error.what()));
+    throw damaged(fmt::format(
+        "has {}, which is not what it claims ({})",
+        is_checkpoint ? store::describe(content.key) : "the logged object " + content.digest.hex(),
+        error.what()));
   }
 }
 
@@ -242,8 +242,8 @@ std::set<Digest> ContentReader::named_objects() const {
 std::vector<Content> ContentReader::objects() const {
   std::vector<Content> list;
   for (const Digest& digest : named_objects()) {
-    const auto row = connection_(
-        "SELECT raw_bytes, layout, chunks FROM object WHERE digest = ?1", digest);
+    const auto row =
+        connection_("SELECT raw_bytes, layout, chunks FROM object WHERE digest = ?1", digest);
     if (!row->step()) continue;  // a value whose tensor could not be stored
     Content& content = list.emplace_back();
     content.digest = digest;

@@ -26,13 +26,14 @@ using store::Digest;
 
 /// What the catalogs of an object store have beside the tables of a store's own: checkpoints that
 /// were deleted there.
-inline constexpr store::LaterTable kPrunedTable = {"pruned",
-                                                   "run INTEGER NOT NULL, kind INTEGER NOT NULL, "
-                                                   "main_loop INTEGER NOT NULL, iteration INTEGER "
-                                                   "NOT NULL, loop TEXT NOT NULL, digest BLOB NOT "
-                                                   "NULL, pruned_us INTEGER NOT NULL, PRIMARY KEY "
-                                                   "(run, kind, main_loop, iteration, loop, digest)",
-                                                   "STRICT, WITHOUT ROWID"};
+inline constexpr store::LaterTable kPrunedTable = {
+    "pruned",
+    "run INTEGER NOT NULL, kind INTEGER NOT NULL, "
+    "main_loop INTEGER NOT NULL, iteration INTEGER "
+    "NOT NULL, loop TEXT NOT NULL, digest BLOB NOT "
+    "NULL, pruned_us INTEGER NOT NULL, PRIMARY KEY "
+    "(run, kind, main_loop, iteration, loop, digest)",
+    "STRICT, WITHOUT ROWID"};
 
 /// A record: a chunk in encoded form, and where it lies.
 struct Record {

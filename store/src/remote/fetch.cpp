@@ -6,10 +6,10 @@
 #include "decode_scratch.h"
 #include "evaluation_rows.h"
 #include "layout.h"
+#include "metric_rows.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
 #include "parcels.h"
-#include "metric_rows.h"
 #include "row_copy.h"
 #include "run_catalog.h"
 #include "run_comparison.h"
@@ -182,9 +182,10 @@ class Fetching {
                                             record.digest);
       if (row->step()) {
         if (row->integer(1) != record.raw_bytes) {
-          throw Damaged(fmt::format("run {} in {} gives the chunk {} another length than it has here: "
-                                    "it was not taken over",
-                                    report_.run.key, objects_.url(), record.digest.hex()));
+          throw Damaged(
+              fmt::format("run {} in {} gives the chunk {} another length than it has here: "
+                          "it was not taken over",
+                          report_.run.key, objects_.url(), record.digest.hex()));
         }
         depths_[record.digest] = static_cast<std::uint8_t>(row->integer(0));
         continue;
@@ -274,9 +275,10 @@ class Fetching {
       });
       taken_ += batch.size();
       if (proof.proven() != taken_) {
-        throw Damaged(fmt::format("run {} in {} builds upon content that is neither there nor here: "
-                                  "it was not taken over",
-                                  report_.run.key, objects_.url()));
+        throw Damaged(
+            fmt::format("run {} in {} builds upon content that is neither there nor here: "
+                        "it was not taken over",
+                        report_.run.key, objects_.url()));
       }
       packs_.sync();
       const Lock lock(database_.mutex);
@@ -322,7 +324,8 @@ class Fetching {
     // garbage.
     const auto insert = database_.connection(
         "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
-        "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id FROM "
+        "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id "
+        "FROM "
         "chunk WHERE digest = ?9 AND depth = ?8 - 1) END)",
         record.digest, packs.at(packs_.number_of(place)), static_cast<std::int64_t>(place.offset),
         std::int64_t{record.raw_bytes}, std::int64_t{record.stored_bytes},
@@ -386,7 +389,8 @@ class Fetching {
   /// What the run logged and is not here stays known to be there.
   void note_absent_objects(Connection& to) {
     for (const Content& content : reader_.objects()) {
-      to("INSERT OR IGNORE INTO absent_object (digest, place) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT "
+      to("INSERT OR IGNORE INTO absent_object (digest, place) SELECT ?1, ?2 WHERE NOT EXISTS "
+         "(SELECT "
          "1 FROM object WHERE digest = ?1)",
          content.digest, objects_.url())
           ->run();
@@ -399,7 +403,8 @@ class Fetching {
     if (const auto run = local_run()) is_behind(*run);
   }
 
-  /// Single checkpoints of a run that is here, for a replay that is on its way: nothing else changes.
+  /// Single checkpoints of a run that is here, for a replay that is on its way: nothing else
+  /// changes.
   bool only_adds_checkpoints() const { return options_.only && !options_.only->empty(); }
 
   /// Whether the run is an older state of what is there. Error if both have what the other has not,
@@ -412,10 +417,11 @@ class Fetching {
     const std::string differs = contradiction({database_.connection, run},
                                               {catalog_.connection(), catalog_.run()}, is_older);
     if (!differs.empty()) {
-      throw Error(fmt::format(
-          "run {} in {} contradicts the one here: {}: nothing was changed here; to look at that one, "
-          "fetch it to another store (--home)",
-          report_.run.key, objects_.url(), differs));
+      throw Error(
+          fmt::format("run {} in {} contradicts the one here: {}: nothing was changed here; to "
+                      "look at that one, "
+                      "fetch it to another store (--home)",
+                      report_.run.key, objects_.url(), differs));
     }
     if (is_older || !there.is_ahead_of(here)) return is_older;
     throw Error(fmt::format(

@@ -278,11 +278,12 @@ RunList list_runs(ObjectStore& objects, unsigned threads) {
         found[i] = latest_manifest(objects, names[i].run);  // replaced since it was listed
       }
     } catch (const NotFound&) {
-      unreadable[i] = {names[i].run,
-                       fmt::format("the manifest of run {} is listed in {} and is not there: try again "
-                                   "later, or spool the run again",
-                                   names[i].run, objects.url()),
-                       true};
+      unreadable[i] = {
+          names[i].run,
+          fmt::format("the manifest of run {} is listed in {} and is not there: try again "
+                      "later, or spool the run again",
+                      names[i].run, objects.url()),
+          true};
     } catch (const Damaged& error) {
       unreadable[i] = {names[i].run, error.what(), true};
     } catch (const NewerFormat& error) {

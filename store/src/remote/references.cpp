@@ -28,7 +28,8 @@ std::set<std::string> References::read(const std::set<std::string>& without,
       manifests = list_manifests(objects_, run);
       // Named again, though it is gone: the list lags behind, and a newer one may not be named yet.
       if (manifests == before && tries > 1) {
-        if (unreadable == Unreadable::refused) throw_unknown(before.back(), "is listed, but not there,");
+        if (unreadable == Unreadable::refused)
+          throw_unknown(before.back(), "is listed, but not there,");
         break;
       }
       if (tries == kCountTries) {

@@ -104,8 +104,8 @@ void make_room(const fs::path& cache, std::uint64_t bytes) {
   throw Damaged(fmt::format("{} is damaged ({}): {}", naming.name, why, naming.remedy));
 }
 
-/// Before anything is read from its tables: views, triggers and generated columns would be executed,
-/// and pages that are used twice would make rows without end.
+/// Before anything is read from its tables: views, triggers and generated columns would be
+/// executed, and pages that are used twice would make rows without end.
 void check_form(Connection& connection) {
   if (number(connection, "PRAGMA application_id") != store::kApplicationId) {
     refuse(connection, "it is no catalog of Flor");
@@ -277,8 +277,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
 void RunCatalog::open(const fs::path& file, const RemoteRun& run, const std::string& url) {
   store::Naming naming{fmt::format("the catalog of run {} in {}", run.key, url),
                        "spool the run again from where it was recorded"};
-  connection_ =
-      std::make_unique<Connection>(file, Connection::Mode::immutable, std::move(naming));
+  connection_ = std::make_unique<Connection>(file, Connection::Mode::immutable, std::move(naming));
   connection_->distrust(kStepMax);
   if (number(*connection_, "PRAGMA user_version") > store::kFormat) {
     throw NewerFormat(

@@ -33,9 +33,9 @@ class WorkDirectory {
   int lock_ = -1;
 };
 
-/// A catalog that was read from an object store: its schema is exactly that of a catalog, nothing in
-/// it is executed, every step of a query on it ends within seconds, and what it says of content can
-/// be. Not thread-safe.
+/// A catalog that was read from an object store: its schema is exactly that of a catalog, nothing
+/// in it is executed, every step of a query on it ends within seconds, and what it says of content
+/// can be. Not thread-safe.
 class RunCatalog {
  public:
   /// `cache`: where catalogs are kept so that they need not be read again; empty: nowhere.
@@ -55,8 +55,8 @@ class RunCatalog {
   std::int64_t run_ = 0;
 };
 
-/// Hands the catalog, as a database file, to `sink` piece by piece. Damaged if the object is not what
-/// the manifest says, or unpacks to much more than catalogs do.
+/// Hands the catalog, as a database file, to `sink` piece by piece. Damaged if the object is not
+/// what the manifest says, or unpacks to much more than catalogs do.
 void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
                     const std::function<void(std::span<const std::byte>)>& sink);
 

@@ -71,7 +71,7 @@ std::strong_ordering order(const Query& a, const Query& b, int column) {
     const long double y = b.type(column) == SQLITE_INTEGER
                               ? static_cast<long double>(b.integer(column))
                               : static_cast<long double>(b.real(column));
-    return x < y ? std::strong_ordering::less
+    return x < y   ? std::strong_ordering::less
            : x > y ? std::strong_ordering::greater
                    : std::strong_ordering::equal;
   }
@@ -183,27 +183,28 @@ class Comparison {
 };
 
 // The run itself, as it was started.
-const Facts kRunStart = {"the run",
-                      "SELECT 0, name, started_us, version, repository, directory, program, "
-                      "program_digest, command, json FROM run JOIN experiment ON experiment.id = "
-                      "experiment JOIN environment ON environment.id = environment WHERE run.id = ?1",
-                      1,
-                      {"the name", "the start", "the version", "the repository", "the directory",
-                       "the program", "the digest of the program", "the command",
-                       "the environment"}};
-const Facts kRunEnd = {"the run",
-                    "SELECT 0, finished_us, failed, message, degraded, epochs FROM run WHERE id = ?1 "
-                    "AND finished_us IS NOT NULL",
-                    1,
-                    {"the end", "the failure", "the message", "the gap", "the number of epochs"}};
-const Facts kResumptions = {"resumption {0}",
-                            "SELECT ordinal, resumed_us, main_loop, iteration, epoch, boundary, "
-                            "loop, step, version, program_digest, command FROM resumption WHERE run "
-                            "= ?1 ORDER BY ordinal",
-                            1,
-                            {"the time", "the main loop", "the iteration", "the epoch",
-                             "the boundary", "the loop", "the step", "the version",
-                             "the digest of the program", "the command"}};
+const Facts kRunStart = {
+    "the run",
+    "SELECT 0, name, started_us, version, repository, directory, program, "
+    "program_digest, command, json FROM run JOIN experiment ON experiment.id = "
+    "experiment JOIN environment ON environment.id = environment WHERE run.id = ?1",
+    1,
+    {"the name", "the start", "the version", "the repository", "the directory", "the program",
+     "the digest of the program", "the command", "the environment"}};
+const Facts kRunEnd = {
+    "the run",
+    "SELECT 0, finished_us, failed, message, degraded, epochs FROM run WHERE id = ?1 "
+    "AND finished_us IS NOT NULL",
+    1,
+    {"the end", "the failure", "the message", "the gap", "the number of epochs"}};
+const Facts kResumptions = {
+    "resumption {0}",
+    "SELECT ordinal, resumed_us, main_loop, iteration, epoch, boundary, "
+    "loop, step, version, program_digest, command FROM resumption WHERE run "
+    "= ?1 ORDER BY ordinal",
+    1,
+    {"the time", "the main loop", "the iteration", "the epoch", "the boundary", "the loop",
+     "the step", "the version", "the digest of the program", "the command"}};
 
 #define FLOR_BEFORE_CUT " AND (main_loop < ?2 OR (main_loop = ?2 AND iteration < ?3)) "
 
@@ -218,13 +219,14 @@ const std::array kGrowing = {
           "BY ordinal",
           1,
           {"the name", "the first epoch"}},
-    Facts{"'{0}' in epoch {2}",
-          "SELECT name, path, epoch, step, inner, value.ordinal, value.type, value FROM series JOIN "
-          "value ON value.series = series.id WHERE run = ?1 AND replay = 0 AND epoch < ?4 AND "
-          "series.id NOT IN (SELECT series FROM apart) ORDER BY name, path, epoch, step, inner, "
-          "value.ordinal",
-          6,
-          {"the type", ""}},
+    Facts{
+        "'{0}' in epoch {2}",
+        "SELECT name, path, epoch, step, inner, value.ordinal, value.type, value FROM series JOIN "
+        "value ON value.series = series.id WHERE run = ?1 AND replay = 0 AND epoch < ?4 AND "
+        "series.id NOT IN (SELECT series FROM apart) ORDER BY name, path, epoch, step, inner, "
+        "value.ordinal",
+        6,
+        {"the type", ""}},
     Facts{"saved checkpoint {0}",
           "SELECT number, name, main_loop, iteration, path, epoch, step, inner, ordinal FROM saved "
           "WHERE run = ?1" FLOR_BEFORE_CUT "ORDER BY number",
@@ -232,16 +234,16 @@ const std::array kGrowing = {
           {"the name", "the main loop", "the iteration", "the path", "the epoch", "the step",
            "the place", "the place"}},
     Facts{"score '{1}' of saved checkpoint {0}",
-          "SELECT number, score.name, value FROM score JOIN saved USING (run, number) WHERE run = ?1"
-          FLOR_BEFORE_CUT "ORDER BY number, score.name",
+          "SELECT number, score.name, value FROM score JOIN saved USING (run, number) WHERE run = "
+          "?1" FLOR_BEFORE_CUT "ORDER BY number, score.name",
           2,
           {""}},
 };
 // The same, of loops; their latest rows may be written anew while they run.
 const std::array kLoops = {
     Facts{"iteration {1} of main loop {0}",
-          "SELECT main_loop, iteration, seconds, record_seconds FROM iteration WHERE run = ?1"
-          FLOR_BEFORE_CUT "ORDER BY main_loop, iteration",
+          "SELECT main_loop, iteration, seconds, record_seconds FROM iteration WHERE run = "
+          "?1" FLOR_BEFORE_CUT "ORDER BY main_loop, iteration",
           2,
           {"the duration", "the cost of recording"}},
     Facts{"loop '{2}' in iteration {1} of main loop {0}",
@@ -256,11 +258,12 @@ const std::array kAtEnd = {
           "SELECT ordinal, iterations, ended, broke FROM main_loop WHERE run = ?1 ORDER BY ordinal",
           1,
           {"the number of iterations", "the end", "the end"}},
-    Facts{"the decision from iteration {1} on",
-          "SELECT main_loop, first, last, reason, cost, computed FROM decision WHERE run = ?1 ORDER "
-          "BY main_loop, first",
-          2,
-          {"the last iteration", "the reason", "the cost", "the computing time"}},
+    Facts{
+        "the decision from iteration {1} on",
+        "SELECT main_loop, first, last, reason, cost, computed FROM decision WHERE run = ?1 ORDER "
+        "BY main_loop, first",
+        2,
+        {"the last iteration", "the reason", "the cost", "the computing time"}},
     Facts{"recording",
           "SELECT 0, every, epsilon, materialization, computation, restore_factor, cost, computed, "
           "forced, startup, iterations, stored, waits, hurried, fast, raw FROM recording WHERE run "
@@ -284,18 +287,18 @@ const std::array kOnce = {
 };
 
 // Replays are the same if the same process of the same command made them.
-const Facts kReplays = {"the replay of epochs {2} and later",
-                        "SELECT started_us, segment, first_epoch, segments, last_epoch, strong, "
-                        "probes, program_digest, command, finished_us, verdict, values_compared, "
-                        "values_different, states_compared, states_different, values_found, "
-                        "first_difference FROM replay WHERE run = ?1 AND finished_us IS NOT NULL "
-                        "ORDER BY started_us, segment, first_epoch",
-                        3,
-                        {"the number of segments", "the last epoch", "the initialization",
-                         "the probes", "the digest of the program", "the command", "the end",
-                         "the verdict", "the values compared", "the values different",
-                         "the states compared", "the states different", "the values found",
-                         "the first difference"}};
+const Facts kReplays = {
+    "the replay of epochs {2} and later",
+    "SELECT started_us, segment, first_epoch, segments, last_epoch, strong, "
+    "probes, program_digest, command, finished_us, verdict, values_compared, "
+    "values_different, states_compared, states_different, values_found, "
+    "first_difference FROM replay WHERE run = ?1 AND finished_us IS NOT NULL "
+    "ORDER BY started_us, segment, first_epoch",
+    3,
+    {"the number of segments", "the last epoch", "the initialization", "the probes",
+     "the digest of the program", "the command", "the end", "the verdict", "the values compared",
+     "the values different", "the states compared", "the states different", "the values found",
+     "the first difference"}};
 // Which of several answers stands changes with later replays, and those that repeat another one are
 // forgotten: each value of an answer must be there, from whichever replay.
 const Facts kFound = {"'{0}' in epoch {2}, found by a replay,",
@@ -315,8 +318,9 @@ const Facts kDoubts = {"what the replay of epochs {2} and later found in epoch {
                        {"the doubt"}};
 
 // A boundary is the state before its iteration.
-#define FLOR_STATE_BEFORE_CUT \
-  " AND (main_loop < ?2 OR (main_loop = ?2 AND (iteration < ?3 OR (iteration = ?3 AND kind = 0)))) "
+#define FLOR_STATE_BEFORE_CUT                                                                  \
+  " AND (main_loop < ?2 OR (main_loop = ?2 AND (iteration < ?3 OR (iteration = ?3 AND kind = " \
+  "0)))) "
 
 constexpr const char* kStates =
     "SELECT kind, main_loop, iteration, loop, digest, 1 FROM checkpoint WHERE run = "
@@ -339,8 +343,7 @@ std::map<Place, States> states_of(const RunPlace& place, const Cut& cut) {
   std::map<Place, States> found;
   const auto rows = place.connection(kStates, place.run, cut.main_loop, cut.iteration);
   while (rows->step()) {
-    States& states =
-        found[{rows->integer(0), rows->integer(1), rows->integer(2), rows->text(3)}];
+    States& states = found[{rows->integer(0), rows->integer(1), rows->integer(2), rows->text(3)}];
     if (rows->integer(5) != 0) {
       states.stored = rows->digest(4);
     } else {
@@ -429,7 +432,8 @@ class RunComparison {
   /// It was fetched, from the place that it now comes from again or from another one.
   bool is_from_elsewhere() const {
     constexpr int kFetched = 1;
-    return here_.connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", here_.run, kFetched)
+    return here_
+        .connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", here_.run, kFetched)
         ->step();
   }
 
@@ -480,8 +484,8 @@ class RunComparison {
       if (!contradicts && !lacks) continue;
       const auto& [kind, main_loop, iteration, loop] = place;
       return fmt::format("{} is {}",
-                         store::describe({static_cast<store::CheckpointKind>(kind), main_loop, iteration,
-                                   printable(loop)}),
+                         store::describe({static_cast<store::CheckpointKind>(kind), main_loop,
+                                          iteration, printable(loop)}),
                          lacks ? "here and not there" : "another state here than there");
     }
     return {};

@@ -64,8 +64,8 @@ void check_chunks(const ContentReader& reader) {
   for (const Content& content : reader.objects()) reader.add_records(content.chunks, records);
 }
 
-/// Lists may lag behind: a manifest that exists is not named yet, and one that was removed still is.
-/// Who was overtaken looks for the one that must be there.
+/// Lists may lag behind: a manifest that exists is not named yet, and one that was removed still
+/// is. Who was overtaken looks for the one that must be there.
 void add_unlisted(ObjectStore& objects, const std::string& run, std::vector<ManifestName>& names) {
   if (!objects.makes_exclusively()) return;
   for (;;) {
@@ -173,10 +173,11 @@ class Spooling {
       if (sent.contains(digest)) continue;
       const auto row = connection("SELECT place FROM absent_object WHERE digest = ?1", digest);
       if (!row->step()) continue;
-      throw Error(fmt::format(
-          "run {0} was fetched in part, and tensors or images that it logged are only in {1}: bring "
-          "them first: flor fetch {0} {1}",
-          run_.key, row->text(0)));
+      throw Error(
+          fmt::format("run {0} was fetched in part, and tensors or images that it logged are only "
+                      "in {1}: bring "
+                      "them first: flor fetch {0} {1}",
+                      run_.key, row->text(0)));
     }
   }
 

@@ -121,8 +121,8 @@ class Verification {
         work.path(), [](const Digest&, std::span<std::byte>) { return false; },
         [&](const Record& record, const std::string& why) {
           const std::lock_guard lock(mutex);
-          lose(record.parcel, fmt::format("is damaged: the record at offset {}: {}", record.offset,
-                                          why));
+          lose(record.parcel,
+               fmt::format("is damaged: the record at offset {}: {}", record.offset, why));
         });
     for (const std::string& name : order_) {
       for (const Record& record : expected_.at(name).records) proof.expect(record);

@@ -29,8 +29,8 @@ struct Response {
 /// Thread-safe.
 class HttpClient {
  public:
-  /// `ca_bundle`: a file with the certificates that are trusted; empty: the system's. A transfer that
-  /// moves next to nothing for the time of `silence` is given up.
+  /// `ca_bundle`: a file with the certificates that are trusted; empty: the system's. A transfer
+  /// that moves next to nothing for the time of `silence` is given up.
   HttpClient(std::string ca_bundle, std::chrono::seconds silence);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;

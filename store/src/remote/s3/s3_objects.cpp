@@ -31,8 +31,8 @@ constexpr std::uint64_t kWholeMax = std::uint64_t{64} << 20;
 constexpr const char* kProbe = "probe";
 const std::string kProbeText = "flor";
 
-/// Pages of a list beside one for each ten objects: servers may send pages that are not full, and one
-/// that always names a next page must not keep a client forever.
+/// Pages of a list beside one for each ten objects: servers may send pages that are not full, and
+/// one that always names a next page must not keep a client forever.
 constexpr std::size_t kPagesFree = 1000;
 constexpr std::size_t kListedMax = 10'000'000;
 
@@ -52,7 +52,11 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 bool is_utf8(std::string_view text) {
   const auto* at = reinterpret_cast<const unsigned char*>(text.data());
   for (const unsigned char* const end = at + text.size(); at < end;) {
-    const int more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : *at >> 3 == 30 ? 3 : -1;
+    const int more = *at < 0x80       ? 0
+                     : *at >> 5 == 6  ? 1
+                     : *at >> 4 == 14 ? 2
+                     : *at >> 3 == 30 ? 3
+                                      : -1;
     if (more < 0 || end - at <= more) return false;
     if (*at == 0xC0 || *at == 0xC1 || *at > 0xF4) return false;
     for (int i = 1; i <= more; ++i) {
@@ -398,10 +402,9 @@ class S3Objects final : public ObjectStore {
       throw NotFound(fmt::format("there is no bucket {} at {}", place_.bucket, settings_.endpoint));
     }
     if (response.status == 404) throw NotFound(fmt::format("there is no {}", where));
-    const std::string message =
-        fmt::format("cannot {} {}: the server says {}{}{}", what, where, response.status,
-                    code.empty() ? "" : " " + code,
-                    remedy(response, code, region_of(response, error)));
+    const std::string message = fmt::format("cannot {} {}: the server says {}{}{}", what, where,
+                                            response.status, code.empty() ? "" : " " + code,
+                                            remedy(response, code, region_of(response, error)));
     if (may_pass(response, code)) throw Unreachable(message);
     throw Error(message);
   }

@@ -18,8 +18,8 @@ struct S3Limits {
   std::uint64_t part_bytes = std::uint64_t{16} << 20;
   std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
   std::chrono::seconds silence{30};  ///< after which an attempt is given up
-  /// No further attempt begins after so long: a server that says nothing would be waited for once for
-  /// each.
+  /// No further attempt begins after so long: a server that says nothing would be waited for once
+  /// for each.
   std::chrono::milliseconds longest_wait{120'000};
   std::int64_t clock_offset_us = 0;  ///< added to the time by which requests are signed
 };
