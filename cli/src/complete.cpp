@@ -2,6 +2,7 @@
 
 #include "output/text.h"
 #include "output/time.h"
+#include "program_of_run.h"
 #include "run_spec.h"
 
 #include <flor/store/store.h>
@@ -208,7 +209,10 @@ class Completer {
 
   void earlier_runs(const std::string& experiment) {
     std::size_t number = 0;
-    for (const store::Run& run : catalog()->runs(experiment, kRunsShown)) {
+    std::vector<store::Run> runs = catalog()->runs(experiment, kRunsLookedAt);
+    detail::leave_out_fetched(runs);  // which the name does not mean
+    if (runs.size() > kRunsShown) runs.resize(kRunsShown);
+    for (const store::Run& run : runs) {
       offer(fmt::format("{}~{}", experiment, number++), description(run));
     }
   }

@@ -35,12 +35,21 @@ Json argument_json(const store::Argument& argument) {
 /// Only numbers have a least and a greatest value.
 Json bound_json(double value) { return std::isnan(value) ? Json(nullptr) : json_number(value); }
 
+/// `from` and `since` are null for what was recorded here.
+Json origin_json(const store::RunOrigin& origin) {
+  const bool here = origin.recorded_here();
+  return {{"kind", std::string(store::to_string(origin.kind))},
+          {"from", here ? Json() : json_text(origin.from)},
+          {"since", here ? Json() : json_time(origin.since_us)}};
+}
+
 }  // namespace
 
 Json run_json(const store::Run& run) {
   const auto& place = run.start.rank;
   return {{"id", run.key},
           {"experiment", run.start.experiment},
+          {"origin", origin_json(run.origin)},
           {"rank", place ? Json(place->rank) : Json()},
           {"ranks", place ? place->world : 1},
           {"started", json_time(run.start.started_us)},

@@ -1,7 +1,9 @@
 // Runs and epochs as people write them.
 #include "run_spec.h"
 
+#include "context.h"
 #include "output/text.h"
+#include "program_of_run.h"
 
 #include <flor/store/error.h>
 
@@ -92,16 +94,39 @@ store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text)
   return std::move(choice.run);
 }
 
+namespace {
+
+void say_what_is_not_meant(Context& context, std::string_view text) {
+  const store::Catalog& catalog = context.catalog();
+  std::string others = detail::fetched_namesakes(catalog, text);
+  if (others.empty()) others = detail::fetched_namesakes(catalog, text.substr(0, text.rfind('@')));
+  if (!others.empty()) context.note(printable(others));
+}
+
+}  // namespace
+
+RunChoice parse_run(Context& context, std::string_view text) {
+  RunChoice choice = parse_run(context.catalog(), text);
+  if (!choice.run.origin.from_elsewhere()) say_what_is_not_meant(context, text);
+  return choice;
+}
+
+store::Run parse_whole_run(Context& context, std::string_view text) {
+  store::Run run = parse_whole_run(context.catalog(), text);
+  if (!run.origin.from_elsewhere()) say_what_is_not_meant(context, text);
+  return run;
+}
+
 store::Run default_run(const store::Catalog& catalog) {
   std::error_code unknown;
   for (auto place = std::filesystem::current_path(unknown); !place.empty();
        place = place.parent_path()) {
     if (const auto name = catalog.last_name(place.string())) {
       // Of another repository there may be later ones with this name.
-      for (store::Run& run :
-           catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first)) {
-        if (run.start.repository == place.string()) return std::move(run);
-      }
+      auto runs = catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
+      std::erase_if(runs, [&](const auto& run) { return run.start.repository != place.string(); });
+      detail::leave_out_fetched(runs);
+      if (!runs.empty()) return std::move(runs.front());
     }
     if (place == place.root_path()) break;
   }

@@ -34,6 +34,10 @@ RunChoice parse_run(const store::Catalog& catalog, std::string_view text);
 /// RUN@NAME are a UsageError.
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text);
 
+/// The same for a command: says which fetched runs are not meant, where others have their name.
+RunChoice parse_run(Context& context, std::string_view text);
+store::Run parse_whole_run(Context& context, std::string_view text);
+
 /// The run that is meant when none is named: in this repository or a directory above it, the latest
 /// of the name that was last used there; else the latest of all. Throws NotFound in an empty store.
 store::Run default_run(const store::Catalog& catalog);

@@ -21,8 +21,10 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t kFileBytesMax = 4u << 20, kAllBytesMax = 64u << 20;
 
 /// Where the program's sources may be: where whoever built it says, or else where its source is,
-/// where it was built, where one stands, where it is itself, where the run was recorded.
-std::vector<fs::path> places_of_sources(const Flags& flags, const std::string& recorded) {
+/// where it was built, where one stands, where it is itself, where the run was recorded. A
+/// repository may say what is executed when its files are compared, so that one which only a fetched
+/// run names is none.
+std::vector<fs::path> places_of_sources(const Flags& flags, const store::Run& run) {
   if (!flags.sources.empty()) return {flags.sources};
   std::vector<fs::path> places;
   const fs::path source = flags.source_file;
@@ -30,7 +32,9 @@ std::vector<fs::path> places_of_sources(const Flags& flags, const std::string& r
   if (const auto recipe = program_recipe()) places.emplace_back(recipe->source_directory);
   places.push_back(fs::current_path());
   places.push_back(executable().parent_path());
-  if (!recorded.empty()) places.emplace_back(recorded);
+  if (run.origin.recorded_here() && !run.start.repository.empty()) {
+    places.emplace_back(run.start.repository);
+  }
   return places;
 }
 
@@ -93,7 +97,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
     return;
   }
   const auto repository =
-      repository_with(run.start.commit, places_of_sources(flags, run.start.repository));
+      repository_with(run.start.commit, places_of_sources(flags, run));
   if (!repository) {
     problem_ = fmt::format("the recorded commit {} is in no repository here",
                            run.start.commit.substr(0, 10));

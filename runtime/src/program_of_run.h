@@ -30,19 +30,27 @@ Program program_of(const store::Catalog& catalog, const store::Run& run);
 std::optional<bool> same_sources(const Program& a, const Program& b);
 
 /// The latest runs that the program recorded in the directory or repository `place` (empty:
-/// anywhere), newest first: of those the first that is `wanted`.
+/// anywhere), newest first: of those the first that is `wanted`. One that was fetched only says that
+/// it is the program's, so that it counts where there is no other.
 template <typename Wanted>
 std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Program& program,
                                         const std::string& place, Wanted&& wanted) {
+  std::optional<store::Run> fetched;
   for (std::size_t limit = 64;; limit *= 8) {
     auto runs = catalog.runs({}, limit, store::RunDetail::all, store::RunRanks::first);
     for (store::Run& run : runs) {
+      if (fetched && run.origin.from_elsewhere()) continue;
       if ((!place.empty() && run.start.repository != place) || !wanted(run)) continue;
-      if (program.is(program_of(catalog, run))) return std::move(run);
+      if (!program.is(program_of(catalog, run))) continue;
+      if (!run.origin.from_elsewhere()) return std::move(run);
+      fetched = std::move(run);
     }
-    if (runs.size() < limit) return std::nullopt;
+    if (runs.size() < limit) return fetched;
   }
 }
+
+/// Where there are others, too: what elsewhere is called the same is not meant by its name.
+void leave_out_fetched(std::vector<store::Run>& runs);
 
 /// The program of an executable, as its runs know it.
 Program program_at(const store::Catalog& catalog, const std::string& path);
@@ -58,7 +66,8 @@ Surroundings surroundings();
 
 /// The run that a replay means where none is named: the latest of the program that has ended; if it
 /// recorded none, or is not known, the latest of the experiment that was recorded here last. Of the
-/// version that is checked out, if that is a recorded one.
+/// version that is checked out, if that is a recorded one. A fetched run only where there is no
+/// other.
 std::optional<store::Run> run_meant(const store::Catalog& catalog, const Surroundings& here,
                                     const std::optional<Program>& program);
 
@@ -66,6 +75,10 @@ std::optional<store::Run> run_meant(const store::Catalog& catalog, const Surroun
 /// have recorded, the latest of this one.
 store::Run resolve_for(const store::Catalog& catalog, std::string_view spec,
                        const Program& program);
+
+/// One line that names the fetched runs which `spec` does not mean, since others have their name;
+/// empty if there are none.
+std::string fetched_namesakes(const store::Catalog& catalog, std::string_view spec);
 
 /// One line that says whose run it is, and with `option` ("--flor_run") which are the program's
 /// own; empty if it is its own, or if the program that recorded it may only have been renamed.

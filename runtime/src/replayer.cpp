@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 
 namespace flor::detail {
@@ -150,12 +151,15 @@ WorkerOrder Replayer::question() const {
 }
 
 void Replayer::set_threads() const {
+  constexpr int kThreadsMax = 4096;
   if (!adapter().set_threads) return;
   const auto recorded = run_.start.environment.find("threads");
   if (flags_.threads) {
     adapter().set_threads(*flags_.threads);
   } else if (recorded != run_.start.environment.end()) {
-    adapter().set_threads(std::stoi(recorded->second));
+    // Of a run from elsewhere it may be any text.
+    const int threads = std::atoi(recorded->second.c_str());
+    if (threads > 0 && threads <= kThreadsMax) adapter().set_threads(threads);
   }
 }
 

@@ -117,8 +117,10 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
     const auto ranks = ranks_here();
     std::erase_if(runs, [&](const store::Run& run) {
       return (run.start.repository != place && run.start.repository != here) ||
-             (automatic && (!has_ranks_of(run, ranks) || !has_command(run, flags.command)));
+             (automatic && (run.origin.from_elsewhere() || !has_ranks_of(run, ranks) ||
+                            !has_command(run, flags.command)));
     });
+    leave_out_fetched(runs);
     keep_own_program(catalog, runs);
     if (runs.empty() && !automatic) {
       throw NotFound(fmt::format("no run {}was recorded in {}: there is nothing to resume",
@@ -143,6 +145,11 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
 }
 
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
+  if (!flags.run.empty()) {
+    if (const std::string others = fetched_namesakes(catalog, flags.run); !others.empty()) {
+      say(Level::warn, others);
+    }
+  }
   store::Run run = run_of_this_rank(
       catalog,
       flags.run.empty() ? latest_run(catalog) : resolve_for(catalog, flags.run, this_program()),

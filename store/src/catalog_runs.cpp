@@ -23,13 +23,14 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 #define FLOR_RUN_SUMMARY                                                                  \
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
   "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
-  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world "
-#define FLOR_RUN_ORIGIN \
+  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world, " \
+  "origin.kind, origin.place, origin.since_us "
+#define FLOR_RUN_START \
   ", run.repository, run.program, run.program_digest, run.command, run.environment "
 #define FLOR_RUN_TABLES                                         \
   "FROM run JOIN experiment ON experiment.id = run.experiment " \
-  "LEFT JOIN rank_run ON rank_run.run = run.id "
-#define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_ORIGIN FLOR_RUN_TABLES
+  "LEFT JOIN rank_run ON rank_run.run = run.id LEFT JOIN origin ON origin.run = run.id "
+#define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_START FLOR_RUN_TABLES
 
 /// Of a group only the first rank that there is.
 #define FLOR_FIRST_RANK                                                    \
@@ -48,7 +49,7 @@ std::string new_run_key() {
 
 namespace {
 
-/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_ORIGIN for a summary. Runs that follow each
+/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_START for a summary. Runs that follow each
 /// other mostly have the same command and environment, so the last ones are kept decoded.
 class RunReader {
  public:
@@ -80,14 +81,15 @@ class RunReader {
     run.start.rank.reset();
     if (!row.is_null(14))
       run.start.rank = RankPlace{row.integer(14), row.integer(15), row.integer(16)};
+    read_origin(row, run.origin);
     if (detail_ == RunDetail::all) {
-      run.start.repository = row.text_view(17);
-      run.start.program = row.text_view(18);
-      run.start.program_digest = row.text_view(19);
-      run.start.command = command(row.text_view(20));
-      run.start.environment = environment(row.integer(21));
+      run.start.repository = row.text_view(20);
+      run.start.program = row.text_view(21);
+      run.start.program_digest = row.text_view(22);
+      run.start.command = command(row.text_view(23));
+      run.start.environment = environment(row.integer(24));
     } else {
-      clear_origin(run.start);
+      clear_details(run.start);
     }
     if (run.finished_us) {
       run.state = row.integer(7) != 0 ? RunState::failed : RunState::finished;
@@ -97,7 +99,17 @@ class RunReader {
   }
 
  private:
-  static void clear_origin(NewRun& start) {
+  /// A kind of a later version is none that was recorded here.
+  static void read_origin(const Query& row, RunOrigin& origin) {
+    constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
+    const std::int64_t kind = row.is_null(17) ? 0 : row.integer(17);
+    origin.kind = kind >= 0 && kind <= kImported ? static_cast<RunOrigin::Kind>(kind)
+                                                 : RunOrigin::Kind::fetched;
+    origin.from = row.is_null(18) ? std::string_view() : row.text_view(18);
+    origin.since_us = row.is_null(19) ? 0 : row.integer(19);
+  }
+
+  static void clear_details(NewRun& start) {
     start.repository.clear();
     start.program.clear();
     start.program_digest.clear();
@@ -186,24 +198,58 @@ std::string prefix_end(std::string prefix) {
   return prefix;
 }
 
+/// Which runs of an experiment its name means.
+enum class Meant {
+  ours,     ///< those that were not fetched
+  fetched,  ///< the others
+};
+
 /// The forms that a run can be named by, tried one after the other.
 class Resolver {
  public:
   Resolver(Database& database, std::string_view spec) : database_(database), spec_(spec) {}
 
+  /// Runs that were not fetched come first in every form, and a key before the name of a fetched
+  /// run: who names a run elsewhere must not be able to choose what a name means here.
   Run resolve() {
-    if (auto run = by_name(spec_, 0)) return *run;
-    if (auto run = by_distance()) return *run;
-    if (auto run = by_version()) return *run;
-    if (auto run = by_key()) return *run;
+    for (const Meant meant : {Meant::ours, Meant::fetched}) {
+      meant_ = meant;
+      if (auto run = by_name(spec_, 0)) return *run;
+      if (auto run = by_distance()) return *run;
+      if (auto run = by_version()) return *run;
+      if (auto run = by_key()) return *run;
+    }
     throw NotFound(fmt::format("there is no run or experiment '{}': {}", spec_, advice(spec_)));
+  }
+
+  std::vector<Run> passed_over() {
+    for (const std::string_view name :
+         {spec_, spec_.substr(0, spec_.rfind('~')), spec_.substr(0, spec_.rfind(':'))}) {
+      const auto id = experiment(name);
+      if (!id) continue;
+      meant_ = Meant::fetched;
+      return read_runs(database_,
+                       FLOR_RUN_COLUMNS "WHERE run.experiment = ?1 AND " + meant() +
+                           FLOR_FIRST_RANK "ORDER BY run.id DESC",
+                       *id);
+    }
+    return {};
   }
 
  private:
   static constexpr std::size_t kPrefixMin = 4;
 
+  std::string meant() const {
+    return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND ", meant_ == Meant::fetched ? 1 : 0);
+  }
+
+  /// Of this name, with a run that is meant.
   std::optional<std::int64_t> experiment(std::string_view name) {
-    const auto row = database_.connection("SELECT id FROM experiment WHERE name = ?1", name);
+    const auto row = database_.connection(
+        "SELECT id FROM experiment WHERE name = ?1 AND EXISTS (SELECT 1 FROM run LEFT JOIN origin "
+        "ON origin.run = run.id WHERE " +
+            meant() + "run.experiment = experiment.id)",
+        name);
     if (!row->step()) return std::nullopt;
     return row->integer(0);
   }
@@ -212,8 +258,8 @@ class Resolver {
     const auto id = experiment(name);
     if (!id) return std::nullopt;
     return read_run(database_,
-                    FLOR_RUN_COLUMNS "WHERE run.experiment = ?1 AND " FLOR_FIRST_RANK
-                                     "ORDER BY run.id DESC LIMIT 1 OFFSET ?2",
+                    FLOR_RUN_COLUMNS "WHERE run.experiment = ?1 AND " + meant() +
+                        FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1 OFFSET ?2",
                     *id, before);
   }
 
@@ -228,13 +274,12 @@ class Resolver {
     }
     const std::string_view name = spec_.substr(0, tilde);
     const auto id = experiment(name);
-    if (!id) {
-      throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
-    }
+    if (!id) return no_experiment(name);
     if (auto run = by_name(name, before)) return run;
     const auto row = database_.connection(
         "SELECT count(*) FROM run LEFT JOIN rank_run ON rank_run.run = run.id "
-        "WHERE run.experiment = ?1 AND " FLOR_FIRST_RANK,
+        "LEFT JOIN origin ON origin.run = run.id WHERE run.experiment = ?1 AND " +
+            meant() + FLOR_FIRST_RANK,
         *id);
     row->step();
     throw NotFound(fmt::format("'{}' has only {} runs, so there is no '{}': see `flor list {}`",
@@ -247,9 +292,7 @@ class Resolver {
     const std::string_view name = spec_.substr(0, colon);
     const std::string commit = lower(spec_.substr(colon + 1));
     const auto id = experiment(name);
-    if (!id) {
-      throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
-    }
+    if (!id) return no_experiment(name);
     if (commit.size() < kPrefixMin || !is_hex(commit)) {
       throw UsageError(fmt::format("'{}' is no commit: give at least {} of its hex digits",
                                    spec_.substr(colon + 1), kPrefixMin));
@@ -258,18 +301,23 @@ class Resolver {
     auto run = read_run(database_,
                         FLOR_RUN_COLUMNS
                         "WHERE run.experiment = ?1 AND run.version >= ?2 AND run.version < ?3 "
-                        "AND " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1",
+                        "AND " + meant() + FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1",
                         *id, commit, prefix_end(commit));
     if (run) return run;
     throw NotFound(fmt::format("no run of '{}' was recorded at commit {}: see `flor log {}`", name,
                                commit, name));
   }
 
+  std::optional<Run> no_experiment(std::string_view name) {
+    if (meant_ == Meant::ours) return std::nullopt;  // it may be one that was fetched, or a key
+    throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
+  }
+
   void require_one_commit(std::int64_t id, const std::string& prefix) {
     const std::string end = prefix_end(prefix);
     const auto rows = database_.connection(
-        "SELECT DISTINCT version FROM run WHERE experiment = ?1 AND version >= ?2 AND version < ?3 "
-        "ORDER BY version LIMIT 4",
+        "SELECT DISTINCT version FROM run LEFT JOIN origin ON origin.run = run.id WHERE " + meant() +
+            "experiment = ?1 AND version >= ?2 AND version < ?3 ORDER BY version LIMIT 4",
         id, prefix, end);
     std::vector<std::string> versions;
     while (rows->step()) versions.push_back(rows->text(0).substr(0, 12));
@@ -317,9 +365,22 @@ class Resolver {
 
   Database& database_;
   std::string_view spec_;
+  Meant meant_ = Meant::ours;
 };
 
 }  // namespace
+
+std::string_view to_string(RunOrigin::Kind kind) {
+  switch (kind) {
+    case RunOrigin::Kind::recorded:
+      return "recorded";
+    case RunOrigin::Kind::fetched:
+      return "fetched";
+    case RunOrigin::Kind::imported:
+      return "imported";
+  }
+  return "unknown";
+}
 
 std::string_view to_string(RunState state) {
   switch (state) {
@@ -335,10 +396,18 @@ std::string_view to_string(RunState state) {
   return "unknown";
 }
 
+void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin) {
+  if (origin.recorded_here()) return;
+  connection("INSERT OR REPLACE INTO origin (run, kind, place, since_us) VALUES (?1, ?2, ?3, ?4)",
+             run, static_cast<std::int64_t>(origin.kind), origin.from, origin.since_us)
+      ->run();
+}
+
 Catalog::Catalog(std::shared_ptr<Database> database) : database_(std::move(database)) {}
 Catalog::~Catalog() = default;
 
-Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build) {
+Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
+                     const RunOrigin& origin) {
   const Lock lock(database_->mutex);
   Connection& connection = database_->connection;
   const std::string command = to_json(run.command);
@@ -356,6 +425,8 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build) {
   added.id = connection.last_id();
   added.key = key;
   added.start = run;
+  added.origin = origin;
+  put_origin(connection, added.id, origin);
   if (build) insert_build(connection, added.id, *build);
   if (run.rank) add_rank(connection, added);
   transaction.commit();
@@ -483,6 +554,11 @@ std::optional<Run> Catalog::run(std::int64_t id) const {
 Run Catalog::resolve(std::string_view spec) const {
   const Lock lock(database_->mutex);
   return Resolver(*database_, spec).resolve();
+}
+
+std::vector<Run> Catalog::passed_over(std::string_view spec) const {
+  const Lock lock(database_->mutex);
+  return Resolver(*database_, spec).passed_over();
 }
 
 }  // namespace flor::store

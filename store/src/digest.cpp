@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
 #include <vector>
@@ -84,6 +85,9 @@ Digest item_digest(std::span<const Digest> chunks) {
 }
 
 std::string file_digest(const std::filesystem::path& path) {
+  std::error_code error;
+  // A pipe or a device may have no end.
+  if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream in(path, std::ios::binary);
   if (!in) return {};
   std::vector<char> chunk(kChunkBytes);

@@ -24,7 +24,8 @@ std::map<std::string, std::string> map_from_json(std::string_view text);
 std::int64_t intern(Connection& connection, const char* table, const char* column,
                     std::string_view text);
 
-/// Inside the transaction that adds the run.
+/// Both inside the transaction that adds the run.
+void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin);
 void insert_build(Connection& connection, std::int64_t run, const RunBuild& build);
 
 }  // namespace flor::store

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -102,6 +106,91 @@ TEST(Layout, PublicHeadersIncludeNoHeaderOfADependency) {
   auto found = offences("runtime/include", foreign);
   std::erase_if(found, is_for_libtorch);
   EXPECT_THAT(found, IsEmpty());
+}
+
+/// Below `folders`, the files in which a line has one of the words and matches, as
+/// "cli/src/build/child.cpp".
+std::set<std::string> files_with(const std::vector<std::string>& folders,
+                                 const std::vector<std::string>& words,
+                                 const std::regex& pattern = std::regex("")) {
+  std::set<std::string> files;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp") continue;
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) {
+        if (line.find_first_not_of(' ') == line.find("//")) continue;
+        const bool may = std::ranges::any_of(
+            words, [&](const std::string& word) { return line.find(word) != line.npos; });
+        if (may && std::regex_search(line, pattern)) {
+          files.insert(fs::relative(entry.path(), kRoot).string());
+          break;
+        }
+      }
+    }
+  }
+  return files;
+}
+
+/// All places that start a process or load a library, with what they start.
+const std::map<std::string, std::string> kStarts = {
+    {"cli/src/build/build_tools.cpp", "a BuildPlan, which needs a Permit"},
+    {"cli/src/build/child.cpp", "words of its callers, which are these"},
+    {"cli/src/build/child.h", "the same"},
+    {"cli/src/build/work_tree.cpp", "git"},
+    {"cli/src/cluster/seat.cpp", "this flor, to fetch"},
+    {"cli/src/cluster/seat_starter.cpp", "words of --engine"},
+    {"cli/src/doctor/machine.cpp", "the BLAS of this machine"},
+    {"cli/src/replay/worker_process.cpp", "a Launch, which needs a Permit"},
+    {"cli/src/slurm/left_jobs.cpp", "scancel"},
+    {"cli/src/slurm/slurm_job.cpp", "sbatch, srun, squeue, scancel"},
+    {"cli/src/slurm/slurm_job.h", "the same"},
+    {"cli/src/watch/evaluator.cpp", "python3, to find a module that the user named"},
+    {"cli/src/watch/evaluator_main.cpp", "an evaluator of the command line"},
+    {"cli/src/watch/evaluator_process.cpp", "the same"},
+    {"runtime/src/git/filters.cpp", "what the configuration of the user's repository says"},
+    {"runtime/src/libtorch/device_copy.cpp", "the CUDA driver"},
+    {"runtime/src/libtorch/process.cpp", "the same"},
+    {"runtime/src/plugin.cpp", "a plug-in of the command line"},
+    {"runtime/src/verifier_process.cpp", "this very program"},
+    {"store/src/elsewhere.cpp", "flor, as the replay that set the variable says"},
+    {"store/src/late_library.cpp", "libraries by their sonames"},
+};
+
+std::set<std::string> keys_of(const std::map<std::string, std::string>& map) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : map) keys.insert(key);
+  return keys;
+}
+
+TEST(Layout, ProcessesAreStartedInTheseFilesAlone) {
+  const std::regex starts(
+      "posix_spawnp?\\(|\\bexec[lv][a-z]*\\(|\\bv?fork\\(\\)|\\bpopen\\(|(^|[^m])::system\\(|"
+      "\\bdlopen\\(|\\brun_child\\(|\\bChildProcess\\b[>( ]");
+  EXPECT_EQ(files_with({"cli/src", "runtime/src", "store/src"},
+                       {"spawn", "exec", "fork", "popen", "system", "dlopen", "run_child", "Child"},
+                       starts),
+            keys_of(kStarts));
+}
+
+TEST(Layout, WhatARunSaysIsStartedByNoFileThatStartsProcesses) {
+  const std::regex recorded("run_?(\\(\\))?(\\.run)?\\.start\\.(program|command|directory|environment)");
+  std::set<std::string> both;
+  for (const std::string& file : files_with({"cli/src", "runtime/src", "store/src"}, {".start."}, recorded)) {
+    if (kStarts.contains(file)) both.insert(file);
+  }
+  EXPECT_THAT(both, IsEmpty());
+}
+
+TEST(Layout, OnlyTheGateLetsWhatARunSaysBeExecuted) {
+  using Files = std::set<std::string>;
+  const std::vector<std::string> cli{"cli"};
+  EXPECT_EQ(files_with(cli, {"Permit("}),
+            (Files{"cli/src/trust/permit.cpp", "cli/src/trust/permit.h"}));
+  EXPECT_EQ(files_with(cli, {"friend class Gate"}), Files{"cli/src/trust/permit.h"});
+  EXPECT_EQ(files_with(cli, {"Gate::ordered("}), Files{"cli/src/cluster/session.cpp"});
+  EXPECT_EQ(files_with(cli, {"Gate::named("}), Files{"cli/src/replay/launch.cpp"});
 }
 
 TEST(Layout, EverySourceFileIsReadableInOneSitting) {

@@ -128,6 +128,10 @@ inline std::string golden_run(const Store& store, const Run& run) {
       run.start.commit, run.start.program, run.start.program_digest, to_string(run.state),
       run.message, run.degraded, run.epochs, run.checkpoints, run.raw_bytes,
       fmt::join(run.start.command, " "));
+  if (!run.origin.recorded_here()) {
+    text += fmt::format("{} from {} at {}\n", to_string(run.origin.kind), run.origin.from,
+                        run.origin.since_us);
+  }
   text += golden_rank(catalog, run);
   for (const auto& [name, value] : run.start.environment) {
     text += fmt::format("environment {}={}\n", name, value);

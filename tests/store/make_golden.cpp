@@ -282,6 +282,19 @@ void make_group(Store& store) {
   }
 }
 
+/// A run for each way to come from elsewhere.
+void make_origins(Store& store) {
+  const std::int64_t now = 1'700'000'900'000'000;
+  for (const RunOrigin& origin :
+       {RunOrigin{RunOrigin::Kind::fetched, "s3://flor/golden", now},
+        RunOrigin{RunOrigin::Kind::imported, "/data/model.safetensors", now + 1}}) {
+    const Run run = store.catalog().add_run(new_run("origins"), {}, origin);
+    CheckpointWriter writer(store, run.id);
+    write(store, writer, {CheckpointKind::boundary, 0, 1, ""}, golden_rank_state(0, 1));
+    store.catalog().finish_run(run.id, now + 2, false, "");
+  }
+}
+
 /// A job in each state, of the checkpoints of a run and of files, and what their watches have seen.
 void make_jobs(Store& store) {
   std::int64_t now = 1'700'000'800'000'000;
@@ -366,6 +379,7 @@ int main(int argc, char** argv) try {
     make_third_run(*store);
     make_group(*store);
     make_jobs(*store);
+    make_origins(*store);
     std::ofstream(home / "expected.txt") << golden_text(*store);
   }
   expect_every_form(home);

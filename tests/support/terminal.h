@@ -81,6 +81,11 @@ class Terminal {
     return true;
   }
 
+  /// As if it were typed.
+  void type(const std::string& text) const {
+    if (::write(leader_, text.data(), text.size()) < 0) throw std::runtime_error("cannot type");
+  }
+
   void signal(int number) const { ::kill(pid_, number); }
 
   /// Reads until the program ends; its exit status, or 128 + the signal.

@@ -135,7 +135,7 @@ TEST_F(VersionTreeTest, ABuildThatOutlivesItsFlorKeepsTheTree) {
 TEST_F(VersionTreeTest, WhatACommandBuildsBesideTheSourcesStays) {
   const store::Run run = recorded();
   const BuildPlan plan =
-      build_plan(project_.open()->catalog(), run,
+      build_plan(project_.open()->catalog(), run, Gate::named(),
                  "mkdir -p made && date +%N >> made/times && cp made/times $FLOR_PROGRAM && "
                  "chmod +x $FLOR_PROGRAM");
   EXPECT_FALSE(build_version(project_.home(), run, plan).built.up_to_date);
@@ -158,7 +158,7 @@ TEST_F(VersionTreeTest, WhatGitSaysBesideItsAnswersIsNoneOfThem) {
 
 TEST_F(VersionTreeTest, AVersionIsBuiltWithEdits) {
   const store::Run run = recorded();
-  const BuildPlan plan = build_plan(project_.open()->catalog(), run);
+  const BuildPlan plan = build_plan(project_.open()->catalog(), run, Gate::named());
   const Edits edits{{"train.cpp", training("1.5", "    flor::log(\"half\", total / 2);\n")}};
   std::filesystem::path program;
   {

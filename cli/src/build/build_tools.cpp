@@ -2,6 +2,7 @@
 
 #include "build/build_log.h"
 #include "build/child.h"
+#include "build/recipe_text.h"
 #include "output/text.h"
 #include "replay/launch.h"
 
@@ -116,19 +117,18 @@ class Moved {
 
 /// What the recorded cache was, in the form that `cmake -C` reads.
 std::string initial_cache(const BuildRecipe& recipe, const Moved& moved) {
-  std::string text = "# What the program was configured with when it was recorded.\n";
+  BuildRecipe here = recipe;
   bool launcher = false;
-  for (const detail::CacheVariable& variable : recipe.cache) {
-    text += fmt::format("set({} [==[{}]==] CACHE {} \"recorded\")\n", variable.name,
-                        moved.value(variable.value), variable.type);
+  for (detail::CacheVariable& variable : here.cache) {
+    variable.value = moved.value(variable.value);
     launcher = launcher || variable.name == "CMAKE_CXX_COMPILER_LAUNCHER";
   }
   const auto ccache = find_on_path("ccache");
   if (!launcher && ccache) {
-    text += fmt::format("set(CMAKE_CXX_COMPILER_LAUNCHER [==[{}]==] CACHE FILEPATH \"found\")\n",
-                        *ccache);
+    here.cache.push_back({"CMAKE_CXX_COMPILER_LAUNCHER", "FILEPATH", *ccache});
   }
-  return text;
+  check_recipe(here);
+  return cache_file(here);
 }
 
 Steps steps_of_recipe(const BuildPlace& place, const BuildPlan& plan) {

@@ -1,6 +1,7 @@
 // How the program of a run is built, and where its sources are.
 #include "build/version_build.h"
 
+#include "build/recipe_text.h"
 #include "output/text.h"
 #include "run_spec.h"
 
@@ -9,17 +10,39 @@
 namespace flor::cli {
 namespace fs = std::filesystem;
 
-BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run,
+namespace {
+
+/// As far as the latest runs know them.
+std::vector<BuildRecipe> recipes_of_here(const store::Catalog& catalog) {
+  constexpr std::size_t kRuns = 256;
+  std::vector<BuildRecipe> recipes;
+  for (const store::Run& run : catalog.runs({}, kRuns)) {
+    if (!run.origin.recorded_here()) continue;
+    const auto build = catalog.build(run.id);
+    if (!build) continue;
+    try {
+      recipes.push_back(BuildRecipe::decode(build->recipe));
+    } catch (const Error&) {  // of another version of Flor
+    }
+  }
+  return recipes;
+}
+
+}  // namespace
+
+BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const Permit& permit,
                      const std::string& command) {
-  BuildPlan plan{.recipe = {},
-                 .command = command,
-                 .program = run.start.program,
-                 .repository = run.start.repository,
-                 .directory = run.start.directory};
+  BuildPlan plan(permit);
+  plan.command = command;
+  plan.program = run.start.program;
+  plan.repository = run.start.repository;
+  plan.directory = run.start.directory;
   if (!plan.command.empty()) return plan;
   if (const auto build = catalog.build(run.id)) {
     plan.recipe = BuildRecipe::decode(build->recipe);
     plan.recipe->sources.clear();  // how it is built is the same for all versions
+    check_recipe(*plan.recipe);
+    if (!permit.is_ours()) plan.left_out = leave_out_foreign(*plan.recipe, recipes_of_here(catalog));
     return plan;
   }
   plan.command = catalog.build_command(run.start.repository, run.start.program).value_or("");
@@ -41,10 +64,19 @@ git::Repository repository_of(const store::Run& run) {
         fmt::format("run {} was recorded without git: its sources were not kept", short_key(run)));
   }
   std::error_code error;
-  for (const fs::path& place : {fs::path(run.start.repository), fs::current_path()}) {
+  std::vector<fs::path> places{fs::current_path()};
+  // Its configuration may say what git executes, so that a fetched run names none.
+  if (run.origin.recorded_here()) places.insert(places.begin(), run.start.repository);
+  for (const fs::path& place : places) {
     if (!fs::is_directory(place, error)) continue;
     auto repository = git::Repository::discover(place);
     if (repository && repository->commit(run.start.commit)) return std::move(*repository);
+  }
+  if (!run.origin.recorded_here()) {
+    throw NotFound(
+        fmt::format("commit {} of run {}, which was not recorded here, is in no repository where you "
+                    "are: fetch it with git, and go there",
+                    short_commit(run.start.commit), short_key(run)));
   }
   throw NotFound(
       fmt::format("commit {} of run {} is neither in {} nor in a repository here: its "

@@ -5,6 +5,7 @@
 
 #include "build_recipe.h"
 #include "git/shadow.h"
+#include "trust/permit.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>
@@ -33,7 +34,11 @@ enum class Untracked {
 
 /// How a version is built: by the recipe that its program brought along, or by a command.
 struct BuildPlan {
+  explicit BuildPlan(const Permit& given) : permit(given) {}
+
+  Permit permit;  ///< what builds the version may be executed
   std::optional<BuildRecipe> recipe;
+  std::vector<std::string> left_out;  ///< of the recipe, since it is another machine's
   /// For sh, run in the directory of the version's tree that corresponds to the one in which the
   /// run was recorded. Wins over the recipe.
   std::string command;
@@ -44,9 +49,10 @@ struct BuildPlan {
 };
 
 /// How the program of `run` is built: `command` if it is not empty, else its recorded recipe, else
-/// the command that was remembered for this program. Throws NotFound if there is none of them, and
-/// says which option names one.
-BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run,
+/// the command that was remembered for this program. Of a recipe that is not ours nothing counts
+/// that names tools and places (recipe_text.h). Throws NotFound if there is none of them, and says
+/// which option names one, Error for a recipe that cannot be.
+BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const Permit& permit,
                      const std::string& command = {});
 
 /// For later runs of the program that bring no recipe along; an empty command is none.
@@ -114,8 +120,8 @@ class VersionTree {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A repository that has the run's commit: where it was recorded, else where one stands. Throws
-/// NotFound, also where the run was recorded without git.
+/// A repository that has the run's commit: where it was recorded, if it was here, else where one
+/// stands. Throws NotFound, also where the run was recorded without git.
 git::Repository repository_of(const store::Run& run);
 
 /// All of it: takes a tree, checks out the version of `run` with `edits`, and builds it. The tree

@@ -41,7 +41,7 @@ json to_json(const Work::Rank& rank) {
 }
 
 Work::Rank rank_from(const json& text) {
-  Work::Rank rank;
+  Work::Rank rank{.launch = Launch(Gate::ordered()), .order = {}, .place = {}};
   rank.launch.program = text.at("program");
   rank.launch.command = text.at("command").get<std::vector<std::string>>();
   rank.launch.directory = text.at("directory");

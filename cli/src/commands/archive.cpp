@@ -40,7 +40,7 @@ Examples:
   }
   int run(Context& context) override {
     store::Store& opened = context.store_to_change();
-    const store::Run run = parse_whole_run(context.catalog(), run_);
+    const store::Run run = parse_whole_run(context, run_);
     store::ArchiveOptions options;
     if (depth_) {
       if (*depth_ < 1 || *depth_ > 64) throw UsageError("--depth is a number from 1 to 64");

@@ -123,7 +123,7 @@ std::vector<store::Run> with_their_ranks(const store::Catalog& catalog,
 
 int Audit::run(Context& context) {
   std::vector<store::Run> named;
-  for (const std::string& text : runs_) named.push_back(parse_whole_run(context.catalog(), text));
+  for (const std::string& text : runs_) named.push_back(parse_whole_run(context, text));
   if (named.empty()) named.push_back(default_run(context.catalog()));
   const std::vector<store::Run> runs = with_their_ranks(context.catalog(), named);
   std::vector<std::string> records;

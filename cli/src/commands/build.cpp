@@ -6,6 +6,7 @@
 #include "output/time.h"
 #include "replay/program_choice.h"
 #include "run_spec.h"
+#include "trust/permit.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ until another version is built.
 Examples:
   flor build linear:3f2a91c4                 the version of that commit
   flor build linear~3                        that of the run three runs before
+  flor build 84076268 --trust                 of a run that was fetched, by its recipe
   flor build linear --build 'make train'     for programs without flor_instrument; it is remembered
   $(flor build linear~3) --epochs 2          run it
 )";
@@ -35,11 +37,13 @@ Examples:
     syntax.option("--build", "COMMAND", command_,
                   "what builds it; $FLOR_PROGRAM is where the program is expected");
     syntax.flag("--clean", clean_, "begin from nothing");
+    syntax.flag("--trust", trust_, "also by the recipe of a run that was not recorded here");
   }
   int run(Context& context) override {
-    const store::Run run = parse_whole_run(context.catalog(), run_);
+    const store::Run run = parse_whole_run(context, run_);
     try {
-      print(context, run, build_and_say(context, run, command_, clean_).built);
+      const Permit permit = Gate(context, Gate::Use::build, trust_).pass(run);
+      print(context, run, build_and_say(context, run, permit, command_, clean_).built);
     } catch (const BuildError& error) {
       context.note(error.what());
       print_build_error(context, error);
@@ -52,7 +56,7 @@ Examples:
   static void print(Context& context, const store::Run& run, const BuiltVersion& built);
 
   std::string run_, command_;
-  bool clean_ = false;
+  bool clean_ = false, trust_ = false;
 };
 
 void Build::print(Context& context, const store::Run& run, const BuiltVersion& built) {

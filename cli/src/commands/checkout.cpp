@@ -42,7 +42,7 @@ Examples:
 };
 
 int Checkout::run(Context& context) {
-  const store::Run run = parse_whole_run(context.catalog(), run_);
+  const store::Run run = parse_whole_run(context, run_);
   const git::Repository repository = repository_of(run);
   const fs::path root = repository.work_tree();
   const fs::path place =

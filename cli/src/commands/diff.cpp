@@ -79,7 +79,7 @@ Examples:
   int run(Context& context) override;
 
  private:
-  Side side(const store::Catalog& catalog, const std::string& text) const;
+  Side side(Context& context, const std::string& text) const;
   SourceChange sources(Context& context, const Side& a, const Side& b) const;
   void print_text(Context& context, const Side& a, const Side& b) const;
   void print_sources(Context& context, const Side& a, const Side& b) const;
@@ -90,8 +90,9 @@ Examples:
   std::optional<std::uint64_t> context_lines_;
 };
 
-Side Diff::side(const store::Catalog& catalog, const std::string& text) const {
-  Side result{parse_whole_run(catalog, text), {}, {}};
+Side Diff::side(Context& context, const std::string& text) const {
+  const store::Catalog& catalog = context.catalog();
+  Side result{parse_whole_run(context, text), {}, {}};
   result.arguments = catalog.arguments(result.run.id);
   result.metrics = catalog.metrics(result.run.id);
   return result;
@@ -254,8 +255,7 @@ void Diff::print_json(Context& context, const Side& a, const Side& b) const {
 }
 
 int Diff::run(Context& context) {
-  const store::Catalog& catalog = context.catalog();
-  const Side a = side(catalog, first_), b = side(catalog, second_);
+  const Side a = side(context, first_), b = side(context, second_);
   if (context.json()) {
     print_json(context, a, b);
   } else {

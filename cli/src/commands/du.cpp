@@ -36,7 +36,7 @@ Examples:
     if (run_.empty()) {
       print_store(context);
     } else {
-      print_run(context, parse_whole_run(context.catalog(), run_));
+      print_run(context, parse_whole_run(context, run_));
     }
     return 0;
   }

@@ -204,7 +204,7 @@ void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
 int Export::export_one_checkpoint(Context& context) {
   const std::filesystem::path file(output_);
   check_export_name(file);
-  const RunChoice choice = parse_run(context.catalog(), words_.front());
+  const RunChoice choice = parse_run(context, words_.front());
   const CheckpointInfo info = choose(context.catalog(), choice);
   const std::int64_t epoch = epoch_of(context.catalog().main_loops(choice.run.id), info.key);
   const store::ExportReport report =
@@ -269,7 +269,7 @@ int Export::export_values(Context& context, Format format) {
   const store::Catalog& catalog = context.catalog();
   std::vector<store::Run> runs;
   for (const std::string& word : words_) {
-    store::Run run = parse_whole_run(catalog, word);
+    store::Run run = parse_whole_run(context, word);
     if (std::ranges::find(runs, run.id, &store::Run::id) == runs.end()) {
       runs.push_back(std::move(run));
     }

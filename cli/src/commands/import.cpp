@@ -52,7 +52,10 @@ store::Run Import::record(Context& context, const store::Snapshot& snapshot,
   std::error_code unknown;
   start.directory = start.repository = std::filesystem::current_path(unknown).string();
   start.command = {"flor", "import", file_, "--name", name_};
-  const store::Run run = catalog.add_run(start);
+  const store::RunOrigin origin{store::RunOrigin::Kind::imported,
+                                std::filesystem::absolute(file_, unknown).string(),
+                                context.now_us()};
+  const store::Run run = catalog.add_run(start, {}, origin);
   try {
     const auto lock = opened.lock_run(run.key);
     info = store::CheckpointWriter(opened, run.id)

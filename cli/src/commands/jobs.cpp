@@ -111,7 +111,7 @@ Jobs::Choice Jobs::choose(Context& context) const {
           "--state {}: it is queued, leased, failed, done, dead or cancelled", printable(state_)));
     }
   }
-  if (!run_.empty()) choice.run = parse_whole_run(context.catalog(), run_).key;
+  if (!run_.empty()) choice.run = parse_whole_run(context, run_).key;
   if (!path_.empty()) {
     try {
       choice.path.emplace(path_, std::regex::ECMAScript | std::regex::optimize);

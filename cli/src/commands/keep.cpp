@@ -53,7 +53,7 @@ Examples:
   }
   int run(Context& context) override {
     if (undo_) return undo(context);
-    const store::Run run = parse_whole_run(context.catalog(), run_);
+    const store::Run run = parse_whole_run(context, run_);
     const store::KeepRules rules = rules_for(context, run);
     const RetentionReport report =
         dry_run_ ? store::plan_retention(context.store(), run.id, rules)
@@ -78,10 +78,6 @@ Examples:
   bool dry_run_ = false, explain_ = false, undo_ = false;
 };
 
-std::string counted(std::int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string name_of(const RetainedUnit& unit) {
   const bool saved = unit.candidate.group == store::Candidate::Group::saved;
   return saved ? fmt::format("saved {}", unit.name)
@@ -102,7 +98,7 @@ store::KeepRules Keep::rules_for(Context& context, const store::Run& run) const 
 }
 
 int Keep::undo(Context& context) const {
-  const RunChoice choice = parse_run(context.catalog(), run_);
+  const RunChoice choice = parse_run(context, run_);
   if (!parse_rules(options_).empty() || dry_run_ || explain_) {
     throw UsageError("--undo stands alone: it brings back what was deleted, by whatever rule");
   }

@@ -80,7 +80,7 @@ std::string path_word(const std::string& path) {
 }
 
 int Merge::run(Context& context) {
-  const store::Run run = parse_whole_run(context.catalog(), run_);
+  const store::Run run = parse_whole_run(context, run_);
   const std::string& commit = run.start.commit;
   if (commit.empty()) {
     throw NotFound(fmt::format("run {} was recorded without git: there is no version to merge",

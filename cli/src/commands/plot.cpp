@@ -307,7 +307,7 @@ int Plot::run(Context& context) {
   check_options(context);
   const store::Catalog& catalog = context.catalog();
   for (const std::string& text : runs_) {
-    store::Run run = parse_whole_run(catalog, text);
+    store::Run run = parse_whole_run(context, text);
     // A run that is named twice is drawn once.
     if (std::ranges::find(chosen_, run.id, &store::Run::id) == chosen_.end()) {
       chosen_.push_back(std::move(run));

@@ -80,7 +80,7 @@ Examples:
 
  private:
   void check_options(const Context& context) const;
-  std::vector<RunChoice> choose(const store::Catalog& catalog) const;
+  std::vector<RunChoice> choose(Context& context) const;
   RunAnswer ask(const store::Catalog& catalog, const RunChoice& choice) const;
   void join(std::vector<RunAnswer>& answers);
   Shape shape_of(const std::vector<RunAnswer>& answers) const;
@@ -109,9 +109,10 @@ void Query::check_options(const Context& context) const {
   }
 }
 
-std::vector<RunChoice> Query::choose(const store::Catalog& catalog) const {
+std::vector<RunChoice> Query::choose(Context& context) const {
+  const store::Catalog& catalog = context.catalog();
   std::vector<RunChoice> result;
-  for (const std::string& text : runs_) result.push_back(parse_run(catalog, text));
+  for (const std::string& text : runs_) result.push_back(parse_run(context, text));
   if (!experiment_.empty()) {
     for (store::Run& run : catalog.runs(experiment_)) result.push_back({std::move(run), {}});
     if (result.empty()) {
@@ -281,7 +282,7 @@ int Query::run(Context& context) {
   // A metric that is named twice is one column.
   std::set<std::string> met;
   std::erase_if(metrics_, [&](const std::string& name) { return !met.insert(name).second; });
-  const std::vector<RunChoice> runs = choose(catalog);
+  const std::vector<RunChoice> runs = choose(context);
   std::vector<store::Run> asked;
   for (const RunChoice& choice : runs) asked.push_back(choice.run);
   // A metric that none of the runs has is a mistake, and so is a question without one.

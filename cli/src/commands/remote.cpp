@@ -20,10 +20,6 @@ namespace {
 
 using remote::RemoteRun;
 
-std::string counted(std::int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 class Remote final : public Command {
  public:
   std::string_view name() const override { return "remote"; }

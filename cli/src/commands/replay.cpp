@@ -37,7 +37,8 @@ Examples:
   flor replay linear:81be002                  an old version, with its own code, built as needed
   flor replay linear --all-versions --apply --where 'lr<0.01 and accuracy>0.9'
                                               ask old versions what the work tree now logs
-  flor replay 3f2a -- ./build/linear          another program than the recorded one
+  flor replay 3f2a -- ./build/linear          another program than the recorded one, or the only
+                                              one that may be executed of a run from elsewhere
   flor replay linear@12 --from s3://bucket/prefix
                                               a run that is elsewhere: what it reads is fetched
   flor replay ddp --rank 0                    one rank alone, where nothing needs the others
@@ -70,6 +71,7 @@ Examples:
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
     syntax.flag("--current", current_, "the program as it is now, even for an old version");
     syntax.option("--build", "COMMAND", build_, "what builds the version's own code");
+    syntax.flag("--trust", trust_, "execute what a run from elsewhere says, unasked");
     syntax.flag("--all-versions", all_versions_,
                 "every version of the experiment, each built anew");
     syntax.flag("--apply", apply_, "with the log statements that the work tree adds to the newest");
@@ -88,7 +90,7 @@ Examples:
 
  private:
   int replay(Context& context) const;
-  void choose(Context& context, ReplayRequest& request, std::optional<int> threads) const;
+  ChosenLaunches choose(Context& context, const std::vector<store::Run>& ranks) const;
 
   void choose_engine();
 
@@ -96,7 +98,8 @@ Examples:
   EngineOptions engine_options_;
   std::vector<std::string> program_, where_;
   ReplayWish wish_;
-  bool own_ = false, current_ = false, dry_run_ = false, all_versions_ = false, apply_ = false;
+  bool own_ = false, current_ = false, dry_run_ = false, all_versions_ = false, apply_ = false,
+       trust_ = false;
 };
 
 /// RUN was written as NAME:COMMIT.
@@ -107,25 +110,41 @@ bool names_version(const store::Run& run, std::string_view text) {
          text.substr(0, colon) == run.start.experiment;
 }
 
-void Replay::choose(Context& context, ReplayRequest& request, std::optional<int> threads) const {
+ChosenLaunches Replay::choose(Context& context, const std::vector<store::Run>& ranks) const {
   if (static_cast<int>(own_) + static_cast<int>(current_) + static_cast<int>(!program_.empty()) +
           static_cast<int>(!build_.empty()) >
       1) {
     throw UsageError(
         "--own, --current, --build and a program after -- each say which program: give one");
   }
-  if (!program_.empty()) return launch_all(request, program_, threads);
-  ProgramChoice choice = choose_program(context, request.run,
+  ChosenLaunches chosen;
+  const std::optional<int> threads = wish_.threads_given();
+  if (!program_.empty()) {
+    for (const store::Run& rank : ranks) {
+      chosen.launches.push_back(launch_of(rank, program_, threads));
+    }
+    return chosen;
+  }
+  Gate gate(context, Gate::Use::replay, trust_);
+  std::vector<Permit> permits;
+  for (const store::Run& rank : ranks) {
+    require_program(rank);
+    permits.push_back(gate.pass(rank));
+  }
+  ProgramChoice choice = choose_program(context, ranks.front(), permits.front(),
                                         {.command = build_,
                                          .own = own_,
                                          .current = current_,
-                                         .named_version = names_version(request.run, run_),
+                                         .named_version = names_version(ranks.front(), run_),
                                          .dry_run = dry_run_});
-  launch_all(request, choice, threads);
-  request.order.as_recorded = choice.as_recorded;
-  if (!choice.version) return;
-  request.order.sources = choice.version->built.sources.string();
-  request.version = std::make_shared<VersionWithTree>(std::move(*choice.version));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    chosen.launches.push_back(launch_of(ranks[i], choice, permits[i], threads));
+  }
+  chosen.as_recorded = choice.as_recorded;
+  if (!choice.version) return chosen;
+  chosen.sources = choice.version->built.sources.string();
+  chosen.version = std::make_shared<VersionWithTree>(std::move(*choice.version));
+  return chosen;
 }
 
 void Replay::choose_engine() {
@@ -169,6 +188,7 @@ int Replay::replay(Context& context) const {
                                          .hunks = hunks_,
                                          .build = build_,
                                          .apply = apply_,
+                                         .trust = trust_,
                                          .dry_run = dry_run_,
                                          .replay = wish_});
   }
@@ -184,9 +204,8 @@ int Replay::replay(Context& context) const {
     run = std::move(choice.run);
     epoch = choice.epoch;
   }
-  ReplayRequest request = replay_request(context, run, epoch, wish_, [&](ReplayRequest& asked) {
-    choose(context, asked, wish_.threads_given());
-  });
+  ReplayRequest request = replay_request(context, run, epoch, wish_,
+                                         [&](const auto& ranks) { return choose(context, ranks); });
   if (dry_run_) {
     const auto missing = parts_to_do(context.catalog(), request);
     const Simulation plan = simulate(request.facts, request.facts, missing, request.workers);

@@ -42,7 +42,7 @@ Examples:
     if (file_.empty()) throw UsageError("flor report: say where with -o FILE");
     if (file_ == "-" && context.json()) throw UsageError("flor report --json: -o names a file");
     const store::Run run =
-        run_.empty() ? default_run(context.catalog()) : parse_whole_run(context.catalog(), run_);
+        run_.empty() ? default_run(context.catalog()) : parse_whole_run(context, run_);
     PageApi api(context.store().home(), "");
     const Report report = cli::make_report(api, run.key, context.now_us());
     if (file_ == "-") {

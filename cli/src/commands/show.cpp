@@ -11,6 +11,7 @@
 #include "output/text.h"
 #include "output/time.h"
 #include "run_spec.h"
+#include "trust/permit.h"
 #include "values.h"
 
 #include <flor/store/error.h>
@@ -148,6 +149,9 @@ void print_head(Context& context, const ShownRun& shown) {
     times += fmt::format(", took {}", duration(seconds));
   }
   row("started", times);
+  if (!run.origin.recorded_here()) {
+    row("origin", origin_text(run.origin, context.now_us()), Tone::strong);
+  }
   row("command", fmt::format("{}", fmt::join(run.start.command, " ")));
   row("directory", run.start.directory);
   row("commit", run.start.commit.empty() ? "none (recorded without git)" : run.start.commit);
@@ -481,7 +485,7 @@ void Show::print_epoch(Context& context, const ShownRun& shown, const ShownEpoch
 
 int Show::run(Context& context) {
   const store::Catalog& catalog = context.catalog();
-  RunChoice choice = run_.empty() ? RunChoice{default_run(catalog), {}} : parse_run(catalog, run_);
+  RunChoice choice = run_.empty() ? RunChoice{default_run(catalog), {}} : parse_run(context, run_);
   const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
   if (choice.epoch) {
     const ShownEpoch epoch = ShownEpoch::read(catalog, shown, *choice.epoch);

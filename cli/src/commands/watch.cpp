@@ -248,7 +248,7 @@ std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
   std::vector<store::CheckpointScope> scopes;
   for (const std::string& name : experiments_) scopes.push_back({.experiment = name});
   for (const std::string& run : runs_) {
-    scopes.push_back({.experiment = {}, .run = parse_whole_run(context.catalog(), run).key});
+    scopes.push_back({.experiment = {}, .run = parse_whole_run(context, run).key});
   }
   if (!scopes.empty() && !directories_.empty()) {
     throw UsageError("flor watch: directories and runs need a watch each: name either");

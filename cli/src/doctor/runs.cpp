@@ -78,7 +78,7 @@ void look_at_gpus(const store::Run& run, Findings& findings) {
 }
 
 void look_at_program(const store::Store& store, const store::Run& run, Findings& findings) {
-  if (run.start.program.empty()) return;
+  if (run.start.program.empty() || !run.origin.recorded_here()) return;
   if (const auto build = store.catalog().build(run.id); build && !build->remark.empty()) {
     findings.push_back(
         {"program", Health::warning, fmt::format("{}: {}", title(run), printable(build->remark)),

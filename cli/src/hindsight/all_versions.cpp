@@ -3,6 +3,7 @@
 #include "context.h"
 #include "hindsight/all_versions_text.h"
 #include "output/text.h"
+#include "program_of_run.h"
 #include "replay/facts.h"
 #include "run_spec.h"
 
@@ -55,7 +56,10 @@ std::vector<ErrorPlace> error_places(const std::string& text) {
 class Asking {
  public:
   Asking(Context& context, const AllVersionsWish& wish)
-      : context_(context), wish_(wish), catalog_(context.catalog()) {}
+      : context_(context),
+        wish_(wish),
+        catalog_(context.catalog()),
+        gate_(context, Gate::Use::replay, wish.trust) {}
 
   int run() {
     if (!wish_.apply) {
@@ -63,7 +67,8 @@ class Asking {
     }
     const std::string experiment =
         wish_.experiment.empty() ? default_run(catalog_).start.experiment : wish_.experiment;
-    const std::vector<VersionRuns> all = versions_of(catalog_, experiment);
+    std::vector<VersionRuns> all = versions_of(catalog_, experiment);
+    if (!wish_.trust) leave_out_fetched(experiment, all);
     const auto newest = std::ranges::find_if(
         all, [](const VersionRuns& version) { return !version.commit.empty(); });
     if (newest == all.end()) {
@@ -91,6 +96,17 @@ class Asking {
   }
 
  private:
+  /// Where runs of here have the name, too: they are the ones that it means.
+  void leave_out_fetched(const std::string& experiment, std::vector<VersionRuns>& all) {
+    const std::string others = detail::fetched_namesakes(catalog_, experiment);
+    if (others.empty()) return;
+    context_.note(printable(others));
+    for (VersionRuns& version : all) {
+      std::erase_if(version.runs, [](const auto& run) { return run.origin.from_elsewhere(); });
+    }
+    std::erase_if(all, [](const VersionRuns& version) { return version.runs.empty(); });
+  }
+
   std::string other_edits_hint() const {
     if (questions_->others().empty()) return {};
     const carry::OtherEdit& other = questions_->others().front();
@@ -152,7 +168,7 @@ class Asking {
         continue;
       }
       try {
-        BuildPlan plan = build_plan(catalog_, run.run, wish_.build);
+        BuildPlan plan = build_plan(catalog_, run.run, gate_.pass(run.run), wish_.build);
         const std::string key =
             run.run.start.program + '\n' + (plan.recipe ? plan.recipe->encode() : plan.command);
         auto same = std::ranges::find(builds, key, &OneBuild::key);
@@ -174,6 +190,7 @@ class Asking {
                                 asked.patched.carried.placed.size() == 1 ? "" : "s"));
       try {
         store::Store& store = context_.store_to_change();
+        say_what_is_left_out(context_, plan);
         VersionWithTree version = build_version(store.home(), run, plan, asked.patched.edits);
         remember_command(store.catalog(), run, wish_.build);
         asked.build_seconds += version.built.seconds;
@@ -245,9 +262,14 @@ class Asking {
   ReplayRequest request(const AskedVersion& asked, const store::Run& run, ProgramChoice choice,
                         const std::string& sources) {
     ReplayWish wish = wish_.replay;
-    ReplayRequest request = replay_request(context_, run, {}, wish, [&](ReplayRequest& made) {
-      launch_all(made, choice, wish.threads_given());
-      made.order.sources = sources;
+    ReplayRequest request = replay_request(context_, run, {}, wish, [&](const auto& ranks) {
+      ChosenLaunches chosen;
+      for (const store::Run& rank : ranks) {
+        chosen.launches.push_back(
+            launch_of(rank, choice, gate_.pass(rank), wish.threads_given()));
+      }
+      chosen.sources = sources;
+      return chosen;
     });
     if (request.order.probes.empty() && !wish.no_probe) {
       request.facts = replay_facts(catalog_, run, executed_loops(asked, run));
@@ -258,7 +280,8 @@ class Asking {
   void estimate(AskedVersion& asked) {
     for (AskedRun& run : asked.runs) {
       try {
-        (void)build_plan(catalog_, run.run, wish_.build);  // throws where nobody knows how
+        // Throws where it is not known how.
+        (void)build_plan(catalog_, run.run, gate_.pass(run.run), wish_.build);
         ProgramChoice choice{.program = run.run.start.program,
                              .why = "built for it",
                              .version = {},
@@ -308,6 +331,7 @@ class Asking {
   Context& context_;
   const AllVersionsWish& wish_;
   const store::Catalog& catalog_;
+  Gate gate_;
   std::optional<Questions> questions_;
   std::set<int> hunks_;
   std::vector<AskedVersion> asked_;

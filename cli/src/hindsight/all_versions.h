@@ -21,7 +21,9 @@ struct AllVersionsWish {
   std::vector<std::string> where;  ///< --where
   std::string hunks;               ///< --hunks
   std::string build;               ///< --build
-  bool apply = false, dry_run = false;
+  bool apply = false;
+  bool trust = false;  ///< --trust
+  bool dry_run = false;
   ReplayWish replay;
 };
 

@@ -73,6 +73,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string counted(std::int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string printable(std::string_view text) {
   if (plain_ascii(text)) return std::string(text);
   std::string result;

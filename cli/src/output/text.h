@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ std::string printable(std::string_view text);
 /// "flor: text" on standard error. Lost if that cannot be written: whoever remarks something goes
 /// on.
 void print_remark(std::string_view text);
+
+/// "1 checkpoint", "2 checkpoints".
+std::string counted(std::int64_t count, const char* noun);
 
 /// Number of terminal columns that printable text takes. Wide characters count 2, combining 0.
 std::size_t display_width(std::string_view text);

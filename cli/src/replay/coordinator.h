@@ -29,6 +29,10 @@ struct ReplayedRank {
 };
 
 struct ReplayRequest {
+  /// Of the ranks, in order; each has its launch.
+  explicit ReplayRequest(std::vector<ReplayedRank> all)
+      : run(all.front().run), launch(all.front().launch), ranks(std::move(all)) {}
+
   store::Run run;  ///< that was asked for, or rank 0's
   Launch launch;   ///< of it
   /// What each worker consists of. Collectives need all ranks at the same place, so those of one

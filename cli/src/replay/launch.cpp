@@ -12,6 +12,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 
@@ -21,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What the number of threads, and with it every sum, depends on: as it was, or as unset as it was.
+/// Of a run's environment nothing else reaches a process.
 constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                  "CUBLAS_WORKSPACE_CONFIG"};
 
@@ -51,7 +54,16 @@ void refuse_flags(const std::vector<std::string>& given) {
   }
 }
 
+/// As libraries read numbers and lists of them; anything else is taken for unset.
+bool is_plain(const std::string& value) {
+  constexpr std::size_t kLength = 64;
+  return value.size() <= kLength && std::ranges::all_of(value, [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == ',' || c == ':';
+         });
+}
+
 int recorded_threads(const store::Run& run) {
+  constexpr int kThreadsMax = 4096;
   int threads = 1;
   for (const char* name :
        {"threads", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
@@ -60,7 +72,7 @@ int recorded_threads(const store::Run& run) {
       threads = std::max(threads, std::atoi(found->second.c_str()));
     }
   }
-  return threads;
+  return std::min(threads, kThreadsMax);
 }
 
 void check_program(const Launch& launch, const store::Run& run) {
@@ -82,8 +94,8 @@ void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) 
   launch.arguments = detail::own_arguments(launch.command);
   const auto as_it_was = [&](const char* name) {
     const auto found = run.start.environment.find(name);
-    launch.environment[name] =
-        found == run.start.environment.end() ? std::nullopt : std::optional(found->second);
+    const bool is_set = found != run.start.environment.end() && is_plain(found->second);
+    launch.environment[name] = is_set ? std::optional(found->second) : std::nullopt;
   };
   for (const char* name : kKept) as_it_was(name);
   for (const char* name : kPlace) as_it_was(name);
@@ -97,16 +109,14 @@ void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) 
 
 }  // namespace
 
-Launch launch_of(const store::Run& run, const ProgramChoice& choice, std::optional<int> threads) {
-  Launch launch;
+Launch launch_of(const store::Run& run, const ProgramChoice& choice, const Permit& permit,
+                 std::optional<int> threads) {
+  Launch launch(permit);
   launch.program = choice.program;
   launch.why = choice.why;
   launch.command = run.start.command;
   launch.directory = run.start.directory;
-  if (launch.program.empty() || launch.command.empty()) {
-    throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",
-                               run.key.substr(0, 8)));
-  }
+  require_program(run);
   if (!choice.to_be_built) check_program(launch, run);
   prepare(launch, run, threads);
   if (!choice.to_be_built) launch.digest = store::file_digest(launch.program);
@@ -116,7 +126,7 @@ Launch launch_of(const store::Run& run, const ProgramChoice& choice, std::option
 Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
                  std::optional<int> threads) {
   refuse_flags(given);
-  Launch launch;
+  Launch launch(Gate::named());
   launch.program = find_program(given.front());
   launch.why = "as the command says";
   launch.command = given;

@@ -3,6 +3,7 @@
 
 #include "protocol.h"
 #include "replay/program_choice.h"
+#include "trust/permit.h"
 
 #include <flor/store/catalog.h>
 
@@ -15,6 +16,9 @@ namespace flor::cli {
 
 /// How to start a worker.
 struct Launch {
+  explicit Launch(const Permit& given) : permit(given) {}
+
+  Permit permit;                       ///< it may be started
   std::string program;                 ///< to execute
   std::string why;                     ///< this one
   std::vector<std::string> command;    ///< argv
@@ -28,7 +32,8 @@ struct Launch {
 
 /// The recorded arguments for the chosen program. Throws NotFound where it or the directory is not
 /// there.
-Launch launch_of(const store::Run& run, const ProgramChoice& choice, std::optional<int> threads);
+Launch launch_of(const store::Run& run, const ProgramChoice& choice, const Permit& permit,
+                 std::optional<int> threads);
 /// `given`: a program and its arguments instead of the recorded ones, to run here. Throws NotFound
 /// where there is no such program, UsageError for flags of Flor in `given`.
 Launch launch_of(const store::Run& run, const std::vector<std::string>& given,

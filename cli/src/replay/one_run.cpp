@@ -294,50 +294,82 @@ std::vector<std::string> split_list(std::string_view text) {
   return words;
 }
 
-ReplayRequest replay_request(Context& context, const store::Run& run,
-                             std::optional<std::int64_t> epoch, const ReplayWish& wish,
-                             const std::function<void(ReplayRequest&)>& choose) {
-  const store::Catalog& catalog = context.catalog();
-  ReplayRequest request;
-  request.run = run;
-  if (request.run.state == store::RunState::running) {
-    throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
-                           short_key(request.run)));
-  }
-  check_wish(wish);
+namespace {
+
+/// What `choose` made of the ranks.
+ReplayRequest request_for(const std::vector<store::Run>& ranks, ChosenLaunches chosen) {
+  std::vector<ReplayedRank> all;
+  for (std::size_t i = 0; i < ranks.size(); ++i) all.push_back({ranks[i], chosen.launches.at(i)});
+  ReplayRequest request(std::move(all));
+  request.order.as_recorded = chosen.as_recorded;
+  request.order.sources = std::move(chosen.sources);
+  request.version = std::move(chosen.version);
+  return request;
+}
+
+std::vector<std::string> probes_of(const ReplayWish& wish) {
+  std::vector<std::string> probes;
   for (const std::string& words : wish.probes) {
-    for (std::string& probe : split_list(words)) request.order.probes.push_back(std::move(probe));
+    for (std::string& probe : split_list(words)) probes.push_back(std::move(probe));
   }
-  const std::vector<store::Run> ranks = ranks_of(catalog, run, wish.rank);
-  for (const store::Run& rank : ranks) request.ranks.push_back({rank, {}});
-  request.run = ranks.front();
-  check_probes(request.order.probes, catalog.executions(request.run.id));
+  return probes;
+}
+
+/// The epochs and other parts that the wish asks for, at least one.
+std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
+                                   const std::vector<store::Run>& ranks,
+                                   std::optional<std::int64_t> epoch, const ReplayWish& wish) {
   const std::vector<store::MainLoop> loops = replayable_loops(catalog, ranks);
   std::int64_t all = 0;
   for (const store::MainLoop& loop : loops) all += loop.iterations;
-  request.asked = parts_of(loops, chosen_epochs(wish, all, epoch));
-  if (request.asked.empty()) {
+  auto asked = parts_of(loops, chosen_epochs(wish, all, epoch));
+  if (asked.empty()) {
     throw NotFound(fmt::format("run {} has no complete epoch: there is nothing to replay",
-                               short_key(request.run)));
+                               short_key(ranks.front())));
   }
-  if (!wish.plugin.empty()) {
-    const detail::PluginFile plugin = detail::read_plugin_file(wish.plugin);
-    request.order.plugin = plugin.path.string();
-    request.order.plugin_digest = plugin.digest;
-  }
-  choose(request);
-  request.launch = request.ranks.front().launch;
-  request.facts = replay_facts(catalog, request.run, request.order.probes);
-  request.gpus = split_list(wish.gpus);
+  return asked;
+}
+
+/// What the workers are told besides.
+void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest& request) {
   request.order.run = request.run.key;
-  request.order.home = context.store().home().string();
+  request.order.home = store.home().string();
   request.order.no_probe = wish.no_probe;
   request.order.strong = wish.strong;
   request.order.threads = wish.threads_given();
-  if (request.order.shows_what_is_stored()) {
-    expect_loads_alone(request.facts);
-    std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
+  if (!request.order.shows_what_is_stored()) return;
+  expect_loads_alone(request.facts);
+  std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
+}
+
+}  // namespace
+
+ReplayRequest replay_request(
+    Context& context, const store::Run& run, std::optional<std::int64_t> epoch,
+    const ReplayWish& wish,
+    const std::function<ChosenLaunches(const std::vector<store::Run>&)>& choose) {
+  const store::Catalog& catalog = context.catalog();
+  if (run.state == store::RunState::running) {
+    throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
+                           short_key(run)));
   }
+  check_wish(wish);
+  const std::vector<store::Run> ranks = ranks_of(catalog, run, wish.rank);
+  const std::vector<std::string> probes = probes_of(wish);
+  check_probes(probes, catalog.executions(ranks.front().id));
+  std::set<std::int64_t> asked = parts_asked(catalog, ranks, epoch, wish);
+  std::optional<detail::PluginFile> plugin;
+  if (!wish.plugin.empty()) plugin = detail::read_plugin_file(wish.plugin);
+  ReplayRequest request = request_for(ranks, choose(ranks));
+  request.asked = std::move(asked);
+  request.order.probes = probes;
+  if (plugin) {
+    request.order.plugin = plugin->path.string();
+    request.order.plugin_digest = plugin->digest;
+  }
+  request.facts = replay_facts(catalog, request.run, request.order.probes);
+  request.gpus = split_list(wish.gpus);
+  fill_order(context.store(), wish, request);
   request.again = wish.again;
   request.verify = wish.verification();
   request.verbose = wish.verbose;

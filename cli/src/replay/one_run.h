@@ -40,18 +40,21 @@ void check_wish(const ReplayWish& wish);
 /// "a,b" as {"a", "b"}.
 std::vector<std::string> split_list(std::string_view text);
 
-/// Every rank is started with `program`: a ProgramChoice, or a command.
-template <typename Program>
-void launch_all(ReplayRequest& request, const Program& program, std::optional<int> threads) {
-  for (ReplayedRank& rank : request.ranks) rank.launch = launch_of(rank.run, program, threads);
-}
+/// The program that replays a run, as every rank of its group is started.
+struct ChosenLaunches {
+  std::vector<Launch> launches;
+  bool as_recorded = false;                  ///< see ProgramChoice
+  std::string sources;                       ///< of what was built for it; empty: nothing was
+  std::shared_ptr<VersionWithTree> version;  ///< the same
+};
 
-/// What is to be replayed of `run` and the other ranks of its group, or of its `epoch`. `choose`
-/// sets the program: `launch` of every rank, and what belongs to it. Throws UsageError for a wish
-/// that does not fit the run, Busy while it is recorded, NotFound where it has no epoch.
-ReplayRequest replay_request(Context& context, const store::Run& run,
-                             std::optional<std::int64_t> epoch, const ReplayWish& wish,
-                             const std::function<void(ReplayRequest&)>& choose);
+/// What is to be replayed of `run` and the other ranks of its group, or of its `epoch`. `choose` is
+/// called once it is known that there is something to replay, with all ranks. Throws UsageError for
+/// a wish that does not fit the run, Busy while it is recorded, NotFound where it has no epoch.
+ReplayRequest replay_request(
+    Context& context, const store::Run& run, std::optional<std::int64_t> epoch,
+    const ReplayWish& wish,
+    const std::function<ChosenLaunches(const std::vector<store::Run>&)>& choose);
 
 /// The parts that were asked for and are not answered by all ranks yet.
 std::set<std::int64_t> parts_to_do(const store::Catalog& catalog, const ReplayRequest& request);

@@ -103,10 +103,10 @@ std::string why_not_recorded(const store::Run& run, const ProgramWish& wish, boo
 }
 
 /// Of a program that is to be built: whether anybody knows how.
-BuildPlan plan_or_refuse(Context& context, const store::Run& run, const ProgramWish& wish,
-                         const std::string& why) {
+BuildPlan plan_or_refuse(Context& context, const store::Run& run, const Permit& permit,
+                         const ProgramWish& wish, const std::string& why) {
   try {
-    return build_plan(context.catalog(), run, wish.command);
+    return build_plan(context.catalog(), run, permit, wish.command);
   } catch (const NotFound&) {
     refuse_unknown_build(run, why);
   }
@@ -166,7 +166,7 @@ store::Run run_to_replay(Context& context, const std::vector<std::string>& progr
 RunChoice run_to_replay(Context& context, const std::string& spec,
                         const std::vector<std::string>& program) {
   const store::Catalog& catalog = context.catalog();
-  RunChoice choice = parse_run(catalog, spec);
+  RunChoice choice = parse_run(context, spec);
   if (program.empty()) return choice;
   const detail::Program own = program_of_words(catalog, program);
   const std::string& name = choice.run.start.experiment;
@@ -182,10 +182,17 @@ RunChoice run_to_replay(Context& context, const std::string& spec,
   return choice;
 }
 
-VersionWithTree build_and_say(Context& context, const store::Run& run, const std::string& command,
-                              bool clean) {
+void say_what_is_left_out(Context& context, const BuildPlan& plan) {
+  if (plan.left_out.empty()) return;
+  context.note(fmt::format("not taken from the recipe, since it is another machine's: {}",
+                           printable(fmt::format("{}", fmt::join(plan.left_out, ", ")))));
+}
+
+VersionWithTree build_and_say(Context& context, const store::Run& run, const Permit& permit,
+                              const std::string& command, bool clean) {
   store::Store& store = context.store_to_change();
-  const BuildPlan plan = build_plan(context.catalog(), run, command);
+  const BuildPlan plan = build_plan(context.catalog(), run, permit, command);
+  say_what_is_left_out(context, plan);
   VersionWithTree version{
       VersionTree::take(store.home(), repository_of(run), run.start.commit), {}, {}};
   if (clean) version.tree.clean();
@@ -199,7 +206,8 @@ VersionWithTree build_and_say(Context& context, const store::Run& run, const std
   return version;
 }
 
-ProgramChoice choose_program(Context& context, const store::Run& run, const ProgramWish& wish) {
+ProgramChoice choose_program(Context& context, const store::Run& run, const Permit& permit,
+                             const ProgramWish& wish) {
   ProgramChoice choice{.program = run.start.program, .why = "as it is now", .version = {}};
   if (wish.current || run.start.commit.empty() || run.start.program.empty()) return choice;
   const bool exists = ::access(run.start.program.c_str(), X_OK) == 0;
@@ -220,14 +228,14 @@ ProgramChoice choose_program(Context& context, const store::Run& run, const Prog
   }
   if (!asked) say_what_is_not_asked(context, run);
   const std::string reason = why_not_recorded(run, wish, exists, latest);
-  (void)plan_or_refuse(context, run, wish, reason);
+  (void)plan_or_refuse(context, run, permit, wish, reason);
   choice.why = fmt::format("built from version {}{}{}", short_commit(run.start.commit),
                            wish.command.empty() ? "" : " by --build", reason);
   if (wish.dry_run) {
     choice.to_be_built = true;
     return choice;
   }
-  choice.version.emplace(build_and_say(context, run, wish.command));
+  choice.version.emplace(build_and_say(context, run, permit, wish.command));
   choice.program = choice.version->built.program.string();
   return choice;
 }

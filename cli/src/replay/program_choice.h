@@ -34,7 +34,8 @@ struct ProgramChoice {
 
 /// Chooses, and builds where that is needed. Throws NotFound where nobody knows how to build, and
 /// BuildError.
-ProgramChoice choose_program(Context& context, const store::Run& run, const ProgramWish& wish);
+ProgramChoice choose_program(Context& context, const store::Run& run, const Permit& permit,
+                             const ProgramWish& wish);
 
 /// The run that `flor replay` without RUN means: that of the program after --, if there is one.
 /// Where several programs have recorded here, says which it is.
@@ -49,7 +50,9 @@ RunChoice run_to_replay(Context& context, const std::string& spec,
 void print_build_error(Context& context, const BuildError& error);
 
 /// Builds a version and says so. A command that worked is remembered for the program.
-VersionWithTree build_and_say(Context& context, const store::Run& run, const std::string& command,
-                              bool clean = false);
+VersionWithTree build_and_say(Context& context, const store::Run& run, const Permit& permit,
+                              const std::string& command, bool clean = false);
+/// Says what of a recipe does not count here, if anything.
+void say_what_is_left_out(Context& context, const BuildPlan& plan);
 
 }  // namespace flor::cli

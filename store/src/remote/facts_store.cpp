@@ -30,7 +30,9 @@ std::int64_t FactsStore::add(RunCatalog& catalog, const RemoteRun& run) {
   if (const auto row = connection_("SELECT id FROM run WHERE key = ?1", run.leader); row->step()) {
     leader = row->integer(0);
   }
-  const std::int64_t target = copy_facts(from, catalog.run(), connection_, leader);
+  const std::int64_t target = copy_facts(
+      from, catalog.run(), connection_, leader,
+      store::RunOrigin{.kind = store::RunOrigin::Kind::fetched, .from = {}, .since_us = 0});
   put_records(connection_, contents.records, parcel_lengths(from));
   for (const Content& content : contents.checkpoints) put_checkpoint(connection_, target, content);
   for (const Content& content : reader.discarded()) put_discarded(connection_, target, content);

@@ -358,13 +358,10 @@ class Fetching {
     const bool replaces = report_.added || is_behind(*run);
     if (replaces) {
       if (run) forget_checkpoints(*run);
-      run = copy_facts(catalog_.connection(), catalog_.run(), to, leader());
+      const store::RunOrigin origin{store::RunOrigin::Kind::fetched, objects_.url(),
+                                    store::now_us()};
+      run = copy_facts(catalog_.connection(), catalog_.run(), to, leader(), origin);
       store::recount_metrics(database_, *run);
-    }
-    if (report_.added) {
-      to("INSERT OR IGNORE INTO origin (run, kind, place, since_us) VALUES (?1, 1, ?2, ?3)", *run,
-         objects_.url(), store::now_us())
-          ->run();
     }
     for (const Content& content : objects_wanted_) put_object(to, content);
     if (replaces && !options_.objects) note_absent_objects(to);

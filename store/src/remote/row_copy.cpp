@@ -1,6 +1,7 @@
 #include "row_copy.h"
 
 #include "answers.h"
+#include "rows.h"
 
 #include <flor/store/error.h>
 
@@ -122,46 +123,75 @@ std::int64_t intern(Connection& from, Connection& to, std::string_view table,
   return found->integer(0);
 }
 
-/// What is about the run alone: replaced as a whole.
+/// What is about the run alone: replaced as a whole. How its program was built is not among it.
 constexpr const char* kFacts[] = {"argument",  "main_loop",  "iteration", "execution", "decision",
                                   "recording", "resumption", "strategy",  "saved",     "score",
-                                  "build",     "series",     "metric",    "replay",    "rank_run"};
+                                  "series",    "metric",     "replay",    "rank_run"};
 
-std::int64_t put_run(Connection& from, std::int64_t run, Connection& to) {
-  const auto key_row = from("SELECT key FROM run WHERE id = ?1", run);
-  key_row->step();
-  const std::string key = key_row->text(0);
-  std::int64_t there = 0;
-  if (const auto row = to("SELECT id FROM run WHERE key = ?1", key); row->step()) {
-    there = row->integer(0);
-  }
-  TableCopy copy(from, to, "run");
-  copy.without("id")
+/// What becomes of a run after its start.
+constexpr const char* kCourse[] = {"finished_us", "failed",    "message",      "degraded", "epochs",
+                                   "checkpoints", "raw_bytes", "stored_bytes"};
+
+/// The run with this key in `to`; 0: none.
+std::int64_t find_run(Connection& to, const std::string& key) {
+  const auto row = to("SELECT id FROM run WHERE key = ?1", key);
+  return row->step() ? row->integer(0) : 0;
+}
+
+std::string key_of(Connection& from, std::int64_t run) {
+  const auto row = from("SELECT key FROM run WHERE id = ?1", run);
+  row->step();
+  return row->text(0);
+}
+
+std::int64_t add_run(Connection& from, std::int64_t run, Connection& to) {
+  TableCopy(from, to, "run")
+      .without("id")
       .renumber("experiment",
                 [&](std::int64_t id) { return intern(from, to, "experiment", "name", id); })
       .renumber("environment",
-                [&](std::int64_t id) { return intern(from, to, "environment", "json", id); });
-  if (there == 0) {
-    copy.copy("id", run, "id");
-    return to.last_id();
-  }
+                [&](std::int64_t id) { return intern(from, to, "environment", "json", id); })
+      .copy("id", run, "id");
+  const std::int64_t target = to.last_id();
+  TableCopy(from, to, "build")
+      .set("run", target)
+      .renumber("recipe", [&](std::int64_t id) { return intern(from, to, "recipe", "json", id); })
+      .copy("run", run, "run");
+  return target;
+}
+
+/// What the run was started with stays: it says what a replay executes.
+void replace_course(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   for (const char* table : kFacts) {
-    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), there)->run();
+    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();
   }
-  // Under a key of its own, until the old row has taken over what it says.
-  to("UPDATE run SET key = key || '.old' WHERE id = ?1", there)->run();
-  copy.copy("id", run, "id");
-  const std::int64_t fresh = to.last_id();
-  for (const std::string& column : columns_of(to, "run")) {
-    if (column == "id" || column == "key") continue;
-    to(fmt::format("UPDATE run SET {0} = (SELECT {0} FROM run WHERE id = ?2) WHERE id = ?1",
-                   column),
-       there, fresh)
-        ->run();
+  for (const char* column : kCourse) {
+    const auto row = from(fmt::format("SELECT {} FROM run WHERE id = ?1", column), run);
+    row->step();
+    const auto update = to(fmt::format("UPDATE run SET {} = ?1 WHERE id = ?2", column));
+    bind(*update, 1, *row, 0);
+    update->bind(2, target);
+    update->run();
   }
-  to("DELETE FROM run WHERE id = ?1", fresh)->run();
-  to("UPDATE run SET key = ?2 WHERE id = ?1", there, key)->run();
-  return there;
+}
+
+/// A run that was recorded here, or imported, stays what it is.
+bool takes_origin(Connection& to, std::int64_t run) {
+  constexpr auto kFetched = static_cast<std::int64_t>(store::RunOrigin::Kind::fetched);
+  return to("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run, kFetched)->step();
+}
+
+std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
+                     const std::optional<store::RunOrigin>& origin) {
+  std::int64_t target = find_run(to, key_of(from, run));
+  const bool is_new = target == 0;
+  if (is_new) {
+    target = add_run(from, run, to);
+  } else {
+    replace_course(from, run, to, target);
+  }
+  if (origin && (is_new || takes_origin(to, target))) store::put_origin(to, target, *origin);
+  return target;
 }
 
 /// Series that are set apart are called after their replay, which has another number there.
@@ -231,8 +261,9 @@ Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_
 
 }  // namespace
 
-std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t leader) {
-  const std::int64_t target = put_run(from, run, to);
+std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t leader,
+                        const std::optional<store::RunOrigin>& origin) {
+  const std::int64_t target = put_run(from, run, to, origin);
   const auto plain = [&](const char* table, const char* order) {
     TableCopy(from, to, table).set("run", target).copy("run", run, order);
   };
@@ -247,10 +278,6 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
   plain("saved", "number");
   plain("score", "number, name");
   TableCopy(from, to, "metric").without("id").set("run", target).copy("run", run, "id");
-  TableCopy(from, to, "build")
-      .set("run", target)
-      .renumber("recipe", [&](std::int64_t id) { return intern(from, to, "recipe", "json", id); })
-      .copy("run", run, "run");
   TableCopy(from, to, "rank_run")
       .set("run", target)
       .renumber("leader", [&](std::int64_t old) { return old == run ? target : leader; })

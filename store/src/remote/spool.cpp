@@ -159,7 +159,7 @@ class Spooling {
       add_evaluations(base_.catalog->connection(), base_.catalog->run(), evaluations);
     }
     catalog_.write([&](Connection& to) {
-      target_ = copy_facts(*connection, run_.id, to, 0);
+      target_ = copy_facts(*connection, run_.id, to, 0, std::nullopt);
       put_evaluations(to, evaluations);
     });
   }

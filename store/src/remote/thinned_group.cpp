@@ -124,7 +124,7 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
   // In as many transactions as when it is spooled.
   std::int64_t target = 0;
   catalog.write([&](Connection& to) {
-    target = copy_facts(from, run, to, 0);
+    target = copy_facts(from, run, to, 0, std::nullopt);
     put_evaluations(to, evaluations);
   });
   catalog.write(

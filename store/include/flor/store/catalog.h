@@ -58,10 +58,26 @@ struct RunBuild {
   std::string remark;  ///< why the program is not of the recorded sources; empty if it is
 };
 
+/// Where a run came from. The store that receives it says so, never what arrives. On disk: append
+/// only.
+struct RunOrigin {
+  enum class Kind : std::uint8_t { recorded = 0, fetched = 1, imported = 2 };
+  Kind kind = Kind::recorded;
+  std::string from;           ///< URL of the object store, or the imported file
+  std::int64_t since_us = 0;  ///< when it came; 0 if it was recorded here
+  /// Its program ran under the eyes of this home's user.
+  bool recorded_here() const { return kind == Kind::recorded; }
+  /// Another machine may have said what the run says.
+  bool from_elsewhere() const { return kind == Kind::fetched; }
+  bool operator==(const RunOrigin&) const = default;
+};
+std::string_view to_string(RunOrigin::Kind kind);
+
 struct Run {
   std::int64_t id = 0;  ///< rowid
   std::string key;      ///< 16 hex digits; people use a prefix
   NewRun start;
+  RunOrigin origin;
   RunState state = RunState::running;
   std::optional<std::int64_t> finished_us;
   std::string message;             ///< why it failed
@@ -362,7 +378,8 @@ class Catalog {
   Catalog& operator=(const Catalog&) = delete;
 
   // Recording.
-  Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {});
+  Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {},
+              const RunOrigin& origin = {});
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
@@ -456,9 +473,13 @@ class Catalog {
   std::optional<Run> run(std::int64_t id) const;
   /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
   /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a
-  /// key. A name never means a rank but the first of a group; a key means the run that has it.
+  /// key. A name never means a rank but the first of a group, and a fetched run only where no other
+  /// has the name; a key means the run that has it.
   /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
   Run resolve(std::string_view spec) const;
+  /// The fetched runs that `spec` would mean as well, were there not others of that name; newest
+  /// first, and none for a key.
+  std::vector<Run> passed_over(std::string_view spec) const;
   std::optional<RunBuild> build(std::int64_t run) const;  ///< absent where the program said nothing
   std::vector<Argument> arguments(std::int64_t run) const;
   std::vector<MainLoop> main_loops(std::int64_t run) const;

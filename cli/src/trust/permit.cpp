@@ -1,0 +1,144 @@
+#include "trust/permit.h"
+
+#include "context.h"
+#include "output/text.h"
+#include "output/time.h"
+#include "run_spec.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+#include <vector>
+
+namespace flor::cli {
+namespace {
+
+/// Columns of what a refusal shows of a command: it is one line.
+constexpr std::size_t kRefusalWidth = 120;
+
+/// A word as a user types it, with quotes where it needs them; safe to print.
+std::string as_typed(std::string_view word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("_@%+=:,./-").find(static_cast<char>(c)) !=
+                                       std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return printable(text + "'");
+}
+
+/// What is executed: the program, and what it is told. It is called by another name where the
+/// first word is not the program.
+std::string command_text(const store::Run& run) {
+  std::string text = as_typed(run.start.program);
+  const auto& words = run.start.command;
+  for (std::size_t i = 1; i < words.size(); ++i) text += " " + as_typed(words[i]);
+  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  if (!words.empty() && name(words.front()) != name(run.start.program)) {
+    text += fmt::format(" (called {})", as_typed(words.front()));
+  }
+  return text;
+}
+
+/// All that decides what is executed or built, in one text.
+std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
+  const auto build = catalog.build(run.id);
+  const store::NewRun& start = run.start;
+  std::vector<std::string> facts{start.program,   start.program_digest, start.directory,
+                                 start.repository, start.commit,         build ? build->recipe : ""};
+  facts.insert(facts.end(), start.command.begin(), start.command.end());
+  std::string text;
+  for (const std::string& fact : facts) text += fmt::format("{} {}\n", fact.size(), fact);
+  return text;
+}
+
+/// A run that was recorded here with the very same program, command, directory, version and recipe.
+bool is_same_as_here(const store::Catalog& catalog, const store::Run& run) {
+  if (run.start.program_digest.empty()) return false;
+  const std::string facts = facts_text(catalog, run);
+  bool found = false;
+  std::vector<store::Run> alike;
+  store::Run other;
+  catalog.each_run(other, [&] {
+    if (other.origin.recorded_here() && other.start.program == run.start.program &&
+        other.start.program_digest == run.start.program_digest &&
+        other.start.command == run.start.command) {
+      alike.push_back(other);
+    }
+  });
+  for (const store::Run& one : alike) found = found || facts_text(catalog, one) == facts;
+  return found;
+}
+
+bool can_ask(const Context& context) {
+  return !context.json() && ::isatty(0) == 1 && ::isatty(2) == 1;
+}
+
+}  // namespace
+
+void require_program(const store::Run& run) {
+  if (!run.start.program.empty() && !run.start.command.empty()) return;
+  throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",
+                             short_key(run)));
+}
+
+std::string origin_text(const store::RunOrigin& origin, std::int64_t now_us) {
+  if (origin.recorded_here()) return "recorded here";
+  return fmt::format("{} from {} {}", store::to_string(origin.kind), printable(origin.from),
+                     relative(origin.since_us, now_us));
+}
+
+Permit Gate::pass(const store::Run& run) {
+  if (run.origin.recorded_here()) return Permit(Permit::Reason::recorded_here);
+  if (is_same_as_here(context_.catalog(), run)) return Permit(Permit::Reason::same_as_here);
+  if (trust_) return Permit(Permit::Reason::trusted);
+  if (!can_ask(context_)) refuse(run);
+  return ask(run);
+}
+
+Permit Gate::ask(const store::Run& run) {
+  const std::string facts = facts_text(context_.catalog(), run);
+  if (confirmed_.contains(facts)) return Permit(Permit::Reason::confirmed);
+  context_.note(fmt::format("run {} was {}; this is what it would execute", title(run),
+                            origin_text(run.origin, context_.now_us())));
+  const auto line = [&](std::string_view name, const std::string& text) {
+    context_.note(fmt::format("  {:<9}  {}", name, text));
+  };
+  line("program", command_text(run));
+  line("directory", as_typed(run.start.directory));
+  if (const auto build = context_.catalog().build(run.id); build && !run.start.commit.empty()) {
+    line("or build", fmt::format("version {} by its recipe, which `flor show {} --json` has",
+                                 short_commit(run.start.commit), short_key(run)));
+  }
+  fmt::print(stderr, "flor: {} it? [y/N] ", use_ == Use::build ? "build" : "execute");
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "Y" && answer != "yes") {
+    throw Error(fmt::format("run {}: nothing was executed", title(run)));
+  }
+  confirmed_.insert(facts);
+  return Permit(Permit::Reason::confirmed);
+}
+
+void Gate::refuse(const store::Run& run) const {
+  const std::string key = short_key(run);
+  const std::string where = origin_text(run.origin, context_.now_us());
+  if (use_ == Use::build) {
+    throw UsageError(
+        fmt::format("run {} was {}, so that its recipe is not built unasked: see it with `flor show "
+                    "{} --json`, then `flor build {} --trust`",
+                    title(run), where, key, key));
+  }
+  throw UsageError(fmt::format(
+      "run {} was {}, so that its program is not executed unasked ({}): name your own with `flor "
+      "replay {} -- PROGRAM`, or add --trust",
+      title(run), where, shortened(command_text(run), kRefusalWidth), key));
+}
+
+}  // namespace flor::cli
