@@ -21,9 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t kFileBytesMax = 4u << 20, kAllBytesMax = 64u << 20;
 
 /// Where the program's sources may be: where whoever built it says, or else where its source is,
-/// where it was built, where one stands, where it is itself, where the run was recorded. A
-/// repository may say what is executed when its files are compared, so that one which only a fetched
-/// run names is none.
+/// where it was built, where one stands, where it is itself, where the run was recorded. The last
+/// not of a fetched run: a repository may say what is executed when its files are compared.
 std::vector<fs::path> places_of_sources(const Flags& flags, const store::Run& run) {
   if (!flags.sources.empty()) return {flags.sources};
   std::vector<fs::path> places;

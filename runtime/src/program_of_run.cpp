@@ -16,7 +16,7 @@ constexpr std::size_t kDigitsOfKey = 8;
 
 bool has_ended(const store::Run& run) { return run.state != store::RunState::running; }
 
-/// Of the experiment that was recorded in `place` last, the latest run there that counts.
+/// The latest run in `place` that counts, of the experiment that was recorded there last.
 template <typename Counts>
 std::optional<store::Run> latest_of_name(const store::Catalog& catalog, const std::string& place,
                                          const std::string& head, const Counts& counts) {

@@ -30,8 +30,8 @@ Program program_of(const store::Catalog& catalog, const store::Run& run);
 std::optional<bool> same_sources(const Program& a, const Program& b);
 
 /// The latest runs that the program recorded in the directory or repository `place` (empty:
-/// anywhere), newest first: of those the first that is `wanted`. One that was fetched only says that
-/// it is the program's, so that it counts where there is no other.
+/// anywhere), newest first: of those the first that is `wanted`. A fetched run only says that it
+/// is the program's, so that it counts where there is no other.
 template <typename Wanted>
 std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Program& program,
                                         const std::string& place, Wanted&& wanted) {

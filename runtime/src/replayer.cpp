@@ -157,7 +157,7 @@ void Replayer::set_threads() const {
   if (flags_.threads) {
     adapter().set_threads(*flags_.threads);
   } else if (recorded != run_.start.environment.end()) {
-    // Of a run from elsewhere it may be any text.
+    // A run from elsewhere may say anything here.
     const int threads = std::atoi(recorded->second.c_str());
     if (threads > 0 && threads <= kThreadsMax) adapter().set_threads(threads);
   }

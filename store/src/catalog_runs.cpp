@@ -240,10 +240,11 @@ class Resolver {
   static constexpr std::size_t kPrefixMin = 4;
 
   std::string meant() const {
-    return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND ", meant_ == Meant::fetched ? 1 : 0);
+    const int fetched = meant_ == Meant::fetched ? 1 : 0;
+    return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND ", fetched);
   }
 
-  /// Of this name, with a run that is meant.
+  /// The experiment of this name, if it has a run that is meant.
   std::optional<std::int64_t> experiment(std::string_view name) {
     const auto row = database_.connection(
         "SELECT id FROM experiment WHERE name = ?1 AND EXISTS (SELECT 1 FROM run LEFT JOIN origin "
@@ -316,8 +317,8 @@ class Resolver {
   void require_one_commit(std::int64_t id, const std::string& prefix) {
     const std::string end = prefix_end(prefix);
     const auto rows = database_.connection(
-        "SELECT DISTINCT version FROM run LEFT JOIN origin ON origin.run = run.id WHERE " + meant() +
-            "experiment = ?1 AND version >= ?2 AND version < ?3 ORDER BY version LIMIT 4",
+        "SELECT DISTINCT version FROM run LEFT JOIN origin ON origin.run = run.id WHERE " +
+            meant() + "experiment = ?1 AND version >= ?2 AND version < ?3 ORDER BY version LIMIT 4",
         id, prefix, end);
     std::vector<std::string> versions;
     while (rows->step()) versions.push_back(rows->text(0).substr(0, 12));

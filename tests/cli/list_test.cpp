@@ -192,8 +192,8 @@ TEST_F(ListTest, KeepsTheOrderOfJsonKeys) {
   std::vector<std::string> keys;
   for (const auto& item : json["runs"][0].items()) keys.push_back(item.key());
   EXPECT_THAT(keys,
-              ElementsAre("id", "experiment", "origin", "rank", "ranks", "started", "finished", "status",
-                          "message", "degraded", "commit", "repository", "directory", "epochs",
+              ElementsAre("id", "experiment", "origin", "rank", "ranks", "started", "finished",
+                          "status", "message", "degraded", "commit", "repository", "directory", "epochs",
                           "checkpoints", "raw_bytes", "stored_bytes", "arguments", "metrics"));
 }
 

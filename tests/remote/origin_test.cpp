@@ -1,5 +1,5 @@
-// Where runs come from: said by the store that receives them, whatever a bucket says; and what names
-// mean where runs of here and of elsewhere have the same.
+// Origins of runs: said by the store that receives them, whatever a bucket says; and the meaning of
+// names that runs of here and of elsewhere have.
 #include "database.h"
 #include "layout.h"
 #include "remote_fixture.h"
@@ -176,7 +176,8 @@ TEST_F(OriginTest, ANameMeansRunsOfHereFirst) {
 
 TEST_F(OriginTest, ANameThatOnlyFetchedRunsHaveMeansTheLatestOfThem) {
   const auto here = open();
-  const Run first = run_of(*here, "b", 1, from_bucket()), second = run_of(*here, "b", 2, from_bucket());
+  const Run first = run_of(*here, "b", 1, from_bucket());
+  const Run second = run_of(*here, "b", 2, from_bucket());
   run_of(*here, "a", 3);
   EXPECT_EQ(here->catalog().resolve("b").key, second.key);
   EXPECT_EQ(here->catalog().resolve("b~1").key, first.key);

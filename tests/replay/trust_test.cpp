@@ -1,5 +1,5 @@
-// Runs that came from elsewhere: nothing that they say is executed or built without the user's word.
-// The buckets are made by a real `flor spool` of a store whose owner has put into it what he wanted.
+// Runs that came from elsewhere: nothing that they say is executed or built without the user's
+// word. A real `flor spool` makes the buckets, from a store into which its owner put what he wanted.
 #include "replay_command.h"
 #include "support/terminal.h"
 
@@ -76,7 +76,9 @@ class Trust : public ReplayCommand {
   }
   std::filesystem::path mark() const { return place_ / "PWNED"; }
   std::string url() const { return "file://" + (place_ / "bucket").string(); }
-  std::string head() const { return lines_of(bench_.repository().run_git({"rev-parse", "HEAD"}))[0]; }
+  std::string head() const {
+    return lines_of(bench_.repository().run_git({"rev-parse", "HEAD"}))[0];
+  }
 
   /// Refused before anything was done, in one line that says what to type.
   void expect_refused(const ProcessResult& result, const std::string& key,
@@ -140,7 +142,8 @@ TEST_F(Trust, AnExperimentThatIsCalledLikeARunOfHereIsNotMeantByIt) {
                                 bench_.options());
   ASSERT_EQ(sent.status, 0) << sent.err;
   ASSERT_EQ(flor({"fetch", mine.key.substr(0, 8), url()}).status, 0);
-  EXPECT_THAT(replay({mine.key.substr(0, 8)}).err, HasSubstr("replaying run " + mine.key.substr(0, 8)));
+  const std::string id = mine.key.substr(0, 8);
+  EXPECT_THAT(replay({id}).err, HasSubstr("replaying run " + id));
   EXPECT_FALSE(std::filesystem::exists(mark()));
 }
 
@@ -341,8 +344,9 @@ TEST_F(Trust, WhatIsShownOnATerminalIsAllOfItAndEscaped) {
   spool_and_fetch();
   Terminal terminal = on_terminal({"replay", "nice"});
   ASSERT_TRUE(terminal.shows("[y/N] ")) << terminal.drawn();
-  EXPECT_THAT(terminal.drawn(), AllOf(HasSubstr("/bin/busybox -c 'touch "), HasSubstr("(called sh)"),
-                                      HasSubstr("\\nx"), Not(HasSubstr("\x1b[2K"))));
+  EXPECT_THAT(terminal.drawn(),
+              AllOf(HasSubstr("/bin/busybox -c 'touch "), HasSubstr("(called sh)"),
+                    HasSubstr("\\nx"), Not(HasSubstr("\x1b[2K"))));
   terminal.type("n\n");
   EXPECT_EQ(terminal.wait(), 1);
 }

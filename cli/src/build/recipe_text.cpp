@@ -30,7 +30,7 @@ bool is_among(std::span<const std::string_view> list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-/// Of variables, targets and configurations.
+/// A name as variables, targets and configurations have it.
 bool is_name(std::string_view text) {
   constexpr std::size_t kLength = 128;
   const auto fits = [](unsigned char c) {
@@ -42,20 +42,22 @@ bool is_name(std::string_view text) {
 
 /// CMake's own files end a value at the end of the line.
 bool is_value(std::string_view text) {
-  return std::ranges::none_of(text, [](unsigned char c) { return (c < 32 && c != '\t') || c == 127; });
+  const auto is_control = [](unsigned char c) { return (c < 32 && c != '\t') || c == 127; };
+  return std::ranges::none_of(text, is_control);
 }
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text) {
-  throw Error(fmt::format("the recorded recipe has {} that no recipe has, {}: say with --build what "
-                          "builds the program",
-                          what, printable(text)));
+  throw Error(
+      fmt::format("the recorded recipe has {} that no recipe has, {}: say with --build what builds "
+                  "the program",
+                  what, printable(text)));
 }
 
 bool matches(const std::string& text, const std::regex& pattern) {
   return std::regex_match(text, pattern);
 }
 
-/// Of a compiler: what they do to code, and no file or program.
+/// Flags of a compiler that say what it does to code, and name no file or program.
 bool are_flags_for_code(const std::string& value) {
   static const std::regex kFlag(
       "-O[0-9a-z]*|-g[0-9a-z]*|-std=[a-z0-9+]+|-pthread|-pipe|-[DU][A-Za-z_][A-Za-z0-9_]*"

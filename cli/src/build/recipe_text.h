@@ -1,6 +1,6 @@
-// What of a recorded recipe reaches CMake: names, types and values that can be nothing but that. A
-// recipe is text that a catalog had, so that none of it is put into a file that CMake reads before
-// it has been looked at.
+// Recorded recipes as CMake gets them: names, types and values that can be nothing but that. A recipe
+// is text that a catalog had, so that none of it is put into a file that CMake reads before it has
+// been looked at.
 #pragma once
 
 #include "build_recipe.h"
@@ -28,7 +28,7 @@ void check_recipe(const detail::BuildRecipe& recipe);
 std::vector<std::string> leave_out_foreign(detail::BuildRecipe& recipe,
                                            std::span<const detail::BuildRecipe> ours);
 
-/// What `cmake -C` reads. `recipe` has been checked.
+/// The text that `cmake -C` reads. `recipe` has been checked.
 std::string cache_file(const detail::BuildRecipe& recipe);
 
 }  // namespace flor::cli

@@ -42,7 +42,9 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const
     plan.recipe = BuildRecipe::decode(build->recipe);
     plan.recipe->sources.clear();  // how it is built is the same for all versions
     check_recipe(*plan.recipe);
-    if (!permit.is_ours()) plan.left_out = leave_out_foreign(*plan.recipe, recipes_of_here(catalog));
+    if (!permit.is_ours()) {
+      plan.left_out = leave_out_foreign(*plan.recipe, recipes_of_here(catalog));
+    }
     return plan;
   }
   plan.command = catalog.build_command(run.start.repository, run.start.program).value_or("");
@@ -74,8 +76,8 @@ git::Repository repository_of(const store::Run& run) {
   }
   if (!run.origin.recorded_here()) {
     throw NotFound(
-        fmt::format("commit {} of run {}, which was not recorded here, is in no repository where you "
-                    "are: fetch it with git, and go there",
+        fmt::format("commit {} of run {}, which was not recorded here, is in no repository where "
+                    "you are: fetch it with git, and go there",
                     short_commit(run.start.commit), short_key(run)));
   }
   throw NotFound(

@@ -29,7 +29,7 @@ struct ReplayedRank {
 };
 
 struct ReplayRequest {
-  /// Of the ranks, in order; each has its launch.
+  /// `all`: the ranks in order, each with its launch.
   explicit ReplayRequest(std::vector<ReplayedRank> all)
       : run(all.front().run), launch(all.front().launch), ranks(std::move(all)) {}
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What the number of threads, and with it every sum, depends on: as it was, or as unset as it was.
-/// Of a run's environment nothing else reaches a process.
+/// Nothing else of a run's environment reaches a process.
 constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                  "CUBLAS_WORKSPACE_CONFIG"};
 

@@ -296,7 +296,7 @@ std::vector<std::string> split_list(std::string_view text) {
 
 namespace {
 
-/// What `choose` made of the ranks.
+/// The request for what `choose` made of the ranks.
 ReplayRequest request_for(const std::vector<store::Run>& ranks, ChosenLaunches chosen) {
   std::vector<ReplayedRank> all;
   for (std::size_t i = 0; i < ranks.size(); ++i) all.push_back({ranks[i], chosen.launches.at(i)});
@@ -330,7 +330,7 @@ std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
   return asked;
 }
 
-/// What the workers are told besides.
+/// Fills in what the workers are told besides.
 void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest& request) {
   request.order.run = request.run.key;
   request.order.home = store.home().string();

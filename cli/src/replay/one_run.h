@@ -48,7 +48,7 @@ struct ChosenLaunches {
   std::shared_ptr<VersionWithTree> version;  ///< the same
 };
 
-/// What is to be replayed of `run` and the other ranks of its group, or of its `epoch`. `choose` is
+/// The replay of `run` and the other ranks of its group, or of its `epoch`. `choose` is
 /// called once it is known that there is something to replay, with all ranks. Throws UsageError for
 /// a wish that does not fit the run, Busy while it is recorded, NotFound where it has no epoch.
 ReplayRequest replay_request(

@@ -33,8 +33,8 @@ std::string as_typed(std::string_view word) {
   return printable(text + "'");
 }
 
-/// What is executed: the program, and what it is told. It is called by another name where the
-/// first word is not the program.
+/// The program that would be executed, and its arguments; also the name by which it is called,
+/// where the first word is not the program.
 std::string command_text(const store::Run& run) {
   std::string text = as_typed(run.start.program);
   const auto& words = run.start.command;
@@ -50,8 +50,9 @@ std::string command_text(const store::Run& run) {
 std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
   const auto build = catalog.build(run.id);
   const store::NewRun& start = run.start;
-  std::vector<std::string> facts{start.program,   start.program_digest, start.directory,
-                                 start.repository, start.commit,         build ? build->recipe : ""};
+  std::vector<std::string> facts{start.program,    start.program_digest, start.directory,
+                                 start.repository, start.commit};
+  facts.push_back(build ? build->recipe : "");
   facts.insert(facts.end(), start.command.begin(), start.command.end());
   std::string text;
   for (const std::string& fact : facts) text += fmt::format("{} {}\n", fact.size(), fact);
@@ -131,8 +132,8 @@ void Gate::refuse(const store::Run& run) const {
   const std::string where = origin_text(run.origin, context_.now_us());
   if (use_ == Use::build) {
     throw UsageError(
-        fmt::format("run {} was {}, so that its recipe is not built unasked: see it with `flor show "
-                    "{} --json`, then `flor build {} --trust`",
+        fmt::format("run {} was {}, so that its recipe is not built unasked: see it with `flor "
+                    "show {} --json`, then `flor build {} --trust`",
                     title(run), where, key, key));
   }
   throw UsageError(fmt::format(

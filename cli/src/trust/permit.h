@@ -1,6 +1,6 @@
-// Who says that what a run recorded may be executed. A run that came from elsewhere says what its
-// writer wants: neither its program, nor its command, recipe, directory or environment is used for
-// anything that runs without the user's word. docs/security.md has the rules.
+// Permission to execute what a run recorded. A run that came from elsewhere says what its writer
+// wants: neither its program, nor its command, recipe, directory or environment is used for anything
+// that runs without the user's word. docs/security.md has the rules.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -13,9 +13,9 @@ namespace flor::cli {
 
 class Context;
 
-/// The proof that a program may be executed, or a version built, with the reason. What starts a
-/// program (Launch) and what builds one (BuildPlan) cannot be made without it, and only a Gate makes
-/// it.
+/// The proof that a program may be executed, or a version built, with the reason. A Launch, which
+/// starts a program, and a BuildPlan, which builds one, cannot be made without it, and only a Gate
+/// makes it.
 class Permit {
  public:
   enum class Reason {
@@ -27,7 +27,7 @@ class Permit {
     ordered,        ///< of a seat: the replay that it works for has a permit
   };
   Reason reason() const { return reason_; }
-  /// What the run says is what this machine said, so that its paths and tools are those of here.
+  /// The run says what this machine said, so that its paths and tools are those of here.
   bool is_ours() const {
     return reason_ == Reason::recorded_here || reason_ == Reason::same_as_here;
   }
@@ -41,7 +41,7 @@ class Permit {
 /// Looks at each run whose program is to be executed or built.
 class Gate {
  public:
-  /// What is to be done with it, which says what the user can type instead.
+  /// The reason for which it is looked at: it says what the user can type instead.
   enum class Use { replay, build };
 
   /// `trust`: --trust was given.
@@ -52,9 +52,9 @@ class Gate {
   /// where the user says no.
   Permit pass(const store::Run& run);
 
-  /// Of a program that the user wrote into the command line.
+  /// For a program that the user wrote into the command line.
   static Permit named() { return Permit(Permit::Reason::named); }
-  /// Of what the file of a session says: whoever can write there is this user.
+  /// For the file of a session, which only this user can write.
   static Permit ordered() { return Permit(Permit::Reason::ordered); }
 
  private:
@@ -67,7 +67,7 @@ class Gate {
   std::set<std::string> confirmed_;  ///< what was shown
 };
 
-/// Throws NotFound for a run that names no program: there is nothing to execute, whoever may.
+/// Throws NotFound for a run that names no program: there is nothing to execute.
 void require_program(const store::Run& run);
 
 /// "fetched from s3://flor/runs 3 days ago", "imported from model.safetensors 2 min ago", "recorded

@@ -123,12 +123,12 @@ std::int64_t intern(Connection& from, Connection& to, std::string_view table,
   return found->integer(0);
 }
 
-/// What is about the run alone: replaced as a whole. How its program was built is not among it.
+/// Tables about the run alone: replaced as a whole. How its program was built is not among them.
 constexpr const char* kFacts[] = {"argument",  "main_loop",  "iteration", "execution", "decision",
                                   "recording", "resumption", "strategy",  "saved",     "score",
                                   "series",    "metric",     "replay",    "rank_run"};
 
-/// What becomes of a run after its start.
+/// Columns that change after the start of a run.
 constexpr const char* kCourse[] = {"finished_us", "failed",    "message",      "degraded", "epochs",
                                    "checkpoints", "raw_bytes", "stored_bytes"};
 
@@ -160,7 +160,7 @@ std::int64_t add_run(Connection& from, std::int64_t run, Connection& to) {
   return target;
 }
 
-/// What the run was started with stays: it says what a replay executes.
+/// Keeps what the run was started with: it says what a replay executes.
 void replace_course(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   for (const char* table : kFacts) {
     to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();

@@ -16,12 +16,12 @@
 namespace flor::remote {
 
 /// All rows about the run but those of its checkpoints and of content: a new run if `to` has none
-/// of its key, else the one there is, whose facts are replaced, but for what it was started with and
-/// how it was built: that never changes. `leader` is the id of the run that leads its group in `to`;
-/// the run itself if it is rank 0, 0 where it is not known. `origin` is what `to` is to say of a new
-/// run, or of one that was fetched before; nothing in a catalog that is made for others, which does
-/// not say it. What `from` says of it is never copied. Returns the id of the run in `to`. Within a
-/// transaction of the caller, on both sides.
+/// of its key, else the one there is, whose facts are replaced. What it was started with, and how
+/// it was built, never changes. `leader` is the id of the run that leads its group in `to`; the run
+/// itself if it is rank 0, 0 where it is not known. `origin` is what `to` is to say of a new run,
+/// or of one that was fetched before; nothing in a catalog for others, which does not say it. The
+/// word of `from` on it is never copied. Returns the id of the run in `to`. Within a transaction of
+/// the caller, on both sides.
 std::int64_t copy_facts(store::Connection& from, std::int64_t run, store::Connection& to,
                         std::int64_t leader, const std::optional<store::RunOrigin>& origin);
 
