@@ -118,7 +118,7 @@ inline void add_content(std::vector<HostileBucket>& list) {
         "UPDATE layout SET items = zeroblob(200000)", "UPDATE layout SET digest = randomblob(16)",
         "UPDATE checkpoint SET digest = randomblob(16)",
         "UPDATE checkpoint SET chunks = (SELECT chunks FROM checkpoint WHERE iteration = 2)",
-        "UPDATE checkpoint SET chunks = chunks || chunks", "UPDATE checkpoint SET chunks = x''",
+        "UPDATE checkpoint SET chunks = CAST(chunks || chunks AS BLOB)", "UPDATE checkpoint SET chunks = x''",
         "UPDATE object SET chunks = (SELECT max(chunks) FROM object)",
         "UPDATE object SET layout = (SELECT min(layout) FROM checkpoint)"}) {
     list.push_back(by_sql(sql, sql));

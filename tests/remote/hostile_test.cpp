@@ -7,15 +7,16 @@
 #include <flor/store/error.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <sstream>
+#include <thread>
 
 namespace flor::remote {
 namespace {
 
 using crafted::HostileBucket;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr std::chrono::seconds kLongest{5};
@@ -27,57 +28,24 @@ std::string read_text(const fs::path& file) {
   return {(std::istreambuf_iterator<char>(in)), {}};
 }
 
-class HostileTest : public RemoteTest {
- protected:
-  void SetUp() override {
-    const auto here = Store::open(directory_ / "victim", store::OpenMode::create);
-    const auto there = Store::open(directory_ / "attacker", store::OpenMode::create);
-    const auto honest = open_directory((directory_ / "honest").string());
-    own_ = small_run(*here, 1);
-    foreign_ = small_run(*there, 2);
-    spool(*here, *here->catalog().run(here->catalog().resolve(own_).id), *honest);
-    spool(*there, *there->catalog().run(there->catalog().resolve(foreign_).id), *honest);
+/// A victim's home and a bucket, as they were before the attacker came and as they are then.
+class Scene {
+ public:
+  Scene(fs::path honest, fs::path directory)
+      : honest_(std::move(honest)), directory_(std::move(directory)) {
+    fs::create_directories(directory_);
   }
 
-  /// As `finished_run`, with less content. What its command does would be seen.
-  std::string small_run(Store& store, unsigned seed) {
-    store::NewRun start = store::new_run("linear");
-    start.started_us += seed;
-    start.program = "/usr/bin/touch";
-    start.program_digest = "";
-    start.commit = "";
-    start.command = {"touch", executed().string()};
-    const Run run = store.catalog().add_run(start);
-    store.catalog().add_argument(run.id, {"lr", "real", "0.1"});
-    store::CheckpointWriter writer(store, run.id);
-    for (int epoch = 0; epoch <= kEpochs; ++epoch) {
-      writer.write(boundary(epoch), store::make_snapshot(seed, epoch, 20'000));
-      if (epoch == kEpochs) break;
-      store.catalog().put_main_loop(run.id, {0, "epoch", 0, epoch + 1, false, false});
-      store.catalog().add_iteration(run.id, {0, epoch, 1.5, 0.01});
-      const store::Item image{"image", store::ElementType::u8, {10, 50, 1}, 500};
-      const std::string picture =
-          writer.write_object(image, store::random_bytes(seed + unsigned(epoch), 500));
-      const std::vector<store::Value> values = {
-          {"loss", {"epoch", epoch, -1, ""}, 0, store::ValueType::real, 1.0 / (1 + epoch), 0},
-          {"picture", {"epoch", epoch, -1, ""}, 0, store::ValueType::image, picture, 0}};
-      store.catalog().add_values(run.id, values);
-    }
-    store.catalog().finish_run(run.id, start.started_us + 100, false, "");
-    return run.key;
-  }
-  static constexpr int kEpochs = 5;
-
-  fs::path executed() const { return directory_ / "executed"; }
   fs::path home() const { return directory_ / "home"; }
   fs::path bucket() const { return directory_ / "bucket"; }
   std::string url() const { return "file://" + bucket().string(); }
 
-  void begin(const HostileBucket* hostile) {
+  /// An honest bucket, unless it is crafted.
+  void begin(const HostileBucket* hostile, const std::string& run) const {
     for (const fs::path& path : {home(), bucket()}) fs::remove_all(path);
-    fs::copy(directory_ / "victim", home(), fs::copy_options::recursive);
-    fs::copy(directory_ / "honest", bucket(), fs::copy_options::recursive);
-    if (hostile) hostile->craft(*open_directory(bucket().string()), hostile->own ? own_ : foreign_);
+    fs::copy(honest_ / "victim", home(), fs::copy_options::recursive);
+    fs::copy(honest_ / "bucket", bucket(), fs::copy_options::recursive);
+    if (hostile) hostile->craft(*open_directory(bucket().string()), run);
   }
 
   testing::ProcessResult flor(std::vector<std::string> arguments) const {
@@ -86,6 +54,7 @@ class HostileTest : public RemoteTest {
     options.timeout = kLongest;
     return testing::run_process(std::move(arguments), options);
   }
+  /// The first two only look.
   std::vector<std::vector<std::string>> commands(const std::string& run) const {
     return {{"remote", "ls", url()},
             {"remote", "verify", url(), "--read-data"},
@@ -126,57 +95,126 @@ class HostileTest : public RemoteTest {
     }
     return found;
   }
-  /// The same, of what the victim had before; a run may have come.
-  static bool holds(const std::map<std::string, std::string>& now,
-                    const std::map<std::string, std::string>& before, bool may_grow) {
-    if (!may_grow) return now == before;
-    return std::ranges::all_of(before, [&](const auto& entry) {
-      const auto found = now.find(entry.first);
-      if (found == now.end()) return false;
-      std::istringstream lines(entry.second);
-      for (std::string line; std::getline(lines, line);) {
-        if (found->second.find(line) == std::string::npos) return false;
-      }
-      return true;
-    });
+
+ private:
+  fs::path honest_, directory_;
+};
+
+/// The same as before; where a run may have come, all that was there is there.
+bool holds(const std::map<std::string, std::string>& now,
+           const std::map<std::string, std::string>& before, bool may_grow) {
+  if (!may_grow) return now == before;
+  return std::ranges::all_of(before, [&](const auto& entry) {
+    const auto found = now.find(entry.first);
+    if (found == now.end()) return false;
+    std::istringstream lines(entry.second);
+    for (std::string line; std::getline(lines, line);) {
+      if (found->second.find(line) == std::string::npos) return false;
+    }
+    return true;
+  });
+}
+
+class HostileTest : public RemoteTest {
+ protected:
+  void SetUp() override {
+    const auto here = Store::open(honest() / "victim", store::OpenMode::create);
+    const auto there = Store::open(directory_ / "attacker", store::OpenMode::create);
+    const auto bucket = open_directory((honest() / "bucket").string());
+    own_ = small_run(*here, 1);
+    foreign_ = small_run(*there, 2);
+    spool(*here, here->catalog().resolve(own_), *bucket);
+    spool(*there, there->catalog().resolve(foreign_), *bucket);
+  }
+
+  /// As `finished_run`, with less content. What its command does would be seen.
+  std::string small_run(Store& store, unsigned seed) {
+    store::NewRun start = store::new_run("linear");
+    start.started_us += seed;
+    start.program = "/usr/bin/touch";
+    start.program_digest = "";
+    start.commit = "";
+    start.command = {"touch", executed().string()};
+    const Run run = store.catalog().add_run(start);
+    store.catalog().add_argument(run.id, {"lr", "real", "0.1"});
+    store::CheckpointWriter writer(store, run.id);
+    for (int epoch = 0; epoch <= kEpochs; ++epoch) {
+      writer.write(boundary(epoch), store::make_snapshot(seed, epoch, 20'000));
+      if (epoch == kEpochs) break;
+      store.catalog().put_main_loop(run.id, {0, "epoch", 0, epoch + 1, false, false});
+      store.catalog().add_iteration(run.id, {0, epoch, 1.5, 0.01});
+      const store::Item image{"image", store::ElementType::u8, {10, 50, 1}, 500};
+      const std::string picture = writer.write_object(
+          image, store::random_bytes(seed + static_cast<unsigned>(epoch), 500));
+      const std::vector<store::Value> values = {
+          {"loss", {"epoch", epoch, -1, ""}, 0, store::ValueType::real, 1.0 / (1 + epoch), 0},
+          {"picture", {"epoch", epoch, -1, ""}, 0, store::ValueType::image, picture, 0}};
+      store.catalog().add_values(run.id, values);
+    }
+    store.catalog().finish_run(run.id, start.started_us + 100, false, "");
+    return run.key;
+  }
+  static constexpr int kEpochs = 5;
+
+  fs::path honest() const { return directory_ / "honest"; }
+  fs::path executed() const { return directory_ / "executed"; }
+  Scene scene(const std::string& name = "scene") const { return {honest(), directory_ / name}; }
+  const std::string& run_of(const HostileBucket& hostile) const {
+    return hostile.own ? own_ : foreign_;
+  }
+
+  /// Each command of its own, on a store as it was before.
+  void attack(const Scene& scene, const HostileBucket& hostile, const std::vector<long>& usual,
+              const std::map<std::string, std::string>& before) const {
+    SCOPED_TRACE(hostile.name);
+    scene.begin(&hostile, run_of(hostile));
+    const long allowed = kFreeKib + static_cast<long>(10 * scene.sent() / 1024);
+    const auto commands = scene.commands(run_of(hostile));
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      const testing::ProcessResult result = scene.flor(commands[i]);
+      SCOPED_TRACE(commands[i][0] + " " + commands[i][1] + ": " + result.out + result.err);
+      EXPECT_FALSE(result.timed_out);
+      EXPECT_EQ(result.signal, 0);
+      EXPECT_LT(result.peak_kib, usual[i] + allowed);
+      EXPECT_FALSE(fs::exists(executed()));
+      const bool looks = i < 2;
+      EXPECT_TRUE(holds(scene.content(), before, hostile.passes && !looks));
+      EXPECT_TRUE(result.status != 0 || looks || hostile.passes);
+    }
   }
 
   std::string own_, foreign_;
 };
 
 TEST_F(HostileTest, NoBucketExecutesReplacesHangsOrFillsTheMemory) {
-  begin(nullptr);
+  const Scene honest = scene("usual");
+  honest.begin(nullptr, foreign_);
+  const auto before = honest.content();
   std::vector<long> usual;
-  for (const auto& command : commands(foreign_)) usual.push_back(flor(command).peak_kib);
-  begin(nullptr);
-  const auto before = content();
+  for (const auto& command : honest.commands(foreign_)) {
+    usual.push_back(honest.flor(command).peak_kib);
+  }
   const std::vector<HostileBucket> buckets = crafted::hostile_buckets();
   EXPECT_GE(buckets.size(), 60U);
-  for (const HostileBucket& hostile : buckets) {
-    SCOPED_TRACE(hostile.name);
-    begin(&hostile);
-    const long allowed = kFreeKib + static_cast<long>(10 * sent() / 1024);
-    const auto all = commands(hostile.own ? own_ : foreign_);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const testing::ProcessResult result = flor(all[i]);
-      SCOPED_TRACE(all[i][0] + " " + all[i][1] + ": " + result.out + result.err);
-      EXPECT_FALSE(result.timed_out);
-      EXPECT_EQ(result.signal, 0);
-      EXPECT_LT(result.peak_kib, usual[i] + allowed);
-      EXPECT_FALSE(fs::exists(executed()));
-      const bool reads = i < 2;
-      EXPECT_TRUE(holds(content(), before, hostile.passes && !reads));
-      const bool refuses = !reads && !hostile.passes;
-      EXPECT_TRUE(result.status != 0 || !refuses);
-    }
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      const Scene own = scene(fmt::format("scene{}", i));
+      for (std::size_t at = next++; at < buckets.size(); at = next++) {
+        attack(own, buckets[at], usual, before);
+      }
+    });
   }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(HostileTest, ADifferenceIsNamedInOneLine) {
   const HostileBucket hostile =
       crafted::by_sql("", "UPDATE value SET value = value + 1000000 WHERE type = 2", true);
-  begin(&hostile);
-  const testing::ProcessResult result = flor({"fetch", own_, url()});
+  const Scene scene = this->scene();
+  scene.begin(&hostile, own_);
+  const testing::ProcessResult result = scene.flor({"fetch", own_, scene.url()});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("'loss' in epoch 0 is 1 here and 1000001 there"));
   EXPECT_THAT(result.err, HasSubstr("nothing was changed here"));
@@ -184,11 +222,14 @@ TEST_F(HostileTest, ADifferenceIsNamedInOneLine) {
 }
 
 TEST_F(HostileTest, PoisonIsFoundByVerifyAsByFsckAndIsNoAdviceForTheStoreHere) {
-  const HostileBucket hostile{"", false, [](ObjectStore& objects, const std::string& key) {
+  const HostileBucket hostile{"", false,
+                              [](ObjectStore& objects, const std::string& key) {
                                 crafted::with_poison(objects, key, 0, 255, 100);
                               }};
-  begin(&hostile);
-  const testing::ProcessResult result = flor({"remote", "verify", url(), "--read-data"});
+  const Scene scene = this->scene();
+  scene.begin(&hostile, foreign_);
+  const testing::ProcessResult result =
+      scene.flor({"remote", "verify", scene.url(), "--read-data"});
   EXPECT_EQ(result.status, 4);
   EXPECT_THAT(result.out, HasSubstr("its content does not have its digest"));
   EXPECT_THAT(result.out, Not(HasSubstr("fsck")));
