@@ -139,9 +139,9 @@ TEST_F(WatchFindingTest, NoNameOfACheckpointIsRun) {
   for (const std::string& name : names) publish(name, "content " + std::to_string(++number));
   const std::string text = "echo 1; test -f \\\"$FLOR_CHECKPOINT\\\" && echo 1";
   const std::string words = "test \\\"$1\\\" = \\\"$FLOR_CHECKPOINT\\\" && echo 2";
-  for (const std::string& judge : {"sh -c \"" + text + "\"", "bash -c \"" + words + "\" sh {}",
-                                   script("judge.sh", "#!/bin/sh\ntest -f \"$1\" && echo 1\n"),
-                                   "sh -c 'test -f \"$0\" && echo 3'"}) {
+  for (const std::string& judge : Words{"sh -c \"" + text + "\"", "bash -c \"" + words + "\" sh {}",
+                                        script("judge.sh", "#!/bin/sh\ntest -f \"$1\" && echo 1\n"),
+                                        "sh -c 'test -f \"$0\" && echo 3'"}) {
     const auto result = settle(judge, {"--existing", "--settle", "0.01"});
     EXPECT_EQ(result.status, 0) << judge << "\n" << result.out << result.err;
   }

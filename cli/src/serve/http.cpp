@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -34,19 +35,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Of the head of a request, and what libmicrohttpd needs to take it apart.
-constexpr std::size_t kHeadBytesMax = 64 << 10;
+constexpr std::size_t kHeadBytesMax = 32 << 10;
+/// Read at once: the library looks at all other connections between two such parts.
+constexpr std::size_t kPartBytes = 16 << 10;
 /// Of a connection that has shown the token, in seconds without a byte.
 constexpr unsigned kIdleSeconds = 30;
 constexpr std::chrono::seconds kStrangersPatience{10};
-constexpr std::size_t kStrangersMax = 512;
+constexpr std::size_t kStrangersMax = 256;
 constexpr std::size_t kWorkers = 8;
+/// How often connections that have had their time are dropped; in milliseconds.
+constexpr int kLook = 200;
 /// For the last answers, when the server ends.
 constexpr std::chrono::seconds kLastWords{5};
 
 #define FLOR_MHD_FUNCTIONS(F)     \
   F(start_daemon);                \
   F(stop_daemon);                 \
-  F(quiesce_daemon);              \
+  F(add_connection);              \
   F(suspend_connection);          \
   F(resume_connection);           \
   F(get_connection_info);         \
@@ -163,6 +168,11 @@ std::size_t strangers_max() {
   return std::clamp<std::size_t>(files.rlim_cur / 2, 16, kStrangersMax);
 }
 
+/// With those that have shown the token, and those that are about to close.
+std::ptrdiff_t connections_max() {
+  return static_cast<std::ptrdiff_t>(strangers_max() + strangers_max() / 2);
+}
+
 /// A request that was admitted, until its answer is sent.
 struct Exchange {
   MHD_Connection* connection;
@@ -193,6 +203,12 @@ struct HttpServer::Impl {
   void on_end();
   void work();
   void drop_excess();
+  void accept_waiting(MHD_Daemon* daemon);
+  void count_connection(int change);
+  bool ends() {
+    const std::lock_guard lock(mutex);
+    return is_ending;
+  }
 
   static Strangers::Id id(MHD_Connection* connection) {
     return reinterpret_cast<std::uintptr_t>(connection);
@@ -208,7 +224,8 @@ struct HttpServer::Impl {
   std::condition_variable changed;
   bool is_ending = false;
   std::deque<Exchange*> waiting;
-  std::size_t exchanges = 0;  // that were admitted and are not sent
+  std::size_t exchanges = 0;       // that were admitted and are not sent
+  std::ptrdiff_t connections = 0;  // that are not closed
   Strangers strangers{strangers_max(), kStrangersPatience};
   std::unordered_map<Strangers::Id, int> sockets;
 };
@@ -267,6 +284,8 @@ void HttpServer::Impl::on_connection(MHD_Connection* connection,
     strangers.forget(id(connection));
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
       sockets.erase(id(connection));
+      --connections;
+      changed.notify_all();
       return;
     }
     const auto* info = library().get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -288,6 +307,33 @@ void HttpServer::Impl::drop_excess() {
   for (const Strangers::Id stranger : strangers.take_excess(Clock::now())) {
     ::shutdown(sockets.at(stranger), SHUT_RDWR);
   }
+}
+
+/// All at once: the library takes one each time it has looked at all others, so that a user would
+/// wait behind a thousand strangers. What is too much waits for those that were dropped to close.
+void HttpServer::Impl::accept_waiting(MHD_Daemon* daemon) {
+  while (true) {
+    {
+      std::unique_lock lock(mutex);
+      const auto is_room = [&] { return connections < connections_max() || is_ending; };
+      if (!changed.wait_for(lock, std::chrono::milliseconds(kLook), is_room)) return;
+    }
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    const int socket = ::accept4(listener, reinterpret_cast<sockaddr*>(&address), &size,
+                                 SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0) return;
+    count_connection(1);
+    if (library().add_connection(daemon, socket, reinterpret_cast<sockaddr*>(&address), size) !=
+        MHD_YES) {
+      count_connection(-1);
+    }
+  }
+}
+
+void HttpServer::Impl::count_connection(int change) {
+  const std::lock_guard lock(mutex);
+  connections += change;
 }
 
 /// Answers what waits, until the server ends and nothing does.
@@ -314,8 +360,9 @@ MHD_Daemon* HttpServer::Impl::start() {
     std::unique_ptr<Exchange> exchange(static_cast<Exchange*>(*data));
     MHD_Result result = MHD_NO;
     try {
-      if (*size == 0)
+      if (*size == 0) {
         result = static_cast<Impl*>(self)->on_request(connection, path, method, exchange);
+      }
     } catch (const std::exception&) {  // no memory: the connection is closed
     }
     *data = exchange.release();
@@ -330,15 +377,15 @@ MHD_Daemon* HttpServer::Impl::start() {
                                    MHD_ConnectionNotificationCode what) {
     static_cast<Impl*>(self)->on_connection(connection, what);
   };
-  const auto connections = static_cast<unsigned>(strangers_max() + strangers_max() / 2);
+  // Not by epoll: libmicrohttpd 0.9.75 then misses the end of a connection now and then.
   return library().start_daemon(
-      MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-      static_cast<MHD_AccessHandlerCallback>(on_request_of), this,  //
-      MHD_OPTION_LISTEN_SOCKET, listener,                           //
-      MHD_OPTION_CONNECTION_LIMIT, connections,                     //
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytesMax,            //
-      MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                  //
-      MHD_OPTION_STRICT_FOR_CLIENT, 1,                              //
+      MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
+      nullptr, nullptr, static_cast<MHD_AccessHandlerCallback>(on_request_of), this,  //
+      MHD_OPTION_CONNECTION_LIMIT, 2 * static_cast<unsigned>(connections_max()),      //
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytesMax,                              //
+      MHD_OPTION_CONNECTION_MEMORY_INCREMENT, kPartBytes,                             //
+      MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                                    //
+      MHD_OPTION_STRICT_FOR_CLIENT, 1,                                                //
       MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(on_end_of), this,
       MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(on_connection_of),
       this, MHD_OPTION_END);
@@ -364,15 +411,13 @@ void HttpServer::run() {
   {
     std::vector<std::jthread> workers;
     for (std::size_t i = 0; i < kWorkers; ++i) workers.emplace_back([this] { impl_->work(); });
-    std::unique_lock lock(impl_->mutex);
-    while (!impl_->is_ending) {
-      impl_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return impl_->is_ending; });
-      lock.unlock();
+    while (!impl_->ends()) {
+      pollfd news{impl_->listener, POLLIN, 0};
+      ::poll(&news, 1, kLook);
+      impl_->accept_waiting(daemon);
       impl_->drop_excess();
-      lock.lock();
     }
   }
-  library().quiesce_daemon(daemon);
   {
     std::unique_lock lock(impl_->mutex);
     impl_->changed.wait_for(lock, kLastWords, [&] { return impl_->exchanges == 0; });

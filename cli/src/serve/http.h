@@ -38,7 +38,7 @@ using Handler = std::function<Answer(const Ask&)>;
 /// is not this server is refused, so that no page of another origin can reach it under a name of
 /// its own (DNS rebinding); nor does any answer allow another origin to read it. A request that
 /// changes something needs the token in the header X-Flor-Token as well, which a form cannot send.
-/// The head of a request takes at most 64 KiB; connections that have not shown the token are
+/// The head of a request takes at most 32 KiB; connections that have not shown the token are
 /// limited in number and in time, so that they cannot keep a user out. No request is logged.
 class HttpServer {
  public:
