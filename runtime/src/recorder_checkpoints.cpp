@@ -40,6 +40,7 @@ void Recorder::take_entry(const Frame& nested) {
               *store_, run_.id, store::WriterOptions{.threads = 1, .priority = priority_});
         }
         stored_bytes_ += entry_writer_->write(key, taken.snapshot).stored_bytes;
+        checkpoints_ += 1;
       } catch (const std::exception& error) {
         degrade(error.what());
       }

@@ -260,7 +260,7 @@ class Checker {
     for (const auto& [id, pack] : packs_) by_name.emplace(pack.name, &pack);
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
-      if (entry.path().extension() != ".pack" || is_being_written(entry.path())) continue;
+      if (!Paths::is_pack(entry.path()) || is_being_written(entry.path())) continue;
       const auto known = by_name.find(entry.path().stem().string());
       const std::uint64_t size = entry.file_size(error);
       if (error) continue;

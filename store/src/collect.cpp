@@ -351,7 +351,7 @@ class Collector {
     std::error_code error;
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
-      if (entry.path().extension() == ".pack") paths.push_back(entry.path());
+      if (Paths::is_pack(entry.path())) paths.push_back(entry.path());
     }
     std::ranges::sort(paths);
     for (const auto& path : paths) remove_orphan(path);

@@ -17,7 +17,18 @@
 
 namespace flor::store {
 
-int Filesystem::open(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
+/// What is no regular file is refused like a device that is not there: a FIFO would be waited for.
+int Filesystem::open(const char* path, int flags, mode_t mode) {
+  const int descriptor = ::open(path, flags | O_NONBLOCK, mode);
+  struct stat status{};
+  if (descriptor < 0 || (flags & O_DIRECTORY) != 0 ||
+      (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))) {
+    return descriptor;
+  }
+  ::close(descriptor);
+  errno = ENXIO;
+  return -1;
+}
 int Filesystem::close(int descriptor) { return ::close(descriptor); }
 ssize_t Filesystem::pread(int descriptor, void* bytes, std::size_t size, off_t offset) {
   return ::pread(descriptor, bytes, size, offset);
@@ -45,6 +56,10 @@ void throw_system_error(const char* what, const std::filesystem::path& path, int
     remedy = ": free some space, or put the store on another disk (--flor_home or FLOR_HOME)";
   } else if (error == EROFS || error == EACCES || error == EPERM) {
     remedy = ": choose a store you may write to (--flor_home or FLOR_HOME)";
+  } else if (error == ENXIO || error == EISDIR) {
+    throw SystemError(fmt::format("cannot {} {}: it is no regular file: move it out of the store",
+                                  what, path.string()),
+                      error);
   } else if (error == EIO) {
     remedy = ": the disk fails; see the kernel's log";
   }

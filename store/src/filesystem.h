@@ -20,6 +20,7 @@ class Filesystem {
   Filesystem(const Filesystem&) = delete;
   Filesystem& operator=(const Filesystem&) = delete;
 
+  /// Regular files alone, or with O_DIRECTORY directories: anything else fails at once with ENXIO.
   virtual int open(const char* path, int flags, mode_t mode);
   virtual int close(int descriptor);
   virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);

@@ -55,7 +55,7 @@ void LineLogWriter::append(std::span<const std::string> lines) {
 }
 
 std::vector<std::string> LineLogReader::read() {
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = Filesystem::system().open(path_.c_str(), O_RDONLY | O_CLOEXEC, 0);
   gone_ = descriptor < 0;
   if (gone_) return {};
   std::string text;

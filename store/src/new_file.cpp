@@ -66,7 +66,7 @@ void NewFile::remove_stale() const {
   const std::string name = path_.filename().string();
   for (const auto& entry : std::filesystem::directory_iterator(directory_, ignored)) {
     if (!is_temporary_of(entry.path().filename().string(), name)) continue;
-    const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = filesystem_.open(entry.path().c_str(), O_RDONLY | O_CLOEXEC, 0);
     if (descriptor < 0) continue;
     if (lock_file(descriptor, LOCK_EX | LOCK_NB)) filesystem_.unlink(entry.path().c_str());
     ::close(descriptor);

@@ -15,6 +15,12 @@ struct Paths {
   std::filesystem::path pack(std::string_view name) const {
     return packs() / (std::string(name) + ".pack");
   }
+  /// Whether Flor would name a pack so: all others belong to the user.
+  static bool is_pack(const std::filesystem::path& path) {
+    const std::string name = path.stem().string();
+    return path.extension() == ".pack" && name.size() == 16 &&
+           name.find_first_not_of("0123456789abcdef") == name.npos;
+  }
   /// Held by the one process that collects garbage or repairs.
   std::filesystem::path maintenance_lock() const { return home / "maintenance.lock"; }
   /// Touched when the queue of evaluations has changed.

@@ -109,13 +109,13 @@ SqlValue value_of(sqlite3_stmt* statement, int column) {
 }  // namespace
 
 struct SqlSession::Impl {
-  explicit Impl(const Database& store) {
+  explicit Impl(const Database& store) : path(store.paths.catalog()) {
     // Says what is wrong with the catalog, if something is.
     open_for_reading(store.paths);
-    open(store.paths.catalog().string(), SQLITE_OPEN_READONLY);
+    open(path.text(), SQLITE_OPEN_READONLY);
     if (sqlite3_exec(database, "PRAGMA schema_version", nullptr, nullptr, nullptr) != SQLITE_OK) {
       // A directory that cannot be written, see `open_for_reading`.
-      open(uri_of(store.paths.catalog()), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+      open(uri_of(path.text()), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
     }
     sqlite3_busy_timeout(database, 30'000);
     sqlite3_create_function(database, "flor_is_running", 1, SQLITE_UTF8,
@@ -136,9 +136,9 @@ struct SqlSession::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  static std::string uri_of(const std::filesystem::path& path) {
+  static std::string uri_of(const std::string& name) {
     std::string uri = "file:";
-    for (const char c : path.string()) {
+    for (const char c : name) {
       uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned>(c))
                                               : std::string(1, c);
     }
@@ -148,7 +148,8 @@ struct SqlSession::Impl {
   void open(const std::string& name, int flags) {
     sqlite3_close(database);
     database = nullptr;
-    const int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX,
+                                     vfs_of_short_paths());
     if (code != SQLITE_OK) {
       throw Error(fmt::format("cannot open the catalog {}: {}", name, sqlite3_errstr(code)));
     }
@@ -177,6 +178,7 @@ struct SqlSession::Impl {
         fmt::format("SQL{}: {}: `flor sql --tables` shows what there is", place, reason));
   }
 
+  ShortPath path;
   sqlite3* database = nullptr;
 };
 

@@ -17,6 +17,12 @@ constexpr int kBusyTimeoutMs = 30'000;
 /// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
 constexpr int kOperationsBetweenLooks = 10'000;
 
+/// SQLite remembers the error of the system for some of its own errors only.
+std::string with_system_error(sqlite3* database, const std::string& reason) {
+  const int error = database ? sqlite3_system_errno(database) : 0;
+  return error == 0 ? reason : fmt::format("{}: {}", reason, std::strerror(error));
+}
+
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
   const std::string reason = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const std::string& name = naming.name;
@@ -47,10 +53,16 @@ constexpr int kOperationsBetweenLooks = 10'000;
       throw Error(
           fmt::format("cannot open {} ({}): check that the directory exists and "
                       "that you may write to it",
-                      name, std::strerror(sqlite3_system_errno(database))));
+                      name, with_system_error(database, reason)));
     case SQLITE_IOERR:
-      throw Error(fmt::format("cannot read or write {} ({}: {}): check the disk", name, reason,
-                              std::strerror(sqlite3_system_errno(database))));
+      throw Error(fmt::format("cannot read or write {} ({}): check the disk", name,
+                              with_system_error(database, reason)));
+    case SQLITE_PROTOCOL:
+      throw Busy(
+          fmt::format("{} cannot be locked ({}): try again; if that does not help, put "
+                      "the store on a "
+                      "local disk (--flor_home or FLOR_HOME)",
+                      name, reason));
     default:
       throw Error(fmt::format("{} refused a statement: {}", name, reason));
   }
@@ -141,10 +153,14 @@ Connection::Connection(std::filesystem::path path, Mode mode)
     : Connection(path, mode, own_naming(path)) {}
 
 Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
-    : path_(std::move(path)), naming_(std::move(naming)) {
+    : path_(std::move(path)), naming_(std::move(naming)), short_path_(path_) {
+  if (std::error_code error;
+      std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error)) {
+    throw Error(fmt::format("{} is no regular file: move it away", naming_.name));
+  }
   // The mutex of Database serialises the calls, so SQLite need not do it a second time.
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  std::string name = path_.string();
+  std::string name = short_path_.text();
   switch (mode) {
     case Mode::create:
       flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -169,7 +185,7 @@ Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
       break;
     }
   }
-  const int code = sqlite3_open_v2(name.c_str(), &database_, flags, nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &database_, flags, vfs_of_short_paths());
   if (code != SQLITE_OK) {
     const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> closer(database_, sqlite3_close);
     throw_sqlite(database_, code, naming_);

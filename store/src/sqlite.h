@@ -2,6 +2,8 @@
 // write transaction. Errors become flor::Error, Busy or Damaged with the catalog's path in them.
 #pragma once
 
+#include "short_path.h"
+
 #include <flor/store/digest.h>
 
 #include <chrono>
@@ -126,6 +128,7 @@ class Connection {
   std::filesystem::path path_;
   Naming naming_;
   std::unique_ptr<StepBudget> budget_;
+  ShortPath short_path_;
   sqlite3* database_ = nullptr;
   std::unordered_map<std::string, sqlite3_stmt*> statements_;
 };

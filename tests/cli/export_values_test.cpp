@@ -161,6 +161,16 @@ TEST_F(ExportValuesTest, IncludesHindsightAndChoosesEpochsAndRuns) {
               SizeIs(5 + 5 + 5));
 }
 
+TEST_F(ExportValuesTest, ARunOfAVeryLongNameHasAFileOfAShorterOne) {
+  const std::string name(5000, 'n');
+  record({.experiment = name});
+  record({.experiment = name + "n"});
+  const Outcome outcome = exported({name, name + "n", "--format", "tensorboard", "-o", "logs"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(work_ / "logs"),
+                          std::filesystem::directory_iterator()), 2);
+}
+
 TEST_F(ExportValuesTest, RefusesWhatItDoesNotUnderstand) {
   record({});
   EXPECT_EQ(exported({"linear"}).status, 2);

@@ -9,6 +9,7 @@
 
 #include <flor/store/error.h>
 #include <flor/store/line_log.h>
+#include <flor/store/own_directory.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -49,9 +50,7 @@ class FetchedStore {
 };
 
 FetchedStore::FetchedStore(const Work& work, const std::string& session)
-    : path_(fs::temp_directory_path() / session) {
-  fs::create_directories(path_);
-  fs::permissions(path_, fs::perms::owner_all);
+    : path_(store::own_temporary_directory(session)) {
   lock_ = ::open((path_ / "fetching").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ::flock(lock_, LOCK_EX);
   if (!fs::exists(path_ / "fetched")) {

@@ -2,6 +2,7 @@
 
 #include "exports/event_file.h"
 #include "exports/png_image.h"
+#include "output/file_name.h"
 #include "output/json.h"
 #include "output/output_file.h"
 #include "output/text.h"
@@ -193,7 +194,7 @@ std::string directory_name(const store::Run& run) {
     if (!plain && c != '.') c = '_';
   }
   if (name.starts_with('.')) name[0] = '_';
-  return name + "-" + short_key(run);
+  return file_name_of(name) + "-" + short_key(run);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "watch/checkpoint_files.h"
 
 #include "export_file.h"
+#include "output/file_name.h"
 #include "output/text.h"
 #include "slurm/left_jobs.h"
 #include "watch/seat_protocol.h"
@@ -152,8 +153,8 @@ fs::path CheckpointFiles::write(const Order& order, const store::NamedCheckpoint
                                 const std::stop_token& stop) const {
   const fs::path below = directory(order.lease);
   fs::create_directories(below);
-  std::string name = named.reference + (form_ == Handover::pt ? ".pt" : ".safetensors");
-  std::ranges::replace(name, '/', '_');
+  const std::string name =
+      file_name_of(named.reference) + (form_ == Handover::pt ? ".pt" : ".safetensors");
   export_checkpoint(*store_, named.info.id, below / name,
                     {.run = named.run,
                      .experiment = named.experiment,

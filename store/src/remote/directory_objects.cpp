@@ -198,7 +198,8 @@ class DirectoryObjects final : public ObjectStore {
     std::int64_t count = 0;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(directory_ / kUnfinished, error)) {
-      const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+      const int descriptor =
+          store::Filesystem::system().open(entry.path().c_str(), O_RDONLY | O_CLOEXEC, 0);
       if (descriptor < 0) continue;
       struct stat status{};
       if (::fstat(descriptor, &status) == 0 && modified_us(status) <= before_us &&

@@ -10,6 +10,7 @@
 #include "sha256.h"
 
 #include <flor/store/error.h>
+#include <flor/store/own_directory.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -152,30 +153,11 @@ void check_content(Connection& connection) {
   }
 }
 
-/// Where anybody may make files: what is there under this name already may be somebody else's, or
-/// lead elsewhere.
-fs::path own_directory() {
-  const fs::path path = fs::temp_directory_path() / fmt::format("flor-remote-{}", ::geteuid());
-  struct stat found = {};
-  if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0) {
-    throw Error(fmt::format("cannot make the directory {}: {}: set TMPDIR to where you may write",
-                            path.string(), std::generic_category().message(errno)));
-  }
-  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid()) {
-    throw Error(fmt::format(
-        "{} is no directory of yours: remove it, or set TMPDIR to another place", path.string()));
-  }
-  if ((found.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0) {
-    throw Error(fmt::format("cannot keep others out of {}: {}", path.string(),
-                            std::generic_category().message(errno)));
-  }
-  return path;
-}
-
 }  // namespace
 
 WorkDirectory::WorkDirectory() {
-  const fs::path parent = own_directory();
+  const fs::path parent =
+      store::own_temporary_directory(fmt::format("flor-remote-{}", ::geteuid()));
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
     const int descriptor = lock_directory(entry.path());

@@ -1,0 +1,165 @@
+// What is no file of Flor's, in the home and around it: pipes, other users' names, long paths.
+#include "cli/fixture.h"
+#include "output/file_name.h"
+
+#include <flor/store/own_directory.h>
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+namespace flor::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class ForeignFilesTest : public CliTest {
+ protected:
+  void make_fifo(const fs::path& path) const { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0) << path; }
+  /// As gc does not touch what is younger.
+  static void make_old(const fs::path& path) {
+    std::error_code error;
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1000), error);
+  }
+  fs::path a_pack() const {
+    for (const auto& entry : fs::directory_iterator(home() / "packs")) return entry.path();
+    throw std::runtime_error("no pack");
+  }
+};
+
+TEST_F(ForeignFilesTest, NoPipeDirectoryOrDeviceAmongTheFilesOfAStoreIsWaitedFor) {
+  const store::Run run = record({});
+  close();
+  for (const char* name : {"packs/cccccccccccccccc.pack", "packs/dddddddddddddddd.pack"}) {
+    make_fifo(home() / name);
+    make_old(home() / name);
+  }
+  fs::create_directories(home() / "packs/eeeeeeeeeeeeeeee.pack");
+  fs::create_symlink("/dev/zero", home() / "packs/ffffffffffffffff.pack");
+  fs::remove(home() / "locks" / (run.key + ".lock"));
+  make_fifo(home() / "locks" / (run.key + ".lock"));
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"list"},
+           {"show", run.key},
+           {"fsck"},
+           {"gc"},
+           {"du"},
+           {"fsck", "--repair"},
+           {"fsck"},
+           {"export", run.key + "@2", "-o", (directory_ / "a.safetensors").string()}}) {
+    EXPECT_EQ(flor(words).status, 0) << words.front();
+  }
+}
+
+TEST_F(ForeignFilesTest, APipeInThePlaceOfAFileIsSaidToBeNone) {
+  const store::Run run = record({});
+  close();
+  const fs::path pack = a_pack();
+  fs::rename(pack, directory_ / "aside");
+  make_fifo(pack);
+  const Outcome outcome = flor({"export", run.key + "@2", "-o", (directory_ / "a.pt").string()});
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("is no regular file: move it out of the store"));
+  EXPECT_NE(flor({"fsck"}).status, 0);
+  fs::remove(pack);
+  fs::rename(directory_ / "aside", pack);
+  fs::rename(home() / "catalog.db", directory_ / "aside");
+  make_fifo(home() / "catalog.db");
+  for (const char* command : {"list", "fsck", "gc"}) {
+    const Outcome refused = flor({command});
+    EXPECT_NE(refused.status, 0) << command;
+    EXPECT_THAT(refused.err, HasSubstr("is no regular file")) << command;
+  }
+}
+
+TEST_F(ForeignFilesTest, GcLeavesAloneWhatFlorWouldNotNameSo) {
+  record({});
+  close();
+  const fs::path packs = home() / "packs";
+  for (const char* name :
+       {"zz.pack", "0123456789ABCDEF.pack", "0123456789abcdef0.pack", "notes.txt"}) {
+    std::ofstream(packs / name) << "mine";
+    make_old(packs / name);
+  }
+  std::ofstream(packs / "0123456789abcdef.pack") << "left by a killed writer";
+  make_old(packs / "0123456789abcdef.pack");
+  EXPECT_EQ(flor({"gc"}).status, 0);
+  for (const char* name :
+       {"zz.pack", "0123456789ABCDEF.pack", "0123456789abcdef0.pack", "notes.txt"}) {
+    EXPECT_TRUE(fs::exists(packs / name)) << name;
+  }
+  EXPECT_FALSE(fs::exists(packs / "0123456789abcdef.pack"));
+  EXPECT_EQ(flor({"fsck"}).status, 0);
+}
+
+TEST_F(ForeignFilesTest, AHomeMayHaveALongerPathThanSqliteTakes) {
+  for (const std::size_t length : {400u, 497u, 505u, 513u, 900u, 3000u}) {
+    fs::path place = directory_ / "deep";
+    while (place.native().size() + 120 < length) place /= std::string(100, 'd');
+    place /= std::string(length - place.native().size() - 1, 'e');
+    {
+      const auto store = store::Store::open(place, store::OpenMode::create);
+      store::NewRun start;
+      start.experiment = "far";
+      const store::Run run = store->catalog().add_run(start);
+      store->catalog().add_values(run.id, std::vector{value("loss", 3, 0, 0)});
+      store->catalog().finish_run(run.id, start.started_us + 1, false, "");
+    }
+    const auto run = [&](std::vector<std::string> words) {
+      words.insert(words.begin(), {"--home", place.string()});
+      const Outcome outcome = bare(words);
+      EXPECT_EQ(outcome.status, 0) << length << ": " << words.back() << "\n" << outcome.err;
+      return outcome.out;
+    };
+    EXPECT_THAT(run({"list"}), HasSubstr("far"));
+    EXPECT_THAT(run({"sql", "SELECT experiment FROM runs"}), HasSubstr("far"));
+    EXPECT_THAT(run({"query", "loss"}), HasSubstr("3"));
+    run({"fsck"});
+    run({"gc"});
+    fs::remove_all(directory_ / "deep");
+  }
+}
+
+TEST(FileName, OfALongNameIsShortAndItsOwn) {
+  using cli::file_name_of;
+  EXPECT_EQ(file_name_of("a/b"), "a_b");
+  const std::string name(5000, 'n');
+  EXPECT_LT(file_name_of(name).size(), 220u);
+  EXPECT_NE(file_name_of(name), file_name_of(name + "n"));
+  std::string text(199, 'x');
+  for (int i = 0; i < 99; ++i) text += "\xc3\xa4";
+  EXPECT_EQ(file_name_of(text).substr(0, 199), std::string(199, 'x'));
+  EXPECT_EQ(file_name_of(text)[199], '-') << "no half of a character";
+}
+
+class OwnDirectoryTest : public CliTest {
+ protected:
+  OwnDirectoryTest() { ::setenv("TMPDIR", directory_.path().c_str(), 1); }
+  ~OwnDirectoryTest() override { ::unsetenv("TMPDIR"); }
+};
+
+TEST_F(OwnDirectoryTest, IsEnteredByThisUserAlone) {
+  const fs::path path = store::own_temporary_directory("session");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+  fs::permissions(path, fs::perms::all);
+  EXPECT_EQ(store::own_temporary_directory("session"), path);
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+}
+
+TEST_F(OwnDirectoryTest, IsNothingThatWasPutThereToLeadElsewhere) {
+  fs::create_directories(directory_ / "elsewhere");
+  fs::permissions(directory_ / "elsewhere", fs::perms::all);
+  fs::create_symlink("elsewhere", directory_ / "link");
+  std::ofstream(directory_ / "file") << "x";
+  for (const char* name : {"link", "file"}) {
+    EXPECT_THROW(store::own_temporary_directory(name), Error) << name;
+  }
+  EXPECT_EQ(fs::status(directory_ / "elsewhere").permissions(), fs::perms::all);
+}
+
+}  // namespace
+}  // namespace flor::testing
