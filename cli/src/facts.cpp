@@ -187,7 +187,7 @@ std::optional<Aggregate> parse_aggregate(std::string_view text) {
 
 std::string status_text(const Run& run) {
   std::string text(store::to_string(run.state));
-  if (!run.degraded.empty()) text += ", degraded";
+  if (!run.degraded.empty()) text += ", " + run.degraded;
   return text;
 }
 

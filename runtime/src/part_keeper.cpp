@@ -25,7 +25,7 @@ void PartKeeper::complete(store::ReplayedPart part) {
 void PartKeeper::keep(bool now) {
   constexpr std::chrono::milliseconds kWait(100);  // a transaction waits for the disk
   const auto time = std::chrono::steady_clock::now();
-  if (complete_.empty() || (!now && time - kept_at_ < kWait)) return;
+  if (complete_.empty() || (!now && (time - kept_at_ < kWait || !outage_.may_try(time)))) return;
   std::vector<CompletePart> parts;
   for (const store::ReplayedPart& part : complete_) {
     CompletePart& complete = parts.emplace_back(CompletePart{part, {}});
@@ -35,10 +35,26 @@ void PartKeeper::keep(bool now) {
     complete.values = std::move(held->second);
     held_.erase(held);
   }
-  findings_.add_complete(std::move(parts));
+  try {
+    findings_.add_complete(parts);
+  } catch (const std::exception&) {
+    take_back(std::move(parts));
+    outage_.failed(std::chrono::steady_clock::now());
+    if (now) throw;
+    return;
+  }
+  outage_.succeeded();
   assignment_.completed(complete_);
   complete_.clear();
   kept_at_ = std::chrono::steady_clock::now();
+}
+
+void PartKeeper::take_back(std::vector<CompletePart> parts) {
+  for (CompletePart& part : parts) {
+    if (part.values.empty()) continue;
+    held_count_ += part.values.size();
+    held_[part.part.part] = std::move(part.values);
+  }
 }
 
 }  // namespace flor::detail

@@ -4,6 +4,7 @@
 
 #include "assignment.h"
 #include "findings.h"
+#include "outage.h"
 
 #include <chrono>
 #include <cstddef>
@@ -22,11 +23,13 @@ class PartKeeper {
 
   void hold(std::int64_t part, store::Value value);
   void complete(store::ReplayedPart part);
-  /// Makes what is complete durable, if `now` or if it has waited for a while.
+  /// Makes what is complete durable, if `now` or if it has waited for a while. What cannot be
+  /// written is tried again later; throws only where there is no later, `now`.
   void keep(bool now);
 
  private:
   void spill();
+  void take_back(std::vector<CompletePart> parts);
 
   Findings& findings_;
   Assignment& assignment_;
@@ -34,6 +37,7 @@ class PartKeeper {
   std::size_t held_count_ = 0;
   std::vector<store::ReplayedPart> complete_;
   std::chrono::steady_clock::time_point kept_at_{};
+  Outage outage_;
 };
 
 }  // namespace flor::detail

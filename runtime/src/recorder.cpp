@@ -207,6 +207,8 @@ Recorder::Recorder(Flags flags)
   writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id,
                                                       store::WriterOptions{.priority = priority_});
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
+  home_ = store_->home();
+  store_->set_patience(lock_patience.usual);
   start_journal();
   schedule_.started(seconds_since(began_));
   watch_signals();
@@ -273,7 +275,7 @@ Schedule::Now Recorder::now(const Frame& main) {
           .iteration_seconds = seconds_since(main.iteration_began),
           .flor_seconds = main.flor_seconds,
           .writing = unwritten_ > 0,
-          .degraded = degraded_,
+          .degraded = !last_chance_ && !health_.may_try(StorageHealth::Part::content),
           .bytes = [this] { return state_bytes(); }};
 }
 
@@ -330,15 +332,18 @@ LoopScope::Move Recorder::leave_main(Frame& frame) {
     if (const auto move = leave_resumed(frame)) return *move;
   }
   const bool preempted = is_called_away();
+  last_chance_ = preempted;
   const bool stored = stores(frame);
   if (!stored && (is_forced(frame) || preempted)) {
     schedule_.force(now(frame), store::StorageReason::forced);
   }
   if (stores(frame)) {
+    last_chance_ = last_chance_ || schedule_.decided() == store::StorageReason::last;
     take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {},
                     schedule_.batch());
     stored_boundary_ = frame.index + 1;
   }
+  last_chance_ = false;
   begin_stretch({}, Edge::iteration);
   complete_iteration(frame);
   put_main_loop(frame, false, false);
@@ -351,13 +356,17 @@ void Recorder::complete_iteration(Frame& frame) {
                                    .iteration = frame.index,
                                    .seconds = seconds_since(frame.iteration_began),
                                    .record_seconds = frame.flor_seconds};
+  if (schedule_.decided() == store::StorageReason::degraded) health_.miss(epochs_);
   schedule_.end_iteration(now(frame));
   if (board_) board_->set_spent(ranks_->rank, schedule_.is_spent());
   put_schedule();
+  if (!progress_.add(iteration)) health_.miss(epochs_);
   ++frame.index;
   ++epochs_;
-  const std::lock_guard lock(progress_mutex_);
-  progress_.iterations.push_back(iteration);
+  // Epochs may be shorter than the time between two ticks.
+  if (health_.lasts() && health_.may_try(StorageHealth::Part::rows)) {
+    background_->post([this] { write_waiting(); });
+  }
 }
 
 void Recorder::end_main(Frame& frame, LoopEnd how) {
@@ -370,7 +379,9 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
   // The last state is always kept, whatever the rule for the others.
   const std::int64_t complete = frame.index + (how == LoopEnd::broke ? 1 : 0);
   const bool late = stored_boundary_ != complete;
+  last_chance_ = true;
   if (late) take_forced({.main_loop = frame.ordinal, .iteration = complete, .loop = {}});
+  last_chance_ = false;
   // An iteration that is left by break or return has run as far as it ever will. That it is the
   // last one is written down with it: a run that is resumed must not go on with another.
   if (how == LoopEnd::broke) complete_iteration(frame);
@@ -383,39 +394,21 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
 }
 
 void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
-  const store::MainLoop loop{.ordinal = frame.ordinal,
-                             .name = frame.component,
-                             .first_epoch = frame.first_epoch,
-                             .iterations = frame.index,
-                             .ended = ended,
-                             .broke = broke};
-  const std::lock_guard lock(progress_mutex_);
-  // Only the latest word on a loop counts.
-  if (!progress_.loops.empty() && progress_.loops.back().ordinal == loop.ordinal) {
-    progress_.loops.back() = loop;
-  } else {
-    progress_.loops.push_back(loop);
-  }
+  progress_.put(store::MainLoop{.ordinal = frame.ordinal,
+                                .name = frame.component,
+                                .first_epoch = frame.first_epoch,
+                                .iterations = frame.index,
+                                .ended = ended,
+                                .broke = broke});
 }
 
 void Recorder::put_schedule() {
-  std::vector<store::StorageDecision> decisions = schedule_.decisions();
-  const std::lock_guard lock(progress_mutex_);
-  for (store::StorageDecision& decision : decisions) {
-    auto& known = progress_.decisions;
-    const bool grown = !known.empty() && known.back().main_loop == decision.main_loop &&
-                       known.back().first == decision.first;
-    if (grown) {
-      known.back() = decision;
-    } else {
-      known.push_back(decision);
-    }
-  }
-  progress_.recording = schedule_.recording();
-  progress_.recording->waits = escalation_.waits();
-  progress_.recording->hurried = escalation_.hurried();
-  progress_.recording->fast = escalation_.fast();
-  progress_.recording->raw = escalation_.raw();
+  store::Recording recording = schedule_.recording();
+  recording.waits = escalation_.waits();
+  recording.hurried = escalation_.hurried();
+  recording.fast = escalation_.fast();
+  recording.raw = escalation_.raw();
+  progress_.put(schedule_.decisions(), recording);
 }
 
 void Recorder::flush_outputs() noexcept {
@@ -423,21 +416,6 @@ void Recorder::flush_outputs() noexcept {
   try {
     outputs_->enter(store_->catalog());
   } catch (const std::exception&) {  // the next commit has some files more
-  }
-}
-
-void Recorder::flush_progress() {
-  flush_outputs();
-  store::Progress progress;
-  {
-    const std::lock_guard lock(progress_mutex_);
-    std::swap(progress, progress_);
-  }
-  if (progress.empty()) return;
-  try {
-    store_->catalog().add_progress(run_.id, progress);
-  } catch (const std::exception& error) {
-    degrade(error.what());
   }
 }
 
@@ -474,50 +452,30 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
                     frame.settings.attached, schedule_.batch());
   }
   begin_stretch(frame.component, Edge::tail);
-  const std::lock_guard lock(progress_mutex_);
-  progress_.executions.push_back(execution);
+  if (!progress_.add(execution)) health_.miss(epochs_);
 }
 
-void Recorder::update(std::function<void(store::Catalog&)> change) {
-  background_->post([this, change = std::move(change)] {
-    try {
-      change(store_->catalog());
-    } catch (const std::exception& error) {
-      degrade(error.what());
-    }
-  });
+void Recorder::tick() {
+  if (!store_) return;
+  write_waiting();
+  schedule_.ledger().job_begins(background_cpu());
+  heed_signal();
 }
 
 void Recorder::keep(LogBatch batch) {
+  if (!store_) return;
   if (checking_) return check_values(batch);
-  try {
-    std::vector<store::Value> values;
-    values.reserve(batch.records.size());
-    for_each_value(
-        batch, ordinals_,
-        [this](const LoggedContent& logged) {
-          return writer_->write_object(logged.item, logged.content);
-        },
-        [&](const LogRecord&, store::Value value) { values.push_back(std::move(value)); });
-    store_->catalog().add_values(run_.id, values);
-  } catch (const std::exception& error) {
-    if (values_lost_.exchange(true)) return;
-    say(Level::error,
-        fmt::format("logged values are being lost: {}; the training goes on", error.what()));
-    degrade("logged values were lost");
-  }
-}
-
-void Recorder::degrade(std::string_view why) noexcept {
-  if (degraded_.exchange(true)) return;
-  try {
-    degraded_why_ = why;
-    say(Level::error, fmt::format("NO FURTHER CHECKPOINTS of run {}: {}; the training goes on, and "
-                                  "replay will re-execute what is missing",
-                                  run_.key.substr(0, 8), why));
-    store_->catalog().set_degraded(run_.id, why);
-  } catch (const std::exception&) {  // the disk may be full for the catalog, too
-  }
+  for_each_value(
+      batch, ordinals_, [](const LoggedContent&) { return std::string(); },
+      [&](const LogRecord& record, store::Value value) {
+        if (!values_.has_room()) flush_values();
+        if (!values_.has_room()) return health_.miss(value.place.epoch, true);
+        const bool content =
+            value.type == store::ValueType::tensor || value.type == store::ValueType::image;
+        if (content) return values_.add(std::move(value), std::move(batch.contents[record.bits]));
+        values_.add(std::move(value));
+      });
+  flush_values();
 }
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
@@ -530,35 +488,44 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   }
   hurry_.reset();
   schedule_.ledger().drain();
+  const ExitStatus status = resumption_ ? ExitStatus::failed : ExitStatus::done;
   try {
     background_->post([this] {
       flush_journal();
       schedule_.ledger().job_begins(background_cpu());
     });
     background_->drain();
+    resumption_.reset();
     put_schedule();
-    flush_progress();
-    // Again, since a disk that was full then may have room for it now.
-    if (degraded_) store_->catalog().set_degraded(run_.id, degraded_why_);
+    background_->post([this, failed, why = std::string(message)] { end_run(failed, why); });
+    background_->drain();
   } catch (const std::exception& error) {
-    degrade(error.what());
+    say(Level::error, error.what());
   }
+  unwatch_signals();
+  if (board_) board_->close();
+  return status;
+}
+
+void Recorder::end_run(bool failed, const std::string& message) noexcept {
+  write_rest();
   try {
     store_->catalog().finish_run(run_.id, now_us(), failed, message);
     if (!failed) delete_others(/*at_end=*/true);  // the last one ranks like the others now
     report();
   } catch (const std::exception& error) {
     say(Level::error,
-        fmt::format("the end of run {} could not be recorded: {}", run_.key, error.what()));
+        fmt::format("the end of run {} could not be recorded: {}; it counts as interrupted after "
+                    "what is stored of it",
+                    run_.key.substr(0, 8), error.what()));
   }
-  unwatch_signals();
-  if (board_) board_->close();
-  return resumption_ ? ExitStatus::failed : ExitStatus::done;
+  close_store();
 }
 
 void Recorder::failed_after_all(std::string_view why) noexcept {
   try {
-    store_->catalog().finish_run(run_.id, now_us(), true, why);
+    const auto store = store::Store::open(home_, store::OpenMode::create);
+    store->catalog().finish_run(run_.id, now_us(), true, why);
     say(Level::warn, fmt::format("{}: run {} counts as failed; --flor {} --flor_resume goes on "
                                  "with it",
                                  why, run_.key.substr(0, 8), run_.start.experiment));
@@ -593,12 +560,13 @@ void Recorder::warn_of_unused_arguments(std::string_view when) const {
 
 void Recorder::report() const {
   warn_of_unused_arguments("never asked for");
+  const std::string missing = store::print_gaps(health_.gaps());
   say(Level::result,
       fmt::format("recorded {} as run {}{}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
                   run_.start.experiment, run_.key.substr(0, 8),
                   run_.start.rank ? fmt::format(" ({})", print_rank(*run_.start.rank)) : "",
                   epochs_, checkpoints_.load(), print_bytes(stored_bytes_), print_bytes(raw_bytes_),
-                  cost_text(), degraded_ ? "; CHECKPOINTS ARE MISSING" : ""));
+                  cost_text(), missing.empty() ? "" : "; MISSING: " + missing));
 }
 
 void Recorder::abandon(std::string_view why) noexcept {
@@ -606,12 +574,15 @@ void Recorder::abandon(std::string_view why) noexcept {
     finish(true, why);
     return;
   }
-  try {
-    background_->drain();
-    store_->catalog().drop_run(run_.id);
-  } catch (const std::exception& error) {
-    say(Level::error, error.what());
-  }
+  background_->post([this] {
+    try {
+      store_->catalog().drop_run(run_.id);
+    } catch (const std::exception& error) {
+      say(Level::error, error.what());
+    }
+    close_store();
+  });
+  background_->drain();
 }
 
 void Recorder::forget_in_child() noexcept {

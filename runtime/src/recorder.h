@@ -3,6 +3,8 @@
 
 #include "escalation.h"
 #include "first_rank.h"
+#include "outage.h"
+#include "outbox.h"
 #include "outputs.h"
 #include "overlap.h"
 #include "rank_board.h"
@@ -21,8 +23,8 @@
 
 namespace flor::detail {
 
-/// Nothing here throws into the training: what fails is reported once, the run is marked, and the
-/// program goes on.
+/// Nothing here throws into the training: what fails is said, the program goes on, and what could
+/// not be written is written later or becomes a gap of the run.
 class Recorder : public Runtime {
  public:
   /// Commits the sources and enters the run into the catalog, or takes up the one that is to be
@@ -61,12 +63,7 @@ class Recorder : public Runtime {
   void reach(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
-  void tick() override {
-    flush_journal();
-    flush_progress();
-    schedule_.ledger().job_begins(background_cpu());
-    heed_signal();
-  }
+  void tick() override;
 
  private:
   /// What all threads behind the program's back have used so far, in seconds.
@@ -80,11 +77,19 @@ class Recorder : public Runtime {
   /// One that is stored whatever the tolerance is.
   void take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
                    std::optional<store::SnapshotItem> extra = {});
-  void write_checkpoint(const store::CheckpointKey& key, TakenSnapshot& taken);
+  /// A checkpoint on its way to the writer.
+  struct Taken {
+    store::CheckpointKey key;
+    std::int64_t epoch = 0;    ///< that is not whole without it
+    bool last_chance = false;  ///< it is tried although the store did not work a moment ago
+    TakenSnapshot snapshot = {};
+  };
+  void store_checkpoint(Taken& taken);  ///< throws what the store throws
+  void write_checkpoint(Taken taken);
   std::uint64_t state_bytes();
   void set_haste(Haste haste);
   /// A checkpoint is complete; null: it was dropped.
-  void hand_to_writer(const store::CheckpointKey& key, const std::shared_ptr<Batch>& batch,
+  void hand_to_writer(Taken whose, const std::shared_ptr<Batch>& batch,
                       std::optional<TakenSnapshot> taken);
   /// A stretch of the program begins, see Overlap.
   void begin_stretch(std::string_view nested, Edge edge);
@@ -95,13 +100,32 @@ class Recorder : public Runtime {
   void take_entry(const Frame& nested);
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
-  /// Runs a catalog update in the background; a failure degrades the run.
-  void update(std::function<void(store::Catalog&)> change);
-  /// Writes down how far the run has got, what was logged until then and which files were written
-  /// first; background thread.
-  void flush_progress();
   void flush_outputs() noexcept;
-  void degrade(std::string_view why) noexcept;
+
+  // What cannot be written, and when it is tried again: recorder_storage.cpp. On the background
+  // thread, apart from `trouble` and `update`.
+  void trouble(StorageHealth::Part part, std::string_view why) noexcept;
+  void works(StorageHealth::Part part) noexcept;
+  /// Changes the catalog in the background.
+  void update(UpdateOutbox::Update change);
+  /// `write` says whether it wrote anything.
+  void write_rows(const std::function<bool(store::Catalog&)>& write) noexcept;
+  void flush_values() noexcept;
+  /// Writes down how far the run has got, and which files were written first.
+  void flush_progress() noexcept;
+  /// All that was logged is durable.
+  bool values_are_written() const { return values_.empty() && updates_.empty(); }
+  /// Keeps the latest boundary for a better time; any other one is a gap.
+  void pass_over(Taken taken) noexcept;
+  void retry_held() noexcept;
+  void write_waiting() noexcept;  ///< values, progress and what is held
+  /// The end: everything is tried once more, and what cannot be written then is a gap.
+  void write_rest() noexcept;
+  void end_run(bool failed, const std::string& message) noexcept;
+  void close_store() noexcept;
+  /// The epoch to which a checkpoint belongs that is taken now.
+  std::int64_t epoch_of(const store::CheckpointKey& key) const;
+
   void prepare_buffers(const TakenSnapshot& taken);
   void put_schedule();
   std::string cost_text() const;
@@ -111,7 +135,8 @@ class Recorder : public Runtime {
   void tell_of_unregistered() const;
 
   // Retention: recorder_saved.cpp.
-  void enter_saved(store::SavedCheckpoint saved);  ///< on the background thread
+  /// On the background thread.
+  void enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog);
   void delete_others(bool at_end = false);         ///< on the background thread, or when it is done
   std::string name_of_saved(std::string_view name, const SavePlace& place, std::int64_t& number);
 
@@ -151,6 +176,7 @@ class Recorder : public Runtime {
   void heed_signal();  ///< on the background thread
 
   store::Run run_;
+  std::filesystem::path home_;
   std::optional<store::RunLock> lock_;
   std::optional<RecordedOutputs> outputs_;  // background thread; none without git
   std::optional<Ranks> ranks_;             // none: the process is alone
@@ -186,10 +212,13 @@ class Recorder : public Runtime {
   std::uint64_t last_bytes_ = 0;            // of the last snapshot
   std::atomic<int> unwritten_{0};           // checkpoints that were taken and are not written yet
   Ordinals ordinals_;                       // used by the background thread
-  // How far the run has got since that was written last. In one transaction for many iterations:
-  // those of a loop over batches take less time than a disk needs to make anything durable.
-  std::mutex progress_mutex_;
-  store::Progress progress_;
+  StorageHealth health_{[] { return outage_clock(); }};
+  ProgressOutbox progress_;
+  ValueOutbox values_;          // background thread
+  UpdateOutbox updates_;        // background thread
+  std::optional<Taken> held_;   // background thread; a boundary that could not be stored yet
+  bool ending_ = false;         // background thread: nothing is tried later
+  bool last_chance_ = false;    // what is taken now
   std::map<std::string, bool> arguments_used_;
   std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
   std::unique_ptr<Resumption> resumption_;                     // until its point is reached
@@ -205,9 +234,6 @@ class Recorder : public Runtime {
   std::atomic<std::int64_t> main_loops_ = 0;
   std::int64_t epochs_ = 0;            // complete iterations of all main loops
   std::int64_t stored_boundary_ = -1;  // last one of the current main loop
-  std::atomic<bool> degraded_{false};
-  std::string degraded_why_;  // set once, read when the background thread is done
-  std::atomic<bool> values_lost_{false};
   std::atomic<std::int64_t> checkpoints_{0};
   std::atomic<std::uint64_t> raw_bytes_{0}, stored_bytes_{0};
   Clock::time_point began_ = Clock::now();

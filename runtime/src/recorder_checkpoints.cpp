@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 namespace flor::detail {
 namespace {
@@ -23,16 +25,18 @@ std::string print(const store::CheckpointKey& key) {
 }  // namespace
 
 void Recorder::take_entry(const Frame& nested) {
-  if (degraded_) return;
+  const std::int64_t epoch = epochs_;
+  if (!health_.may_try(StorageHealth::Part::content)) return health_.miss(epoch);
   const store::CheckpointKey key{.kind = store::CheckpointKind::loop_end,
                                  .main_loop = main_frame().ordinal,
                                  .iteration = main_frame().index,
                                  .loop = entry_name(nested.component)};
   const auto began = Clock::now();
   try {
-    background_->post([this, key,
+    background_->post([this, key, epoch,
                        taken = snapshotter_.take_attached(registry_, nested.settings.attached)]() mutable {
-      if (degraded_) return;
+      if (!store_) return;
+      if (!health_.may_try(StorageHealth::Part::content)) return health_.miss(epoch);
       try {
         taken.arrive();
         if (!entry_writer_) {
@@ -41,14 +45,19 @@ void Recorder::take_entry(const Frame& nested) {
         }
         stored_bytes_ += entry_writer_->write(key, taken.snapshot).stored_bytes;
         checkpoints_ += 1;
+        works(StorageHealth::Part::content);
       } catch (const std::exception& error) {
-        degrade(error.what());
+        trouble(StorageHealth::Part::content, error.what());
+        health_.miss(epoch);
       }
     });
   } catch (const std::exception& error) {
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
+    health_.miss(epoch);
   } catch (...) {
-    degrade("saving an attached local threw an exception of unknown type");
+    trouble(StorageHealth::Part::content,
+            "saving an attached local threw an exception of unknown type");
+    health_.miss(epoch);
   }
   const double seconds = seconds_since(began);
   schedule_.ledger().spent(seconds);
@@ -70,7 +79,10 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
     steps_since_ = 0;
     kept_at_ = Clock::now();
   }
-  if (degraded_) return;
+  Taken whose{.key = key, .epoch = epoch_of(key), .last_chance = last_chance_};
+  if (!last_chance_ && !health_.may_try(StorageHealth::Part::content)) {
+    return health_.miss(whose.epoch);
+  }
   const auto began = Clock::now();
   std::optional<TakenSnapshot> taken;
   try {
@@ -82,32 +94,44 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
     if (extra) taken->snapshot.items.push_back(*std::move(extra));
   } catch (const std::exception& error) {
     taken.reset();
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
   } catch (...) {  // whatever a program's own `save` throws
     taken.reset();
-    degrade("saving a registered object threw an exception of unknown type");
+    trouble(StorageHealth::Part::content,
+            "saving a registered object threw an exception of unknown type");
   }
   const double seconds = seconds_since(began);
   if (!frames_.empty()) frames_.front()->flor_seconds += seconds;
-  if (!taken) return;
+  if (!taken) return health_.miss(whose.epoch);
   last_bytes_ = taken->snapshot.raw_bytes();
   schedule_.ledger().taken(*batch, seconds, last_bytes_);
   ++unwritten_;
   try {
-    overlap_.add(std::move(*taken), [this, key, batch](auto complete) {
-      hand_to_writer(key, batch, std::move(complete));
+    overlap_.add(std::move(*taken), [this, whose, batch](auto complete) {
+      hand_to_writer(whose, batch, std::move(complete));
     });
   } catch (const std::exception& error) {
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
+    health_.miss(whose.epoch);
   }
 }
 
-void Recorder::hand_to_writer(const store::CheckpointKey& key,
-                              const std::shared_ptr<Batch>& batch,
+std::int64_t Recorder::epoch_of(const store::CheckpointKey& key) const {
+  if (frames_.empty()) return std::max<std::int64_t>(0, epochs_ - 1);
+  const bool ends = key.kind == store::CheckpointKind::boundary && key.iteration > 0;
+  return main_frame().first_epoch + std::max<std::int64_t>(0, key.iteration) - (ends ? 1 : 0);
+}
+
+void Recorder::hand_to_writer(Taken whose, const std::shared_ptr<Batch>& batch,
                               std::optional<TakenSnapshot> taken) {
-  background_->post([this, key, batch, taken = std::move(taken)]() mutable {
+  if (taken) whose.snapshot = *std::move(taken);
+  background_->post([this, batch, whole = taken.has_value(), whose = std::move(whose)]() mutable {
     schedule_.ledger().job_begins(background_cpu());
-    if (taken) write_checkpoint(key, *taken);
+    if (whole) {
+      write_checkpoint(std::move(whose));
+    } else {
+      health_.miss(whose.epoch, false, "the program wrote what was still being copied");
+    }
     schedule_.ledger().job_ends(background_cpu(), batch);
     --unwritten_;
   });
@@ -125,7 +149,7 @@ void Recorder::begin_stretch(std::string_view nested, Edge edge) {
   try {
     overlap_.edge(main_frame().component, nested, edge);
   } catch (const std::exception& error) {
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
   }
   add_flor_time(began);
 }
@@ -135,7 +159,7 @@ void Recorder::fence() noexcept {
   try {
     overlap_.fence();
   } catch (const std::exception& error) {
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
   }
   if (own_thread()) add_flor_time(began);
 }
@@ -144,7 +168,7 @@ void Recorder::settle() noexcept {
   try {
     overlap_.settle();
   } catch (const std::exception& error) {
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
   }
 }
 
@@ -183,32 +207,48 @@ void Recorder::prepare_buffers(const TakenSnapshot& taken) {
   });
 }
 
-void Recorder::write_checkpoint(const store::CheckpointKey& key, TakenSnapshot& taken) {
-  if (degraded_) return;
+void Recorder::write_checkpoint(Taken taken) {
+  if (!store_) return;
   try {
-    taken.arrive();
-    flush_journal();        // what was logged before a checkpoint is durable when the checkpoint is
-    if (degraded_) return;  // and where it is not, no run may be resumed behind it
-    store::CheckpointWriter* writer = writer_.get();
-    if (key.kind == store::CheckpointKind::step) {
-      flush_progress();  // the nested loops that ended before it
-      if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
-      writer = step_writer_.get();
-    }
-    let_first_rank_store(key);
-    const store::CheckpointInfo info = writer->write(key, taken.snapshot);
-    checkpoints_ += 1;
-    raw_bytes_ += info.raw_bytes;
-    stored_bytes_ += info.stored_bytes;
-    flush_progress();
-    say(Level::info, fmt::format("stored {} ({} of {})", print(key), print_bytes(info.stored_bytes),
-                                 print_bytes(info.raw_bytes)));
-    using enum store::CheckpointKind;
-    if (key.kind == boundary || key.kind == step) forget_step(key);
-    if (key.kind == boundary && key.iteration > 0) delete_others();
+    taken.snapshot.arrive();
   } catch (const std::exception& error) {
-    degrade(error.what());
+    trouble(StorageHealth::Part::content, error.what());
+    return health_.miss(taken.epoch);
   }
+  const bool tried = taken.last_chance || ending_;
+  if (!tried && !health_.may_try(StorageHealth::Part::content)) return pass_over(std::move(taken));
+  flush_journal();  // what was logged before a checkpoint is durable when the checkpoint is
+  if (!values_are_written()) return pass_over(std::move(taken));
+  try {
+    if (held_ && held_->key != taken.key) store_checkpoint(*held_);
+    held_.reset();
+    store_checkpoint(taken);
+    works(StorageHealth::Part::content);
+  } catch (const std::exception& error) {
+    trouble(StorageHealth::Part::content, error.what());
+    pass_over(std::move(taken));
+  }
+}
+
+void Recorder::store_checkpoint(Taken& taken) {
+  const auto& key = taken.key;
+  store::CheckpointWriter* writer = writer_.get();
+  if (key.kind == store::CheckpointKind::step) {
+    flush_progress();  // the nested loops that ended before it
+    if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
+    writer = step_writer_.get();
+  }
+  let_first_rank_store(key);
+  const store::CheckpointInfo info = writer->write(key, taken.snapshot.snapshot);
+  checkpoints_ += 1;
+  raw_bytes_ += info.raw_bytes;
+  stored_bytes_ += info.stored_bytes;
+  flush_progress();
+  say(Level::info, fmt::format("stored {} ({} of {})", print(key), print_bytes(info.stored_bytes),
+                               print_bytes(info.raw_bytes)));
+  using enum store::CheckpointKind;
+  if (key.kind == boundary || key.kind == step) forget_step(key);
+  if (key.kind == boundary && key.iteration > 0) delete_others();
 }
 
 }  // namespace flor::detail

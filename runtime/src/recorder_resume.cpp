@@ -128,6 +128,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
                               .commit = commit,
                               .program_digest = store::file_digest(executable()),
                               .command = flags_.command});
+  health_.set_gaps(catalog.gaps(run.id));
   resumed_ = true;
   if (!point.loop.empty()) {
     step_ = {.kind = store::CheckpointKind::step,
@@ -266,7 +267,9 @@ void Recorder::conclude_check() {
                   message, key));
   store_->catalog().interrupt_run(run_.id, message);
   if (board_) board_->close();
-  lock_.reset();
+  resumption_.reset();
+  background_->post([this] { close_store(); });
+  background_->drain();
   end_process(ExitStatus::differs);
 }
 
@@ -353,20 +356,18 @@ void Recorder::forget_step(const store::CheckpointKey& written) {
 // Preemption.
 
 void Recorder::preempt(const Frame* nested, const std::string& where) {
+  last_chance_ = true;
   if (nested && stored_boundary_ == main_frame().index) take_step(*nested);
   fence();
-  background_->post([this] {
-    flush_journal();
-    flush_progress();
-  });
+  background_->post([this, where] { end_preempted(where); });
   background_->drain();
-  end_preempted(where);
+  end_process(ExitStatus::preempted);
 }
 
 void Recorder::end_preempted(const std::string& where) noexcept {
+  write_rest();
   try {
     store::Catalog& catalog = store_->catalog();
-    if (degraded_) catalog.set_degraded(run_.id, degraded_why_);
     const std::string name =
         pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
     const std::string message = fmt::format("preempted by {} at {}", name, where);
@@ -381,7 +382,7 @@ void Recorder::end_preempted(const std::string& where) noexcept {
                                   error.what()));
   }
   if (board_) board_->close();
-  lock_.reset();
+  close_store();
   end_process(ExitStatus::preempted);
 }
 
@@ -398,8 +399,6 @@ void Recorder::heed_signal() {
   }
   leaving_ = true;
   background_->post([this] {
-    flush_journal();
-    flush_progress();
     end_preempted(main_loops_ == 0 ? "its start, before the first loop"
                                    : "a place between its loops");
   });

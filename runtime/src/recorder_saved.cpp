@@ -21,7 +21,7 @@ void Recorder::keep_checkpoints(const store::CheckpointStrategy& strategy) {
 /// Rank 0 decides for all ranks of a group, and at the end whoever comes last. What goes wrong here
 /// costs space, no more.
 void Recorder::delete_others(bool at_end) {
-  if (!strategy_.num_to_keep || degraded_) return;
+  if (!strategy_.num_to_keep || health_.lasts()) return;
   if (run_.start.rank && run_.start.rank->rank != 0 && !at_end) return;
   try {
     const auto report =
@@ -63,19 +63,16 @@ std::string Recorder::save_checkpoint(std::string_view name,
   const std::string result = saved.name;
   fence();  // the state is that of now
   take_forced(saved.key, attached_here());
-  background_->post([this, saved = std::move(saved)]() mutable { enter_saved(std::move(saved)); });
+  update([this, saved = std::move(saved)](store::Catalog& catalog) {
+    enter_saved(saved, catalog);
+  });
   return result;
 }
 
-void Recorder::enter_saved(store::SavedCheckpoint saved) {
-  if (degraded_) return;
-  try {
-    if (!store_->catalog().checkpoint(run_.id, saved.key)) return;  // it was dropped
-    store_->catalog().add_saved(run_.id, saved);
-    delete_others();
-  } catch (const std::exception& error) {
-    degrade(error.what());
-  }
+void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog) {
+  if (!catalog.checkpoint(run_.id, saved.key)) return;  // it could not be stored, which was said
+  catalog.add_saved(run_.id, saved);
+  delete_others();
 }
 
 void Recorder::score_checkpoint(std::string_view name,

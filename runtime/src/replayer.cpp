@@ -71,7 +71,9 @@ SameProgram Replayer::same_program() const {
   const bool recorded_by_one = std::ranges::all_of(
       store_->catalog().resumptions(run_.id),
       [&](const store::Resumption& later) { return later.program_digest == digest; });
-  const bool same = probes_->unchanged() && run_.degraded.empty() && recorded_by_one &&
+  const auto gaps = store_->catalog().gaps(run_.id);
+  const bool has_values = std::ranges::none_of(gaps, &store::Gap::values);
+  const bool same = probes_->unchanged() && has_values && recorded_by_one &&
                     flags_.arguments == own_arguments(run_.start.command) &&
                     store::file_digest(executable()) == digest;
   const bool finished = run_.state == store::RunState::finished;

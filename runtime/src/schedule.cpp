@@ -37,12 +37,11 @@ void Schedule::learn() {
 }
 
 StorageReason Schedule::choose(const Now& now) {
-  if (now.degraded) return StorageReason::degraded;
   const bool last = now.count && now.iteration + 1 == static_cast<std::int64_t>(*now.count);
-  if (last) return StorageReason::last;
-  if (every_ > 0) {
-    return (now.iteration + 1) % every_ == 0 ? StorageReason::every : StorageReason::not_every;
-  }
+  if (last) return StorageReason::last;  // it is tried whatever happened before
+  if (every_ > 0 && (now.iteration + 1) % every_ != 0) return StorageReason::not_every;
+  if (now.degraded) return StorageReason::degraded;
+  if (every_ > 0) return StorageReason::every;
   const StorageReason own = weigh(now);
   if (!agree_) return own;
   const bool stored = agree_(now.main_loop, now.iteration, store::is_stored(own));

@@ -37,7 +37,7 @@ class Schedule {
     double iteration_seconds = 0;          ///< since the iteration began
     double flor_seconds = 0;               ///< thereof of Flor, in the training thread
     bool writing = false;                  ///< the background is not done with what it was given
-    bool degraded = false;                 ///< nothing can be stored any more
+    bool degraded = false;                 ///< nothing can be stored at the moment
     std::function<std::uint64_t()> bytes;  ///< of the state now; asked only where it matters
   };
 

@@ -1,5 +1,6 @@
 // Catalog: runs that were interrupted, and go on in another process.
 #include "database.h"
+#include "gap_rows.h"
 #include "resume.h"
 #include "rows.h"
 
@@ -173,8 +174,9 @@ void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
   forget_saved_after(connection, run, resumption.point);
   forget_loops_after(connection, run, resumption.point);
   forget_decisions_after(connection, run, resumption.point);
+  forget_gaps_after(connection, run, resumption.point);
   connection(
-      "UPDATE run SET finished_us = NULL, failed = NULL, message = '', degraded = '', "
+      "UPDATE run SET finished_us = NULL, failed = NULL, message = '', "
       "epochs = (SELECT count(*) FROM iteration WHERE run = ?1), "
       "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), "
       "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1) "

@@ -467,13 +467,6 @@ void Catalog::reopen_run(std::int64_t run) {
   transaction.commit();
 }
 
-void Catalog::set_degraded(std::int64_t run, std::string_view why) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_->connection("UPDATE run SET degraded = ?2 WHERE id = ?1", run, why)->run();
-  transaction.commit();
-}
-
 void Catalog::remember_name(std::string_view repository, std::string_view experiment) {
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);

@@ -6,8 +6,10 @@
 #include "marks.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
+#include "reserve.h"
 #include "retention_units.h"
 #include "store_impl.h"
+#include "system_error.h"
 
 #include <flor/store/collect.h>
 #include <flor/store/error.h>
@@ -20,6 +22,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -127,8 +130,12 @@ class Compactor {
 
 class Collector {
  public:
-  Collector(const Store& store, bool dry_run, double compact_below)
-      : database_(*store.impl().database), dry_run_(dry_run), compact_below_(compact_below) {
+  /// `report`: continued, where a disk that was full ended an earlier try.
+  Collector(const Store& store, bool dry_run, double compact_below, CollectReport& report)
+      : database_(*store.impl().database),
+        dry_run_(dry_run),
+        compact_below_(compact_below),
+        report_(report) {
     if (dry_run) return;
     if (store.impl().mode == OpenMode::read_only) {
       throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
@@ -136,7 +143,9 @@ class Collector {
     lock_.emplace(database_);
   }
 
-  CollectReport run() {
+  void run() {
+    report_.remarks.clear();
+    report_.kept_garbage = 0;
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
@@ -147,6 +156,9 @@ class Collector {
     }
     report_.chunks = static_cast<std::int64_t>(dead_.size());
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
+    // First what frees space without needing any.
+    if (!dry_run_) settle_log();
+    remove_orphans();
     if (!dry_run_) {
       give_up_discarded();
       sweep();
@@ -156,10 +168,8 @@ class Collector {
       packs_ = load_packs(*connection);
     }
     remove_dead_packs();
-    remove_orphans();
     if (!dry_run_) remove_rank_boards();
     compact_sparse_packs();
-    return std::move(report_);
   }
 
  private:
@@ -200,44 +210,62 @@ class Collector {
   /// Before their chunks go: they cannot be brought back any more. Nobody does so meanwhile, since
   /// that takes the lock that is held here.
   void give_up_discarded() {
-    if (discarded_.empty()) return;
-    const Lock lock(database_.mutex);
-    Transaction transaction(database_.connection);
     const std::int64_t now = now_us();
-    for (const std::int64_t id : discarded_) {
-      database_
-          .connection("UPDATE discarded SET collected_us = ?2, chunks = x'' WHERE id = ?1", id, now)
+    in_batches(discarded_.size(), [&](Connection& connection, std::size_t i) {
+      connection("UPDATE discarded SET collected_us = ?2, chunks = x'' WHERE id = ?1",
+                 discarded_[i], now)
           ->run();
-    }
-    transaction.commit();
+    });
   }
 
   /// Removes the rows of dead chunks, those built upon others first.
   void sweep() {
     report_.chunks = 0;
-    for (std::size_t next = 0; next < dead_.size();) {
-      const Lock lock(database_.mutex);
-      Connection& connection = database_.connection;
-      Transaction transaction(connection);
+    const auto begin = [&](Connection& connection) {
       // Whatever was committed since the marking is seen now, and nothing can be until the commit.
       marks_.update(connection);
       connection.execute("PRAGMA defer_foreign_keys=ON");
-      const std::size_t end = std::min(dead_.size(), next + kBatch);
-      std::int64_t removed = 0;
-      for (; next < end; ++next) {
-        if (marks_.is_alive(dead_[next])) continue;
-        connection("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[next]})->run();
-        ++removed;
+    };
+    in_batches(
+        dead_.size(),
+        [&](Connection& connection, std::size_t i) {
+          if (marks_.is_alive(dead_[i])) return;
+          connection("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[i]})->run();
+        },
+        begin);
+    for (const std::uint32_t id : dead_) report_.chunks += marks_.is_alive(id) ? 0 : 1;
+    const Lock lock(database_.mutex);
+    Transaction transaction(database_.connection);
+    database_.connection.execute(
+        "DELETE FROM layout WHERE id NOT IN "
+        "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object UNION ALL "
+        "SELECT layout FROM discarded WHERE collected_us IS NULL); "
+        "DELETE FROM foreign_chunk WHERE chunk NOT IN (SELECT id FROM chunk)");
+    transaction.commit();
+  }
+
+  /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
+  /// where the disk has no room for those. `begin` is called at the beginning of each.
+  void in_batches(std::size_t count,
+                  const std::function<void(Connection&, std::size_t)>& change,
+                  const std::function<void(Connection&)>& begin = {}) {
+    constexpr std::size_t kLeast = 16;
+    std::size_t batch = kBatch;
+    for (std::size_t next = 0; next < count;) {
+      const Lock lock(database_.mutex);
+      Connection& connection = database_.connection;
+      if (batch < kBatch) connection.truncate_log();
+      const std::size_t end = std::min(count, next + batch);
+      try {
+        Transaction transaction(connection);
+        if (begin) begin(connection);
+        for (std::size_t i = next; i < end; ++i) change(connection, i);
+        transaction.commit();
+        next = end;
+      } catch (const std::exception& error) {
+        if (!is_no_space(error) || batch <= kLeast) throw;
+        batch = std::max(kLeast, std::min(batch, end - next) / 8);
       }
-      if (next == dead_.size()) {
-        connection.execute(
-            "DELETE FROM layout WHERE id NOT IN "
-            "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object UNION ALL "
-            "SELECT layout FROM discarded WHERE collected_us IS NULL); "
-            "DELETE FROM foreign_chunk WHERE chunk NOT IN (SELECT id FROM chunk)");
-      }
-      transaction.commit();
-      report_.chunks += removed;
     }
   }
 
@@ -246,6 +274,11 @@ class Collector {
   /// garbage indeed. Any change will do; one that changes nothing would not be written.
   void settle_log() {
     const Lock lock(database_.mutex);
+    database_.connection.truncate_log();
+    std::error_code error;
+    const std::filesystem::path log = database_.paths.catalog().string() + "-wal";
+    // Where there is none, the catalog may have a rollback journal.
+    if (std::filesystem::file_size(log, error) == 0 && !error) return;
     Transaction transaction(database_.connection);
     database_.connection.execute(
         "INSERT OR REPLACE INTO repository (root, experiment, used_us) VALUES ('', '', 0);"
@@ -314,6 +347,7 @@ class Collector {
 
   void compact_sparse_packs() {
     Compactor compactor(database_);
+    std::ranges::sort(packs_, {}, &PackUse::alive);  // those that need least room first
     bool first = true;
     for (const PackUse& pack : packs_) {
       if (pack.is_dead()) continue;
@@ -331,8 +365,13 @@ class Collector {
       }
       std::uint64_t written = pack.alive + (first ? kPackHeaderBytes : 0);
       if (!dry_run_) {
+        if (!fits(pack)) continue;
         try {
           written = compactor.compact(pack);
+        } catch (const SystemError& error) {
+          if (!is_no_space(error)) throw;
+          leave_for_room(pack);
+          continue;
         } catch (const Damaged& error) {
           report_.remarks.push_back(fmt::format("{} is not compacted: {}: run `flor fsck --repair`",
                                                 path.string(), error.what()));
@@ -344,6 +383,24 @@ class Collector {
       ++report_.packs_compacted;
       report_.freed += pack.size - std::min(pack.size, written);
     }
+  }
+
+  /// There is room for a copy of what is alive, and for the rows.
+  bool fits(const PackUse& pack) {
+    constexpr std::uint64_t kForRows = std::uint64_t{256} << 10;
+    if (database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows) {
+      return true;
+    }
+    leave_for_room(pack);
+    return false;
+  }
+
+  void leave_for_room(const PackUse& pack) {
+    report_.kept_garbage += pack.size - std::min(pack.size, pack.alive);
+    report_.remarks.push_back(
+        fmt::format("{} is not compacted: the disk has no room for a copy of the {} bytes that are "
+                    "alive; free as many, then run flor gc again",
+                    database_.paths.pack(pack.name).string(), pack.alive));
   }
 
   /// Files without a row, and bytes behind what the catalog knows of a pack.
@@ -379,6 +436,7 @@ class Collector {
     // The others lose their tails with all the rest.
     if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
+    report_.bytes_before += size - used;
     report_.freed += size - used;
     pack->size = used;
   }
@@ -439,13 +497,20 @@ class Collector {
   std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
   std::vector<std::int64_t> discarded_;  ///< ids of deleted checkpoints
   std::vector<PackUse> packs_;
-  CollectReport report_;
+  CollectReport& report_;
 };
 
 }  // namespace
 
 CollectReport collect(const Store& store, bool dry_run, double compact_below) {
-  return Collector(store, dry_run, compact_below).run();
+  CollectReport report;
+  const auto run = [&] { Collector(store, dry_run, compact_below, report).run(); };
+  if (dry_run) {
+    run();
+  } else {
+    with_reserve(*store.impl().database, run);
+  }
+  return report;
 }
 
 }  // namespace flor::store

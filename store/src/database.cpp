@@ -2,6 +2,7 @@
 
 #include "mount_locks.h"
 #include "new_file.h"
+#include "reserve.h"
 #include "schema.h"
 #include "snapshot_mark.h"
 
@@ -154,6 +155,8 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode);
+  connection.on_roll_back([this] { series.clear(); });
+  if (mode == OpenMode::create) make_reserve(paths, files);
 }
 
 void add_later_tables(Connection& connection, OpenMode mode) {

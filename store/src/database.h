@@ -27,7 +27,8 @@ struct Database {
   Connection connection;
 
   /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
-  /// after `drop_run`, which clears it.
+  /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may have
+  /// made some of them.
   std::unordered_map<std::string, std::int64_t> series;
 };
 

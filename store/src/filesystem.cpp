@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -40,6 +41,11 @@ int Filesystem::fdatasync(int descriptor) { return ::fdatasync(descriptor); }
 int Filesystem::fsync(int descriptor) { return ::fsync(descriptor); }
 int Filesystem::ftruncate(int descriptor, off_t size) { return ::ftruncate(descriptor, size); }
 int Filesystem::unlink(const char* path) { return ::unlink(path); }
+std::uint64_t Filesystem::available(const char* path) {
+  struct statvfs status{};
+  if (::statvfs(path, &status) != 0) return 0;
+  return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
+}
 std::uint64_t Filesystem::type_of(const char* path) {
   struct statfs status{};
   return ::statfs(path, &status) == 0 ? static_cast<std::uint64_t>(status.f_type) : 0;

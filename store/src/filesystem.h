@@ -29,6 +29,8 @@ class Filesystem {
   virtual int fsync(int descriptor);
   virtual int ftruncate(int descriptor, off_t size);
   virtual int unlink(const char* path);
+  /// Bytes that this user can still write where `path` is; 0 where that cannot be told.
+  virtual std::uint64_t available(const char* path);
   /// `f_type` of statfs(2), or 0 where that fails.
   virtual std::uint64_t type_of(const char* path);
 

@@ -1,4 +1,5 @@
-// Whether locks of files hold between machines, as far as the options of a mount tell.
+// What the file system of a store does: whether files can be written and locked at all, and whether
+// locks hold between machines as far as the options of a mount tell.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +12,16 @@ namespace flor::store {
 /// option of its mount, or "sshfs". Empty: nothing does.
 std::string why_locks_are_local(const std::filesystem::path& directory);
 
-/// The same by `mountinfo`, as proc(5) has it, of the file system with the device number `device`,
-/// "0:45".
+/// Why files of the store in `home` cannot be locked now: "No locks available"; empty if they can,
+/// or where that cannot be tried.
+std::string why_locks_fail(const std::filesystem::path& home);
+
+/// The error of the system with which a file of the store in `home` cannot be written now; 0 if one
+/// can.
+int error_of_writing(const std::filesystem::path& home);
+
+/// `why_locks_are_local` by `mountinfo`, as proc(5) has it, of the file system with the device
+/// number `device`, "0:45".
 std::string why_locks_are_local(std::string_view mountinfo, std::string_view device);
 
 }  // namespace flor::store

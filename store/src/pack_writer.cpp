@@ -117,15 +117,24 @@ void PackWriter::committed(std::span<const std::int64_t> rows) {
   }
   touched_.clear();
   appended_ = 0;
+  for (const auto& pack : doubtful_) discard(*pack);
+  doubtful_.clear();
+}
+
+void PackWriter::discard(OpenPack& pack) noexcept {
+  if (pack.committed == 0) {
+    filesystem_.unlink(pack.file.path().c_str());
+  } else {
+    pack.file.truncate(pack.committed);
+  }
 }
 
 void PackWriter::roll_back(bool may_be_referred_to) noexcept {
   for (const auto& pack : touched_) {
-    if (may_be_referred_to) continue;
-    if (pack->committed == 0) {
-      filesystem_.unlink(pack->file.path().c_str());
+    if (may_be_referred_to) {
+      doubtful_.push_back(pack);
     } else {
-      pack->file.truncate(pack->committed);
+      discard(*pack);
     }
   }
   if (!touched_.empty()) pack_.reset();

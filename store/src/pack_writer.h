@@ -56,11 +56,12 @@ class PackWriter {
   void committed(std::span<const std::int64_t> rows);
   /// It does not. The file is left alone from now on, since nobody knows what a disk that has
   /// failed made of it. `may_be_referred_to`: the commit itself failed, and a crash now could still
-  /// bring it to life, so the bytes stay; otherwise their space is given back.
+  /// bring it to life, so the bytes stay until the next commit; otherwise their space is freed.
   void roll_back(bool may_be_referred_to) noexcept;
 
  private:
   void open_next();
+  void discard(OpenPack& pack) noexcept;
   void gather(std::span<const std::byte> bytes);
   void flush();
 
@@ -69,6 +70,8 @@ class PackWriter {
   std::shared_ptr<OpenPack> pack_;
   std::vector<std::byte> buffer_;  ///< the end of pack_ that is not in the file yet
   std::vector<std::shared_ptr<OpenPack>> touched_;
+  /// What a commit that failed refers to. Of no use once another commit has taken its place.
+  std::vector<std::shared_ptr<OpenPack>> doubtful_;
   std::uint64_t appended_ = 0;
 };
 

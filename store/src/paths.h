@@ -11,6 +11,8 @@ struct Paths {
   std::filesystem::path home;
 
   std::filesystem::path catalog() const { return home / "catalog.db"; }
+  /// Takes space until flor gc, keep or fsck --repair needs it to free more.
+  std::filesystem::path reserve() const { return home / "reserve"; }
   std::filesystem::path packs() const { return home / "packs"; }
   std::filesystem::path pack(std::string_view name) const {
     return packs() / (std::string(name) + ".pack");

@@ -4,6 +4,7 @@
 #include "maintenance_lock.h"
 #include "manifest.h"
 #include "pack_scan.h"
+#include "reserve.h"
 #include "row_finder.h"
 #include "schema.h"
 #include "store_impl.h"
@@ -376,6 +377,8 @@ class Repairer {
 
 }  // namespace
 
-RepairReport repair(Store& store) { return Repairer(store).run(); }
+RepairReport repair(Store& store) {
+  return with_reserve(*store.impl().database, [&] { return Repairer(store).run(); });
+}
 
 }  // namespace flor::store

@@ -4,6 +4,7 @@
 #include "chunk_sizes.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
+#include "reserve.h"
 #include "retention_units.h"
 #include "store_impl.h"
 
@@ -244,14 +245,16 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
   check_rules(rules);
   const KeepRules all = with_strategy(rules, store.catalog().strategy(run));
   Database& database = *store.impl().database;
-  const Lock lock(database.mutex);
-  // Decided and done in one transaction: somebody else may be deleting by other rules.
-  Transaction transaction(database.connection);
-  if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
-  Plan plan(database, database.connection, run, all, sizes == Sizes::weighed || rules.under);
-  plan.discard(database.connection);
-  transaction.commit();
-  return std::move(plan).report();
+  return with_reserve(database, [&] {
+    const Lock lock(database.mutex);
+    // Decided and done in one transaction: somebody else may be deleting by other rules.
+    Transaction transaction(database.connection);
+    if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
+    Plan plan(database, database.connection, run, all, sizes == Sizes::weighed || rules.under);
+    plan.discard(database.connection);
+    transaction.commit();
+    return std::move(plan).report();
+  });
 }
 
 RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<std::int64_t> epoch,

@@ -237,6 +237,15 @@ constexpr LaterTable kTables[] = {
   raw INTEGER NOT NULL
 )sql",
      "STRICT"},
+    {"gap", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  lost_values INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  PRIMARY KEY (run, first)
+)sql",
+     "STRICT, WITHOUT ROWID"},
     {"restoring", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
   raw_bytes INTEGER NOT NULL,

@@ -15,16 +15,6 @@ namespace {
 constexpr std::size_t kLongest = 512 - 16;
 constexpr std::string_view kDescriptors = "/proc/self/fd/";
 
-int full_path(sqlite3_vfs*, const char* name, int size, char* out) {
-  sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
-  if (!std::string_view(name).starts_with(kDescriptors)) {
-    return system->xFullPathname(system, name, size, out);
-  }
-  if (std::strlen(name) >= static_cast<std::size_t>(size)) return SQLITE_CANTOPEN;
-  std::strcpy(out, name);
-  return SQLITE_OK;
-}
-
 }  // namespace
 
 ShortPath::ShortPath(const std::filesystem::path& file) : text_(file.string()) {
@@ -38,15 +28,14 @@ ShortPath::~ShortPath() {
   if (directory_ >= 0) ::close(directory_);
 }
 
-const char* vfs_of_short_paths() {
-  static const char* const name = [] {
-    static sqlite3_vfs vfs = *sqlite3_vfs_find(nullptr);
-    vfs.pNext = nullptr;
-    vfs.zName = "flor-short-paths";
-    vfs.xFullPathname = full_path;
-    return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK ? vfs.zName : nullptr;
-  }();
-  return name;
+int full_name_of_short_path(sqlite3_vfs*, const char* name, int size, char* out) {
+  sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
+  if (!std::string_view(name).starts_with(kDescriptors)) {
+    return system->xFullPathname(system, name, size, out);
+  }
+  if (std::strlen(name) >= static_cast<std::size_t>(size)) return SQLITE_CANTOPEN;
+  std::strcpy(out, name);
+  return SQLITE_OK;
 }
 
 }  // namespace flor::store

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+struct sqlite3_vfs;
+
 namespace flor::store {
 
 /// A name for a file that SQLite takes, which goes up to 512 bytes: of a longer path a short one
@@ -22,7 +24,8 @@ class ShortPath {
   std::string text_;
 };
 
-/// SQLite's access to files, but for names of ShortPath, which it would make long again.
-const char* vfs_of_short_paths();
+/// xFullPathname of SQLite's access to files, but for names of ShortPath, which it would make long
+/// again.
+int full_name_of_short_path(sqlite3_vfs*, const char* name, int size, char* out);
 
 }  // namespace flor::store

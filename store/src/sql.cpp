@@ -149,7 +149,7 @@ struct SqlSession::Impl {
     sqlite3_close(database);
     database = nullptr;
     const int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX,
-                                     vfs_of_short_paths());
+                                     own_vfs());
     if (code != SQLITE_OK) {
       throw Error(fmt::format("cannot open the catalog {}: {}", name, sqlite3_errstr(code)));
     }

@@ -1,48 +1,111 @@
 #include "sqlite.h"
 
+#include "filesystem.h"
+#include "mount_locks.h"
+#include "system_error.h"
+
 #include <flor/store/error.h>
 
 #include <fmt/core.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace flor::store {
 namespace {
 
-/// As long as another process may keep the write lock before we give up.
-constexpr int kBusyTimeoutMs = 30'000;
+using std::chrono::milliseconds;
+
+/// As long as other processes may keep a lock, unless a caller says otherwise.
+constexpr milliseconds kPatience{30'000};
+
+/// What this thread's present statement may still sleep while it waits for a lock. SQLite asks a
+/// busy handler for some locks and retries others by itself, up to 10 s: both ways sleep here.
+thread_local milliseconds patience = kPatience;
+thread_local std::chrono::microseconds sleep_left = kPatience;
+
+int sleep_with_patience(sqlite3_vfs*, int microseconds) {
+  const std::chrono::microseconds asked(microseconds);
+  const auto slept = std::clamp(sleep_left, std::chrono::microseconds(0), asked);
+  sleep_left -= slept;
+  sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
+  if (slept.count() > 0) system->xSleep(system, static_cast<int>(slept.count()));
+  return microseconds;
+}
+
+[[noreturn]] void throw_locked(const Naming& naming, const std::string& reason) {
+  const std::string& name = naming.name;
+  if (const std::string why = why_locks_fail(naming.file.parent_path()); !why.empty()) {
+    throw Error(
+        fmt::format("{} cannot be locked ({}): its file system refuses locks; see to "
+                    "its lock service, or put the store on a local disk (--flor_home or FLOR_HOME)",
+                    name, why));
+  }
+  if (!reason.empty()) {
+    throw Busy(fmt::format("{} could not be locked ({}): try again", name, reason));
+  }
+  throw Busy(
+      fmt::format("{} is locked by another process since more than {:g} s: wait for "
+                  "it, or end it",
+                  name, std::chrono::duration<double>(patience).count()));
+}
+
+/// The error of the system that is meant by an error of writing; 0 if it is not known. SQLite does
+/// not say: what it remembers is often that of a later call.
+int system_code(int code, const std::filesystem::path& path) {
+  const int kind = code & 0xFF;
+  if (code == SQLITE_IOERR_SHMSIZE || kind == SQLITE_FULL) return ENOSPC;
+  return kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN ? error_of_writing(path.parent_path()) : 0;
+}
+
+std::string with_system_error(const std::string& reason, int error) {
+  return error == 0 ? reason
+                    : fmt::format("{}: {}", reason, std::generic_category().message(error));
+}
+
+bool is_error_of_locks(int code) {
+  switch (code) {
+    case SQLITE_IOERR_LOCK:
+    case SQLITE_IOERR_RDLOCK:
+    case SQLITE_IOERR_UNLOCK:
+    case SQLITE_IOERR_SHMLOCK:
+    case SQLITE_IOERR_CHECKRESERVEDLOCK:
+      return true;
+    default:
+      return (code & 0xFF) == SQLITE_PROTOCOL;
+  }
+}
+
+[[noreturn]] void throw_no_space(const std::string& name, int error) {
+  throw SystemError(
+      fmt::format("no space left for {}: free some (flor gc), or put the store on "
+                  "another disk (--flor_home or FLOR_HOME)",
+                  name),
+      error);
+}
 
 /// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
 constexpr int kOperationsBetweenLooks = 10'000;
 
-/// SQLite remembers the error of the system for some of its own errors only.
-std::string with_system_error(sqlite3* database, const std::string& reason) {
-  const int error = database ? sqlite3_system_errno(database) : 0;
-  return error == 0 ? reason : fmt::format("{}: {}", reason, std::strerror(error));
-}
-
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
   const std::string reason = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const std::string& name = naming.name;
+  const int error = system_code(code, naming.file);
+  if (is_error_of_locks(code)) throw_locked(naming, reason);
+  if (error == ENOSPC || error == EDQUOT) throw_no_space(name, error);
+  if (error == EROFS) throw_system_error("write", naming.file, error);
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      throw Busy(
-          fmt::format("{} is locked by another process since more than {} s: wait for "
-                      "it, or end it",
-                      name, kBusyTimeoutMs / 1000));
+      throw_locked(naming, {});
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
     case SQLITE_INTERRUPT:
       throw Damaged(fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
-    case SQLITE_FULL:
-      throw Error(
-          fmt::format("no space left for {}: free some, or put the store on "
-                      "another disk (--flor_home or FLOR_HOME)",
-                      name));
     case SQLITE_READONLY:
     case SQLITE_PERM:
       throw Error(
@@ -53,23 +116,19 @@ std::string with_system_error(sqlite3* database, const std::string& reason) {
       throw Error(
           fmt::format("cannot open {} ({}): check that the directory exists and "
                       "that you may write to it",
-                      name, with_system_error(database, reason)));
+                      name, with_system_error(reason, error)));
     case SQLITE_IOERR:
-      throw Error(fmt::format("cannot read or write {} ({}): check the disk", name,
-                              with_system_error(database, reason)));
-    case SQLITE_PROTOCOL:
-      throw Busy(
-          fmt::format("{} cannot be locked ({}): try again; if that does not help, put "
-                      "the store on a "
-                      "local disk (--flor_home or FLOR_HOME)",
-                      name, reason));
+      throw Error(
+          fmt::format("cannot read or write {} ({}): the disk fails; see the kernel's "
+                      "log",
+                      name, with_system_error(reason, error)));
     default:
       throw Error(fmt::format("{} refused a statement: {}", name, reason));
   }
 }
 
 Naming own_naming(const std::filesystem::path& path) {
-  return {"the catalog " + path.string(), "run `flor fsck`, and restore it from a copy"};
+  return {"the catalog " + path.string(), "run `flor fsck`, and restore it from a copy", path};
 }
 
 int look_at_clock(void* data) {
@@ -80,6 +139,18 @@ int look_at_clock(void* data) {
 }
 
 }  // namespace
+
+const char* own_vfs() {
+  static const char* const name = [] {
+    static sqlite3_vfs vfs = *sqlite3_vfs_find(nullptr);
+    vfs.pNext = nullptr;
+    vfs.zName = "flor";
+    vfs.xSleep = sleep_with_patience;
+    vfs.xFullPathname = full_name_of_short_path;
+    return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK ? vfs.zName : nullptr;
+  }();
+  return name;
+}
 
 Query::~Query() {
   if (!statement_) return;
@@ -154,6 +225,7 @@ Connection::Connection(std::filesystem::path path, Mode mode)
 
 Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
     : path_(std::move(path)), naming_(std::move(naming)), short_path_(path_) {
+  naming_.file = path_;
   if (std::error_code error;
       std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error)) {
     throw Error(fmt::format("{} is no regular file: move it away", naming_.name));
@@ -185,12 +257,30 @@ Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
       break;
     }
   }
-  const int code = sqlite3_open_v2(name.c_str(), &database_, flags, vfs_of_short_paths());
+  const int code = sqlite3_open_v2(name.c_str(), &database_, flags, own_vfs());
   if (code != SQLITE_OK) {
     const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> closer(database_, sqlite3_close);
     throw_sqlite(database_, code, naming_);
   }
-  sqlite3_busy_timeout(database_, kBusyTimeoutMs);
+  set_patience(kPatience);
+}
+
+void Connection::set_patience(milliseconds longest) {
+  patience_ = longest;
+  sqlite3_busy_timeout(database_, static_cast<int>(longest.count()));
+}
+
+void Connection::expect_locks() const {
+  patience = patience_;
+  sleep_left = patience_;
+}
+
+void Connection::truncate_log() noexcept {
+  const milliseconds before = patience_;
+  set_patience(milliseconds(0));
+  expect_locks();
+  sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  set_patience(before);
 }
 
 Connection::~Connection() {
@@ -219,6 +309,7 @@ void Connection::distrust(std::chrono::milliseconds limit) {
 void Connection::fail(int code) const { throw_sqlite(database_, code, naming_); }
 
 std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
+  expect_locks();
   auto found = statements_.find(std::string(sql));
   if (found == statements_.end()) {
     if (budget_) budget_->begin();
@@ -232,12 +323,14 @@ std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
 }
 
 void Connection::execute(const char* sql) {
+  expect_locks();
   if (budget_) budget_->begin();
   const int code = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(code);
 }
 
 bool Connection::try_execute(const char* sql) {
+  expect_locks();
   const int code = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
   if ((code & 0xFF) == SQLITE_BUSY || (code & 0xFF) == SQLITE_LOCKED) return false;
   if (code != SQLITE_OK) fail(code);
@@ -245,13 +338,20 @@ bool Connection::try_execute(const char* sql) {
 }
 
 std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_); }
+void Connection::roll_back() noexcept {
+  // A failed statement may have rolled back by itself. Where this fails, the connection is of no
+  // use any more, and says so at its next statement.
+  if (in_transaction()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+  if (rolled_back_) rolled_back_();
+}
+
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_) == 0; }
 
 namespace {
 
 /// There is one where an exception ends the process from inside it: see Database::mutex.
 void give_up_unfinished(Connection& connection) {
-  if (connection.in_transaction()) connection.execute("ROLLBACK");
+  if (connection.in_transaction()) connection.roll_back();
 }
 
 }  // namespace
@@ -262,16 +362,13 @@ Transaction::Transaction(Connection& connection) : connection_(connection) {
 }
 
 Transaction::~Transaction() {
-  // A failed statement may have rolled back by itself; after `commit` there is nothing to undo.
-  if (!connection_.in_transaction()) return;
-  try {
-    connection_.execute("ROLLBACK");
-  } catch (const Error&) {
-    // The connection is of no use any more, and says so at its next statement.
-  }
+  if (!committed_) connection_.roll_back();
 }
 
-void Transaction::commit() { connection_.execute("COMMIT"); }
+void Transaction::commit() {
+  connection_.execute("COMMIT");
+  committed_ = true;
+}
 
 ReadTransaction::ReadTransaction(Connection& connection) : connection_(connection) {
   give_up_unfinished(connection_);

@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -28,7 +30,12 @@ using Bytes = std::span<const std::byte>;
 struct Naming {
   std::string name;    ///< "the catalog /home/ann/.flor/catalog.db"
   std::string remedy;  ///< "run `flor fsck`"
+  std::filesystem::path file = {};  ///< set when it is opened
 };
+
+/// SQLite's own access to files, with a sleep that knows how long a statement may wait, and with the
+/// names of ShortPath. The name of it, for sqlite3_open_v2.
+const char* own_vfs();
 
 /// Ends a step of a statement that takes longer than it may.
 struct StepBudget {
@@ -117,6 +124,14 @@ class Connection {
   void execute(const char* sql);
   /// The same, but says with false that another process is in the way instead of throwing Busy.
   bool try_execute(const char* sql);
+  /// How long a statement waits for the locks of other processes before it throws Busy.
+  void set_patience(std::chrono::milliseconds patience);
+  /// Called after each transaction that came to nothing: what was remembered of it is wrong.
+  void on_roll_back(std::function<void()> forget) { rolled_back_ = std::move(forget); }
+  void roll_back() noexcept;
+  /// Copies the write-ahead log into the database and empties it, as far as other processes allow
+  /// it at once. Never fails.
+  void truncate_log() noexcept;
   std::int64_t last_id() const;
   const std::filesystem::path& path() const { return path_; }
   const Naming& naming() const { return naming_; }
@@ -124,12 +139,16 @@ class Connection {
 
  private:
   [[noreturn]] void fail(int code) const;
+  /// A statement begins: it may wait as long as the patience says.
+  void expect_locks() const;
 
   std::filesystem::path path_;
   Naming naming_;
   std::unique_ptr<StepBudget> budget_;
   ShortPath short_path_;
   sqlite3* database_ = nullptr;
+  std::chrono::milliseconds patience_{};
+  std::function<void()> rolled_back_;
   std::unordered_map<std::string, sqlite3_stmt*> statements_;
 };
 
@@ -144,6 +163,7 @@ class Transaction {
 
  private:
   Connection& connection_;
+  bool committed_ = false;
 };
 
 /// BEGIN ... COMMIT for several reads of one state.

@@ -1,3 +1,5 @@
+#include "mount_locks.h"
+#include "reserve.h"
 #include "store_impl.h"
 
 #include <flor/store/settings.h>
@@ -24,7 +26,18 @@ Store::Impl::Impl(const std::filesystem::path& home, OpenMode open_mode, Filesys
 
 std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, OpenMode mode,
                                          Filesystem& filesystem) {
-  return std::shared_ptr<Store>(new Store(std::make_unique<Impl>(home, mode, filesystem)));
+  const auto opened = [&] {
+    return std::shared_ptr<Store>(new Store(std::make_unique<Impl>(home, mode, filesystem)));
+  };
+  try {
+    return opened();
+  } catch (const std::exception& error) {
+    // What opens a store that exists may be about to free space.
+    const Paths paths{std::filesystem::absolute(home).lexically_normal()};
+    const bool again = mode == OpenMode::existing && is_no_space(error);
+    if (!again || !give_up_reserve(paths, filesystem)) throw;
+  }
+  return opened();
 }
 
 std::shared_ptr<Store> Store::open(const std::filesystem::path& home, OpenMode mode) {
@@ -32,10 +45,20 @@ std::shared_ptr<Store> Store::open(const std::filesystem::path& home, OpenMode m
 }
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Store::~Store() = default;
+Store::~Store() {
+  // So that a store at rest is whole in catalog.db, whoever else has it open.
+  if (impl_->mode == OpenMode::create) impl_->database->connection.truncate_log();
+}
 const std::filesystem::path& Store::home() const { return impl_->database->paths.home; }
 Catalog& Store::catalog() { return impl_->catalog; }
 const Catalog& Store::catalog() const { return impl_->catalog; }
+void Store::set_patience(std::chrono::milliseconds patience) {
+  const std::lock_guard lock(impl_->database->mutex);
+  impl_->database->connection.set_patience(patience);
+}
+std::string Store::why_locks_fail() const {
+  return store::why_locks_fail(impl_->database->paths.home);
+}
 std::filesystem::path Store::rank_board(std::string_view key) const {
   return impl_->database->paths.rank_board(key);
 }

@@ -3,6 +3,9 @@
 
 #include <flor/store/error.h>
 
+#include <cerrno>
+#include <exception>
+
 namespace flor::store {
 
 class SystemError : public Error {
@@ -14,5 +17,11 @@ class SystemError : public Error {
  private:
   int code_;
 };
+
+/// The disk, or what the user may have of it, is full.
+inline bool is_no_space(const std::exception& error) {
+  const auto* reason = dynamic_cast<const SystemError*>(&error);
+  return reason && (reason->code() == ENOSPC || reason->code() == EDQUOT);
+}
 
 }  // namespace flor::store

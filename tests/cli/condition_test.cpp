@@ -25,7 +25,7 @@ bool holds(const std::string& text, const Fields& fields) {
 const Fields kRun = {{"lr", {"0.001", 0.001, {}}},
                      {"accuracy:max", {"0.95", 0.95, {}}},
                      {"epochs", {"8", 8.0, {}}},
-                     {"status", {"finished, degraded", std::nullopt, {}}},
+                     {"status", {"finished, epoch 3 not stored", std::nullopt, {}}},
                      {"note", {"it's well", std::nullopt, {}}},
                      {"loss", {"nan", std::nan(""), {}}},
                      {"val loss", {"2", 2.0, {}}}};
@@ -42,7 +42,7 @@ TEST(Condition, BindsAndStrongerThanOrAndNotStrongest) {
 }
 
 TEST(Condition, ComparesTextsAsTextsAndNumbersAsNumbers) {
-  EXPECT_TRUE(holds("status='finished, degraded' and epochs>7", kRun));
+  EXPECT_TRUE(holds("status='finished, epoch 3 not stored' and epochs>7", kRun));
   EXPECT_TRUE(holds("note ~ well and note=\"it's well\"", kRun));
   EXPECT_TRUE(holds("note='it''s well'", kRun));
   EXPECT_TRUE(holds("'val loss'>=2", kRun));

@@ -207,17 +207,18 @@ TEST_F(ListTest, TellsRunningInterruptedFailedAndDegradedApart) {
   const store::Run failed = catalog().add_run(start);
   catalog().finish_run(failed.id, 5, true, "out of memory");
   const store::Run degraded = catalog().add_run(start);
-  catalog().set_degraded(degraded.id, "disk full");
+  catalog().put_gaps(degraded.id, std::vector<store::Gap>{{17, 19, true, "disk full"}});
   catalog().finish_run(degraded.id, 5, false, "");
   const Json json = flor({"list", "--json"}).json();
   ASSERT_EQ(json["runs"].size(), 4u);
   EXPECT_EQ(json["runs"][0]["status"], "finished");
-  EXPECT_EQ(json["runs"][0]["degraded"], "disk full");
+  EXPECT_EQ(json["runs"][0]["degraded"],
+            "epochs 17..19 not stored; values of epochs 17..19 lost");
   EXPECT_EQ(json["runs"][1]["status"], "failed");
   EXPECT_EQ(json["runs"][1]["message"], "out of memory");
   EXPECT_EQ(json["runs"][2]["status"], "interrupted");
   EXPECT_EQ(json["runs"][3]["status"], "running");
-  EXPECT_THAT(flor({"list"}).out, HasSubstr("finished, degraded"));
+  EXPECT_THAT(flor({"list"}).out, HasSubstr("finished, epochs 17..19 not stored; values"));
 }
 
 TEST_F(ListTest, NeverLetsANameActOnTheTerminal) {
@@ -304,10 +305,10 @@ TEST_F(GroupTest, AuditTakesAllRanksUnlessOneIsNamed) {
 }
 
 TEST_F(GroupTest, ALineForAGroupSaysWhatWentWrongInAnyRank) {
-  catalog().set_degraded(ranks_[1].id, "the disk is full");
-  EXPECT_THAT(flor({"list"}).out, HasSubstr("degraded"));
+  catalog().put_gaps(ranks_[1].id, std::vector<store::Gap>{{2, 3, false, "the disk is full"}});
+  EXPECT_THAT(flor({"list"}).out, HasSubstr("rank 1: epochs 2..3 not stored"));
   EXPECT_THAT(flor({"list", "--json"}).json()["runs"][0].dump(),
-              HasSubstr("rank 1: the disk is full"));
+              HasSubstr("rank 1: epochs 2..3 not stored"));
 }
 
 }  // namespace

@@ -136,13 +136,17 @@ TEST_F(ShowTest, SaysWhichEpochsThereAre) {
   EXPECT_THAT(outcome.err, HasSubstr("has no epoch 3: it has 0..2"));
 }
 
-TEST_F(ShowTest, NamesTheReasonOfADegradedOrFailedRun) {
+TEST_F(ShowTest, NamesWhatIsMissingOfARunAndWhyItFailed) {
   const store::Run run = record({});
-  catalog().set_degraded(run.id, "disk full: no further checkpoints");
+  catalog().put_gaps(run.id, std::vector<store::Gap>{{1, 1, false, "disk full"}});
   catalog().finish_run(run.id, run.start.started_us + 5, true, "loss is NaN");
   EXPECT_THAT(flor({"show", "linear"}).out,
-              AllOf(HasSubstr("failed, degraded"), HasSubstr("because      loss is NaN"),
-                    HasSubstr("degraded     disk full: no further checkpoints")));
+              AllOf(HasSubstr("failed, epoch 1 not stored"), HasSubstr("because      loss is NaN"),
+                    HasSubstr("missing      epoch 1 not stored: disk full")));
+  const auto json = flor({"show", "linear", "--json"}).json();
+  EXPECT_EQ(json["run"]["degraded"], "epoch 1 not stored");
+  EXPECT_EQ(json["run"]["gaps"].dump(),
+            R"([{"first_epoch":1,"last_epoch":1,"values_lost":false,"why":"disk full"}])");
 }
 
 TEST_F(ShowTest, NamesTheFirstDifferenceThatAReplayFound) {

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <functional>
+#include <system_error>
 
 namespace flor::store {
 namespace {
@@ -23,6 +25,7 @@ enum class Moment {
   copied_log,  ///< a later one, after which the log is copied into the database
   object,
   progress,  ///< only the catalog is written
+  values,    ///< of names that were logged before, and of a new one
 };
 
 struct Fault {
@@ -34,7 +37,7 @@ struct Fault {
 std::string name_of(Moment moment) {
   static constexpr const char* kNames[] = {"a first checkpoint", "a later checkpoint",
                                            "a checkpoint that copies the log", "an object",
-                                           "progress"};
+                                           "progress", "values"};
   return kNames[static_cast<int>(moment)];
 }
 
@@ -58,9 +61,23 @@ class DiskFaultTest : public StoreTest, public ::testing::WithParamInterface<Mom
       case Moment::progress:
         store.catalog().put_main_loop(run.id, {0, "epoch", 0, step, false, false});
         return;
+      case Moment::values:
+        store.catalog().add_values(run.id, values_of(step));
+        return;
       default:
         writer.write(boundary(step), snapshot);
     }
+  }
+
+  static std::vector<Value> values_of(int step) {
+    std::vector<Value> values(2);
+    values[0].name = "loss";
+    values[1].name = "new" + std::to_string(step);
+    for (Value& value : values) {
+      value.place.epoch = step;
+      value.value = 0.5 * step;
+    }
+    return values;
   }
 
   void expect_done(const Store& store, const Run& run, int step) {
@@ -74,6 +91,12 @@ class DiskFaultTest : public StoreTest, public ::testing::WithParamInterface<Mom
       case Moment::progress:
         EXPECT_EQ(store.catalog().main_loops(run.id).at(0).iterations, step);
         return;
+      case Moment::values: {
+        const auto values =
+            store.catalog().values({.run = run.id, .first_epoch = step, .last_epoch = step});
+        EXPECT_EQ(values.size(), 2u);
+        return;
+      }
       default: {
         const auto info = store.catalog().checkpoint(run.id, boundary(step));
         ASSERT_TRUE(info);
@@ -108,7 +131,7 @@ class DiskFaultTest : public StoreTest, public ::testing::WithParamInterface<Mom
       store->impl().database->connection.execute("PRAGMA cache_size=1");
     }
     const int before = first ? 0 : 1;
-    const bool is_checkpoint = GetParam() != Moment::object && GetParam() != Moment::progress;
+    const bool is_checkpoint = GetParam() < Moment::object;
 
     Disk::fail(memory_.path(), fault.calls, n, fault.error, fault.stays);
     bool done = false;
@@ -168,7 +191,8 @@ TEST_P(DiskFaultTest, TheStoreKeepsWhatItHadAndTheWriterGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Moments, DiskFaultTest,
                          ::testing::Values(Moment::first_checkpoint, Moment::later_checkpoint,
-                                           Moment::copied_log, Moment::object, Moment::progress));
+                                           Moment::copied_log, Moment::object, Moment::progress,
+                                           Moment::values));
 
 /// A commit that failed may be in the log all the same, as far as a crash is concerned.
 class RevivalTest : public StoreTest {
@@ -278,6 +302,85 @@ TEST_F(NewStoreFaultTest, CallsThatAreInterruptedOrDoHalfOfTheirWorkAreContinued
     promises.expect_kept(memory / "home", {1, 2, 3, 4});
     Disk::heal();
     promises.expect_kept(memory / "home", {1, 2, 3, 4});
+  }
+}
+
+class LockFaultTest : public StoreTest {
+ protected:
+  void SetUp() override { Disk::do_not_sync(); }
+  void TearDown() override {
+    Disk::heal();
+    Disk::do_not_sync(false);
+  }
+  static double seconds_of(const std::function<void()>& body) {
+    const auto began = std::chrono::steady_clock::now();
+    body();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  }
+};
+
+/// As where the lock service of a network file system is gone. SQLite alone would wait 10 s and
+/// more for each statement, whatever its timeout is.
+TEST_F(LockFaultTest, LocksThatFailAreWaitedForAsLongAsThePatienceSaysAndNameARemedy) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  EXPECT_EQ(store->why_locks_fail(), "");
+  store->set_patience(std::chrono::milliseconds(50));
+  for (const int error : {ENOLCK, EIO, EINVAL}) {
+    Disk::fail(home(), Disk::Calls::locks, 1, error, true);
+    EXPECT_EQ(store->why_locks_fail(), std::generic_category().message(error));
+    std::string message;
+    const double took = seconds_of([&] {
+      try {
+        store->catalog().add_iteration(run.id, {});
+      } catch (const Error& refused) {
+        message = refused.what();
+      }
+    });
+    EXPECT_LT(took, 2);
+    EXPECT_THAT(message, ::testing::HasSubstr("cannot be locked (" +
+                                              std::generic_category().message(error) + ")"));
+    EXPECT_THAT(message, ::testing::HasSubstr("or put the store on a local disk"));
+    EXPECT_EQ(message.find('\n'), message.npos);
+    Disk::heal();
+    store->catalog().add_iteration(run.id, {});
+  }
+}
+
+TEST_F(LockFaultTest, AnotherProcessIsWaitedForAsLongAsThePatienceSays) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  const auto other = open();
+  const Transaction held(other->impl().database->connection);
+  store->set_patience(std::chrono::milliseconds(50));
+  std::string message;
+  const double took = seconds_of([&] {
+    try {
+      store->catalog().add_iteration(run.id, {});
+    } catch (const Busy& busy) {
+      message = busy.what();
+    }
+  });
+  EXPECT_GE(took, 0.04);
+  EXPECT_LT(took, 2);
+  EXPECT_THAT(message, ::testing::HasSubstr("is locked by another process since more than 0.05 s"));
+}
+
+TEST_F(LockFaultTest, AnErrorOfTheDiskNeverSaysSuccess) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  for (const auto& [error, words] : {std::pair(EIO, "the disk fails"), {ENOSPC, "no space left"},
+                                     {EDQUOT, "no space left"}}) {
+    for (int n = 1; n < 4; ++n) {
+      Disk::fail(home(), Disk::Calls::changes, n, error, true);
+      try {
+        store->catalog().add_iteration(run.id, {});
+      } catch (const Error& refused) {
+        EXPECT_THAT(refused.what(), ::testing::HasSubstr(words));
+        EXPECT_THAT(refused.what(), ::testing::Not(::testing::HasSubstr("Success")));
+      }
+      Disk::heal();
+    }
   }
 }
 

@@ -197,7 +197,7 @@ void make_second_run(Store& store) {
   for (int step = 0; step < 7; ++step) {
     write(store, writer, {CheckpointKind::boundary, 0, step, ""}, small_step(step));
   }
-  store.catalog().set_degraded(run.id, "No space left on device");
+  store.catalog().put_gaps(run.id, std::vector<Gap>{{5, 6, false, "No space left on device"}});
   store.catalog().finish_run(run.id, 1'700'000'400'000'000, true, "killed by a test");
 }
 

@@ -41,6 +41,7 @@ struct State {
   bool faulty = false, stays = false, slow = false, interrupted = false;
   Disk::Calls calls = Disk::Calls::changes;
   int at = 0, error = 0, counted = 0;
+  std::uint64_t limit = UINT64_MAX;
   bool last_was_interrupted = false;
 };
 
@@ -69,7 +70,9 @@ std::string path_of(int descriptor) {
 
 bool concerns(std::string_view path) {
   const std::string& root = state().root;
-  if (root.empty() || path.find("-shm") != std::string_view::npos) return false;
+  if (root.empty()) return false;
+  const bool shared = state().calls == Disk::Calls::locks || state().limit != UINT64_MAX;
+  if (path.find("-shm") != std::string_view::npos && !shared) return false;
   return path.starts_with(root) || path == std::string_view(root).substr(0, root.size() - 1);
 }
 
@@ -134,6 +137,24 @@ int do_open(const char* path, int flags, mode_t mode) {
   return descriptor;
 }
 
+/// False, with `errno` set, if the file may not grow to `size`.
+bool may_grow(int descriptor, std::uint64_t size) {
+  if (state().limit == UINT64_MAX) return true;
+  struct stat status{};
+  ::fstat(descriptor, &status);
+  const auto before = static_cast<std::uint64_t>(status.st_size);
+  if (size <= before) return true;
+  std::uint64_t total = size - before;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           state().root.substr(0, state().root.size() - 1), error)) {
+    if (entry.is_regular_file(error)) total += entry.file_size(error);
+  }
+  if (total <= state().limit) return true;
+  errno = EDQUOT;
+  return false;
+}
+
 ssize_t write_now(int descriptor, const void* bytes, std::size_t size, off_t offset) {
   return call(SYS_pwrite64, descriptor, bytes, size, offset);
 }
@@ -143,6 +164,7 @@ ssize_t do_write(int descriptor, const void* bytes, std::size_t size, off_t offs
   const std::lock_guard lock(state().mutex);
   if (!concerns(path_of(descriptor))) return write_now(descriptor, bytes, size, offset);
   if (is_interrupted()) return -1;
+  if (!may_grow(descriptor, static_cast<std::uint64_t>(offset) + size)) return -1;
   ssize_t written = 0;
   if (fails(Disk::Calls::changes)) {
     const int error = errno;
@@ -180,7 +202,7 @@ int do_sync(int descriptor, long number) {
   const std::lock_guard lock(state().mutex);
   const std::string path = path_of(descriptor);
   if (!concerns(path)) return sync();
-  if (fails(Disk::Calls::changes)) return -1;
+  if (fails(Disk::Calls::changes) || fails(Disk::Calls::syncs)) return -1;
   const int result = sync();
   if (result != 0) return result;
   const int file = file_of(descriptor);
@@ -192,11 +214,21 @@ int do_sync(int descriptor, long number) {
   return result;
 }
 
+int do_control(int descriptor, int command, void* argument) {
+  const bool locks = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
+  if (watching && locks) {
+    const std::lock_guard lock(state().mutex);
+    if (concerns(path_of(descriptor)) && fails(Disk::Calls::locks)) return -1;
+  }
+  return static_cast<int>(call(SYS_fcntl, descriptor, command, argument));
+}
+
 int do_resize(int descriptor, off_t size) {
   if (!watching) return static_cast<int>(call(SYS_ftruncate, descriptor, size));
   const std::lock_guard lock(state().mutex);
   const bool ours = concerns(path_of(descriptor));
   if (ours && (is_interrupted() || fails(Disk::Calls::changes))) return -1;
+  if (ours && !may_grow(descriptor, static_cast<std::uint64_t>(size))) return -1;
   const int result = static_cast<int>(call(SYS_ftruncate, descriptor, size));
   if (ours && result == 0) {
     record_event({Kind::resize, file_of(descriptor), static_cast<std::uint64_t>(size), {}, {}, {}});
@@ -286,6 +318,12 @@ void Disk::fail(const std::filesystem::path& root, Calls calls, int at, int erro
   now.counted = 0;
 }
 
+void Disk::limit(const std::filesystem::path& root, std::uint64_t bytes) {
+  const std::lock_guard lock(state().mutex);
+  watch(root);
+  state().limit = bytes;
+}
+
 void Disk::hesitate(const std::filesystem::path& root, bool interrupted) {
   const std::lock_guard lock(state().mutex);
   watch(root);
@@ -298,6 +336,7 @@ int Disk::heal() {
   const std::lock_guard lock(state().mutex);
   State& now = state();
   now.faulty = now.slow = now.interrupted = false;
+  now.limit = UINT64_MAX;
   if (!now.recording) {
     watching = false;
     now.root.clear();
@@ -341,6 +380,21 @@ int open64(const char* path, int flags, ...) {
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
   return do_open(path, flags, mode);
+}
+
+int fcntl(int descriptor, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return do_control(descriptor, command, argument);
+}
+int fcntl64(int descriptor, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return do_control(descriptor, command, argument);
 }
 
 ssize_t pwrite(int descriptor, const void* bytes, size_t size, off_t offset) {

@@ -37,7 +37,12 @@ struct DiskEvent {
 class Disk {
  public:
   /// Which calls a fault is counted for.
-  enum class Calls { changes, reads };
+  enum class Calls {
+    changes,
+    reads,
+    syncs,
+    locks,  ///< by fcntl, which SQLite has; shared memory (-shm) included
+  };
 
   /// Records from now on. What is below `root` counts as durable. Shared memory of SQLite (-shm) is
   /// no file in this sense.
@@ -50,6 +55,8 @@ class Disk {
   /// The call numbered `at` (from 1) below `root` fails with `error`; `stays`: so do all after it.
   /// A write that fails has written its first half.
   static void fail(const std::filesystem::path& root, Calls calls, int at, int error, bool stays);
+  /// The files below `root` cannot have more than `bytes` in all (EDQUOT), shared memory included.
+  static void limit(const std::filesystem::path& root, std::uint64_t bytes);
   /// Reads and writes do half of what they are asked for; `interrupted`: and every other one of
   /// them, and of the calls that open or cut a file, is interrupted first (EINTR).
   static void hesitate(const std::filesystem::path& root, bool interrupted);

@@ -139,7 +139,10 @@ void print_head(Context& context, const ShownRun& shown) {
   row("status", status_text(run), status_tone(run));
   row("rank", ranks_text(shown));
   row("because", run.message);
-  row("degraded", run.degraded);
+  for (const store::Gap& gap : shown.gaps) {
+    row("missing", fmt::format("{}: {}", store::print_gaps(std::span(&gap, 1)), gap.why),
+        Tone::warning);
+  }
   row("resume", resume_text(shown));
   row("resumed", resumptions_text(context, shown));
   std::string times = fmt::format("{} ({})", rfc3339(run.start.started_us),

@@ -27,6 +27,29 @@ std::optional<store::ResumePoint> group_point(const store::Catalog& catalog, con
   return whole ? store::common_resume_points(catalog, ids).front() : store::ResumePoint{};
 }
 
+/// Epochs that were to be stored, and could not be, are not stored: cuts them out of the ranges.
+std::vector<store::StorageDecision> with_gaps(const ShownRun& shown) {
+  std::vector<store::StorageDecision> result;
+  for (store::StorageDecision rest : shown.decisions) {
+    for (const store::Gap& gap : shown.gaps) {
+      const std::int64_t shift = shown.epoch_of(rest.main_loop, 0);
+      const std::int64_t first = std::max(rest.first, gap.first - shift);
+      const std::int64_t last = std::min(rest.last, gap.last - shift);
+      if (first > last || !store::is_stored(rest.reason)) continue;
+      store::StorageDecision before = rest, missing = rest;
+      before.last = first - 1;
+      missing.first = first;
+      missing.last = last;
+      missing.reason = store::StorageReason::degraded;
+      if (before.first <= before.last) result.push_back(before);
+      result.push_back(missing);
+      rest.first = last + 1;
+    }
+    if (rest.first <= rest.last) result.push_back(rest);
+  }
+  return result;
+}
+
 }  // namespace
 
 ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
@@ -43,12 +66,15 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
     ranks = catalog.ranks(run.start.rank->group);
     point = group_point(catalog, run, ranks);
   }
-  return {std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
+  ShownRun shown{std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
           catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
           catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
           std::move(point),       catalog.recording(id),  catalog.decisions(id),
-          catalog.saved(id),      catalog.discarded(id),  catalog.strategy(id),
-          std::move(build),       std::move(recipe),      std::move(ranks)};
+          catalog.gaps(id),       catalog.saved(id),      catalog.discarded(id),
+          catalog.strategy(id),   std::move(build),       std::move(recipe),
+          std::move(ranks)};
+  shown.decisions = with_gaps(shown);
+  return shown;
 }
 
 std::string ShownRun::loop_name(std::int64_t ordinal) const {

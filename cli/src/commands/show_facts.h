@@ -25,6 +25,7 @@ struct ShownRun {
   std::optional<store::ResumePoint> point;         ///< where it can be resumed, if it can
   std::optional<store::Recording> recording = {};  ///< absent in old runs
   std::vector<store::StorageDecision> decisions = {};
+  std::vector<store::Gap> gaps = {};
   std::vector<store::SavedCheckpoint> saved = {};
   std::vector<store::DiscardedCheckpoint> discarded = {};
   std::optional<store::CheckpointStrategy> strategy = {};

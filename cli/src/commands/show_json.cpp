@@ -147,6 +147,12 @@ Json show_run_json(const ShownRun& shown) {
       array_of(shown.executions, [&](const auto& row) { return execution_json(shown, row); });
   run["recording"] = recording_json(shown);
   run["decisions"] = decisions_json(shown);
+  run["gaps"] = array_of(shown.gaps, [](const store::Gap& gap) -> Json {
+    return {{"first_epoch", gap.first},
+            {"last_epoch", gap.last},
+            {"values_lost", gap.values},
+            {"why", gap.why}};
+  });
   Json& stored = run["stored_checkpoints"];
   stored =
       array_of(shown.checkpoints, [&](const auto& row) { return checkpoint_json(shown, row); });

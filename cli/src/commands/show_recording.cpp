@@ -73,7 +73,7 @@ std::string reason_text(StorageReason reason) {
     case StorageReason::measured:
       return "stored: the first since it was resumed";
     case StorageReason::degraded:
-      return "not stored: no checkpoint could be written";
+      return "not stored: the store could not be written";
   }
   return fmt::format("reason {}", static_cast<int>(reason));
 }

@@ -107,8 +107,10 @@ void look_at_unfinished(const store::Store& store, const std::vector<store::Run>
     if (!run.degraded.empty() && run.state == store::RunState::running) {
       findings.push_back(
           {"runs", Health::warning,
-           fmt::format("{} goes on without checkpoints: {}", title(run), printable(run.degraded)),
-           "make room, then start it again with --flor_resume"});
+           fmt::format("{} could not be stored for a while: {}", title(run),
+                       printable(run.degraded)),
+           fmt::format("flor show {} says why; a replay executes such epochs again",
+                       short_key(run))});
     }
   }
   findings.push_back(

@@ -125,8 +125,8 @@ std::int64_t intern(Connection& from, Connection& to, std::string_view table,
 
 /// Tables about the run alone: replaced as a whole. How its program was built is not among them.
 constexpr const char* kFacts[] = {"argument",  "main_loop",  "iteration", "execution", "decision",
-                                  "recording", "resumption", "strategy",  "saved",     "score",
-                                  "series",    "metric",     "replay",    "rank_run"};
+                                  "gap",       "recording",  "resumption", "strategy",  "saved",
+                                  "score",     "series",     "metric",     "replay",    "rank_run"};
 
 /// Columns that change after the start of a run.
 constexpr const char* kCourse[] = {"finished_us", "failed",    "message",      "degraded", "epochs",
@@ -272,6 +272,7 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
   plain("iteration", "main_loop, iteration");
   plain("execution", "main_loop, iteration, loop");
   plain("decision", "main_loop, first");
+  plain("gap", "first");
   plain("recording", "run");
   plain("resumption", "ordinal");
   plain("strategy", "run");

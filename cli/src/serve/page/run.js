@@ -95,7 +95,7 @@ class RunView {
       onclick: () => this.toggle()}, chosen.has(run.id) ? 'Chosen to compare' : 'Choose to compare');
     fill(this.head,
       h('div.title', {}, h('h1', {title: run.experiment}, run.experiment), h('code.id', {title: run.id}, run.id.slice(0, 8)),
-        state(run.status, run.status + (run.degraded ? ', degraded' : '')), h('span.grow'), toggle),
+        state(run.status, run.status + (run.degraded ? `, ${run.degraded}` : '')), h('span.grow'), toggle),
       h('ul.facts', {},
         h('li', {}, 'started ', ago(run.started)),
         seconds === null ? null : h('li', {}, run.status === 'running' ? 'for ' : 'took ', duration(seconds)),
@@ -105,7 +105,7 @@ class RunView {
         run.ranks > 1 ? h('li', {}, `rank ${run.rank} of ${run.ranks}`) : null,
         run.origin.kind === 'recorded' ? null : h('li', {}, `${run.origin.kind} from `, h('code', {}, run.origin.from), ' ', ago(run.origin.since))),
       run.message ? h('p.remark', {}, run.message) : null,
-      run.degraded ? h('p.remark', {}, `degraded: ${run.degraded}`) : null,
+      run.degraded ? h('p.remark', {}, `The store could not be written for a while: ${run.degraded}.`) : null,
       run.resume_with ? h('p.remark', {}, 'It can be resumed: ', h('code', {}, run.resume_with)) : null);
   }
 

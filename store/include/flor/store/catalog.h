@@ -81,7 +81,7 @@ struct Run {
   RunState state = RunState::running;
   std::optional<std::int64_t> finished_us;
   std::string message;             ///< why it failed
-  std::string degraded;            ///< why there are no further checkpoints; empty if all is well
+  std::string degraded;            ///< what of it is not stored (print_gaps); empty if all is
   std::int64_t epochs = 0;         ///< complete main-loop iterations, all main loops together
   std::int64_t checkpoints = 0;    ///< stored ones
   std::uint64_t raw_bytes = 0;     ///< of all checkpoints
@@ -198,7 +198,7 @@ enum class StorageReason : std::uint8_t {
   late = 9,         ///< not stored: an earlier one was still being written
   unmeasured = 10,  ///< not stored: nobody knew yet what it would cost
   not_every = 11,   ///< not stored: --flor_every N
-  degraded = 12,    ///< not stored: no checkpoint could be written any more
+  degraded = 12,    ///< not stored: no checkpoint could be written then
   measured = 13,    ///< stored: the first of a resumed run, which shows what storing costs
   ranks = 14,       ///< not stored: another rank of the group decided so first
 };
@@ -212,6 +212,16 @@ struct StorageDecision {
   double cost = 0;  ///< seconds that recording had taken, at the last of them, forced ones apart
   double computed = 0;  ///< seconds of computing until then
 };
+
+/// Consecutive epochs of a run of which something could not be stored.
+struct Gap {
+  std::int64_t first = 0, last = 0;  ///< epochs, both included; -1: outside of the main loops
+  bool values = false;               ///< values are missing, too; else only checkpoints are
+  std::string why = {};              ///< the error that began it
+  bool operator==(const Gap&) const = default;
+};
+/// "epochs 17..19 not stored", "epoch 3 not stored; values of epochs 5..6 lost"; empty for none.
+std::string print_gaps(std::span<const Gap> gaps);
 
 /// What recording a run took, in seconds, and what its checkpoints are decided by.
 struct Recording {
@@ -369,7 +379,8 @@ struct MetricSummary {
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
 /// internal mutex, so it may be shared between threads. Every write is one transaction, durable
 /// when the call returns (synchronous=EXTRA), retried while other processes hold the write lock,
-/// and throws Busy after 30 s, Damaged where SQLite says so, Error for a full or read-only disk.
+/// and throws Busy when the patience ends (Store::set_patience), Damaged where SQLite says so, Error
+/// for a full or read-only disk.
 class Catalog {
  public:
   explicit Catalog(std::shared_ptr<Database> database);
@@ -388,10 +399,11 @@ class Catalog {
   void reopen_run(std::int64_t run);
   /// Says why the run ends before its end; it stays one that can be resumed.
   void interrupt_run(std::int64_t run, std::string_view message);
-  /// Takes back `finish_run` and `set_degraded`, forgets all that was recorded after the point
-  /// (what replays found there, too), and notes who goes on. One transaction.
+  /// Takes back `finish_run`, forgets all that was recorded after the point (what replays found
+  /// there, and gaps, too), and notes who goes on. One transaction.
   void resume_run(std::int64_t run, const Resumption& resumption);
-  void set_degraded(std::int64_t run, std::string_view why);
+  /// Replaces the gaps of the run.
+  void put_gaps(std::int64_t run, std::span<const Gap> gaps);
   /// Lets the other ranks join `launch.group`; its `attempt` is counted here.
   void open_launch(const RankLaunch& launch);
   /// The latest launch that has this text.
@@ -486,6 +498,7 @@ class Catalog {
   std::vector<Iteration> iterations(std::int64_t run) const;
   std::vector<LoopExecution> executions(std::int64_t run) const;
   std::vector<StorageDecision> decisions(std::int64_t run) const;  ///< in order of the iterations
+  std::vector<Gap> gaps(std::int64_t run) const;                   ///< in order of the epochs
   std::optional<Recording> recording(std::int64_t run) const;      ///< absent in old runs
   /// Raw bytes a second, of the latest replays here; absent if there was none.
   std::optional<double> restore_rate() const;

@@ -6,6 +6,7 @@
 #include <flor/store/checkpoint.h>
 #include <flor/store/error.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -74,6 +75,11 @@ class Store {
   const std::filesystem::path& home() const;
   Catalog& catalog();
   const Catalog& catalog() const;
+
+  /// How long a call of the catalog waits for other processes before it throws Busy; 30 s at first.
+  void set_patience(std::chrono::milliseconds patience);
+  /// Why files in the home cannot be locked: "No locks available"; empty if they can.
+  std::string why_locks_fail() const;
 
   /// A file through which the ranks of a group may talk while they record; nothing of the store.
   std::filesystem::path rank_board(std::string_view key) const;

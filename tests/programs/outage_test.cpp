@@ -1,0 +1,275 @@
+// Recordings whose store cannot be written for a while, of whole programs: the training goes on,
+// values are complete, what could not be stored is a gap that is named, and everything later is
+// stored.
+#include "workbench.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <random>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int kEpochs = 40;
+constexpr std::int64_t kEpochMs = 5000, kStepMs = kEpochMs / 4;
+constexpr std::int64_t kLongestPauseMs = 10'000;
+
+struct Fault {
+  std::int64_t from = 0, length = 0;  ///< in milliseconds; below 0: for ever
+  std::string kind;
+  std::string text() const {
+    return fmt::format("{}:{}:{}", from, length < 0 ? "" : std::to_string(length), kind);
+  }
+  /// Faults begin and end at steps.
+  std::int64_t end() const { return (from + length + kStepMs) / kStepMs * kStepMs; }
+};
+
+/// What a recording left, and how it compares with one without any fault.
+struct Left {
+  store::Run run;
+  std::vector<store::Gap> gaps;
+  std::set<std::int64_t> stored, whole;  ///< epochs with any checkpoint, with both of theirs
+  std::map<std::string, std::string> checkpoints;
+  std::vector<std::string> values;
+};
+
+class Outages : public ::testing::Test {
+ protected:
+  Left look(const std::string& key) const {
+    const auto opened = bench_.store();
+    const store::Catalog& catalog = opened->catalog();
+    Left left{.run = catalog.resolve(key), .gaps = {}, .stored = {}, .whole = {},
+              .checkpoints = {}, .values = {}};
+    left.gaps = catalog.gaps(left.run.id);
+    std::map<std::int64_t, int> parts;
+    for (const auto& info : catalog.checkpoints(left.run.id)) {
+      const auto& [kind, loop, iteration, name] = info.key;
+      left.checkpoints[fmt::format("{} {} {}", static_cast<int>(kind), iteration, name)] =
+          info.digest.hex();
+      const bool boundary = kind == store::CheckpointKind::boundary;
+      if (boundary && iteration == 0) continue;
+      if (name.ends_with("@begin")) continue;
+      ++parts[boundary ? iteration - 1 : iteration];
+    }
+    for (const auto& [epoch, count] : parts) {
+      left.stored.insert(epoch);
+      if (count == 2) left.whole.insert(epoch);
+    }
+    for (const auto& value : catalog.values({.run = left.run.id})) {
+      left.values.push_back(fmt::format(
+          "{} {} {} {} {}", value.name, value.place.epoch, value.place.step, value.ordinal,
+          std::visit([](const auto& scalar) { return fmt::format("{}", scalar); }, value.value)));
+    }
+    return left;
+  }
+
+  ProcessResult record(const std::string& storm, Words kwargs = {},
+                       std::map<std::string, std::optional<std::string>> environment = {}) const {
+    auto options = bench_.options();
+    if (!storm.empty()) options.environment["STORM"] = storm;
+    for (const auto& [name, value] : environment) options.environment[name] = value;
+    return bench_.run("stormy",
+                      Words{"--flor", "test", "--flor_every", "1", "--flor_no_git", "--kwargs",
+                            fmt::format("epochs={}", kEpochs)} +
+                          kwargs,
+                      options);
+  }
+  Left reference() {
+    if (!reference_) {
+      const ProcessResult result = record("");
+      EXPECT_EQ(result.status, 0) << result.err;
+      reference_ = look(bench_.last_run().key);
+      EXPECT_EQ(reference_->whole.size(), static_cast<std::size_t>(kEpochs));
+      EXPECT_THAT(reference_->gaps, IsEmpty());
+      printed_ = result.out;
+    }
+    return *reference_;
+  }
+
+  /// Nothing of it is wrong: all that is stored is what it is without faults.
+  static void expect_right(const Left& left, const Left& reference) {
+    for (const auto& [place, digest] : left.checkpoints) {
+      const auto same = reference.checkpoints.find(place);
+      ASSERT_NE(same, reference.checkpoints.end()) << place;
+      EXPECT_EQ(digest, same->second) << place;
+    }
+  }
+  /// The gaps are the epochs that are not whole.
+  static void expect_named(const Left& left) {
+    std::set<std::int64_t> missing;
+    for (const store::Gap& gap : left.gaps) {
+      for (std::int64_t epoch = gap.first; epoch <= gap.last; ++epoch) missing.insert(epoch);
+    }
+    for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+      if (left.whole.contains(epoch)) continue;
+      EXPECT_TRUE(missing.contains(epoch)) << "epoch " << epoch << " is missing without a word";
+    }
+    EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
+  }
+  void expect_survives(const std::vector<Fault>& storm, bool settled) {
+    std::string text;
+    for (const Fault& fault : storm) text += (text.empty() ? "" : ",") + fault.text();
+    SCOPED_TRACE(text + (settled ? "" : ", not settled"));
+    const Left whole = reference();
+    const auto result = record(text, {fmt::format("settled={}", settled ? 1 : 0)});
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, printed_);
+    const Left left = look(bench_.last_run().key);
+    EXPECT_EQ(left.run.state, store::RunState::finished) << result.err;
+    EXPECT_EQ(left.values, whole.values) << "values are complete";
+    EXPECT_EQ(left.run.epochs, kEpochs) << "progress is complete";
+    expect_right(left, whole);
+    expect_named(left);
+    for (const store::Gap& gap : left.gaps) EXPECT_FALSE(gap.values);
+    std::int64_t healthy = 0;  // from here on
+    for (const Fault& fault : storm) {
+      healthy = std::max(healthy, fault.end() + kLongestPauseMs + (settled ? 1 : 8) * kEpochMs);
+    }
+    for (std::int64_t epoch = (healthy + kEpochMs - 1) / kEpochMs; epoch < kEpochs; ++epoch) {
+      EXPECT_TRUE(left.whole.contains(epoch)) << "epoch " << epoch << ", after the faults: "
+                                              << result.err;
+    }
+    EXPECT_TRUE(left.stored.contains(kEpochs - 1)) << "the last state";
+    const auto shown = run_process({FLOR_CLI, "show", left.run.key}, bench_.options());
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    for (const store::Gap& gap : left.gaps) {
+      EXPECT_THAT(shown.out, HasSubstr(store::print_gaps(std::span(&gap, 1)) + ": " + gap.why));
+    }
+    if (!left.gaps.empty()) {
+      EXPECT_THAT(shown.out, HasSubstr("finished, " + left.run.degraded));
+    }
+    EXPECT_THAT(bench_.damage(), IsEmpty());
+    gaps_ += left.gaps.empty() ? 0 : 1;
+  }
+
+  void storm(int count, unsigned seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    static const char* const kKinds[] = {"ENOSPC", "EIO", "EDQUOT", "EROFS", "fsync", "held",
+                                         "locks"};
+    for (int i = 0; i < count; ++i) {
+      std::vector<Fault> storm;
+      for (std::int64_t left = i % 3 == 0 ? pick(2, 5) : 1; left > 0; --left) {
+        // From 0.1 s to 60 s, short ones as often as long ones.
+        const double share = static_cast<double>(pick(0, 1000)) / 1000;
+        const auto length = static_cast<std::int64_t>(100 * std::pow(600, share));
+        storm.push_back({pick(0, 120'000), length, kKinds[static_cast<std::size_t>(pick(0, 6))]});
+      }
+      expect_survives(storm, i % 4 != 3);
+      if (HasFailure()) return;
+    }
+  }
+
+  Workbench bench_;
+  std::optional<Left> reference_;
+  std::string printed_;
+  int gaps_ = 0;
+};
+
+TEST_F(Outages, ADiskThatIsFullForAWhileLeavesAGapThatIsNamedAndNoMore) {
+  reference();
+  const auto result = record("51000:20000:ENOSPC");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Left left = look(bench_.last_run().key);
+  EXPECT_EQ(left.run.state, store::RunState::finished);
+  EXPECT_THAT(left.run.degraded, ::testing::StartsWith("epochs 10.."));
+  EXPECT_LE(left.gaps.at(0).last, 16) << left.run.degraded;
+  EXPECT_THAT(left.gaps.at(0).why, HasSubstr("no space left"));
+  const auto said = lines_with(result.err, {"flor: "});
+  EXPECT_EQ(said.size(), 3u) << "it begins, it ends, and what is missing: " << result.err;
+  EXPECT_THAT(result.err, HasSubstr("CANNOT BE STORED NOW: "));
+  EXPECT_THAT(result.err, HasSubstr("is stored again, after "));
+  EXPECT_THAT(result.err, HasSubstr("; MISSING: " + left.run.degraded));
+  const auto replayed =
+      bench_.replay("stormy", {"1/2", "--flor_probe", "train", "--flor_no_git"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
+}
+
+TEST_F(Outages, ADiskThatStaysFullCostsWhatCameAfterItAndIsSaid) {
+  const Left whole = reference();
+  const auto result = record("100000::ENOSPC");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, printed_);
+  EXPECT_THAT(result.err, HasSubstr("the end of run"));
+  const Left left = look(bench_.last_run().key);
+  EXPECT_EQ(left.run.state, store::RunState::interrupted) << "never finished alone";
+  EXPECT_GE(left.whole.size(), 17u);
+  expect_right(left, whole);
+  EXPECT_THAT(bench_.damage(), IsEmpty());
+}
+
+/// The fault passes only when the training is over: what waited in memory is written then.
+TEST_F(Outages, TheEndOfARunTriesOnceMore) {
+  const Left whole = reference();
+  const auto result = record("189000:14000:ENOSPC");
+  const Left left = look(bench_.last_run().key);
+  EXPECT_EQ(left.run.state, store::RunState::finished) << result.err;
+  EXPECT_EQ(left.values, whole.values);
+  EXPECT_TRUE(left.stored.contains(kEpochs - 1)) << result.err;
+  expect_right(left, whole);
+  expect_named(left);
+}
+
+TEST_F(Outages, LocksThatFailFromSomewhereOnCostSecondsAndNameARemedy) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto result = record("20000::locks", {"settled=0"}, {{"STORM_PATIENT", "1"}});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_LT(took.count(), 15);
+  EXPECT_THAT(result.err, HasSubstr("cannot be locked (No locks available): its file system "
+                                    "refuses locks"));
+  std::printf("took %.2f s\n", took.count());
+}
+
+TEST_F(Outages, ARunThatIsInterruptedInAnOutageIsResumedAndKeepsItsEarlierGaps) {
+  reference();
+  // The first outage passes; the second lasts when the program ends, so that it is interrupted.
+  ASSERT_EQ(record("50000:20000:EIO,150000::ENOSPC").status, 0);
+  const Left before = look(bench_.last_run().key);
+  ASSERT_EQ(before.run.state, store::RunState::interrupted);
+  ASSERT_THAT(before.gaps, Not(IsEmpty()));
+  const auto resumed = bench_.run("stormy", {"--flor", "test", "--flor_resume", "--flor_no_git"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  const Left after = look(before.run.key);
+  EXPECT_EQ(after.run.state, store::RunState::finished);
+  EXPECT_EQ(after.gaps, before.gaps) << "what was missing before the point still is";
+  EXPECT_EQ(after.values, reference().values);
+  expect_right(after, reference());
+  expect_named(after);
+}
+
+TEST_F(Outages, AnOrderlyEndLeavesAWholeCatalogAndNoLock) {
+  ASSERT_EQ(record("").status, 0);
+  EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db-wal"));
+  EXPECT_TRUE(std::filesystem::is_empty(bench_.home() / "locks"));
+  // A plain copy is a whole catalog.
+  const auto copy = bench_.home().parent_path() / "copy";
+  std::filesystem::create_directories(copy / "packs");
+  std::filesystem::create_directories(copy / "locks");
+  std::filesystem::copy_file(bench_.home() / "catalog.db", copy / "catalog.db");
+  const auto listed = run_process({FLOR_CLI, "--home", copy.string(), "list"}, bench_.options());
+  EXPECT_THAT(listed.out, HasSubstr("finished"));
+}
+
+/// Long faults as often as short ones, one or several, of every kind.
+TEST_F(Outages, InStormsEveryLaterEpochIsStoredAndTheGapsAreNamed) { storm(10, 1); }
+
+class OutagesSlow : public Outages {};
+TEST_F(OutagesSlow, InTwoHundredStormsEveryLaterEpochIsStored) {
+  storm(200, 2);
+  std::printf("of 200 recordings %d have gaps\n", gaps_);
+}
+
+}  // namespace
+}  // namespace flor::testing

@@ -1,0 +1,162 @@
+// A training on a disk that fails for a while, by a clock of its own that its steps advance. STORM
+// says when: "FROM:LENGTH:KIND,...", in milliseconds of that clock, with KIND a name of the errno
+// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "fsync" (only syncing fails), "locks"
+// (locks fail) or "held" (another connection has the lock). Without a LENGTH it never passes. Each
+// epoch prints when it began.
+#include "outage.h"
+#include "show.h"
+#include "support/disk.h"
+
+#include <flor/checkpoint_strategy.h>
+#include <flor/flor.h>
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using flor::testing::Disk;
+
+std::atomic<std::int64_t> clock_ms{1'000'000};
+
+struct Fault {
+  std::int64_t from = 0, until = std::numeric_limits<std::int64_t>::max();
+  std::string kind;
+};
+
+std::vector<Fault> read_storm() {
+  std::vector<Fault> storm;
+  std::istringstream text(std::getenv("STORM") ? std::getenv("STORM") : "");
+  for (std::string part; std::getline(text, part, ',');) {
+    std::istringstream fields(part);
+    std::string from, length;
+    Fault& fault = storm.emplace_back();
+    std::getline(fields, from, ':');
+    std::getline(fields, length, ':');
+    std::getline(fields, fault.kind, ':');
+    fault.from = 1'000'000 + std::stoll(from);
+    if (!length.empty()) fault.until = fault.from + std::stoll(length);
+  }
+  return storm;
+}
+
+/// A connection to the catalog that holds the lock of writers.
+class Holder {
+ public:
+  explicit Holder(const std::string& home) {
+    sqlite3_open((home + "/catalog.db").c_str(), &database_);
+    sqlite3_busy_timeout(database_, 10'000);
+    sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+  }
+  ~Holder() {
+    sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+    sqlite3_close(database_);
+  }
+
+ private:
+  sqlite3* database_ = nullptr;
+};
+
+class Weather {
+ public:
+  void advance(std::int64_t ms) {
+    clock_ms += ms;
+    const Fault* now = nullptr;
+    for (const Fault& fault : storm_) {
+      if (fault.from <= clock_ms && clock_ms < fault.until) now = &fault;
+    }
+    if (now == present_) return;
+    present_ = now;
+    holder_.reset();
+    Disk::heal();
+    if (now) begin(now->kind);
+  }
+
+ private:
+  void begin(const std::string& kind) {
+    static const std::map<std::string, int> errors = {
+        {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS}};
+    const std::string home = std::getenv("FLOR_HOME");
+    if (kind == "held") {
+      holder_.emplace(home);
+    } else if (kind == "fsync") {
+      Disk::fail(home, Disk::Calls::syncs, 1, EIO, true);
+    } else if (kind == "locks") {
+      Disk::fail(home, Disk::Calls::locks, 1, ENOLCK, true);
+    } else {
+      Disk::fail(home, Disk::Calls::changes, 1, errors.at(kind), true);
+    }
+  }
+
+  std::vector<Fault> storm_ = read_storm();
+  const Fault* present_ = nullptr;
+  std::optional<Holder> holder_;
+};
+
+/// Waits for what was handed to the background, so that it goes at the pace of the clock.
+void settle() {
+  try {
+    (void)flor::latest_checkpoint();
+  } catch (const std::exception&) {  // the catalog cannot be read now
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  flor::detail::outage_clock = [] {
+    return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
+  };
+  if (!std::getenv("STORM_PATIENT")) {
+    using std::chrono::milliseconds;
+    flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
+  }
+  if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
+  auto session = flor::init(argc, argv);
+  const int epochs = flor::arg("epochs", 40);
+  const int epoch_ms = flor::arg("epoch_ms", 5000);
+  const int settled = flor::arg("settled", 1);
+  constexpr int kSteps = 4;
+  Weather weather;
+  std::mt19937_64 engine{7};
+  std::vector<double> weights(flor::arg("size", std::size_t{500}), 0.5);
+  const auto state =
+      flor::checkpoints(flor::named("weights", weights), flor::named("engine", engine));
+  flor::log("start", weights[0]);
+  for (const int epoch : flor::loop("epoch", epochs)) {
+    show("epoch", epoch, clock_ms - 1'000'000);
+    double sum = 0;
+    for (const int step : flor::loop("train", kSteps, flor::with(sum))) {
+      weather.advance(epoch_ms / kSteps);
+      for (double& weight : weights) {
+        weight += 0.01 * (static_cast<double>(engine() >> 11) * 0x1p-53 - weight);
+      }
+      sum += flor::log("loss", weights[static_cast<std::size_t>(step)]);
+    }
+    flor::log("mean", sum / kSteps);
+    if (epoch % 8 == 0) {
+      flor::log_tensor("weights", weights, {static_cast<std::int64_t>(weights.size())});
+    }
+    if (settled != 0) {
+      settle();
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    show("tail", epoch, sum);
+  }
+  weather.advance(epoch_ms);
+  flor::log("end", weights[0]);
+}

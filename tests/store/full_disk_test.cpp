@@ -1,0 +1,149 @@
+// A disk without a free byte: what frees space still works. On a file system in memory of the
+// test's own where it may mount one, and by a quota that is taken over at link time elsewhere.
+#include "paths.h"
+#include "reserve.h"
+#include "store_fixture.h"
+#include "support/disk.h"
+
+#include <flor/store/collect.h>
+#include <flor/store/repair.h>
+#include <flor/store/retention.h>
+
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+
+namespace flor::store {
+namespace {
+
+using flor::testing::Disk;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::size_t kStateBytes = 256 << 10;
+
+class FullDisk : public StoreTest {
+ protected:
+  void TearDown() override {
+    Disk::heal();
+    if (!mounted_.empty()) ::umount2(mounted_.c_str(), MNT_DETACH);
+  }
+
+  static Snapshot state(unsigned run, int step) {
+    const unsigned seed = 1000 * run + static_cast<unsigned>(step);
+    return bytes_snapshot("model", random_bytes(seed, kStateBytes));
+  }
+  /// A run of forty epochs with 10 MiB of checkpoints.
+  static Run record(Store& store, unsigned number, int epochs = 40) {
+    const Run run = store.catalog().add_run(new_run(fmt_name(number)));
+    CheckpointWriter writer(store, run.id);
+    Progress progress;
+    for (int step = 1; step <= epochs; ++step) {
+      writer.write(boundary(step), state(number, step));
+      progress.iterations.push_back({0, step - 1, 1, 0});
+    }
+    progress.loops.push_back({0, "epoch", 0, epochs, true, false});
+    store.catalog().add_progress(run.id, progress);
+    store.catalog().finish_run(run.id, run.start.started_us + 1, false, "");
+    return run;
+  }
+  static std::string fmt_name(unsigned number) { return "run" + std::to_string(number); }
+
+  static std::uint64_t bytes_in(const std::filesystem::path& directory) {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    }
+    return bytes;
+  }
+
+  /// `fill` leaves no byte. After it keep, gc and repair do their work, and lose nothing.
+  void expect_frees(const std::filesystem::path& home, const std::function<void()>& fill) {
+    {
+      const auto store = Store::open(home, OpenMode::create);
+      record(*store, 1);
+      record(*store, 2);
+    }
+    ASSERT_TRUE(std::filesystem::exists(home / "reserve") ||
+                Filesystem::system().available(home.c_str()) < 64 * kMiB);
+    if (!std::filesystem::exists(home / "reserve")) {
+      std::ofstream(home / "reserve") << std::string(kReserveBytes, 'x');
+    }
+    const std::uint64_t before = bytes_in(home / "packs");
+    fill();
+    const auto store = Store::open(home, OpenMode::existing);
+    const Run first = store->catalog().resolve("run1"), second = store->catalog().resolve("run2");
+    EXPECT_EQ(retain(*store, first.id, {.last = 1}, Sizes::weighed).deleted, 39);
+    const CollectReport report = collect(*store, false);
+    EXPECT_THAT(report.remarks, IsEmpty());
+    EXPECT_EQ(report.checkpoints, 39);
+    EXPECT_GE(report.freed, 9 * kMiB);
+    EXPECT_LE(bytes_in(home / "packs"), before - 9 * kMiB);
+    std::printf("freed %.1f MiB of %.1f\n", static_cast<double>(report.freed) / kMiB,
+                static_cast<double>(before) / kMiB);
+    EXPECT_EQ(damage(*store), "");
+    const auto kept = store->catalog().checkpoint(first.id, boundary(40));
+    ASSERT_TRUE(kept);
+    expect_holds(*store, kept->id, state(1, 40));
+    EXPECT_EQ(store->catalog().checkpoints(second.id).size(), 40u);
+    EXPECT_THAT(repair(*store).dropped, IsEmpty());
+  }
+
+  std::filesystem::path mounted_;
+};
+
+TEST_F(FullDisk, KeepAndGcFreeSpaceOnAFileSystemWithoutAFreeByte) {
+  const std::filesystem::path disk = home() / "disk";
+  std::filesystem::create_directories(disk);
+  if (::mount("flor-test", disk.c_str(), "tmpfs", 0, "size=25m") != 0) {
+    GTEST_SKIP() << "this user may not mount a file system";
+  }
+  mounted_ = disk;
+  expect_frees(disk / "home", [&] {
+    std::ofstream filler(disk / "filler", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) continue;
+    ASSERT_EQ(Filesystem::system().available(disk.c_str()), 0u);
+  });
+}
+
+TEST_F(FullDisk, KeepAndGcFreeSpaceWhereTheQuotaIsUsedUp) {
+  std::filesystem::create_directories(home());
+  expect_frees(home(), [&] { Disk::limit(home(), bytes_in(home())); });
+}
+
+/// Packs of which a part is alive: those whose copy has no room stay, and a line says so.
+TEST_F(FullDisk, APackIsCopiedOnlyWhereTheCopyFits) {
+  const auto store = open();
+  const Run large = record(*store, 1), small = record(*store, 2, 6);
+  retain(*store, large.id, {.last = 18}, Sizes::weighed);
+  retain(*store, small.id, {.last = 1}, Sizes::weighed);
+  // Room for a copy of one checkpoint, not of eighteen; the small pack frees less than is missing.
+  Disk::limit(home(), bytes_in(home()) + kMiB);
+  const CollectReport report = collect(*store, false);
+  EXPECT_EQ(report.packs_compacted, 1);
+  ASSERT_EQ(report.remarks.size(), 1u);
+  EXPECT_THAT(report.remarks[0], HasSubstr("is not compacted: the disk has no room for a copy"));
+  EXPECT_EQ(damage(*store), "");
+  EXPECT_EQ(store->catalog().checkpoints(large.id).size(), 18u);
+  Disk::heal();
+  EXPECT_EQ(collect(*store, false).packs_compacted, 1);
+  EXPECT_EQ(damage(*store), "");
+}
+
+TEST_F(FullDisk, TheReserveIsMadeWhereThereIsRoomAndMadeAgain) {
+  { const auto store = open(); }
+  const std::filesystem::path reserve = home() / "reserve";
+  if (Filesystem::system().available(home().c_str()) < 64 * kMiB) GTEST_SKIP() << "little room";
+  EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
+  std::filesystem::remove(reserve);
+  const auto store = Store::open(home(), OpenMode::existing);
+  collect(*store, false);
+  EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
+}
+
+}  // namespace
+}  // namespace flor::store
