@@ -269,6 +269,7 @@ void Application::apply_settings() {
       {{.name = "home", .flag = "--home", .value = options_.home},
        {.name = "color", .flag = "--color", .value = colored ? options_.color : std::string()}}));
   options_.color = current_settings().get("color").value;
+  store::add_secret_names(current_settings().get("secrets").value);
 }
 
 int Application::run(int argc, char** argv, Output& out) {

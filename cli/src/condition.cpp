@@ -53,6 +53,11 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) { next(); }
 
   NodePointer run() {
+    constexpr std::size_t kLongest = 1 << 16;
+    if (text_.size() > kLongest) {
+      throw UsageError(fmt::format("a condition has at most {} bytes, and this one has {}",
+                                   kLongest, text_.size()));
+    }
     NodePointer root = either(0);
     if (word_.kind != Word::Kind::end) wrong("'and', 'or' or the end");
     return root;
@@ -69,7 +74,18 @@ class Parser {
     throw UsageError(
         fmt::format("condition '{}', column {}: expected {}, found {}; conditions are as 'lr<0.01 "
                     "and accuracy>0.9'",
-                    printable(text_), word_.at + 1, expected, found));
+                    here(), word_.at + 1, expected, found));
+  }
+
+  /// The text around the word; all of a short one.
+  std::string here() const {
+    constexpr std::size_t kShown = 80;
+    if (text_.size() <= kShown) return printable(text_);
+    const std::size_t begin =
+        std::min(word_.at - std::min(word_.at, kShown / 2), text_.size() - kShown);
+    const std::size_t end = begin + kShown;
+    return fmt::format("{}{}{}", begin > 0 ? "..." : "", printable(text_.substr(begin, kShown)),
+                       end < text_.size() ? "..." : "");
   }
 
   void next() {

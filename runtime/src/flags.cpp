@@ -371,11 +371,6 @@ class Parser {
     if (checks_ && flags_.resume == Resume::no) {
       throw UsageError("--flor_check belongs to a resume: add --flor_resume");
     }
-    if (replay_ && !flags_.kwargs.empty()) {
-      throw UsageError(
-          "--kwargs cannot be combined with a replay, which uses the recorded arguments; to train "
-          "with others: --flor NAME --kwargs NAME=VALUE");
-    }
     if (replay_ && !has_segment_ && !stray_segment_.empty()) {
       throw UsageError(
           fmt::format("{} stands alone: write --replay_flor {}, or put it after -- if "
@@ -432,6 +427,18 @@ std::vector<std::string> own_arguments(std::vector<std::string> command) {
   words.push_back(nullptr);
   int count = static_cast<int>(command.size());
   return take_flags_of_worker(count, words.data()).arguments;
+}
+
+Flags flags_of_command(std::vector<std::string> command) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  int count = static_cast<int>(words.size());
+  words.push_back(nullptr);
+  try {
+    return take_flags(count, words.data());
+  } catch (const UsageError&) {
+    return {};
+  }
 }
 
 }  // namespace flor::detail

@@ -80,4 +80,7 @@ Flags take_flags_of_worker(int& argc, char** argv);
 /// The program's own arguments in a command line.
 std::vector<std::string> own_arguments(std::vector<std::string> command);
 
+/// What a command line that recorded says; nothing where it has flags of another version of Flor.
+Flags flags_of_command(std::vector<std::string> command);
+
 }  // namespace flor::detail

@@ -1,6 +1,7 @@
 #include "rank_board.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,8 +19,8 @@ namespace {
 /// A board of its own for every attempt: those of an earlier one may still have theirs mapped.
 int open_board(const std::filesystem::path& path, bool create, std::size_t bytes) {
   if (create) ::unlink(path.c_str());
-  const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0);
-  const int descriptor = ::open(path.c_str(), flags, 0666);
+  const int flags = O_RDWR | (create ? O_CREAT | O_EXCL : 0);
+  const int descriptor = store::open_in_home(path, flags);
   if (descriptor < 0 || !create) return descriptor;
   // With room for all of it: storing into a hole would kill every rank if the disk is full.
   int error = 0;

@@ -53,23 +53,38 @@ std::string one_line(std::string text) {
 
 /// With trailers that `git log --format='%(trailers)'` shows.
 std::string commit_message(const store::NewRun& run, const Flags& flags) {
-  std::string command, arguments;
-  for (const std::string& word : run.command) command += (command.empty() ? "" : " ") + word;
+  std::string arguments;
   for (const auto& [name, value] : flags.kwargs) {
-    arguments += fmt::format("{}{}={}", arguments.empty() ? "" : " ", name, value);
+    arguments += fmt::format("{}{}={}", arguments.empty() ? "" : " ", name,
+                             store::masked_value(name, value));
   }
   const std::string experiment = one_line(run.experiment);
   std::string message =
       fmt::format("flor: {}\n\nFlor-Run: {}\nFlor-Experiment: {}\nFlor-Command: {}\n", experiment,
-                  run.key, experiment, one_line(command));
+                  run.key, experiment, one_line(run.command.text()));
   if (!arguments.empty()) message += fmt::format("Flor-Args: {}\n", one_line(arguments));
   return message;
 }
 
+/// A build that needs them has to get them from its environment.
+void leave_secrets_out(BuildRecipe& recipe) {
+  const auto is_secret = [](const std::string& name, const std::string& value) {
+    return store::masked_value(name, value) != value;
+  };
+  std::erase_if(recipe.cache, [&](const CacheVariable& variable) {
+    return is_secret(variable.name, variable.value);
+  });
+  std::erase_if(recipe.environment, [&](const auto& variable) {
+    return is_secret(variable.first, variable.second);
+  });
+  recipe.flags = store::masked(recipe.flags);
+}
+
 /// How the program was built, if it says so. What is recorded may be other sources than its own.
 std::optional<store::RunBuild> build_of_program(const std::optional<git::Repository>& repository) {
-  const auto recipe = program_recipe();
+  auto recipe = program_recipe();
   if (!recipe) return std::nullopt;
+  leave_secrets_out(*recipe);
   store::RunBuild build{.recipe = recipe->encode(), .remark = {}};
   build.remark =
       why_of_other_sources(repository ? repository->work_tree() : std::filesystem::path(),
@@ -80,6 +95,25 @@ std::optional<store::RunBuild> build_of_program(const std::optional<git::Reposit
                                  executable().filename().string(), build.remark));
   }
   return build;
+}
+
+/// All names in one line, or as many as can be read, and the file that has them all.
+void tell_of_secrets(const git::ShadowCommit& commit) {
+  if (commit.secrets.empty()) return;
+  constexpr std::size_t kReadable = 8000;
+  std::string names;
+  std::size_t named = 0;
+  for (; named < commit.secrets.size() && names.size() < kReadable; ++named) {
+    names += (names.empty() ? "" : ", ") + commit.secrets[named];
+  }
+  const std::size_t more = commit.secrets.size() - named;
+  if (more > 0) names += fmt::format(" and {} more, all of them in {}", more, commit.secrets_file);
+  const bool one = commit.secrets.size() == 1;
+  say(Level::warn,
+      fmt::format("not committed: {} untracked {} like {}: {}; git add NAME, or !NAME in "
+                  "flor.exclude, keeps {}",
+                  commit.secrets.size(), one ? "file that looks" : "files that look",
+                  one ? "a secret" : "secrets", names, one ? "it" : "one"));
 }
 
 std::string commit_sources(git::Repository& repository, const store::NewRun& run,
@@ -107,6 +141,7 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
                     commit.outputs.largest, print_bytes(commit.outputs.largest_bytes),
                     one ? "it" : "one"));
   }
+  tell_of_secrets(commit);
   constexpr std::size_t kNamed = 5;
   for (std::size_t i = 0; i < std::min(commit.left_out.size(), kNamed); ++i) {
     say(Level::warn, fmt::format("not committed: {}", commit.left_out[i]));
@@ -219,14 +254,17 @@ Recorder::~Recorder() {
   background_.reset();  // its jobs use the members below
 }
 
-std::optional<std::string> Recorder::argument_text(std::string_view name) {
+std::optional<std::string> Recorder::argument_text(std::string_view name, Fallback fallback) {
   if (const auto recorded = recorded_arguments_.find(std::string(name));
       recorded != recorded_arguments_.end()) {
     arguments_used_[recorded->first] = true;
-    return recorded->second.value;
+    const store::Argument& argument = recorded->second;
+    return argument.is_secret() ? secrets_.value(name, fallback) : argument.value;
   }
   const auto found = flags_.kwargs.find(std::string(name));
-  if (found == flags_.kwargs.end()) return std::nullopt;
+  if (found == flags_.kwargs.end()) {
+    return secrets_.was_given(name) ? secrets_.value(name, fallback) : std::nullopt;
+  }
   arguments_used_[found->first] = true;
   return found->second;
 }
@@ -554,7 +592,8 @@ void Recorder::warn_of_unused_arguments(std::string_view when) const {
   for (const auto& [name, value] : flags_.kwargs) {
     if (arguments_used_.contains(name)) continue;
     say(Level::warn,
-        fmt::format("--kwargs {}={}: the program {} an argument '{}'", name, value, when, name));
+        fmt::format("--kwargs {}={}: the program {} an argument '{}'", name,
+                    store::masked_value(name, value), when, name));
   }
 }
 

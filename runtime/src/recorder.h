@@ -12,6 +12,7 @@
 #include "resumption.h"
 #include "runtime.h"
 #include "schedule.h"
+#include "secret_arguments.h"
 #include "snapshot.h"
 
 #include <flor/store/store.h>
@@ -38,7 +39,7 @@ class Recorder : public Runtime {
   bool catching_up() const override { return rehearsing_; }
 
   void arrive(Frame& frame, bool gone) override;
-  std::optional<std::string> argument_text(std::string_view name) override;
+  std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;
   void note_argument(const store::Argument& argument) override;
   void fence() noexcept override;
   void settle() noexcept override;
@@ -221,6 +222,7 @@ class Recorder : public Runtime {
   bool last_chance_ = false;    // what is taken now
   std::map<std::string, bool> arguments_used_;
   std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
+  SecretArguments secrets_;                                    // of such a run
   std::unique_ptr<Resumption> resumption_;                     // until its point is reached
   std::optional<store::RunUse> use_;                           // likewise
   bool resumed_ = false;

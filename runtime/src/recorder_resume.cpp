@@ -22,27 +22,9 @@
 namespace flor::detail {
 namespace {
 
-struct ParsedCommand {
-  Flags flags;
-  std::vector<std::string> own;  ///< words that are the program's, without its name
-};
-
-ParsedCommand parse_command(std::vector<std::string> command) {
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  int count = static_cast<int>(words.size());
-  words.push_back(nullptr);
-  ParsedCommand parsed;
-  try {
-    parsed.flags = take_flags(count, words.data());
-  } catch (const UsageError&) {  // flags that another version of Flor has
-  }
-  for (int i = 1; i < count; ++i) parsed.own.emplace_back(words[static_cast<std::size_t>(i)]);
-  return parsed;
-}
-
 bool same_argument(const store::Argument& recorded, const std::string& text) {
   if (recorded.value == text) return true;
+  if (recorded.is_secret()) return store::masked_value(recorded.name, text) == recorded.value;
   if (recorded.type == "bool") return (recorded.value == "true") == (text == "1" || text == "true");
   if (recorded.type == "text") return false;
   const auto number = [](const std::string& digits) {
@@ -79,31 +61,39 @@ void Recorder::take_arguments(const store::Run& run) {
   for (store::Argument& argument : store_->catalog().arguments(run.id)) {
     recorded_arguments_[argument.name] = std::move(argument);
   }
-  const ParsedCommand before = parse_command(run.start.command);
+  secrets_ = SecretArguments(store_->catalog(), run, flags_.kwargs);
+  const Flags before = flags_of_command(run.start.command.words());
   for (const auto& [name, text] : flags_.kwargs) {
     const auto argument = recorded_arguments_.find(name);
-    const auto kwarg = before.flags.kwargs.find(name);
+    const auto kwarg = before.kwargs.find(name);
     std::optional<std::string> recorded;
     if (argument != recorded_arguments_.end()) {
       if (!same_argument(argument->second, text)) recorded = argument->second.value;
-    } else if (kwarg != before.flags.kwargs.end() && kwarg->second != text) {
+    } else if (kwarg != before.kwargs.end() && kwarg->second != text &&
+               kwarg->second != store::masked_value(name, text)) {
       recorded = kwarg->second;
     }
     if (recorded) {
       throw UsageError(fmt::format(
           "--kwargs {}={}: run {} was started with {}={}, and a run keeps its arguments "
           "when it is resumed",
-          name, text, run.key.substr(0, 8), name, *recorded));
+          name, store::masked_value(name, text), run.key.substr(0, 8), name, *recorded));
     }
   }
-  for (const auto& [name, text] : before.flags.kwargs) flags_.kwargs.emplace(name, text);
+  for (const auto& [name, text] : before.kwargs) {
+    if (store::is_masked(text)) {
+      if (const auto given = secrets_.given(name)) flags_.kwargs.emplace(name, *given);
+    } else {
+      flags_.kwargs.emplace(name, text);
+    }
+  }
   if (!flags_.every && flags_.epsilon == Flags().epsilon) {
-    flags_.every = before.flags.every;
-    flags_.epsilon = before.flags.epsilon;
+    flags_.every = before.every;
+    flags_.epsilon = before.epsilon;
     schedule_.set_rule(flags_);
   }
-  if (!flags_.every_steps) flags_.every_steps = before.flags.every_steps;
-  if (!flags_.every_seconds) flags_.every_seconds = before.flags.every_seconds;
+  if (!flags_.every_steps) flags_.every_steps = before.every_steps;
+  if (!flags_.every_seconds) flags_.every_seconds = before.every_seconds;
 }
 
 void Recorder::go_on(store::Run run, const std::string& commit, const store::ResumePoint* of_all) {
@@ -177,9 +167,10 @@ bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit)
                     key, commit.empty() ? "none" : commit.substr(0, 10),
                     last.empty() ? "none" : last.substr(0, 10)));
   }
-  if (parse_command(flags_.command).own != parse_command(run.start.command).own) {
-    say(Level::warn, fmt::format("run {} was started with other arguments: {}", key,
-                                 fmt::join(run.start.command, " ")));
+  const store::RecordedCommand command = flags_.command;
+  if (own_arguments(command.words()) != own_arguments(run.start.command.words())) {
+    say(Level::warn,
+        fmt::format("run {} was started with other arguments: {}", key, run.start.command.text()));
   }
   const auto now = environment();
   const auto& then = run.start.environment;

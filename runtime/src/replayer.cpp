@@ -29,7 +29,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
                          flags_.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
+  secrets_ = SecretArguments(catalog, run_, flags_.kwargs);
   use_ = store_->use_run(run_.key);
+  take_arguments();
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(catalog, run_);
   check_probes();
@@ -48,9 +50,6 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   if (empty()) return;
   files_.emplace(store::home_directory(flags_.home), run_.key);
   if (!flags_.shows_what_is_stored()) probes_->announce();
-  for (const store::Argument& argument : catalog.arguments(run_.id)) {
-    arguments_[argument.name] = argument;
-  }
   set_threads();
   put_back_generators(run_.start.environment);
   state_ =
@@ -74,7 +73,7 @@ SameProgram Replayer::same_program() const {
   const auto gaps = store_->catalog().gaps(run_.id);
   const bool has_values = std::ranges::none_of(gaps, &store::Gap::values);
   const bool same = probes_->unchanged() && has_values && recorded_by_one &&
-                    flags_.arguments == own_arguments(run_.start.command) &&
+                    recorded_arguments() == own_arguments(run_.start.command.words()) &&
                     store::file_digest(executable()) == digest;
   const bool finished = run_.state == store::RunState::finished;
   return {.inside = same,
@@ -136,7 +135,8 @@ void Replayer::take_assignment() {
                                     .probes = described_probes(probes_->loops(), flags_.plugin),
                                     .program_digest = store::file_digest(executable()),
                                     .command = flags_.command,
-                                    .question = question_of(digest, flags_.arguments, question())});
+                                    .question = question_of(digest, recorded_arguments(),
+                                                            question())});
 }
 
 /// As far as it says what is asked.
@@ -577,17 +577,7 @@ std::optional<store::FoundCheckpoint> Replayer::find_checkpoint(bool best) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Arguments and values.
-
-std::optional<std::string> Replayer::argument_text(std::string_view name) {
-  const auto found = arguments_.find(std::string(name));
-  if (found != arguments_.end()) return found->second.value;
-  say(Level::warn,
-      fmt::format("argument '{}' was not recorded: the program's own value is used", name));
-  return std::nullopt;
-}
-
-void Replayer::note_argument(const store::Argument&) {}
+// Values.
 
 void Replayer::keep(LogBatch batch) {
   try {

@@ -12,6 +12,7 @@
 #include "record.h"
 #include "recorded_state.h"
 #include "runtime.h"
+#include "secret_arguments.h"
 #include "value_check.h"
 #include "verdict.h"
 #include "verdict_text.h"
@@ -42,7 +43,7 @@ class Replayer : public Runtime {
   bool empty() const { return empty_; }
 
   void arrive(Frame& frame, bool gone) override;
-  std::optional<std::string> argument_text(std::string_view name) override;
+  std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;
   void note_argument(const store::Argument& argument) override;
   std::string save_checkpoint(std::string_view name,
                               const std::map<std::string, double>& scores) override;
@@ -63,10 +64,12 @@ class Replayer : public Runtime {
   void tick() override;
 
  private:
+  void take_arguments();
   void take_assignment();
   std::unique_ptr<Findings> make_findings();
   std::string asking_digest() const;
   WorkerOrder question() const;
+  std::vector<std::string> recorded_arguments() const;
   void set_threads() const;
   void announce() const;
   void announce_way(const Frame& frame) const;
@@ -138,6 +141,7 @@ class Replayer : public Runtime {
   std::unique_ptr<Assignment> assignment_;
   bool strong_ = false;  // from the start: asked for, or what is asked needs it, or the state does
   std::map<std::string, store::Argument> arguments_;
+  SecretArguments secrets_;
   Comparison comparison_;
   std::unique_ptr<RecordedState> state_;
   std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // once they are needed

@@ -28,7 +28,8 @@ void Replayer::load_plugin() {
                  .experiment = run_.start.experiment,
                  .argument = [this](const char* name) -> const char* {
                    const auto found = arguments_.find(name);
-                   return found == arguments_.end() ? nullptr : found->second.value.c_str();
+                   const bool told = found != arguments_.end() && !found->second.is_secret();
+                   return told ? found->second.value.c_str() : nullptr;
                  }};
 }
 

@@ -56,7 +56,8 @@ std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
 
 /// The same arguments, as a job script that is started again has them.
 bool has_command(const store::Run& run, const std::vector<std::string>& command) {
-  return words_of_run(run.start.command) == words_of_run(command);
+  return words_of_run(run.start.command.words()) ==
+         words_of_run(store::RecordedCommand(command).words());
 }
 
 /// Of several programs with one name, this one's; all where it has none.

@@ -114,7 +114,7 @@ class Runtime {
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
 
-  virtual std::optional<std::string> argument_text(std::string_view name) = 0;
+  virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
 
   /// What follows may write the registered state; any thread.

@@ -148,6 +148,7 @@ void apply_settings(Flags& flags) {
   const auto settings =
       store::Settings::read({{.name = "home", .flag = "--flor_home", .value = flags.home}});
   set_shown_level(settings.get("log").value);
+  store::add_secret_names(settings.get("secrets").value);
   const store::Setting& epsilon = settings.get("epsilon");
   if (epsilon.origin != store::SettingOrigin::standard && flags.epsilon == Flags().epsilon) {
     flags.epsilon = std::stod(epsilon.value);
@@ -182,14 +183,14 @@ void end_program(ExitStatus status) noexcept {
   end_process(exit_status == ExitStatus::done ? status : exit_status);
 }
 
-std::optional<std::string> argument_text(std::string_view name, bool required) {
+std::optional<std::string> argument_text(std::string_view name, Fallback fallback) {
   std::optional<std::string> text;
   if (Runtime* session = runtime()) {
-    text = session->argument_text(name);
+    text = session->argument_text(name, fallback);
   } else if (const auto found = plain_kwargs.find(std::string(name)); found != plain_kwargs.end()) {
     text = found->second;
   }
-  if (!text && required) {
+  if (!text && fallback == Fallback::none) {
     const UsageError error(
         fmt::format("argument '{}' must be given: --kwargs {}=VALUE", name, name));
     if (!runtime()) {

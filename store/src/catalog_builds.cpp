@@ -29,6 +29,7 @@ std::optional<RunBuild> Catalog::build(std::int64_t run) const {
 
 void Catalog::remember_build_command(std::string_view repository, std::string_view program,
                                      std::string_view command) {
+  if (masked(command) != command) return;
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
   database_

@@ -85,7 +85,14 @@ bool is_stored(StorageReason reason) {
   }
 }
 
-void Catalog::add_argument(std::int64_t run, const Argument& argument) {
+Argument Argument::recorded() const {
+  Argument argument{name, type, masked_value(name, value)};
+  if (argument.value != value) argument.type = "secret";
+  return argument;
+}
+
+void Catalog::add_argument(std::int64_t run, const Argument& given) {
+  const Argument argument = given.recorded();
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
   database_

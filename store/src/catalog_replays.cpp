@@ -67,7 +67,7 @@ std::string_view to_string(Verdict verdict) {
 std::int64_t Catalog::add_replay(const NewReplay& replay) {
   const Lock lock(database_->mutex);
   Connection& connection = database_->connection;
-  const std::string command = to_json(replay.command);
+  const std::string command = to_json(replay.command.words());
   Transaction transaction(connection);
   connection(
       "INSERT INTO replay (run, started_us, segment, segments, first_epoch, last_epoch, strong, "

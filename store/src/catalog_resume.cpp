@@ -152,7 +152,7 @@ void note(Connection& connection, std::int64_t run, const Resumption& resumption
       "WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
       run, resumption.resumed_us, point.main_loop, point.iteration, point.epoch, point.boundary,
       point.loop, point.step, resumption.commit, resumption.program_digest,
-      to_json(resumption.command))
+      to_json(resumption.command.words()))
       ->run();
 }
 

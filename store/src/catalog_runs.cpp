@@ -113,11 +113,11 @@ class RunReader {
     start.repository.clear();
     start.program.clear();
     start.program_digest.clear();
-    start.command.clear();
+    start.command = {};
     start.environment.clear();
   }
 
-  const std::vector<std::string>& command(std::string_view json) {
+  const RecordedCommand& command(std::string_view json) {
     if (json != command_json_) {
       command_ = list_from_json(json);
       command_json_ = json;
@@ -138,7 +138,7 @@ class RunReader {
   Database& database_;
   RunDetail detail_;
   std::string command_json_ = "[]";
-  std::vector<std::string> command_;
+  RecordedCommand command_;
   std::int64_t environment_id_ = 0;
   std::map<std::string, std::string> environment_;
 };
@@ -411,7 +411,7 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
                      const RunOrigin& origin) {
   const Lock lock(database_->mutex);
   Connection& connection = database_->connection;
-  const std::string command = to_json(run.command);
+  const std::string command = to_json(run.command.words());
   const std::string environment = to_json(run.environment);
   const std::string key = run.key.empty() ? new_run_key() : run.key;
   Transaction transaction(connection);

@@ -455,7 +455,8 @@ class Collector {
   void remove_rank_board(const std::filesystem::path& path) {
     std::optional<File> lock;
     try {
-      lock.emplace(database_.files, database_.paths.lock(path.stem().string()), O_RDWR | O_CREAT);
+      lock.emplace(database_.files, database_.paths.lock(path.stem().string()), O_RDWR | O_CREAT,
+                   kInHome);
     } catch (const Error&) {
       return;  // the run of another user
     }

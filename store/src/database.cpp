@@ -7,8 +7,11 @@
 #include "snapshot_mark.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -97,11 +100,16 @@ void create_schema(Connection& connection) {
 }
 
 void make_directories(const Paths& paths) {
-  for (const auto& directory : {paths.home, paths.packs(), paths.locks()}) {
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
+  std::error_code error;
+  make_home(paths.home, error);
+  if (error) throw_system_error("create the store in", paths.home, error.value());
+  for (const auto& directory : {paths.packs(), paths.locks()}) {
+    make_directory_in_home(directory, error);
     if (error) throw_system_error("create the store in", directory, error.value());
   }
+  // Empty, it is a catalog: SQLite would create it as the umask says, and its logs like it.
+  const int catalog = open_in_home(paths.catalog(), O_RDWR | O_CREAT);
+  if (catalog >= 0) ::close(catalog);
 }
 
 /// Where the directory cannot be written, SQLite can read a catalog only if it may take it for

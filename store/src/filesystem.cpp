@@ -1,5 +1,7 @@
 #include "filesystem.h"
 
+#include <flor/store/home_files.h>
+
 #include "system_error.h"
 
 #include <fcntl.h>
@@ -80,6 +82,7 @@ File::File(Filesystem& filesystem, std::filesystem::path path, int flags, mode_t
     descriptor_ = filesystem_.open(path_.c_str(), flags | O_CLOEXEC, mode);
   } while (descriptor_ < 0 && errno == EINTR);
   if (descriptor_ < 0) throw_system_error((flags & O_CREAT) ? "create" : "open", path_, errno);
+  if ((flags & O_CREAT) != 0 && mode == kInHome) share_as_directory(descriptor_, path_);
 }
 
 File::~File() { filesystem_.close(descriptor_); }

@@ -43,9 +43,11 @@ class Filesystem {
                                      int error);
 
 /// An open file. Closed by the destructor without a word; whoever needs the bytes syncs them first.
+inline constexpr mode_t kInHome = 0600;
+
 class File {
  public:
-  /// Opens with O_CLOEXEC. Throws Error.
+  /// Opens with O_CLOEXEC. Throws Error. `kInHome` as mode: as `open_in_home` does.
   File(Filesystem& filesystem, std::filesystem::path path, int flags, mode_t mode = 0666);
   ~File();
   File(const File&) = delete;

@@ -3,6 +3,7 @@
 #include "store_impl.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/jobs.h>
 
 #include <fcntl.h>
@@ -148,7 +149,7 @@ void CatalogQueue::ring() const {
 int CatalogQueue::bell() {
   if (bell_ >= 0) return bell_;
   const std::filesystem::path path = database_->paths.bell();
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  const int file = open_in_home(path, O_WRONLY | O_CREAT);
   if (file < 0) throw_system_error("create", path, errno);
   ::close(file);
   bell_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -1,6 +1,7 @@
 #include "filesystem.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/line_log.h>
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ LineLogWriter::LineLogWriter(std::filesystem::path path, bool create) : path_(st
     reader.read();
     lines_ = reader.lines();
   }
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0666);
+  descriptor_ = open_in_home(path_, O_WRONLY | (create ? O_CREAT | O_EXCL : 0));
   if (descriptor_ < 0) throw_system_error(create ? "create" : "open", path_, errno);
   if (::ftruncate(descriptor_, static_cast<off_t>(reader.offset())) != 0 ||
       ::lseek(descriptor_, 0, SEEK_END) < 0) {

@@ -16,7 +16,7 @@ bool try_lock(const File& file) { return lock_file(file.descriptor(), LOCK_EX | 
 }  // namespace
 
 MaintenanceLock::MaintenanceLock(const Database& database)
-    : file_(database.files, database.paths.maintenance_lock(), O_RDWR | O_CREAT) {
+    : file_(database.files, database.paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
   if (!try_lock(file_)) {
     throw Busy(fmt::format("another process collects garbage in {} or repairs it: wait for it",
                            database.paths.home.string()));

@@ -2,6 +2,7 @@
 #include "store_impl.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/named_checkpoints.h>
 #include <flor/store/store.h>
 
@@ -127,7 +128,7 @@ std::int64_t running(const Store& store, const CheckpointScope& scope) {
 
 std::filesystem::path checkpoint_bell(const Store& store) {
   const std::filesystem::path path = store.impl().database->paths.checkpoint_bell();
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  const int descriptor = open_in_home(path, O_WRONLY | O_CREAT);
   if (descriptor < 0) throw_system_error("create", path, errno);
   ::close(descriptor);
   return path;

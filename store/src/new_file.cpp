@@ -40,6 +40,17 @@ void throw_if_stopped(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error("the file was not written: it is not wanted any more");
 }
 
+namespace {
+
+/// Nobody may read a file who may not enter its directory.
+mode_t mode_in(const std::filesystem::path& directory) {
+  struct stat status{};
+  const mode_t above = ::stat(directory.c_str(), &status) == 0 ? status.st_mode : 0777;
+  return (above & 0666) | 0600;
+}
+
+}  // namespace
+
 NewFile::NewFile(Filesystem& filesystem, std::filesystem::path path)
     : filesystem_(filesystem), path_(std::move(path)), directory_(path_.parent_path()) {
   if (directory_.empty()) directory_ = ".";
@@ -53,7 +64,8 @@ void NewFile::create() {
   for (struct stat status{}; status.st_nlink == 0;) {
     temporary_ = directory_ /
                  fmt::format(".{}.{}-{}.tmp", path_.filename().string(), ::getpid(), files_made++);
-    file_ = std::make_unique<File>(filesystem_, temporary_, O_RDWR | O_CREAT | O_TRUNC);
+    file_ = std::make_unique<File>(filesystem_, temporary_, O_RDWR | O_CREAT | O_TRUNC,
+                                   mode_in(directory_));
     lock_file(file_->descriptor(), LOCK_EX);
     if (::fstat(file_->descriptor(), &status) != 0) {
       throw_system_error("look at", temporary_, errno);

@@ -39,7 +39,7 @@ std::uint64_t random_bits() {
 OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pack_key)
     : key(pack_key),
       name(fmt::format("{:016x}", key)),
-      file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL) {
+      file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL, kInHome) {
   // Says to others that the writer lives: that bytes at the end are not garbage yet, and that the
   // pack is not to be compacted. Who looks whether it lives holds the lock for a moment only.
   lock_file(file.descriptor(), LOCK_EX);

@@ -10,6 +10,7 @@
 #include "store_impl.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/repair.h>
 #include <flor/store/store.h>
 
@@ -223,10 +224,10 @@ class Repairer {
     bytes.resize(from.read_at(bytes, row.offset));
     std::error_code error;
     const auto directory = database_.paths.quarantine();
-    std::filesystem::create_directories(directory, error);
+    make_directory_in_home(directory, error);
     if (error) throw_system_error("create", directory, error.value());
     const auto path = directory / fmt::format("{}-{}.record", pack.name, row.offset);
-    File to(database_.files, path, O_RDWR | O_CREAT | O_TRUNC);
+    File to(database_.files, path, O_RDWR | O_CREAT | O_TRUNC, kInHome);
     to.write_at(bytes, 0);
     to.sync_data();
     report_.quarantined.push_back(path.string());

@@ -3,6 +3,7 @@
 #include "lock_file.h"
 #include "store_impl.h"
 
+#include <flor/store/home_files.h>
 #include <flor/store/store.h>
 
 #include <fcntl.h>
@@ -53,7 +54,7 @@ void RunLock::forget_in_child() noexcept {
 std::optional<RunLock> Store::lock_run(std::string_view key) {
   const std::filesystem::path path = impl_->database->paths.lock(key);
   for (int i = 0; i < kTries; ++i) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);
     const bool locked = try_lock(descriptor, LOCK_EX);
     if (locked && is_linked(descriptor)) return RunLock(descriptor, path.string());

@@ -3,6 +3,7 @@
 #include "lock_file.h"
 #include "store_impl.h"
 
+#include <flor/store/home_files.h>
 #include <flor/store/store.h>
 
 #include <fcntl.h>
@@ -33,7 +34,7 @@ std::optional<RunUse> Store::use_run(std::string_view key) const {
   if (impl_->mode == OpenMode::read_only) return std::nullopt;
   const std::filesystem::path path = impl_->database->paths.use(key);
   for (;;) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);
     // Whoever holds it alone does so for a moment.
     if (!lock_file(descriptor, LOCK_SH)) {

@@ -1,6 +1,7 @@
 #include "store_impl.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/store.h>
 #include <flor/store/watchers.h>
 
@@ -76,7 +77,7 @@ WatcherEntry::WatcherEntry(Store& store, const Watcher& watcher)
                             std::strerror(errno)));
   }
   const std::string path = database.paths.watcher_bell().string();
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  const int file = open_in_home(path, O_WRONLY | O_CREAT);
   if (file >= 0) ::close(file);
   ::inotify_add_watch(bell_, path.c_str(), IN_ATTRIB);
   try {

@@ -84,6 +84,12 @@ TEST(Condition, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal(""), HasSubstr("column 1"));
   EXPECT_THAT(refusal(std::string(5000, '(')), HasSubstr("fewer brackets"));
   EXPECT_THAT(refusal(std::string(5000, '(')), ::testing::Not(HasSubstr("\n")));
+  EXPECT_LT(refusal(std::string(60000, '(')).size(), 300u);
+  EXPECT_THAT(refusal(std::string(70000, 'a')), HasSubstr("at most 65536 bytes"));
+  const std::string late = refusal("lr<0.01 and " + std::string(500, 'x') + "<1 adn y>3");
+  EXPECT_THAT(late, HasSubstr("column 516"));
+  EXPECT_THAT(late, HasSubstr("x<1 adn y>3'"));
+  EXPECT_LT(late.size(), 300u);
 }
 
 /// A random condition with its value for a run that has a=0, b=1, ... e=4.

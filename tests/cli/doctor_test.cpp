@@ -1,10 +1,13 @@
 // flor doctor: what it finds in stores and machines as they are, and in such as they should not be.
 #include "cli/fixture.h"
+#include "cli/repository.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -109,6 +112,60 @@ TEST_F(DoctorTest, LooksAtTheRepositoryAndTheFileSystem) {
   }
 }
 
+TEST_F(DoctorTest, SaysWhoMayLookIntoTheStore) {
+  record({});
+  close();
+  EXPECT_EQ(findings(doctor(), "access").at(0), "ok only its user");
+  ASSERT_EQ(::chmod(home().c_str(), 02770), 0);
+  EXPECT_EQ(findings(doctor(), "access").at(0), "ok shared with a group (mode 2770)");
+  ASSERT_EQ(::chmod(home().c_str(), 0755), 0);
+  EXPECT_EQ(findings(doctor(), "access").at(0),
+            "warn every user of this machine may look into the store (mode 0755) -> "
+            "chmod -R go-rwx " + home().string());
+  ASSERT_EQ(::chmod(home().c_str(), 0750), 0);
+  EXPECT_THAT(findings(doctor(), "access").at(0), HasSubstr("warn users of its group may look"));
+}
+
+class DoctorSecretsTest : public RepositoryTest {
+ protected:
+  Json secrets() {
+    const auto json = flor({"doctor", "--json"}).json();
+    for (const auto& finding : json["findings"]) {
+      if (finding["topic"] == "secrets") return finding;
+    }
+    return {};
+  }
+  int shell(const std::string& command) const {
+    const std::string there = "cd '" + work_.string() + "' && (" + command + ")";
+    return std::system((there + " > /dev/null 2>&1").c_str());
+  }
+};
+
+TEST_F(DoctorSecretsTest, ListsWhatWasCommittedAndItsCommandRemovesThat) {
+  write("train.cpp", "int main() {}\n");
+  const std::string message = "flor: x\n\nFlor-Run: 1\nFlor-Command: ./train\n";
+  commit(message);
+  EXPECT_EQ(secrets()["what"], "none found in flor.shadow");
+  write("flor.exclude", "!*\n");
+  write(".env", "A=1\n");
+  write("it's a key.pem", "x\n");
+  commit(message);
+  write("train.cpp", "int main() { return 1; }\n");  // not clean, as work trees are
+  const auto found = secrets();
+  EXPECT_EQ(found["health"], "warn");
+  EXPECT_THAT(found["what"].get<std::string>(), HasSubstr("secrets: .env (commit "));
+  const std::string advice = found["advice"];
+  const std::string command = advice.substr(advice.find("cd '"));
+  ASSERT_EQ(shell(command), 0) << command;
+  ASSERT_EQ(shell("git rm -q --cached -r . ; git log --name-only flor.shadow > names"), 0);
+  std::ifstream in(work_ / "names");
+  const std::string names{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(names, HasSubstr("flor.exclude"));
+  EXPECT_THAT(names, ::testing::Not(HasSubstr(".env")));
+  EXPECT_THAT(names, ::testing::Not(HasSubstr("key.pem")));
+  EXPECT_EQ(secrets()["what"], "none found in flor.shadow");
+}
+
 class ConfigTest : public CliTest {
  protected:
   ConfigTest() { environment_["XDG_CONFIG_HOME"] = (work_ / "xdg").string(); }
@@ -174,7 +231,7 @@ TEST_F(ConfigTest, WhatIsNoSettingIsOneLineWithTheRightNames) {
   };
   EXPECT_THAT(refusal("\nepsilom = 1\n"),
               HasSubstr("config, line 2: there is no setting 'epsilom'; settings are home, color, "
-                        "log, epsilon, rank_timeout"));
+                        "log, epsilon, secrets, rank_timeout"));
   EXPECT_THAT(refusal("log = loud\n"), HasSubstr("expected off, error, warn, info or debug"));
   EXPECT_THAT(refusal("epsilon = many\n"), HasSubstr("expected a number"));
   EXPECT_THAT(refusal("verbose\n"), HasSubstr("'verbose' is no setting: write NAME = VALUE"));

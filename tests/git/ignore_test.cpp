@@ -12,26 +12,26 @@ namespace {
 using testing::GitRepository;
 
 TEST(Wildmatch, StarsStopAtSlashesUnlessThereAreTwoBetweenThem) {
-  EXPECT_TRUE(wildmatch("*.cpp", "a.cpp"));
-  EXPECT_FALSE(wildmatch("*.cpp", "d/a.cpp"));
-  EXPECT_TRUE(wildmatch("**/a", "a"));
-  EXPECT_TRUE(wildmatch("**/a", "x/y/a"));
-  EXPECT_TRUE(wildmatch("a/**/b", "a/b"));
-  EXPECT_TRUE(wildmatch("a/**/b", "a/x/y/b"));
-  EXPECT_FALSE(wildmatch("a**b", "a/b"));
-  EXPECT_TRUE(wildmatch("a/**", "a/b/c"));
-  EXPECT_FALSE(wildmatch("a/**", "a"));
+  EXPECT_TRUE(Glob("*.cpp").matches("a.cpp"));
+  EXPECT_FALSE(Glob("*.cpp").matches("d/a.cpp"));
+  EXPECT_TRUE(Glob("**/a").matches("a"));
+  EXPECT_TRUE(Glob("**/a").matches("x/y/a"));
+  EXPECT_TRUE(Glob("a/**/b").matches("a/b"));
+  EXPECT_TRUE(Glob("a/**/b").matches("a/x/y/b"));
+  EXPECT_FALSE(Glob("a**b").matches("a/b"));
+  EXPECT_TRUE(Glob("a/**").matches("a/b/c"));
+  EXPECT_FALSE(Glob("a/**").matches("a"));
 }
 
 TEST(Wildmatch, BracketsHaveRangesClassesAndNegation) {
-  EXPECT_TRUE(wildmatch("[a-c]x", "bx"));
-  EXPECT_FALSE(wildmatch("[!a-c]x", "bx"));
-  EXPECT_TRUE(wildmatch("[]]", "]"));
-  EXPECT_TRUE(wildmatch("[[:digit:]]", "7"));
-  EXPECT_FALSE(wildmatch("a[!x]b", "a/b"));
-  EXPECT_FALSE(wildmatch("[a", "a"));
-  EXPECT_TRUE(wildmatch("\\[a", "[a"));
-  EXPECT_FALSE(wildmatch("a\\", "a"));
+  EXPECT_TRUE(Glob("[a-c]x").matches("bx"));
+  EXPECT_FALSE(Glob("[!a-c]x").matches("bx"));
+  EXPECT_TRUE(Glob("[]]").matches("]"));
+  EXPECT_TRUE(Glob("[[:digit:]]").matches("7"));
+  EXPECT_FALSE(Glob("a[!x]b").matches("a/b"));
+  EXPECT_FALSE(Glob("[a").matches("a"));
+  EXPECT_TRUE(Glob("\\[a").matches("[a"));
+  EXPECT_FALSE(Glob("a\\").matches("a"));
 }
 
 /// Text that is likely to mean something: few letters, many special characters.
@@ -98,6 +98,69 @@ TEST(Ignore, AgreesWithGitOnPathsInDirectories) {
     RC_LOG() << whole << "\n" << text;
     RC_ASSERT(ignored == (result.status == 0));
   });
+}
+
+// A pattern and a path of several directories, with all that git knows to mean something.
+TEST(Ignore, AgreesWithGitOnStarsThatCrossDirectories) {
+  const GitRepository repo;
+  rc::check("git check-ignore says the same", [&] {
+    const auto pieces = *rc::gen::container<std::vector<std::string>>(
+        5, rc::gen::element<std::string>("a", "b", "*", "**", "?", "/", "/**/", "a*", "[ab]",
+                                         "\\"));
+    std::string pattern;
+    for (const std::string& piece : pieces) pattern += piece;
+    repo.write(".gitignore", pattern + "\n");
+    const PatternList list(pattern + "\n", "");
+    std::string asked;
+    std::vector<std::string> paths;
+    for (int i = 0; i < 12; ++i) {
+      const auto names = *rc::gen::container<std::vector<std::string>>(
+          *rc::gen::inRange(1, 5), text_of("ab", 4));
+      std::string path;
+      for (const std::string& name : names) path += (path.empty() ? "" : "/") + name;
+      paths.push_back(path);
+      asked += path + '\0';
+    }
+    testing::write_file(repo.place() / "paths", asked);
+    const auto result = testing::run_command(
+        {"sh", "-c", "git check-ignore --no-index -v -n -z --stdin < ../paths"}, repo.root());
+    const auto fields = testing::lines_of(result.out, '\0');
+    RC_ASSERT(fields.size() == paths.size() * 4);
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      bool ignored = false;  // one of its directories is, or it is itself
+      for (std::size_t at = paths[i].find('/'); at != std::string::npos;
+           at = paths[i].find('/', at + 1)) {
+        ignored = ignored || list.excludes(paths[i].substr(0, at), true) == true;
+      }
+      ignored = ignored || list.excludes(paths[i], false) == true;
+      RC_LOG() << "path '" << paths[i] << "', pattern '" << pattern << "'";
+      RC_ASSERT(ignored == !fields[i * 4 + 2].empty());
+    }
+  });
+}
+
+// Steps are counted, not seconds: what backtracks takes more of them than there are atoms.
+TEST(Ignore, NoPatternTakesMoreStepsThanItsBytesTimesThoseOfThePath) {
+  std::vector<std::string> patterns, paths;
+  for (const std::string piece : {"*a", "*", "?*", "**/", "*/", "**/*a", "[a-z]*", "a**", "*?*a"}) {
+    for (const std::string end : {"", "b", "/b", "**"}) {
+      std::string pattern;
+      for (int i = 0; i < 60; ++i) pattern += piece;
+      patterns.push_back(pattern + end);
+    }
+  }
+  for (const std::string piece : {"a", "a/", "aa/a"}) {
+    std::string path;
+    for (int i = 0; i < 200; ++i) path += piece;
+    paths.push_back(path + "c");
+  }
+  for (const std::string& pattern : patterns) {
+    for (const std::string& path : paths) {
+      std::size_t steps = 0;
+      Glob(pattern).matches(path, steps);
+      EXPECT_LE(steps, 2 * (pattern.size() + 1) * (path.size() + 1)) << pattern << " " << path;
+    }
+  }
 }
 
 TEST(Ignore, APatternFileWithABaseSpeaksOnlyOfWhatIsBelow) {

@@ -127,7 +127,7 @@ inline std::string golden_run(const Store& store, const Run& run) {
       run.id, run.key, run.start.experiment, run.start.started_us, run.start.repository,
       run.start.commit, run.start.program, run.start.program_digest, to_string(run.state),
       run.message, run.degraded, run.epochs, run.checkpoints, run.raw_bytes,
-      fmt::join(run.start.command, " "));
+      run.start.command.text());
   if (!run.origin.recorded_here()) {
     text += fmt::format("{} from {} at {}\n", to_string(run.origin.kind), run.origin.from,
                         run.origin.since_us);

@@ -7,6 +7,7 @@
 #include "output/time.h"
 
 #include <flor/store/digest.h>
+#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -82,8 +83,9 @@ std::string directory_name(const git::Repository& repository) {
 
 /// Locks a tree without waiting; -1: another process has it.
 int try_lock(const fs::path& place) {
-  fs::create_directories(place);
-  const int lock = ::open((place / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  std::error_code made;
+  store::make_directory_in_home(place, made);
+  const int lock = store::open_in_home(place / "lock", O_RDWR | O_CREAT);
   if (lock < 0) {
     throw Error(
         fmt::format("cannot write to {}: {}", printable(place.string()), std::strerror(errno)));

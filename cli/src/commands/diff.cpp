@@ -107,7 +107,7 @@ Pairs runs_of(const Side& a, const Side& b) {
     pairs.put(second, "epochs", fmt::format("{}", run.epochs));
     pairs.put(second, "commit", short_commit(run.start.commit));
     pairs.put(second, "directory", run.start.directory);
-    pairs.put(second, "command", fmt::format("{}", fmt::join(run.start.command, " ")));
+    pairs.put(second, "command", run.start.command.text());
   }
   return pairs;
 }

@@ -7,6 +7,7 @@
 #include "output/table.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "pattern.h"
 #include "queue/open_queue.h"
 #include "run_spec.h"
 #include "watch/source.h"
@@ -20,7 +21,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <regex>
 #include <unordered_map>
 
 namespace flor::cli {
@@ -69,7 +69,7 @@ Examples:
   struct Choice {
     store::JobFilter filter;
     std::optional<std::string> run = {};  ///< key
-    std::optional<std::regex> path = {};
+    std::optional<Pattern> path = {};
     bool all = true;  ///< nothing was asked for
   };
 
@@ -112,14 +112,7 @@ Jobs::Choice Jobs::choose(Context& context) const {
     }
   }
   if (!run_.empty()) choice.run = parse_whole_run(context, run_).key;
-  if (!path_.empty()) {
-    try {
-      choice.path.emplace(path_, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& error) {
-      throw UsageError(
-          fmt::format("--path '{}' is no regular expression: {}", printable(path_), error.what()));
-    }
-  }
+  if (!path_.empty()) choice.path.emplace("--path", path_);
   choice.all =
       words_.size() < 2 && state_.empty() && run_.empty() && path_.empty() && evaluator_.empty();
   return choice;
@@ -138,7 +131,7 @@ std::vector<Job> Jobs::find(const Choice& choice) const {
     return (!evaluator_.empty() && evaluator_ != text &&
             evaluator_ != store::evaluator_name(text)) ||
            (choice.run && !job.what.path.starts_with(*choice.run + "@")) ||
-           (choice.path && !std::regex_search(job.what.path, *choice.path));
+           (choice.path && !choice.path->found_in(job.what.path));
   });
   return jobs;
 }

@@ -133,7 +133,7 @@ void print_plan(Context& context, const ReplayRequest& request,
     result["dry_run"] = true;
     result["program"] = json_text(request.launch.program);
     result["program_reason"] = json_text(request.launch.why);
-    result["command"] = request.launch.command;
+    result["command"] = store::RecordedCommand(request.launch.command).words();
     result["directory"] = request.launch.directory;
     result["workers"] = request.workers;
     result["ranks"] = request.ranks.size();
@@ -160,7 +160,7 @@ void print_plan(Context& context, const ReplayRequest& request,
                                    : fmt::format(", for {}", printable(detail::described_probes(
                                                                  {}, request.order.plugin)))));
   out.write(fmt::format("  command    {}\n",
-                        printable(fmt::format("{}", fmt::join(request.launch.command, " ")))));
+                        printable(store::RecordedCommand(request.launch.command).text())));
   out.write(
       fmt::format("  program    {} ({})\n", printable(request.launch.program), request.launch.why));
   out.write(fmt::format("  directory  {}\n", printable(request.launch.directory)));

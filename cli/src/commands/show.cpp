@@ -155,7 +155,7 @@ void print_head(Context& context, const ShownRun& shown) {
   if (!run.origin.recorded_here()) {
     row("origin", origin_text(run.origin, context.now_us()), Tone::strong);
   }
-  row("command", fmt::format("{}", fmt::join(run.start.command, " ")));
+  row("command", run.start.command.text());
   row("directory", run.start.directory);
   row("commit", run.start.commit.empty() ? "none (recorded without git)" : run.start.commit);
   row("repository", run.start.repository);

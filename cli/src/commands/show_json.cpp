@@ -54,7 +54,7 @@ Json replay_json(const store::Replay& replay) {
                  {"strong", replay.start.strong},
                  {"probes", json_text(replay.start.probes)},
                  {"program_digest", json_text(replay.start.program_digest)},
-                 {"command", replay.start.command},
+                 {"command", replay.start.command.words()},
                  {"result", nullptr}};
   if (!replay.result) return result;
   const store::ReplayResult& end = *replay.result;
@@ -80,7 +80,7 @@ Json resumption_json(const store::Resumption& resumption) {
   result["resumed"] = json_time(resumption.resumed_us);
   result["commit"] = json_text(resumption.commit);
   result["program_digest"] = json_text(resumption.program_digest);
-  result["command"] = resumption.command;
+  result["command"] = resumption.command.words();
   return result;
 }
 
@@ -136,7 +136,7 @@ Json show_run_json(const ShownRun& shown) {
   run["program"] = json_text(shown.run.start.program);
   run["program_digest"] = json_text(shown.run.start.program_digest);
   run["build"] = build_json(shown);
-  run["command"] = shown.run.start.command;
+  run["command"] = shown.run.start.command.words();
   run["environment"] = shown.run.start.environment;
   run["arguments"] = arguments_json(shown.arguments);
   run["metrics"] = metrics_json(shown.metrics);

@@ -12,6 +12,7 @@
 #include "watch/directory_watch.h"
 
 #include <flor/store/error.h>
+#include <flor/store/secrets.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -262,6 +263,15 @@ std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
   return scopes;
 }
 
+/// The store keeps the text for those who judge later.
+void refuse_secrets(const std::string& option, const std::string& text) {
+  const std::string masked = store::masked(text);
+  if (masked == text) return;
+  throw UsageError(fmt::format("{} {}: a secret would be kept in the store: hand it over in the "
+                               "environment of flor watch",
+                               option, printable(masked)));
+}
+
 WatchPlan Watch::plan(Context& context) const {
   if (evaluators_.empty()) {
     throw UsageError("flor watch: name a directory, and say what judges (--evaluator SPEC)");
@@ -270,7 +280,9 @@ WatchPlan Watch::plan(Context& context) const {
   plan.directories = directories(context);
   plan.scopes = scopes(context);
   plan.handover = parse_handover(form_);
+  refuse_secrets("--arguments", arguments_);
   for (const std::string& text : evaluators_) {
+    refuse_secrets("--evaluator", text);
     WatchPlan::Judge judge = this->judge(text, plan.directories);
     const bool of_files = !plan.directories.empty() || plan.handover == Handover::safetensors;
     if (!of_files) judge.group.evaluator.form = form_;
@@ -286,7 +298,7 @@ WatchPlan Watch::plan(Context& context) const {
     plan.judges.push_back(std::move(judge));
   }
   plan.arguments = parse_arguments(arguments_);
-  plan.finding.filter = compile_filter(filter_);
+  plan.finding.filter = Pattern("--filter", filter_);
   plan.finding.marker = marker_;
   plan.finding.only_poll = poll_;
   if (!settle_.empty()) plan.finding.settle = parse_seconds("--settle", settle_);

@@ -10,7 +10,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <regex>
 #include <thread>
 
 namespace flor::cli {
@@ -53,10 +52,11 @@ std::string torch_version(const fs::path& library) {
   for (const fs::path& include : {prefix / "include", prefix.parent_path() / "include"}) {
     std::ifstream in(include / "torch/csrc/api/include/torch/version.h");
     for (std::string line; std::getline(in, line);) {
-      std::smatch match;
-      if (std::regex_search(line, match, std::regex("define TORCH_VERSION \"([^\"]+)\""))) {
-        return match[1];
-      }
+      constexpr std::string_view kDefinition = "define TORCH_VERSION \"";
+      const std::size_t at = line.find(kDefinition);
+      if (at == line.npos) continue;
+      const std::size_t begin = at + kDefinition.size();
+      return line.substr(begin, line.find('"', begin) - begin);
     }
   }
   std::error_code error;

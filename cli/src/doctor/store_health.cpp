@@ -7,11 +7,13 @@
 
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace flor::cli {
@@ -96,6 +98,26 @@ void examine_room(const fs::path& directory, Findings& findings) {
   }
 }
 
+/// Access of other users of the machine: checkpoints and values show data, and the work on them.
+void examine_mode(const fs::path& home, Findings& findings) {
+  struct stat status{};
+  if (::stat(home.c_str(), &status) != 0) return;
+  const mode_t others = status.st_mode & S_IRWXO, group = status.st_mode & S_IRWXG;
+  const bool shared = group != 0 && (status.st_mode & S_ISGID) != 0;
+  const std::string mode = fmt::format("{:04o}", status.st_mode & 07777);
+  if (others == 0 && group == 0) {
+    findings.push_back({"access", Health::ok, "only its user"});
+  } else if (others == 0 && shared) {
+    findings.push_back({"access", Health::ok, fmt::format("shared with a group (mode {})", mode)});
+  } else {
+    findings.push_back(
+        {"access", Health::warning,
+         fmt::format("{} may look into the store (mode {})",
+                     others != 0 ? "every user of this machine" : "users of its group", mode),
+         fmt::format("chmod -R go-rwx {}", printable(home.string()))});
+  }
+}
+
 void examine_catalog(const store::Store& store, Findings& findings) {
   const store::CheckReport report = store::check(store, false);
   std::size_t orphans = 0;
@@ -138,12 +160,73 @@ void examine_store(const fs::path& home, Findings& findings) {
   try {
     const auto store = store::Store::open(home, store::OpenMode::read_only);
     findings.push_back({"store", Health::ok, printable(home.string())});
+    examine_mode(home, findings);
     examine_catalog(*store, findings);
     examine_runs(*store, findings);
   } catch (const Error& problem) {
     findings.push_back({"store", Health::failure, problem.what(), "flor fsck says more"});
   }
 }
+
+namespace {
+
+/// A name for the shell.
+std::string quoted(const std::string& path) {
+  std::string text = "'";
+  for (const char c : path) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// A text within double quotes of the shell.
+std::string within_quotes(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("$`\"\\").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// Secrets that earlier recordings committed. A large history is looked at for a
+/// moment only.
+void examine_secrets(const git::Repository& repository, Findings& findings) {
+  constexpr std::chrono::seconds kMoment{2};
+  const auto end = std::chrono::steady_clock::now() + kMoment;
+  const git::SecretHistory history = repository.secrets(
+      git::kShadowBranch, [end] { return std::chrono::steady_clock::now() < end; });
+  const std::string looked_at =
+      history.whole ? std::string() : fmt::format(" (of its latest {} commits)", history.commits);
+  if (history.found.empty()) {
+    if (history.commits == 0) return;
+    findings.push_back({"secrets", Health::ok,
+                        fmt::format("none found in {}{}", git::kShadowBranch, looked_at)});
+    return;
+  }
+  std::string names, paths;
+  for (const git::CommittedSecret& secret : history.found) {
+    const std::string what =
+        secret.path.empty() ? std::string("a command line") : printable(secret.path);
+    names += fmt::format("{}{} ({}{}commit {})", names.empty() ? "" : ", ", what,
+                         secret.path.empty() ? "" : secret.kind,
+                         secret.path.empty() || secret.kind.empty() ? "" : ", ",
+                         secret.commit.substr(0, 8));
+    if (!secret.path.empty()) paths += " " + quoted(secret.path);
+  }
+  // In a work tree of its own: the user's need not be clean.
+  const std::string removal = fmt::format(
+      "cd {} && d=$(mktemp -d) && git worktree add -q --detach $d {} && git -C $d filter-branch -f "
+      "--index-filter \"git rm -q --cached --ignore-unmatch --{}\" {}; "
+      "git worktree remove --force $d; git update-ref -d refs/original/refs/heads/{}",
+      quoted(repository.work_tree().string()), git::kShadowBranch, printable(within_quotes(paths)),
+      git::kShadowBranch, git::kShadowBranch);
+  findings.push_back(
+      {"secrets", Health::warning,
+       fmt::format("{} holds what looks like secrets{}: {}", git::kShadowBranch, looked_at, names),
+       paths.empty() ? "change them; git branch -D flor.shadow forgets all recorded versions"
+                     : "change them; this removes them, and renames these versions: " + removal});
+}
+
+}  // namespace
 
 void examine_repository(Findings& findings) {
   std::error_code error;
@@ -165,6 +248,7 @@ void examine_repository(Findings& findings) {
                      head ? "HEAD at " + head->substr(0, 8) : "no commit yet",
                      shadow ? fmt::format("{} at {}", git::kShadowBranch, shadow->substr(0, 8))
                             : "nothing recorded yet")});
+    if (shadow) examine_secrets(*repository, findings);
   } catch (const Error& problem) {
     findings.push_back({"git", Health::failure, problem.what(), "see the message"});
   }

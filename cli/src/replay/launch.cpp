@@ -9,6 +9,7 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -82,6 +83,38 @@ void check_program(const Launch& launch, const store::Run& run) {
       printable(launch.program), run.key.substr(0, 8)));
 }
 
+/// The word gives an argument to flor::arg, which takes a secret from the environment itself.
+bool is_kwarg(const std::vector<std::string>& words, std::size_t at) {
+  const auto flag = [](const std::string& word) {
+    return detail::canonical_flag(std::string_view(word).substr(0, word.find('=')));
+  };
+  if (flag(words[at]) == "--kwargs") return true;
+  while (at > 0 && words[at][0] != '-' && words[at].find('=') != std::string::npos) --at;
+  return flag(words[at]) == "--kwargs";
+}
+
+/// The recorded command line, with the secrets that the environment has.
+std::vector<std::string> with_secrets(const store::Run& run) {
+  std::vector<std::string> words = run.start.command.words(), names, variables;
+  for (const store::MaskedWord& masked : run.start.command.masked_words()) {
+    const std::string variable = store::secret_variable(masked.name);
+    const char* value = std::getenv(variable.c_str());
+    if (!value || !*value) {
+      names.push_back(masked.begins == 0 && masked.name[0] != '-' ? "word " + masked.name
+                                                                  : masked.name);
+      variables.push_back(variable + "=VALUE");
+    } else if (!is_kwarg(words, masked.at)) {
+      words[masked.at].replace(masked.begins, std::string::npos, value);
+    }
+  }
+  if (names.empty()) return words;
+  throw UsageError(fmt::format(
+      "run {} was started with a secret, which no record keeps ({}): give it again, as {} in the "
+      "environment, or give the command: flor replay {} -- {}",
+      run.key.substr(0, 8), printable(fmt::format("{}", fmt::join(names, ", "))),
+      fmt::join(variables, " "), run.key.substr(0, 8), printable(run.start.command.text())));
+}
+
 /// What is the same for every program: where it runs, with what, and how many threads.
 void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) {
   std::error_code error;
@@ -91,7 +124,7 @@ void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) 
                     "program from another one: flor replay {} -- PROGRAM ARGS",
                     printable(launch.directory), run.key.substr(0, 8)));
   }
-  launch.arguments = detail::own_arguments(launch.command);
+  launch.arguments = detail::own_arguments(store::RecordedCommand(launch.command).words());
   const auto as_it_was = [&](const char* name) {
     const auto found = run.start.environment.find(name);
     const bool is_set = found != run.start.environment.end() && is_plain(found->second);
@@ -114,7 +147,7 @@ Launch launch_of(const store::Run& run, const ProgramChoice& choice, const Permi
   Launch launch(permit);
   launch.program = choice.program;
   launch.why = choice.why;
-  launch.command = run.start.command;
+  launch.command = with_secrets(run);
   launch.directory = run.start.directory;
   require_program(run);
   if (!choice.to_be_built) check_program(launch, run);

@@ -22,7 +22,7 @@ struct Launch {
   std::string program;                 ///< to execute
   std::string why;                     ///< this one
   std::vector<std::string> command;    ///< argv
-  std::vector<std::string> arguments;  ///< thereof what is not Flor's
+  std::vector<std::string> arguments;  ///< thereof what is not Flor's, as a record has it
   std::string directory;
   /// Changes to the environment; nothing: unset.
   std::map<std::string, std::optional<std::string>> environment;
@@ -30,8 +30,9 @@ struct Launch {
   std::string digest;  ///< of the program
 };
 
-/// The recorded arguments for the chosen program. Throws NotFound where it or the directory is not
-/// there.
+/// The recorded arguments for the chosen program. What the record masks is taken from the
+/// environment (FLOR_SECRET_NAME). Throws NotFound where the program or the directory is not there,
+/// UsageError where a secret is missing.
 Launch launch_of(const store::Run& run, const ProgramChoice& choice, const Permit& permit,
                  std::optional<int> threads);
 /// `given`: a program and its arguments instead of the recorded ones, to run here. Throws NotFound

@@ -13,6 +13,7 @@
 
 #include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/snapshot.h>
 
 #include <fmt/format.h>
@@ -438,10 +439,16 @@ Work work_of(const ReplayRequest& request, const fs::path& store) {
   return work;
 }
 
+void make_logs(const ReplayRequest& request) {
+  std::error_code error;
+  store::make_directory_in_home(request.logs, error);
+  if (error) throw fs::filesystem_error("cannot make", request.logs, error);
+}
+
 ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& progress,
                          EpochVerifier& verifier) {
   if (request.engine.is_local() && !store::is_on_network(store.home())) {
-    fs::create_directories(request.logs);
+    make_logs(request);
     const auto engine = local_engine(request);
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }
@@ -449,7 +456,7 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
   if (request.engine.is_local()) {  // several processes shall not write there
     request.order.home = session.snapshot().string();
     request.order.hands_in = true;
-    fs::create_directories(request.logs);
+    make_logs(request);
     const auto engine = local_engine(request);
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }

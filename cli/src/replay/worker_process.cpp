@@ -4,6 +4,7 @@
 #include "replay/spawn.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,6 +37,7 @@ WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& or
   for (const auto& [name, value] : variables) changes[name] = value;
   changes[detail::kWorkerVariable] = std::to_string(kSocket);
   std::vector<std::string> environment = environment_with(changes), words = launch.command;
+  if (const int file = store::open_in_home(log_, O_WRONLY | O_CREAT); file >= 0) ::close(file);
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&plan.actions, 1, log_.c_str(), O_WRONLY | O_CREAT | O_APPEND,

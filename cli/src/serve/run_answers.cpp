@@ -184,7 +184,7 @@ Json compare_answer(const store::Store& store, const std::vector<std::string>& n
   for (const std::string& name : names) {
     const store::Run run = parse_whole_run(catalog, name);
     Json entry = run_json(run);
-    entry["command"] = run.start.command;
+    entry["command"] = run.start.command.words();
     entry["arguments"] = arguments_json(catalog.arguments(run.id));
     entry["metrics"] = metrics_json(catalog.metrics(run.id));
     entry["environment"] = run.start.environment;

@@ -7,6 +7,7 @@
 #include "watch/seat_protocol.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/watchers.h>
 
 #include <fmt/format.h>
@@ -152,7 +153,8 @@ CheckpointFiles::Made CheckpointFiles::make(const Order& order, const std::stop_
 fs::path CheckpointFiles::write(const Order& order, const store::NamedCheckpoint& named,
                                 const std::stop_token& stop) const {
   const fs::path below = directory(order.lease);
-  fs::create_directories(below);
+  std::error_code error;
+  store::make_directory_in_home(below, error);
   const std::string name =
       file_name_of(named.reference) + (form_ == Handover::pt ? ".pt" : ".safetensors");
   export_checkpoint(*store_, named.info.id, below / name,

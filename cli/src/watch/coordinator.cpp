@@ -6,6 +6,8 @@
 #include "watch/cluster_group.h"
 #include "watch/run_watch.h"
 
+#include <flor/store/home_files.h>
+
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -60,7 +62,9 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       watch_(open_source(store, plan_)) {
   ::signal(SIGIO, SIG_IGN);  // of leases on files that somebody wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
-  std::filesystem::create_directories(job_logs(store));
+  std::error_code error;
+  store::make_directory_in_home(job_logs(store), error);
+  if (error) throw std::filesystem::filesystem_error("cannot make", job_logs(store), error);
   orders_.owner = owner_;
   orders_.retries = plan_.retries;
   orders_.lease_us = std::chrono::microseconds(plan_.lease).count();

@@ -113,15 +113,6 @@ bool make_watched_directory(const fs::path& path) {
 
 bool has_no_events(const fs::path& path) { return store::is_on_network(path); }
 
-std::regex compile_filter(const std::string& filter) {
-  try {
-    return std::regex(filter, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    throw UsageError(
-        fmt::format("--filter '{}' is no regular expression: {}", printable(filter), error.what()));
-  }
-}
-
 DirectoryWatch::DirectoryWatch(std::vector<fs::path> directories,
                                const DirectoryWatchOptions& options)
     : options_(options) {
@@ -175,7 +166,7 @@ void DirectoryWatch::detach(Directory& directory) {
 
 bool DirectoryWatch::is_checkpoint(const fs::path& path) const {
   const std::string name = path.filename().string();
-  return !name.starts_with('.') && std::regex_search(name, options_.filter) &&
+  return !name.starts_with('.') && options_.filter.found_in(name) &&
          !links_to_neighbour(path);
 }
 

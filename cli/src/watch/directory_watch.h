@@ -2,6 +2,7 @@
 // tells of changes, by looking at intervals where it does not.
 #pragma once
 
+#include "pattern.h"
 #include "watch/complete.h"
 #include "watch/source.h"
 
@@ -14,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <regex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,12 +25,9 @@ namespace flor::cli {
 inline constexpr const char* kDefaultFilter =
     R"(\.(pt|pth|ckpt|safetensors|model|state)$|^(checkpoint|ckpt|step|epoch|global_step)[-_]?[0-9]+$)";
 
-/// A regular expression of ECMAScript, to be searched for in names. Throws UsageError.
-std::regex compile_filter(const std::string& filter);
-
 struct DirectoryWatchOptions {
-  std::regex filter = compile_filter(kDefaultFilter);
-  std::string marker = {};  ///< of complete directories, see `examine`
+  Pattern filter{"--filter", kDefaultFilter};  ///< searched for in names
+  std::string marker = {};                     ///< of complete directories, see `examine`
   std::chrono::milliseconds settle{2000};
   /// How often everything is looked at: as a net where there are events, and where there are none.
   std::chrono::milliseconds rescan{60'000}, poll{5000};

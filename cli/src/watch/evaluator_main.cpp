@@ -4,6 +4,7 @@
 
 #include <flor/evaluator.h>
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -126,7 +127,7 @@ Judge load(const std::vector<std::string>& words) {
 
 /// What is written from now on is kept there.
 void redirect(const std::string& log) {
-  const int opened = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int opened = store::open_in_home(log, O_WRONLY | O_CREAT | O_APPEND);
   if (opened < 0) return;  // the result counts, not what is said beside it
   // An evaluator that closed 1 or 2 has made these the next free numbers.
   const int file = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);

@@ -13,9 +13,12 @@
 namespace flor {
 namespace detail {
 
-/// The text to be used instead of the program's own default, if there is one. Throws UsageError if
+/// The program's own value of an argument.
+enum class Fallback { none, empty, value };
+
+/// The text to be used instead of the program's own value, if there is one. Throws UsageError if
 /// there must be one.
-std::optional<std::string> argument_text(std::string_view name, bool required);
+std::optional<std::string> argument_text(std::string_view name, Fallback fallback);
 void note_argument(std::string_view name, std::string_view type, const std::string& text);
 [[noreturn]] void refuse_argument(std::string_view name, std::string_view text,
                                   std::string_view expected);
@@ -65,7 +68,11 @@ std::string print_argument(const T& value) {
 
 template <Argument T>
 T resolve_argument(std::string_view name, std::optional<T> fallback) {
-  const auto text = argument_text(name, !fallback);
+  Fallback own = fallback ? Fallback::value : Fallback::none;
+  if constexpr (std::same_as<T, std::string>) {
+    if (fallback && fallback->empty()) own = Fallback::empty;
+  }
+  const auto text = argument_text(name, own);
   T value = text ? parse_argument<T>(name, *text) : *std::move(fallback);
   note_argument(name, argument_type<T>(), print_argument(value));
   return value;
@@ -75,7 +82,9 @@ T resolve_argument(std::string_view name, std::optional<T> fallback) {
 
 /// A hyper-parameter: the value from `--kwargs name=value`, else `fallback`; it is recorded. On
 /// replay: the recorded value, so that even a seed drawn from std::random_device comes back. The
-/// type is that of `fallback`; a text that does not fit it is a usage error (status 2).
+/// type is that of `fallback`; a text that does not fit it is a usage error (status 2). The value
+/// of a secret ("password", "api_key") is recorded masked: a replay or resume takes it from
+/// --kwargs or FLOR_SECRET_NAME, else, where `fallback` had been the value, from that.
 template <detail::Argument T>
 T arg(std::string_view name, T fallback) {
   return detail::resolve_argument<T>(name, std::move(fallback));

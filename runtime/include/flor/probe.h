@@ -120,7 +120,8 @@ class Probe {
 
   std::string run() const { return fact("run").value_or(""); }  ///< key, 16 hexadecimal digits
   std::string experiment() const { return fact("experiment").value_or(""); }
-  /// What flor::arg returned in the recorded run, as text; nothing if there was no such argument.
+  /// What flor::arg returned in the recorded run, as text; nothing if there was no such argument,
+  /// or it is a secret.
   std::optional<std::string> argument(const std::string& name) const {
     return fact("argument", name.c_str());
   }

@@ -1,6 +1,7 @@
 #include "content.h"
 
 #include "filters.h"
+#include "secrets.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -91,8 +92,9 @@ void ContentWriter::know(const TrackedEntry& tracked) {
   git_index_add(index_.get(), &entry);
 }
 
-StoredContent ContentWriter::store(const FileEntry& entry, const TrackedEntry* tracked) {
-  return S_ISLNK(entry.stat.mode) ? store_link(entry.path) : store_file(entry, tracked);
+StoredContent ContentWriter::store(const FileEntry& entry, const TrackedEntry* tracked,
+                                   bool guarded) {
+  return S_ISLNK(entry.stat.mode) ? store_link(entry.path) : store_file(entry, tracked, guarded);
 }
 
 StoredContent ContentWriter::store_link(const std::string& path) {
@@ -107,7 +109,8 @@ StoredContent ContentWriter::store_link(const std::string& path) {
   return result;
 }
 
-StoredContent ContentWriter::store_file(const FileEntry& entry, const TrackedEntry* tracked) {
+StoredContent ContentWriter::store_file(const FileEntry& entry, const TrackedEntry* tracked,
+                                        bool guarded) {
   const Descriptor file(
       ::open((root_ / entry.path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return from_errno();
@@ -134,7 +137,7 @@ StoredContent ContentWriter::store_file(const FileEntry& entry, const TrackedEnt
   const FilterListHandle list(filters);
   const auto size = static_cast<std::uint64_t>(before.st_size);
   if (!filters && !cleaned && attributes.encoding.empty() && size > kStreamedSize) {
-    result = store_large(file.get(), size);
+    result = store_large(file.get(), size, guarded ? &entry.path : nullptr);
   } else {
     if (!cleaned && !read_all(file.get(), size, content)) return from_errno();
     if (!attributes.encoding.empty()) {
@@ -149,6 +152,8 @@ StoredContent ContentWriter::store_file(const FileEntry& entry, const TrackedEnt
             "cannot convert " + printable(entry.path));
       bytes = out.view();
     }
+    if (guarded) result.secret = secret_in(entry.path, bytes);
+    if (!result.secret.empty()) return result;
     check(git_odb_write(&result.id, odb_.get(), bytes.data(), bytes.size(), GIT_OBJECT_BLOB),
           "cannot write to the object database");
     result.stored = true;
@@ -157,13 +162,17 @@ StoredContent ContentWriter::store_file(const FileEntry& entry, const TrackedEnt
   return result;
 }
 
-StoredContent ContentWriter::store_large(int file, std::uint64_t size) {
+/// Looks for secrets in pieces that overlap by more than a key is long.
+StoredContent ContentWriter::store_large(int file, std::uint64_t size,
+                                         const std::string* guarded) {
+  constexpr std::size_t kOverlap = 16 << 10;
   git_odb_stream* raw = nullptr;
   check(
       git_odb_open_wstream(&raw, odb_.get(), static_cast<git_object_size_t>(size), GIT_OBJECT_BLOB),
       "cannot write to the object database");
   const Handle<git_odb_stream, git_odb_stream_free> stream(raw);
   std::vector<char> part(1u << 20);
+  std::string piece;
   std::uint64_t left = size;
   while (left > 0) {
     const std::size_t want = std::min<std::uint64_t>(left, part.size());
@@ -174,6 +183,12 @@ StoredContent ContentWriter::store_large(int file, std::uint64_t size) {
     check(git_odb_stream_write(raw, part.data(), static_cast<std::size_t>(n)),
           "cannot write to the object database");
     left -= static_cast<std::uint64_t>(n);
+    if (!guarded) continue;
+    piece.erase(0, piece.size() - std::min(piece.size(), kOverlap));
+    piece.append(part.data(), static_cast<std::size_t>(n));
+    StoredContent found;
+    found.secret = secret_in(*guarded, piece);
+    if (!found.secret.empty()) return found;
   }
   StoredContent result;
   check(git_odb_stream_finalize_write(&result.id, raw), "cannot write to the object database");

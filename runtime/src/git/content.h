@@ -19,6 +19,7 @@ struct StoredContent {
   bool vanished = false;  ///< the file went away meanwhile: not a problem
   bool settled = true;    ///< false: it changed while it was read, so its stat data says nothing
   std::string problem;
+  std::string secret = {};  ///< kind of what it holds: it was not stored
 };
 
 class ContentWriter {
@@ -27,16 +28,17 @@ class ContentWriter {
   /// CRLF already are looked up there.
   ContentWriter(git_repository* repository, std::filesystem::path root, const IndexFile& index);
 
-  /// Stores the file or symbolic link of `entry`, which is tracked as `tracked` or not (null).
-  StoredContent store(const FileEntry& entry, const TrackedEntry* tracked);
+  /// Stores the file or symbolic link of `entry`, which is tracked as `tracked` or not (null);
+  /// a `guarded` one only if it holds no secret.
+  StoredContent store(const FileEntry& entry, const TrackedEntry* tracked, bool guarded);
 
  private:
   struct Attributes {
     std::string filter, encoding;
   };
   StoredContent store_link(const std::string& path);
-  StoredContent store_file(const FileEntry& entry, const TrackedEntry* tracked);
-  StoredContent store_large(int file, std::uint64_t size);
+  StoredContent store_file(const FileEntry& entry, const TrackedEntry* tracked, bool guarded);
+  StoredContent store_large(int file, std::uint64_t size, const std::string* guarded);
   Attributes attributes(const std::string& path);
   std::string config(const std::string& name);
   /// Runs the driver's command; false with a problem where the file cannot be stored.

@@ -2,16 +2,14 @@
 // them that holds for a directory while the work tree is walked.
 #pragma once
 
+#include "glob.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace flor::git {
-
-/// Whether `text` matches the shell pattern `pattern` as git's wildmatch has it: `*` and `?` stop
-/// at slashes, `**` between slashes does not.
-bool wildmatch(std::string_view pattern, std::string_view text);
 
 /// The patterns of one file.
 class PatternList {
@@ -32,6 +30,8 @@ class PatternList {
     bool only_name = false;     ///< no slash inside: matches the last component at any depth
     bool literal = false;       ///< nothing special in the text
     bool literal_tail = false;  ///< "*" and then nothing special
+    std::size_t plain = 0;      ///< bytes before those that `glob` matches
+    std::optional<Glob> glob;   ///< where it is neither
   };
   void add(std::string_view line);
   static bool matches(const Pattern& pattern, std::string_view text);

@@ -1,11 +1,24 @@
-// Names by which files with passwords and keys are usually called.
+// Files that hold passwords and keys, known by their names and by their contents: recordings leave
+// out those that git does not track.
 #pragma once
 
 #include <string_view>
 
 namespace flor::git {
 
-/// True if a file of this name (without directories) probably holds a secret, judged by name alone.
-bool looks_like_secret(std::string_view name);
+/// Verdict on a file by its name.
+enum class SecretName {
+  none,
+  secret,      ///< it holds a secret, whatever is in it
+  in_sources,  ///< it does unless it is ordinary code, which a program cannot be built without
+};
+
+/// `path` is relative to the work tree: ".env", "deploy/.aws/config".
+SecretName secret_name(std::string_view path);
+
+/// The kind of the secret that a file holds ("private key", "GitHub token"); empty if none is
+/// found. In sources and documents only what looks like a real key counts: they show what keys look
+/// like.
+std::string_view secret_in(std::string_view path, std::string_view content);
 
 }  // namespace flor::git

@@ -46,6 +46,9 @@ struct ShadowCommit {
   std::string id;                     ///< 40 hex digits
   bool created = false;               ///< false: the tip already had this tree
   std::vector<std::string> left_out;  ///< "data/big.bin (312 MiB, untracked)", one line each
+  /// Untracked files that hold secrets, left out, too: ".env", "notes.txt (private key)"; sorted.
+  std::vector<std::string> secrets;
+  std::string secrets_file;  ///< the same, one a line
   FileCount added;    ///< untracked files that no earlier commit of the branch had
   FileCount outputs;  ///< of the program, left out
 };
@@ -69,6 +72,19 @@ struct CommitInfo {
   std::string summary;  ///< first line of the message
   std::int64_t time_s = 0;
   std::vector<std::string> parents;
+};
+
+/// A secret in earlier commits, which would be left out now.
+struct CommittedSecret {
+  std::string path;         ///< empty: the command line in the message
+  std::string kind;         ///< "private key"; empty: its name says it
+  std::string commit;       ///< 40 hex digits, the newest that brought it, or another content of it
+  std::size_t commits = 1;  ///< how many did
+};
+struct SecretHistory {
+  std::vector<CommittedSecret> found;  ///< by path
+  std::size_t commits = 0;             ///< that were looked at, from the newest
+  bool whole = true;                   ///< there are no others
 };
 
 /// The name that git gives the content of a file, unfiltered; nothing if it cannot be read.
@@ -104,6 +120,9 @@ class Repository {
   std::optional<CommitInfo> commit(std::string_view id) const;
   /// Newest first, first parents only, at most `limit`; empty if there is no such branch.
   std::vector<CommitInfo> history(std::string_view branch, std::size_t limit) const;
+  /// Looks at what recordings added on the branch, newest first, as long as `goes_on` says so,
+  /// which is asked before each file. What git tracked is the user's own, and is not looked at.
+  SecretHistory secrets(std::string_view branch, const std::function<bool()>& goes_on) const;
   /// What changed between two commits' trees; `from` empty: against the empty tree.
   std::vector<FileChange> changes(std::string_view from, std::string_view to) const;
   /// A unified diff of the same, with `context` lines around each change.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <span>
 
 namespace flor::git {
@@ -163,6 +164,18 @@ FileCount added_files(git_repository* repository, const MaybeId& before, const g
   return added;
 }
 
+/// Replaces the file; where there is nothing to say there is none. Not being able to is no error.
+std::string write_lines(const std::filesystem::path& file, const std::vector<std::string>& lines) {
+  std::error_code ignored;
+  if (lines.empty()) {
+    std::filesystem::remove(file, ignored);
+    return {};
+  }
+  std::ofstream out(file);
+  for (const std::string& line : lines) out << line << '\n';
+  return file.string();
+}
+
 void check_branch(const std::string& branch) {
   int valid = 0;
   git_reference_name_is_valid(&valid, ("refs/heads/" + branch).c_str());
@@ -201,6 +214,8 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
 
   ShadowCommit result;
   result.left_out = std::move(snapshot.left_out);
+  result.secrets = std::move(snapshot.secrets);
+  result.secrets_file = write_lines(impl_->git_directory / "flor" / "secrets", result.secrets);
   result.outputs = std::move(snapshot.outputs);
   BranchMover mover(repository, options, root, cache);
   Backoff backoff(kLockPatience);

@@ -14,7 +14,8 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kMagic = "FLORSTAT";
-constexpr std::uint32_t kVersion = 2;
+/// Also another one where more is found to be a secret: what was searched is searched again.
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderSize = 8 + sizeof(std::uint64_t);  // magic, checksum of the rest
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// Longer than a tick of any kernel's coarse clock, which is what stamps files.
@@ -89,7 +90,8 @@ bool parse(std::string_view bytes, StatCache& cache) {
     std::uint32_t length = 0;
     if (!in.get(entry.stat.mtime_ns) || !in.get(entry.stat.ctime_ns) || !in.get(entry.stat.inode) ||
         !in.get(entry.stat.size) || !in.get(entry.stat.mode) || !in.get(entry.mode) ||
-        !in.get(entry.id) || !in.get(length) || !in.get(entry.path, length)) {
+        !in.get(entry.id) || !in.get(entry.searched) || !in.get(length) ||
+        !in.get(entry.path, length)) {
       return false;
     }
   }
@@ -118,6 +120,7 @@ std::string serialize(const StatCache& cache) {
     put(body, entry.stat.mode);
     put(body, entry.mode);
     put(body, entry.id);
+    put(body, entry.searched);
     put(body, static_cast<std::uint32_t>(entry.path.size()));
     body += entry.path;
   }

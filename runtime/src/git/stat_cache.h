@@ -31,7 +31,8 @@ struct FileEntry {
   std::string path;
   std::uint32_t mode = 0;  ///< as in trees
   git_oid id{};
-  FileStat stat;  ///< all zero where it must be looked at again
+  FileStat stat;          ///< all zero where it must be looked at again
+  bool searched = false;  ///< for secrets: none are in it
 };
 
 /// A directory and its tree.

@@ -369,17 +369,17 @@ void Walker::child_file(int parent, const Child& child, Inherited inherited) {
 }
 
 void Walker::untracked_file(FoundFile found, Inherited inherited) {
-  const std::string_view name = std::string_view(path_).substr(path_.rfind('/') + 1);
   const bool included = exclude_.excludes(path_, false) == false;
   if (inherited.excluded) {
     leave_out(kExcludeFile);
   } else if (!included && std::ranges::binary_search(in_.options.outputs, path_)) {
     out_.outputs.add(path_, found.entry.stat.size);
-  } else if (!included && looks_like_secret(name)) {
-    leave_out("untracked, looks like a secret");
+  } else if (!included && secret_name(path_) == SecretName::secret) {
+    out_.secrets.push_back(printable(path_));
   } else if (found.entry.stat.size > in_.options.untracked_bytes_max) {
     leave_out(size_text(found.entry.stat.size) + ", untracked");
   } else {
+    found.guarded = !included;
     identify(found);
     out_.files.push_back(std::move(found));
   }
@@ -392,10 +392,12 @@ void Walker::identify(FoundFile& found) {
   if (cached_at_ == entries.size() || entries[cached_at_].path != path_) return;
   const FileEntry& cached = entries[cached_at_];
   if (!in_.cache.trusts(cached, found.entry.stat)) return;
+  if (found.guarded && !cached.searched) return;
   const bool exists = in_.cache_reachable || (found.tracked && found.tracked->id == cached.id) ||
                       git_odb_exists(in_.odb, &cached.id) == 1;
   if (!exists) return;
   found.entry.id = cached.id;
+  found.entry.searched = cached.searched;
   found.known = true;
 }
 

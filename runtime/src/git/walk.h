@@ -18,6 +18,7 @@ struct FoundFile {
   FileEntry entry;
   const TrackedEntry* tracked = nullptr;  ///< null if untracked
   bool known = false;                     ///< entry.id is the content; else it must be read
+  bool guarded = false;                   ///< it is left out if it holds a secret
 };
 
 struct Walked {
@@ -25,6 +26,7 @@ struct Walked {
   std::vector<bool> seen;               ///< for each tracked entry
   std::vector<std::string> unreadable;  ///< directories, with a trailing slash
   std::vector<std::string> left_out;
+  std::vector<std::string> secrets;  ///< left out, too: names
   FileCount outputs;  ///< left out, too
 };
 

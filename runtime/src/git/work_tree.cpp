@@ -99,9 +99,14 @@ class TreeReader {
     if (file.known) return std::move(entry);
     if (!writer_) writer_.emplace(in_.repository, in_.root, in_.index);
     ++snapshot_.read;
-    const StoredContent content = writer_->store(entry, file.tracked);
+    const StoredContent content = writer_->store(entry, file.tracked, file.guarded);
+    if (!content.secret.empty()) {
+      snapshot_.secrets.push_back(fmt::format("{} ({})", printable(entry.path), content.secret));
+      return std::nullopt;
+    }
     if (content.stored) {
       entry.id = content.id;
+      entry.searched = file.guarded;
       if (!content.settled) entry.stat = FileStat{};
       return std::move(entry);
     }
@@ -124,6 +129,7 @@ Snapshot take_snapshot(const WalkInput& input) {
   limit_untracked(walked, input.options.untracked_total_bytes_max);
   Snapshot snapshot;
   snapshot.left_out = std::move(walked.left_out);
+  snapshot.secrets = std::move(walked.secrets);
   snapshot.outputs = std::move(walked.outputs);
   snapshot.entries.reserve(walked.files.size());
   TreeReader reader(input, snapshot);
@@ -134,6 +140,7 @@ Snapshot take_snapshot(const WalkInput& input) {
   add_unseen(input.index, walked, snapshot.entries);
   sort_by_path(snapshot.entries);
   std::sort(snapshot.left_out.begin(), snapshot.left_out.end());
+  std::sort(snapshot.secrets.begin(), snapshot.secrets.end());
   return snapshot;
 }
 

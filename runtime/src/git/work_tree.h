@@ -11,6 +11,7 @@ namespace flor::git {
 struct Snapshot {
   std::vector<FileEntry> entries;     ///< by path
   std::vector<std::string> left_out;  ///< sorted
+  std::vector<std::string> secrets;   ///< sorted
   FileCount outputs;
   std::size_t read = 0;               ///< files whose content had to be read
 };

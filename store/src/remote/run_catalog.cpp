@@ -10,6 +10,7 @@
 #include "sha256.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/own_directory.h>
 
 #include <fcntl.h>
@@ -240,7 +241,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
       // Removed by somebody who needed the room, or damaged here: it is read again.
     }
   }
-  fs::create_directories(cache);
+  store::make_directory_in_home(cache, error);
   {
     store::NewFile out(store::Filesystem::system(), file);
     unpack_catalog(objects, run, [&](std::span<const std::byte> bytes) { out.append(bytes); });

@@ -4,6 +4,7 @@
 
 #include <flor/store/checkpoint.h>
 #include <flor/store/ranking.h>
+#include <flor/store/secrets.h>
 
 #include <cstdint>
 #include <functional>
@@ -43,7 +44,7 @@ struct NewRun {
   std::string directory;             ///< working directory, absolute
   std::string program;               ///< executable, absolute
   std::string program_digest;        ///< hex digest of the executable's content
-  std::vector<std::string> command;  ///< argv as given
+  RecordedCommand command;           ///< argv
   std::map<std::string, std::string> environment;  ///< what matters: threads, versions, host
   std::optional<RankPlace> rank = {};              ///< of a program that ran as several processes
   std::string key;                                 ///< of `new_run_key`; empty: `add_run` makes one
@@ -153,8 +154,12 @@ struct Value {
 
 struct Argument {
   std::string name;
-  std::string type;   ///< "int", "real", "bool", "text"
+  std::string type;   ///< "int", "real", "bool", "text"; "secret": the value is masked
   std::string value;  ///< as text that parses back to the same value
+
+  bool is_secret() const { return type == "secret"; }
+  /// As it enters the record: the value of a secret masked.
+  Argument recorded() const;
 };
 
 /// One execution of a nested loop.
@@ -273,7 +278,7 @@ struct Resumption {
   ResumePoint point;  ///< without `kept`
   std::string commit;
   std::string program_digest;
-  std::vector<std::string> command;
+  RecordedCommand command;
 };
 
 /// The ranks of a group find each other by this: rank 0 writes it down when it has begun, or gone
@@ -295,7 +300,7 @@ struct NewReplay {
   bool strong = false;
   std::string probes;  ///< comma-separated names of the probed loops
   std::string program_digest;
-  std::vector<std::string> command;
+  RecordedCommand command;
   /// Replays of a run with the same question find the same; empty: unlike any other.
   std::string question;
 };
@@ -418,6 +423,7 @@ class Catalog {
   /// have, failed if one has; else interrupted. Of a run without ranks its own.
   RunState group_state(const Run& run) const;
 
+  /// Secrets are masked (`Argument::recorded`).
   void add_argument(std::int64_t run, const Argument& argument);
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
   void add_iteration(std::int64_t run, const Iteration& iteration);
@@ -459,7 +465,7 @@ class Catalog {
   void remember_name(std::string_view repository, std::string_view experiment);
   std::optional<std::string> last_name(std::string_view repository) const;
   /// The command that builds this program of this repository, for programs that do not say
-  /// themselves how they are built. Replaces an earlier one.
+  /// themselves how they are built. Replaces an earlier one; one with a secret is not remembered.
   void remember_build_command(std::string_view repository, std::string_view program,
                               std::string_view command);
   std::optional<std::string> build_command(std::string_view repository,

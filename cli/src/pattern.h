@@ -1,0 +1,42 @@
+// Regular expressions of --filter and --path, searched for in linear time: no pattern and no name
+// makes a search long.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+/// Those of ECMAScript, but for what needs backtracking: back references, and looking ahead.
+class Pattern {
+ public:
+  /// Throws UsageError, one line that begins with `option`.
+  Pattern(std::string_view option, std::string_view pattern);
+
+  /// Whether it matches anywhere in `text`. Takes at most as many steps as text and pattern have
+  /// bytes, multiplied; repetitions count as often as they are written out. They are added to
+  /// `steps`, for tests.
+  bool found_in(std::string_view text, std::size_t* steps = nullptr) const;
+
+ private:
+  friend class PatternCompiler;
+  using Set = std::bitset<256>;
+  enum class Kind : std::uint8_t { set, split, jump, begin, end, border, no_border };
+  struct Instruction {
+    Kind kind = Kind::set;
+    std::int32_t set = 0;           ///< of `sets_`
+    std::int32_t first = 1, second = 1;  ///< where it goes on, relative to it
+  };
+  using Code = std::vector<Instruction>;
+
+  bool holds(const Instruction& assertion, std::string_view text, std::size_t at) const;
+
+  Code code_;  ///< one past its end the pattern has matched
+  std::vector<Set> sets_;
+};
+
+}  // namespace flor::cli

@@ -1,0 +1,42 @@
+#include "secret_arguments.h"
+
+#include "flags.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace flor::detail {
+
+SecretArguments::SecretArguments(const store::Catalog& catalog, const store::Run& run,
+                                 std::map<std::string, std::string> given)
+    : run_(run.key.substr(0, 8)), given_(std::move(given)) {
+  const auto note = [this](const store::RecordedCommand& command) {
+    for (const auto& [name, text] : flags_of_command(command.words()).kwargs) {
+      if (store::is_masked(text)) asked_for_.insert(name);
+    }
+  };
+  note(run.start.command);
+  for (const store::Resumption& later : catalog.resumptions(run.id)) note(later.command);
+}
+
+std::optional<std::string> SecretArguments::given(std::string_view name) const {
+  const auto found = given_.find(std::string(name));
+  if (found != given_.end() && !store::is_masked(found->second)) return found->second;
+  const char* value = std::getenv(store::secret_variable(name).c_str());
+  return value && *value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+std::optional<std::string> SecretArguments::value(std::string_view name, Fallback fallback) const {
+  if (auto text = given(name)) return text;
+  // The program came by its own value without Flor, and does so again.
+  if (fallback == Fallback::value && !was_given(name)) return std::nullopt;
+  throw UsageError(fmt::format(
+      "argument '{}' of run {} is a secret, which no record keeps: give it again, by "
+      "--kwargs {}=VALUE or in the environment, {}=VALUE",
+      name, run_, name, store::secret_variable(name)));
+}
+
+}  // namespace flor::detail
