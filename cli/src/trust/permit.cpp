@@ -37,7 +37,7 @@ std::string as_typed(std::string_view word) {
 /// where the first word is not the program.
 std::string command_text(const store::Run& run) {
   std::string text = as_typed(run.start.program);
-  const auto& words = run.start.command;
+  const auto& words = run.start.command.words();
   for (std::size_t i = 1; i < words.size(); ++i) text += " " + as_typed(words[i]);
   const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
   if (!words.empty() && name(words.front()) != name(run.start.program)) {
@@ -53,7 +53,8 @@ std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
   std::vector<std::string> facts{start.program,    start.program_digest, start.directory,
                                  start.repository, start.commit};
   facts.push_back(build ? build->recipe : "");
-  facts.insert(facts.end(), start.command.begin(), start.command.end());
+  const auto& words = start.command.words();
+  facts.insert(facts.end(), words.begin(), words.end());
   std::string text;
   for (const std::string& fact : facts) text += fmt::format("{} {}\n", fact.size(), fact);
   return text;
