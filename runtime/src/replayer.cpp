@@ -19,6 +19,7 @@
 namespace flor::detail {
 
 Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
+  check_kwargs();
   initial_environment();
   run_on_cores(flags_.cores);
   start_ = {.program = executable(), .directory = std::filesystem::current_path(), .command = {}};

@@ -64,6 +64,7 @@ class Replayer : public Runtime {
   void tick() override;
 
  private:
+  void check_kwargs() const;
   void take_arguments();
   void take_assignment();
   std::unique_ptr<Findings> make_findings();

@@ -10,6 +10,23 @@
 
 namespace flor::detail {
 
+namespace {
+
+[[noreturn]] void refuse_kwargs() {
+  throw UsageError(
+      "--kwargs cannot be combined with a replay, which uses the recorded arguments; to train "
+      "with others: --flor NAME --kwargs NAME=VALUE");
+}
+
+}  // namespace
+
+/// Before anything is opened: only what a record would mask may be given again.
+void Replayer::check_kwargs() const {
+  for (const auto& [name, text] : flags_.kwargs) {
+    if (store::masked_value(name, text) == text) refuse_kwargs();
+  }
+}
+
 void Replayer::take_arguments() {
   for (const store::Argument& argument : store_->catalog().arguments(run_.id)) {
     arguments_[argument.name] = argument;
@@ -17,11 +34,7 @@ void Replayer::take_arguments() {
   for (const auto& [name, text] : flags_.kwargs) {
     const auto found = arguments_.find(name);
     const bool recorded = found != arguments_.end() && found->second.is_secret();
-    if (!recorded && !secrets_.was_given(name)) {
-      throw UsageError(
-          "--kwargs cannot be combined with a replay, which uses the recorded arguments; to train "
-          "with others: --flor NAME --kwargs NAME=VALUE");
-    }
+    if (!recorded && !secrets_.was_given(name)) refuse_kwargs();
     ::setenv(store::secret_variable(name).c_str(), text.c_str(), 1);  // for those that it starts
   }
 }
