@@ -2,6 +2,7 @@
 
 #include "build/child.h"
 #include "output/text.h"
+#include "pattern.h"
 
 #include <flor/store/error.h>
 
@@ -11,7 +12,6 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <regex>
 #include <sstream>
 
 namespace flor::cli {
@@ -53,20 +53,21 @@ bool is_value(std::string_view text) {
                   what, printable(text)));
 }
 
-bool matches(const std::string& text, const std::regex& pattern) {
-  return std::regex_match(text, pattern);
+/// All of a text is as `form` says. It may come from elsewhere, so that it is matched in linear time.
+Pattern whole(std::string_view form) {
+  return Pattern("recipe", fmt::format("^({})$", form));
 }
 
 /// Flags of a compiler that say what it does to code, and name no file or program.
 bool are_flags_for_code(const std::string& value) {
-  static const std::regex kFlag(
+  static const Pattern kFlag = whole(
       "-O[0-9a-z]*|-g[0-9a-z]*|-std=[a-z0-9+]+|-pthread|-pipe|-[DU][A-Za-z_][A-Za-z0-9_]*"
       "(=[A-Za-z0-9_.+-]*)?|-m[a-z0-9.+-]+(=[A-Za-z0-9.+-]+)?|-W[a-z0-9+-]*(=[a-z0-9]+)?|"
       "-f(no-)?[a-z0-9-]+(=[a-z0-9-]+)?");
-  static const std::regex kLoads("-f(plugin|pass-plugin|use-ld).*");
+  static const Pattern kLoads("recipe", "^-f(plugin|pass-plugin|use-ld)");
   std::istringstream words(value);
   for (std::string word; words >> word;) {
-    if (!matches(word, kFlag) || matches(word, kLoads)) return false;
+    if (!kFlag.found_in(word) || kLoads.found_in(word)) return false;
   }
   return true;
 }
@@ -78,17 +79,17 @@ bool is_tool_of_here(const std::string& path) {
 
 /// Whatever the machine, it is the same, and no place in it.
 bool is_of_any_machine(const CacheVariable& variable) {
-  static const std::regex kFlags("CMAKE_(C|CXX|CUDA|HIP)_FLAGS(_[A-Z]+)?");
-  static const std::regex kTools("CMAKE_((C|CXX|CUDA|HIP)_COMPILER(_LAUNCHER)?|MAKE_PROGRAM)");
-  static const std::regex kWords(
+  static const Pattern kFlags = whole("CMAKE_(C|CXX|CUDA|HIP)_FLAGS(_[A-Z]+)?");
+  static const Pattern kTools = whole("CMAKE_((C|CXX|CUDA|HIP)_COMPILER(_LAUNCHER)?|MAKE_PROGRAM)");
+  static const Pattern kWords = whole(
       "CMAKE_(BUILD_TYPE|POSITION_INDEPENDENT_CODE|INTERPROCEDURAL_OPTIMIZATION|(C|CXX|CUDA|HIP)_"
       "(STANDARD|STANDARD_REQUIRED|EXTENSIONS|ARCHITECTURES))");
-  static const std::regex kWord("[A-Za-z0-9_.,;+ -]*"), kOwn("(?!CMAKE_).*");
-  if (matches(variable.name, kFlags)) return are_flags_for_code(variable.value);
-  if (matches(variable.name, kTools)) return is_tool_of_here(variable.value);
+  static const Pattern kWord = whole("[A-Za-z0-9_.,;+ -]*");
+  if (kFlags.found_in(variable.name)) return are_flags_for_code(variable.value);
+  if (kTools.found_in(variable.name)) return is_tool_of_here(variable.value);
   const bool is_option = variable.type == "BOOL" || variable.type == "STRING";
-  return is_option && matches(variable.value, kWord) &&
-         (matches(variable.name, kWords) || matches(variable.name, kOwn));
+  return is_option && kWord.found_in(variable.value) &&
+         (kWords.found_in(variable.name) || !variable.name.starts_with("CMAKE_"));
 }
 
 }  // namespace
