@@ -1,3 +1,5 @@
+#include "filesystem.h"
+
 #include <flor/store/home_files.h>
 
 #include <fcntl.h>
@@ -51,7 +53,7 @@ void make_directory_in_home(const fs::path& directory, std::error_code& error) {
 }
 
 int open_in_home(const fs::path& file, int flags) {
-  const int descriptor = ::open(file.c_str(), flags | O_CLOEXEC, kOwnFile);
+  const int descriptor = Filesystem::system().open(file.c_str(), flags | O_CLOEXEC, kOwnFile);
   if (descriptor >= 0 && (flags & O_CREAT) != 0) share_as_directory(descriptor, file);
   return descriptor;
 }

@@ -29,7 +29,7 @@ void make_reserve(const Paths& paths, Filesystem& files) noexcept {
     if (std::filesystem::exists(paths.reserve(), error)) return;
     if (files.available(paths.home.c_str()) < kRoomBytes) return;
     const std::vector<std::uint64_t> words = noise();
-    File file(files, paths.reserve(), O_WRONLY | O_CREAT | O_EXCL);
+    File file(files, paths.reserve(), O_WRONLY | O_CREAT | O_EXCL, kInHome);
     file.write_at(std::as_bytes(std::span(words)), 0);
   } catch (const std::exception&) {  // what there is of it is better than nothing
   }

@@ -82,7 +82,7 @@ inline RemoteRun with_parcels(
       change(parcel, catalog, pack);
       const std::string renamed = sha256_hex(parcel);
       objects.put(parcel_key(renamed), parcel);
-      catalog("UPDATE pack SET name = ?2, bytes = ?3 WHERE id = ?1", pack, renamed,
+      catalog("UPDATE OR IGNORE pack SET name = ?2, bytes = ?3 WHERE id = ?1", pack, renamed,
               static_cast<std::int64_t>(parcel.size()))
           ->run();
     }

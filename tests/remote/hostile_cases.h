@@ -223,9 +223,9 @@ inline void add_contradictions(std::vector<HostileBucket>& list) {
        "INSERT INTO value SELECT series, 99, step, inner, ordinal, 0, type, value FROM value LIMIT "
        "1"},
       {"the program", "UPDATE run SET program = '/bin/bash'"},
-      {"the digest of the program", "UPDATE run SET program_digest = ''"},
+      {"the digest of the program", "UPDATE run SET program_digest = '5c'"},
       {"the command", "UPDATE run SET command = '[\"/bin/bash\", \"-c\", \"id\"]'"},
-      {"the version", "UPDATE run SET version = ''"},
+      {"the version", "UPDATE run SET version = '1234567890123456789012345678901234567890'"},
       {"the repository", "UPDATE run SET repository = '/'"},
       {"the directory", "UPDATE run SET directory = '/tmp'"},
       {"the start", "UPDATE run SET started_us = 7"},

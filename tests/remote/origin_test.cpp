@@ -29,10 +29,12 @@ class OriginTest : public RemoteTest {
     RemoteRun run = choose_run(objects, key);
     const WorkDirectory work;
     const fs::path file = work.path() / "catalog.db";
-    const auto content = read_catalog(objects, run);
-    std::ofstream(file, std::ios::binary)
-        .write(reinterpret_cast<const char*>(content.data()),
-               static_cast<std::streamsize>(content.size()));
+    std::ofstream out(file, std::ios::binary);
+    unpack_catalog(objects, run, [&](std::span<const std::byte> content) {
+      out.write(reinterpret_cast<const char*>(content.data()),
+                static_cast<std::streamsize>(content.size()));
+    });
+    out.close();
     {
       store::Connection connection(file, store::Connection::Mode::existing);
       connection.execute("PRAGMA journal_mode=DELETE; PRAGMA foreign_keys=OFF");

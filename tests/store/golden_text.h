@@ -142,7 +142,7 @@ inline std::string golden_run(const Store& store, const Run& run) {
   for (const Resumption& each : catalog.resumptions(run.id)) {
     text += fmt::format("resumed at {} from {} {} {} command {}\n", each.resumed_us,
                         golden_point(each.point), each.commit, each.program_digest,
-                        fmt::join(each.command, " "));
+                        each.command.text());
   }
   for (const MainLoop& loop : catalog.main_loops(run.id)) {
     text += fmt::format("main loop {} {} from {} iterations {} ended {} broke {}\n", loop.ordinal,

@@ -347,17 +347,21 @@ std::optional<Questions::Read> Questions::find(const Source& source, Range loop,
     return Read{slices_.front().change, slices_.front().question, {}, false};
   }
   const Keys changed = changed_by(source, loop, main);
+  std::optional<Read> outside;  // a variable says more
   for (const Slice& slice : slices_) {
     if (!main && slice.change->source == &source && holds(loop, slice.change->now)) continue;
     for (const auto& [variable, extent] : changed) {
       for (const Extent read : {Extent::whole, Extent::part}) {
         if (!slice.reads.holds(variable, read) || !conflict(extent, read)) continue;
-        return Read{slice.change, slice.question, std::string(model_.variable(variable).name),
-                    variable == model_.outside()};
+        if (variable != model_.outside()) {
+          return Read{slice.change, slice.question, std::string(model_.variable(variable).name),
+                      false};
+        }
+        outside = Read{slice.change, slice.question, {}, true};
       }
     }
   }
-  return std::nullopt;
+  return outside;
 }
 
 std::optional<Questions::Read> Questions::of_nested(const Source& source, Range loop) const {
