@@ -429,7 +429,8 @@ std::optional<std::string> Questions::unproven() const {
   for (const Slice& slice : slices_) {
     if (!slice.understood) return slice.change->where + " is outside of all functions";
     if (!unseen) continue;
-    for (const auto& [id, extent] : slice.reads) {
+    for (const auto& key : slice.reads) {
+      const int id = key.first;
       const bool outlives_any = std::ranges::any_of(
           main_, [&](const auto& loop) { return outlives(id, *loop.first, loop.second); });
       if (is_shown(id) || !outlives_any) continue;

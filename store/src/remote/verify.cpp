@@ -105,10 +105,11 @@ class Verification {
     for (auto& [name, parcel] : expected_) {
       std::ranges::stable_sort(parcel.records, {}, &Record::offset);
       const auto repeated =
-          std::ranges::unique(parcel.records, [](const Record& a, const Record& b) {
-            return a.offset == b.offset && a.is_same_record(b);
-          });
-      parcel.records.erase(repeated.begin(), repeated.end());
+          std::unique(parcel.records.begin(), parcel.records.end(),
+                      [](const Record& a, const Record& b) {
+                        return a.offset == b.offset && a.is_same_record(b);
+                      });
+      parcel.records.erase(repeated, parcel.records.end());
     }
   }
 
