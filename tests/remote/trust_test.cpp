@@ -169,7 +169,9 @@ class LaggingObjects final : public ObjectStore {
   std::optional<ObjectInfo> head(const std::string& key) override { return objects_->head(key); }
   std::vector<ObjectInfo> list(const std::string& prefix) override {
     auto found = objects_->list(prefix);
-    if (prefix.starts_with(kRuns)) lag(found);
+    if (!prefix.starts_with(kRuns)) return found;
+    lag(found);
+    std::erase_if(found, [&](const ObjectInfo& it) { return !it.key.starts_with(prefix); });
     return found;
   }
   void remove(const std::string& key) override { objects_->remove(key); }
