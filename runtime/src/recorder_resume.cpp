@@ -47,8 +47,8 @@ store::SnapshotItem elapsed_item(const Resumption::Elapsed& elapsed) {
           store::Content(bytes, bytes.get())};
 }
 
-std::chrono::steady_clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+std::chrono::steady_clock::duration duration_of(double in_seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(in_seconds));
 }
 
 }  // namespace
