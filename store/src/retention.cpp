@@ -247,7 +247,7 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
   Database& database = *store.impl().database;
   return with_reserve(database, [&] {
     const Lock lock(database.mutex);
-    // Decided and done in one transaction: somebody else may be deleting by other rules.
+    // Decided and done in one transaction: another process may be deleting by other rules.
     Transaction transaction(database.connection);
     if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
     Plan plan(database, database.connection, run, all, sizes == Sizes::weighed || rules.under);

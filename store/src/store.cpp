@@ -46,7 +46,7 @@ std::shared_ptr<Store> Store::open(const std::filesystem::path& home, OpenMode m
 
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() {
-  // So that a store at rest is whole in catalog.db, whoever else has it open.
+  // A store at rest is whole in catalog.db, also where other processes have it open.
   if (impl_->mode == OpenMode::create) impl_->database->connection.truncate_log();
 }
 const std::filesystem::path& Store::home() const { return impl_->database->paths.home; }

@@ -26,7 +26,7 @@ using ::testing::SizeIs;
 class Trust : public ReplayCommand {
  protected:
   Trust() { bench_.use_home(place_ / "mine"); }
-  /// A run of the trainer in the store of somebody else, as honest people record it.
+  /// A run of the trainer in another user's store, recorded honestly.
   store::Run record_elsewhere() {
     bench_.use_home(place_ / "theirs");
     EXPECT_EQ(bench_.run("trainer", {"--flor", "nice", "--flor_every", "1"}).status, 0);

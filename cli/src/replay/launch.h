@@ -22,7 +22,7 @@ struct Launch {
   std::string program;                 ///< to execute
   std::string why;                     ///< this one
   std::vector<std::string> command;    ///< argv
-  std::vector<std::string> arguments;  ///< thereof what is not Flor's, as a record has it
+  std::vector<std::string> arguments;  ///< those of the words that are not Flor's, as a record has them
   std::string directory;
   /// Changes to the environment; nothing: unset.
   std::map<std::string, std::optional<std::string>> environment;
