@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     if (settled != 0) {
       settle();
     } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::yield();
     }
     show("tail", epoch, sum);
   }
