@@ -114,6 +114,13 @@ TEST(InstrumentSources, MayBeMoreWhereAHeaderIsNamedByAMacroOrAnOption) {
   project.repository().write("forced.h", "inline int forced() { return 1; }\n");
   project.build();
   EXPECT_FALSE(knows_all(project));
+  Project elsewhere("target_compile_options(train PRIVATE -I${CMAKE_SOURCE_DIR}/more)\n"
+                    "flor_instrument(train)\n");
+  elsewhere.repository().write("more/hidden.h", "inline int hidden() { return 1; }\n");
+  elsewhere.repository().write("extra.cpp",
+                               "#include <hidden.h>\nint extra() { return hidden(); }\n");
+  elsewhere.build();
+  EXPECT_FALSE(knows_all(elsewhere));
   Project computed("target_compile_definitions(train PRIVATE MODEL=\"model.h\")\n"
                    "flor_instrument(train)\n");
   computed.repository().write("extra.cpp", "#include MODEL\nint extra() { return 1; }\n");
