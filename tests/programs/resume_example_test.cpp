@@ -32,7 +32,7 @@ TEST_F(ResumeExample, KilledAnywhereItEndsAsIfNothingHadHappened) {
                             kSmall;
   const auto begun = std::chrono::steady_clock::now();
   const auto undisturbed = bench_.run("resume", auto_resume);
-  const auto whole_time = std::chrono::steady_clock::now() - begun;
+  auto delay = std::chrono::steady_clock::now() - begun;
   ASSERT_EQ(undisturbed.status, 0) << undisturbed.err;
   const WholeRecord whole = record();
 
@@ -42,8 +42,7 @@ TEST_F(ResumeExample, KilledAnywhereItEndsAsIfNothingHadHappened) {
   for (int attempt = 0; attempt < 40; ++attempt) {
     const auto process = bench_.start("resume", auto_resume);
     const int signal = random() % 3 == 0 ? SIGTERM : SIGKILL;
-    // Later and later, so that it gets to its first checkpoint on a machine that became slower, too.
-    std::this_thread::sleep_for(whole_time * (400 + random() % 550) * (8 + attempt) / 8000);
+    std::this_thread::sleep_for(delay * (400 + random() % 550) / 1000);
     if (kills + preempted < 6 || resumed == 0) process->kill(signal);
     const auto result = process->wait();
     kills += result.signal == SIGKILL;
@@ -51,7 +50,9 @@ TEST_F(ResumeExample, KilledAnywhereItEndsAsIfNothingHadHappened) {
     resumed += result.err.find("flor: resuming run") != std::string::npos;
     last = result.out;
     if (result.status == 0 && resumed > 0) break;
-    if (result.status == 0) continue;  // it was faster than the signal
+    // The machine has become faster, or slower, since the first of them.
+    delay = result.status == 0 ? delay / 2 : delay * 5 / 4;
+    if (result.status == 0) continue;
     ASSERT_TRUE(result.signal == SIGKILL || result.signal == SIGTERM || result.status == 75)
         << result.err;
   }
