@@ -54,11 +54,28 @@ bool Effects::round() {
     settled_ = false;
   }
   settled_ = settled_ && !linked_;
+  find_implicit();
   // A name that is known from now on, or of another type, may be anywhere.
   if (all_open_ || model_.variables().size() != variables) open_.assign(open_.size(), true);
   const bool more = std::ranges::find(open_, true) != open_.end();
   settled_ = settled_ && !more;
   return more;
+}
+
+void Effects::find_implicit() {
+  const auto shared = [this](const Keys& from, Keys& to) {
+    for (const auto& [variable, extent] : from) {
+      if (model_.is_part(model_.variable(variable).name) || to.holds(variable, extent)) continue;
+      to.add(variable, extent);
+      all_open_ = true;
+    }
+  };
+  for (std::size_t b = 0; b < summaries_.size(); ++b) {
+    const bool destroys = model_.bodies()[b].is_destructor();
+    if (!is_implicit(model_.bodies()[b]) && !destroys) continue;
+    if (!destroys) shared(summaries_[b].shared_reads, implicit_reads_);
+    shared(summaries_[b].shared_writes, implicit_writes_);
+  }
 }
 
 void Effects::evaluate(int body) {

@@ -94,6 +94,7 @@ class Effects {
   Summary summarize(int body) const;
   void link(int from, int to);
   const Summary& summary_for(int user, int body);
+  void find_implicit();
   void changed_type(const Variable& variable);
   void know_lambda(int variable, StepEffects effects);
   std::vector<int> spread(const std::vector<std::vector<int>>& links,
@@ -104,6 +105,9 @@ class Effects {
   std::vector<Summary> summaries_;
   std::unordered_set<std::uint64_t> links_;
   std::vector<std::vector<int>> refers_, referred_;  ///< the same, by variable
+  /// What operators, conversions and iterators of the program's own classes do to what is shared:
+  /// expressions call them without their names.
+  Keys implicit_reads_, implicit_writes_;
   std::map<int, StepEffects> lambdas_;  ///< what calling the lambda in the variable does
   std::vector<std::unordered_set<int>> users_;  ///< bodies that looked at a summary
   std::vector<bool> open_;  ///< bodies that are to be evaluated (again)

@@ -19,6 +19,10 @@ bool is_header(const Reader& reader, std::size_t k) {
   return keyword && (reader.is(k + 1, "(") || reader.is(k + 2, "("));
 }
 
+bool is_assembler(std::string_view word) {
+  return word == "asm" || word == "__asm" || word == "__asm__" || word == "volatile";
+}
+
 }  // namespace
 
 Evaluator::Evaluator(Effects& effects, int body)
@@ -41,6 +45,17 @@ StepEffects Evaluator::evaluate(const Step& step) {
     const Kind kind = function_.result_type.kind;
     if (function_.result_type.reference || kind != Kind::number) refer(result, value);
   }
+  const auto holds_object = [this](const Keys& keys) {
+    return std::ranges::any_of(keys, [this](const auto& key) {
+      const Type& type = model_.variable(key.first).type;
+      return type.kind == Kind::own || type.kind == Kind::unknown || !type.element.empty();
+    });
+  };
+  if (!out_.calls.empty() || holds_object(out_.reads) || holds_object(out_.writes) ||
+      has_own_literal(step.range)) {
+    out_.reads.add(effects_.implicit_reads_);
+    out_.writes.add(effects_.implicit_writes_);
+  }
   const auto elsewhere = [this](const Keys& keys) {
     return std::ranges::any_of(keys, [this](const auto& key) {
       return is_declared_elsewhere(key.first);
@@ -49,6 +64,14 @@ StepEffects Evaluator::evaluate(const Step& step) {
   if (elsewhere(out_.reads)) out_.reads.add(model_.outside(), Extent::whole);
   if (elsewhere(out_.writes)) out_.writes.add(model_.outside(), Extent::whole);
   return std::move(out_);
+}
+
+/// 2.0_km, or a text of which that is not known.
+bool Evaluator::has_own_literal(Range range) const {
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (reader_.is_literal(k) && reader_.text(k).find('_') != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 void Evaluator::join(Value& all, const Value& one) {
@@ -74,6 +97,9 @@ Evaluator::Value Evaluator::expression(Range range) {
   for (std::size_t k = range.begin; k < range.end;) {
     if (reader_.is_directive(k)) {
       ++k;
+    } else if (k > 0 && reader_.is(k, ".") && (reader_.is(k - 1, "{") || reader_.is(k - 1, ",")) &&
+               reader_.is_name(k + 1)) {
+      k += reader_.is(k + 2, "=") ? 3 : 2;  // {.seed = 1}
     } else if (is_header(reader_, k)) {
       const std::size_t open = reader_.is(k + 1, "(") ? k + 1 : k + 2;
       join(all, expression({open + 1, reader_.behind(open) - 1}));
@@ -115,6 +141,17 @@ Evaluator::Value Evaluator::expression(Range range) {
     } else if (reader_.is(k, "delete")) {
       next_changes = true;
       ++k;
+    } else if ((is_assembler(reader_.text(k)) || reader_.is(k, "new")) && reader_.is(k + 1, "(")) {
+      const std::size_t open = k + 1;  // what is given to it is where it writes
+      Value given;
+      for (std::size_t i = open + 1; i < reader_.behind(open); ++i) {
+        const int id = reader_.is_name(i) ? model_.resolve(body_, reader_.text(i), i) : -1;
+        if (id >= 0) given.keys.add(id, Extent::whole);
+      }
+      read(given);
+      mutate(given);
+      join(all, given);
+      k = reader_.behind(open);
     } else if ((reader_.is(k, "&") || reader_.is(k, "*")) && !is_binary(k)) {
       next_taken = next_taken || reader_.is(k, "&");
       through = through || reader_.is(k, "*");
@@ -192,7 +229,7 @@ Evaluator::Value Evaluator::operand(std::size_t& k, std::size_t end) {
       Value value = lambda(*inner);
       k = inner->range.end;
       if (reader_.is(k, "(") && k < end) {
-        hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, false);
+        hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, Keeper::standard);
         k = reader_.behind(k);
       }
       return value;
@@ -302,6 +339,11 @@ Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end
   while (k < end) {
     if (is_access(reader_, k) && (reader_.is_name(k + 1) || reader_.is(k + 1, "template"))) {
       value = member(value, k, end);
+    } else if (reader_.is(k, ".*") || reader_.is(k, "->*")) {
+      ++k;
+      join(value, operand(k, end));
+      value.kind = Kind::unknown;
+      value.lvalue = value.through = true;
     } else if (reader_.is(k, "(")) {
       const Range inside{k + 1, reader_.behind(k) - 1};
       k = reader_.behind(k);
@@ -317,6 +359,7 @@ Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end
       const bool unknown = value.kind == Kind::unknown && index.kind != Kind::number;
       if ((inserts || unknown) && !value.constant) mutate(value);
       if (value.kind != Kind::tensor) value.kind = Kind::unknown;
+      value.taken = false;
       value.lvalue = value.through = true;
     } else {
       break;
@@ -360,7 +403,12 @@ Evaluator::Value Evaluator::member(Value value, std::size_t& k, std::size_t end)
     return value;
   }
   k = at + 1;
+  if (value.kind == Kind::own && model_.has_foreign_base(value.own) &&
+      std::ranges::find(model_.fields_of(value.own), name) == model_.fields_of(value.own).end()) {
+    value.keys.add(model_.outside(), Extent::whole);  // a member that it inherits, perhaps
+  }
   if (!model_.is_field(name) || model_.is_kept_by_owner(name)) {
+    value.through = true;
     if (value.kind == Kind::library && value.torch && (name == "data" || name == "target")) {
       value.kind = Kind::tensor;  // of a batch
     } else if (value.kind != Kind::own) {
@@ -449,14 +497,22 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
   if (name.qualifiers.empty() && model_.macro(word)) {
     Value value = expand(word, name.at);
     if (called) {
-      hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, false);
+      hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, Keeper::standard);
       k = reader_.behind(k);
     }
     return postfix(value, k, end);
   }
-  const int id = name.qualifiers.empty() ? model_.resolve(body_, word, name.at)
-                 : model_.is_shared(word) ? model_.shared(word)
-                                          : -1;
+  const bool elsewhere = is_elsewhere(name);
+  const int id = name.qualifiers.empty()                ? model_.resolve(body_, word, name.at)
+                 : model_.is_shared(word) && !elsewhere ? model_.shared(word)
+                                                        : -1;
+  if (id >= 0 && reader_.is(k, "{") && function_.piece->kind == PieceKind::declaration &&
+      std::ranges::find(function_.piece->names, word) != function_.piece->names.end()) {
+    out_.writes.add(id, Extent::rebound);  // lib::Device device{level}; as a member
+    make(id, arguments({k + 1, reader_.behind(k) - 1}));
+    k = reader_.behind(k);
+    return variable_value(id, name.at);
+  }
   const bool local = id >= 0 && model_.variable(id).body == body_;
   const bool function = !model_.functions(word).empty();
   if (id >= 0 && (local || !function)) {
@@ -488,7 +544,15 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
     }
     return value;
   }
-  if (is_type_here(name.at)) return {};
+  if (is_type_here(name.at)) {
+    const bool made = reader_.is(k, "{") ||
+                      (name.at > 0 && reader_.is(name.at - name.qualifiers.size() * 2 - 1, "new"));
+    if (made && (has_hidden_state(word) ||
+                 is_of_other_library({name.at - name.qualifiers.size() * 2, name.end}))) {
+      leave_sources();
+    }
+    return {};
+  }
   if (!name.qualifiers.empty()) {
     const std::string_view first = name.qualifiers.front();
     if (first.empty() || is_library_namespace(first) || is_constant_name(word) ||
@@ -496,7 +560,20 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
       return {};
     }
   }
+  if (elsewhere) {
+    Value value;
+    value.keys.add(model_.outside(), Extent::whole);
+    value.lvalue = value.through = true;
+    if (model_.is_shared(word)) value.keys.add(model_.shared(word), Extent::whole);
+    return postfix(value, k, end);
+  }
   return postfix(variable_value(model_.shared(word), name.at), k, end);
+}
+
+/// The name of what these sources do not have, by its qualifier.
+bool Evaluator::is_elsewhere(const Name& name) const {
+  if (name.qualifiers.empty()) return model_.is_foreign_name(reader_.text(name.at));
+  return !name.qualifiers.back().empty() && !model_.is_scope(name.qualifiers.back());
 }
 
 Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
@@ -516,129 +593,13 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
   value.constant = variable.type.constant;
   value.torch = variable.type.torch;
   value.restarts = variable.type.restarts;
+  value.taken = variable.array;
+  for (const std::string_view other : model_.in_union_with(variable.name)) {
+    value.keys.add(model_.shared(other), Extent::whole);
+    value.through = true;
+  }
   if (effects_.lambdas_.contains(id)) value.lambda = id;
   return value;
-}
-
-/// A variable with its initializer, from its name on.
-Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end) {
-  ++k;
-  Value target = variable_value(id, k);
-  out_.writes.add(id, Extent::rebound);
-  if (model_.variable(id).binding) {
-    std::size_t close = k;
-    while (close < end && !reader_.is(close, "]")) ++close;
-    std::size_t i = close + 1;
-    if (reader_.is(i, "=") || reader_.is(i, ":")) {
-      const bool loop = reader_.is(i, ":");
-      const Value value = expression({i + 1, reader_.next_comma({i + 1, end})});
-      if (loop) iterate(value);
-      refer(target, value);
-      read(value);
-    }
-    return target;
-  }
-  while (reader_.is(k, "[") && k < end) k = reader_.behind(k);  // an array
-  if (k >= end) return target;
-  if (reader_.is(k, "=")) {
-    const Range rest{k + 1, reader_.next_comma({k + 1, end})};
-    initialize(id, expression(rest));
-    k = rest.end;
-  } else if (reader_.is(k, ":")) {
-    const Value value = expression({k + 1, end});
-    iterate(value);
-    Type& type = model_.variable(id).type;
-    if (type.deduced && type.kind == Kind::unknown && value.kind == Kind::loader) {
-      type.kind = Kind::library;  // a batch
-      type.torch = true;
-      effects_.changed_type(model_.variable(id));
-    }
-    if (type.kind != Kind::number || type.reference) refer(target, value);
-    k = end;
-  } else if (reader_.is(k, "(") || reader_.is(k, "{")) {
-    make(id, arguments({k + 1, reader_.behind(k) - 1}));
-    k = reader_.behind(k);
-  } else if (model_.variable(id).type.kind == Kind::own) {
-    construct(model_.variable(id).type.own, {});
-  }
-  return target;
-}
-
-/// The members that `auto [a, b]` calls by these names; `close` is the bracket after them.
-void Evaluator::know_parts(std::size_t close, std::string_view own) {
-  const auto names = reader_.split({reader_.opening(close) + 1, close});
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::size_t at = names[i].begin;
-    const int id = model_.declared_at(body_, reader_.text(at), at);
-    if (id < 0 || !model_.variable(id).binding) continue;
-    Type& type = model_.variable(id).type;
-    const Type part = model_.part_of(own, i, names.size());
-    if (type.kind != Kind::unknown || part.kind == Kind::unknown) continue;
-    type.kind = part.kind;
-    type.own = part.own;
-    type.torch = part.torch;
-    type.restarts = part.restarts;
-    effects_.changed_type(model_.variable(id));
-  }
-}
-
-/// What is made of values in parentheses or braces.
-void Evaluator::make(int id, const std::vector<Value>& values) {
-  const Type type = model_.variable(id).type;
-  Value target;
-  target.keys.add(id, Extent::whole);
-  if (type.kind == Kind::own && !type.reference) {
-    refer(target, construct(type.own, values));
-  } else if (type.kind == Kind::library || type.kind == Kind::module) {
-    hand_over(values, &target, type.torch);
-  } else if (type.kind == Kind::unknown && !type.deduced && !type.reference) {
-    hand_over(values, &target, false);
-  } else {
-    Value all;
-    for (const Value& value : values) join(all, value);
-    if (values.size() == 1) all = values.front();
-    initialize(id, all);
-  }
-}
-
-/// The members that a constructor gives values before its body.
-void Evaluator::initializers(Range list) {
-  for (const Range part : reader_.split(list)) {
-    const Name name = name_at(part.begin, part.end);
-    if (!reader_.is(name.end, "(") && !reader_.is(name.end, "{")) {
-      expression(part);
-      continue;
-    }
-    const std::vector<Value> values = arguments({name.end + 1, reader_.behind(name.end) - 1});
-    const std::string_view word = reader_.text(name.at);
-    if (model_.is_class(word)) {
-      construct(word, values);
-    } else if (model_.is_kept_by_owner(word)) {
-      out_.writes.add(function_.self, Extent::whole);
-    } else {
-      out_.writes.add(model_.shared(word), Extent::rebound);
-      make(model_.shared(word), values);
-    }
-  }
-}
-
-void Evaluator::initialize(int id, const Value& value) {
-  Variable& variable = model_.variable(id);
-  if (variable.type.deduced && variable.type.kind == Kind::unknown) {
-    if (value.kind != Kind::unknown) {
-      variable.type.kind = value.kind;
-      variable.type.own = value.own;
-      variable.type.torch = variable.type.torch || value.torch;
-      effects_.changed_type(variable);
-    }
-  }
-  Value target;
-  target.keys.add(id, Extent::whole);
-  const Kind kind = variable.type.kind;
-  const bool copy = !variable.type.reference && !value.taken &&
-                    (kind == Kind::number || kind == Kind::setting || kind == Kind::container ||
-                     (kind == Kind::own && model_.is_plain_class(variable.type.own)));
-  if (!copy) refer(target, value);
 }
 
 /// `through`: what the target refers to changes, not only what it is called.
@@ -683,7 +644,7 @@ void Evaluator::mutate(const Value& value) {
 
 void Evaluator::refer(const Value& from, const Value& to) {
   for (const auto& [variable, extent] : from.keys) {
-    if (extent == Extent::part) continue;
+    if (extent == Extent::part || variable == model_.outside()) continue;
     for (const auto& [other, other_extent] : to.keys) {
       const bool setting = model_.variable(other).type.kind == Kind::setting && !to.taken;
       if (other_extent == Extent::rebound || setting) continue;

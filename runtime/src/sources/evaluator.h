@@ -46,8 +46,19 @@ class Evaluator {
   Value variable_value(int id, std::size_t at);
   Value declaration(int id, std::size_t& k, std::size_t end);
   bool is_declared_elsewhere(int id) const;
+  bool is_elsewhere(const Name& name) const;
+  bool is_of_library(const Name& name) const;
+  bool has_own_literal(Range range) const;
   bool is_constant_name(std::string_view word) const;
   void leave_sources();
+  /// The code that may keep what is handed to it.
+  enum class Keeper { torch, standard, other };
+  Keeper keeper_of(const Value& object) const;
+  void add_pasted(Range macro, const std::vector<Token>& tokens, std::size_t at, Value& value);
+  bool may_leave(const std::vector<Token>& tokens, std::size_t k) const;
+  Value without_outside(const Value& value) const;
+  void keep_outside(const Value& value);
+  bool is_of_other_library(Range types) const;
   void ask(const Value& object);
   void know_parts(std::size_t close, std::string_view own);
   void initialize(int id, const Value& value);
@@ -69,11 +80,12 @@ class Evaluator {
   Value call_bodies(const std::vector<int>& bodies, const std::vector<Value>& values,
                     const Value* receiver);
   void apply(int body, const std::vector<Value>& values, const Value* receiver);
-  Value construct(std::string_view own, const std::vector<Value>& values);
+  Value construct(std::string_view own, const std::vector<Value>& values,
+                  const Value* place = nullptr);
   Value expand(std::string_view macro, std::size_t at);
   std::vector<int> methods(const Value& receiver, std::string_view name) const;
   /// Something unknown has them all: it may change them, and keep them in each other.
-  void hand_over(const std::vector<Value>& values, const Value* receiver, bool torch);
+  void hand_over(const std::vector<Value>& values, const Value* receiver, Keeper keeper);
 
   const Summary& summary_of(int body) { return effects_.summary_for(body_, body); }
   void read(const Value& value) { out_.reads.add(value.keys); }

@@ -40,10 +40,12 @@ bool Evaluator::may_be_kept(const Value& value, bool torch) {
   return value.taken || value.lvalue || !plain;
 }
 
-void Evaluator::hand_over(const std::vector<Value>& values, const Value* receiver, bool torch) {
+void Evaluator::hand_over(const std::vector<Value>& values, const Value* receiver, Keeper keeper) {
+  const bool torch = keeper == Keeper::torch;
   for (const Value& value : values) {
     if (!may_be_kept(value, torch)) continue;
     if (value.kind != Kind::setting) mutate(value);
+    if (keeper == Keeper::other) keep_outside(value);
     if (receiver) {
       refer(*receiver, value);
       if (!torch) refer(value, *receiver);
@@ -53,6 +55,15 @@ void Evaluator::hand_over(const std::vector<Value>& values, const Value* receive
       if (&other != &value && may_be_kept(other, torch)) refer(value, other);
     }
   }
+}
+
+/// A function of the standard library or of libtorch that has no state of its own.
+bool Evaluator::is_of_library(const Name& name) const {
+  if (name.qualifiers.empty() || !is_library_namespace(name.qualifiers.front())) return false;
+  const std::string_view word = reader_.text(name.at);
+  const bool torch = is_torch_namespace(name.qualifiers.front());
+  const bool setting = torch && (word.starts_with("get_") || word.starts_with("set_"));
+  return !setting && std::ranges::none_of(name.qualifiers, is_open_namespace);
 }
 
 Evaluator::Value Evaluator::call(const Name& name, Range parentheses) {
@@ -65,10 +76,22 @@ Evaluator::Value Evaluator::call(const Name& name, Range parentheses) {
     return call_flor(word, parentheses);
   }
   const std::vector<Value> values = arguments(parentheses);
+  if (is_elsewhere(name) && !is_library_namespace(space) && !is_stateless_namespace(space)) {
+    leave_sources();  // and yet it may be ours, as where a macro names the namespace
+    Value value = call_library(name, values, parentheses);
+    if (!model_.functions(word).empty())
+      join(value, call_bodies(model_.functions(word), values, nullptr));
+    return value;
+  }
   if (model_.is_class(word) && model_.functions(word).empty()) return construct(word, values);
-  const bool library = is_library_namespace(space);
+  const bool library = is_of_library(name);
+  if (library && space != "std" && space != "torch" && space != "flor") {
+    // The program may have a namespace of that name, too.
+    call_bodies(model_.functions(word), values, nullptr);
+  }
   if (function_.self >= 0 && space.empty() && model_.functions(word).empty()) {
     // A method that the class inherits, perhaps.
+    if (model_.has_foreign_base(function_.piece->owner)) leave_sources();
     if (method_purity(word).number && values.empty()) return of_kind(Kind::number);
     if (word.starts_with("register_")) {
       Value part = self();
@@ -119,13 +142,15 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
   const std::string_view word = reader_.text(name.at);
   const std::string_view space =
       name.qualifiers.empty() ? std::string_view() : name.qualifiers.front();
-  const bool torch = is_torch_namespace(space), library_call = is_library_namespace(space);
+  const bool library_call = is_of_library(name);
+  const bool torch = is_torch_namespace(space) && library_call;
   Value result;
   const auto among = [&](std::string_view wanted) {
     return std::ranges::find(name.qualifiers, wanted) != name.qualifiers.end();
   };
   for (const Value& value : values) join(result, value);
-  if (one_of(word, kLoaders)) {
+  const bool fills = word == "iota" && values.size() == 3;
+  if (one_of(word, kLoaders) && !fills) {
     result.kind = Kind::loader;
     result.lvalue = false;
     if (torch) {
@@ -145,12 +170,18 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
     const int state = model_.shared(word);
     out_.reads.add(state, Extent::whole);
     out_.writes.add(state, Extent::whole);
-  } else if (has_hidden_state(word) || (!library_call && !is_stateless_namespace(space) &&
-                                        !is_print(word) && (!space.empty() || !purity.pure))) {
-    leave_sources();
   }
-  if (purity.pure && !has_hidden_state(word) && !(in_place || (among("functional") &&
-                                                               model_.mentions_inplace()))) {
+  const bool makes = word.starts_with("make_") && is_of_other_library({name.at + 1, name.end});
+  if (makes) leave_sources();
+  const bool leaves = !library_call && !is_stateless_namespace(space) && !is_print(word) &&
+                      (!space.empty() || !purity.pure || model_.prototype(word) ||
+                       model_.is_foreign_name(word) || model_.uses_other_namespace());
+  if (leaves || (has_hidden_state(word) && !torch)) {
+    leave_sources();
+    result.keys.add(model_.outside(), Extent::whole);  // a view of it, perhaps
+  }
+  if (!leaves && purity.pure && !has_hidden_state(word) &&
+      !(in_place || (among("functional") && model_.mentions_inplace()))) {
     for (const Value& value : values) {  // algorithms call what they are given
       if (value.taken || value.lambda >= 0) mutate(value);
     }
@@ -173,7 +204,10 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
     result.kind = Kind::setting;
     return result;
   }
-  hand_over(values, nullptr, torch);
+  hand_over(values, nullptr,
+            torch                                               ? Keeper::torch
+            : library_call && !makes && !has_hidden_state(word) ? Keeper::standard
+                                                                : Keeper::other);
   if (torch) {
     result.keys = {};
     for (const Value& value : values) {
@@ -189,7 +223,7 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
   result.lvalue = !torch;
   if (const Type* type = model_.prototype(word); type && !library_call) {
     result.kind = type->kind;
-    if (is_plain(*type)) result.keys = {};
+    if (is_plain(*type) && !type->reference) result.keys = {};
   }
   return result;
 }
@@ -218,6 +252,7 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
   const std::vector<Value> values = arguments(parentheses);
   read(receiver);
   const Kind kind = receiver.kind;
+  if (kind == Kind::setting && !is_setting_method(name)) leave_sources();
   if (kind == Kind::setting || kind == Kind::number) {
     return of_kind(kind);
   }
@@ -247,7 +282,7 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
   if (kind == Kind::own && !bodies.empty()) return call_bodies(bodies, values, &receiver);
   if (kind == Kind::module && (name == "forward" || name == "eval" || name == "train")) {
     mutate(receiver);
-    if (model_.mentions_inplace()) hand_over(values, nullptr, false);
+    if (model_.mentions_inplace()) hand_over(values, nullptr, Keeper::standard);
     Value result;
     for (const Value& value : values) join(result, value);
     result.kind = Kind::tensor;
@@ -256,13 +291,14 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
   }
   if (purity.number) {  // x.size(), x.item<double>(): of an object that is not known, too
     if (!bodies.empty()) call_bodies(bodies, values, &receiver);
+    if (bodies.empty()) ask(receiver);
     return of_kind(Kind::number);
   }
   Value result = receiver;
   if (!bodies.empty()) join(result, call_bodies(bodies, values, &receiver));
   if (bodies.empty()) ask(receiver);
   mutate(receiver);
-  hand_over(values, &receiver, receiver.torch);
+  hand_over(values, &receiver, keeper_of(receiver));
   for (const Value& value : values) {
     if (may_be_kept(value, receiver.torch)) join(result, value);
   }
@@ -288,7 +324,7 @@ Evaluator::Value Evaluator::call_variable(const Value& callee, Range parentheses
   }
   if (callee.kind == Kind::module) {
     mutate(callee);
-    if (model_.mentions_inplace()) hand_over(values, nullptr, false);
+    if (model_.mentions_inplace()) hand_over(values, nullptr, Keeper::standard);
     result.kind = Kind::tensor;
     return result;
   }
@@ -312,8 +348,39 @@ Evaluator::Value Evaluator::call_variable(const Value& callee, Range parentheses
     mutate(callee);
     ask(callee);
   }
-  hand_over(values, &callee, callee.torch);
+  hand_over(values, &callee, keeper_of(callee));
   return result;
+}
+
+Evaluator::Keeper Evaluator::keeper_of(const Value& object) const {
+  if (object.torch) return Keeper::torch;
+  const bool standard = std::ranges::all_of(object.keys, [this](const auto& key) {
+    const Type& type = model_.variable(key.first).type;
+    return type.standard || type.kind == Kind::container;
+  });
+  return standard && !object.keys.empty() ? Keeper::standard : Keeper::other;
+}
+
+/// Code that is not shown may keep where it is, and change it at any later call.
+void Evaluator::keep_outside(const Value& value) {
+  for (const auto& [variable, extent] : value.keys) {
+    if (variable != model_.outside()) effects_.link(model_.outside(), variable);
+  }
+}
+
+/// A type is named there that neither these sources nor the known libraries have.
+bool Evaluator::is_of_other_library(Range types) const {
+  for (std::size_t k = types.begin; k < types.end; ++k) {
+    const std::string_view word = reader_.text(k);
+    if (!reader_.is_name(k) || reader_.is(k + 1, "::") || is_number_type(word)) continue;
+    if (is_library_namespace(word) || model_.is_class(word) || is_container_type(word)) continue;
+    if (k > types.begin + 1 && reader_.is(k - 1, "::") &&
+        is_library_namespace(reader_.text(k - 2))) {
+      continue;
+    }
+    return true;
+  }
+  return false;
 }
 
 /// Called is code that these sources do not show: it may use all that such code keeps.
@@ -324,10 +391,13 @@ void Evaluator::leave_sources() {
 
 /// An object may be of a type that is declared elsewhere; registered ones keep all in themselves.
 void Evaluator::ask(const Value& object) {
-  if (object.kind != Kind::unknown || object.torch) return;
+  const bool inherits = object.kind == Kind::own && model_.has_foreign_base(object.own);
+  if ((object.kind != Kind::unknown && !inherits) || object.torch || object.restarts) return;
   for (const auto& [variable, extent] : object.keys) {
     const Type& type = model_.variable(variable).type;
-    if (type.kind != Kind::unknown || type.torch || type.standard || type.deduced) continue;
+    if (!inherits && (type.kind != Kind::unknown || type.torch || type.standard || type.deduced)) {
+      continue;
+    }
     out_.asked.add(variable, extent);
     out_.writes.add(model_.outside(), Extent::whole);
   }
@@ -395,7 +465,9 @@ void Evaluator::apply(int id, const std::vector<Value>& values, const Value* rec
   for (const auto& [holder, parameter] : summary.stores) {
     const Value* value = given(parameter);
     if (!value || copied(parameter)) continue;
-    if (holder >= 0) {
+    if (holder == model_.outside()) {
+      keep_outside(*value);
+    } else if (holder >= 0) {
       Value shared;
       shared.keys.add(holder, Extent::whole);
       refer(shared, *value);
@@ -409,15 +481,17 @@ void Evaluator::apply(int id, const std::vector<Value>& values, const Value* rec
 
 /// An object of a class of the program: its constructors run, and its members may keep what it is
 /// made of.
-Evaluator::Value Evaluator::construct(std::string_view own, const std::vector<Value>& values) {
+Evaluator::Value Evaluator::construct(std::string_view own, const std::vector<Value>& values,
+                                      const Value* place) {
   Value object;
   object.kind = Kind::own;
   object.own = own;
   object.lvalue = true;
   bool written_here = false;
+  if (model_.has_foreign_base(own)) leave_sources();
   for (const int id : model_.functions(own)) {
     if (model_.bodies()[static_cast<std::size_t>(id)].piece->owner != own) continue;
-    apply(id, values, nullptr);
+    apply(id, values, place);
     written_here = true;
   }
   if (model_.is_plain_class(own)) return object;
@@ -434,42 +508,10 @@ Evaluator::Value Evaluator::construct(std::string_view own, const std::vector<Va
       member.keys.add(model_.shared(field), Extent::whole);
       refer(member, value);
     }
-    if (value.kind != Kind::number || value.taken) object.keys.add(value.keys);
+    const bool known = !model_.fields_of(own).empty();
+    if (value.kind != Kind::number || value.taken || !known) object.keys.add(value.keys);
   }
   return object;
-}
-
-/// A macro may do anything to what it mentions where it stands.
-Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
-  Value value;
-  const Inner& inner = *model_.macro(macro);
-  const auto& tokens = model_.source_of_macro(macro)->tokens.all;
-  if (++depth_ < 20) {
-    for (std::size_t k = inner.range.begin + 3; k < inner.range.end; ++k) {
-      const std::string_view word = tokens[k].text;
-      if (tokens[k].kind != TokenKind::identifier || is_keyword(word) || word == macro) continue;
-      if (k > 0 && (tokens[k - 1].is(".") || tokens[k - 1].is("->"))) {
-        if (model_.is_field(word)) value.keys.add(model_.shared(word), Extent::whole);
-      } else if (model_.macro(word)) {
-        value.keys.add(expand(word, at).keys);
-      } else if (const int id = model_.resolve(body_, word, at); id >= 0) {
-        value.keys.add(id, Extent::whole);
-      }
-      for (const int id : model_.functions(word)) {
-        out_.handed_on.insert(id);
-        out_.reads.add(summary_of(id).shared_reads);
-        out_.writes.add(summary_of(id).shared_writes);
-      }
-    }
-  }
-  --depth_;
-  bool constant = true;
-  for (const auto& [variable, extent] : value.keys) {
-    constant = constant && model_.variable(variable).type.constant;
-  }
-  if (!constant) mutate(value);
-  read(value);
-  return value;
 }
 
 }  // namespace flor::sources

@@ -84,7 +84,51 @@ bool is_setting_type(std::string_view word) {
   static const Words words = {"Device",     "DeviceType", "Dtype", "ScalarType", "TensorOptions",
                               "milliseconds", "seconds",  "IntArrayRef", "NoGradGuard",
                               "AutoGradMode", "InferenceMode", "string_view", "DataLoaderOptions"};
-  return words.contains(word) || (word.ends_with("Loss") && word.size() > 4);
+  return words.contains(word) ||
+         (word.ends_with("Loss") && word.size() > 4 && word != "AdaptiveLogSoftmaxWithLoss");
+}
+
+bool is_setting_method(std::string_view name) {
+  static const Words words = {"type",
+                              "index",
+                              "has_index",
+                              "str",
+                              "is_cpu",
+                              "is_cuda",
+                              "is_mps",
+                              "dtype",
+                              "device",
+                              "layout",
+                              "requires_grad",
+                              "pinned_memory",
+                              "count",
+                              "size",
+                              "length",
+                              "empty",
+                              "data",
+                              "front",
+                              "back",
+                              "at",
+                              "begin",
+                              "end",
+                              "substr",
+                              "find",
+                              "rfind",
+                              "starts_with",
+                              "ends_with",
+                              "compare",
+                              "forward",
+                              "batch_size",
+                              "workers",
+                              "max_jobs",
+                              "timeout",
+                              "enforce_ordering",
+                              "drop_last",
+                              "vec",
+                              "equals",
+                              "slice",
+                              "to"};
+  return words.contains(name);
 }
 
 bool is_container_type(std::string_view word) {
@@ -98,9 +142,13 @@ bool is_torch_namespace(std::string_view word) {
   static const Words words = {"torch", "at", "c10", "nn", "F", "flor"};
   return words.contains(word);
 }
+bool is_open_namespace(std::string_view word) {
+  static const Words words = {"ops", "classes", "filesystem", "cuda",         "hip",
+                              "mps", "jit",     "GradMode",   "AutoGradMode", "InferenceMode"};
+  return words.contains(word);
+}
 bool is_stateless_namespace(std::string_view word) {
-  static const Words words = {"fmt", "spdlog", "fs", "filesystem", "chrono", "numbers", "ranges",
-                              "views"};
+  static const Words words = {"fmt", "spdlog", "chrono", "numbers", "ranges", "views"};
   return words.contains(word);
 }
 bool is_library_namespace(std::string_view word) {
@@ -122,8 +170,11 @@ Purity function_purity(std::string_view name) {
 }
 
 bool has_hidden_state(std::string_view name) {
-  static const Words words = {"rand", "srand", "random", "drand48", "strtok", "time", "clock",
-                              "getline", "setlocale", "getenv"};
+  static const Words words = {
+      "rand",      "srand",   "random",       "drand48",       "strtok",        "time",
+      "clock",     "getline", "setlocale",    "getenv",        "now",           "random_device",
+      "get_id",    "getpid",  "gettimeofday", "clock_gettime", "globalContext", "signal",
+      "sigaction", "raise",   "kill",         "sleep_for",     "sleep_until"};
   return words.contains(name);
 }
 

@@ -21,7 +21,11 @@ enum class Kind {
 
 bool is_number_type(std::string_view word);
 bool is_setting_type(std::string_view word);
+/// A method that says what a setting is, or sets it.
+bool is_setting_method(std::string_view name);
 bool is_container_type(std::string_view word);
+/// A namespace in a library's whose functions have a state of their own, or may be the program's.
+bool is_open_namespace(std::string_view word);
 /// Formats and prints, and keeps nothing that a program could read.
 bool is_stateless_namespace(std::string_view word);
 bool is_library_namespace(std::string_view word);

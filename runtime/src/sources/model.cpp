@@ -34,12 +34,42 @@ bool Body::is_constructor() const {
   return !piece->owner.empty() && !piece->names.empty() && piece->names.back() == piece->owner;
 }
 
+bool Body::is_destructor() const {
+  return reader->is(head.begin, "~") || reader->is(head.begin + 1, "~");
+}
+
+/// Of another object of its class.
+bool Body::copies() const {
+  if (!is_constructor() || parameters.size() > 1) return false;
+  for (std::size_t k = head.begin; k + 1 < head.end; ++k) {
+    if (reader->is(k, piece->owner) && !reader->is(k + 1, "(")) return true;
+  }
+  return false;
+}
+
+bool is_implicit(const Body& body) {
+  if (body.copies()) return true;
+  return std::ranges::any_of(body.piece->names, [](std::string_view name) {
+    return name == "operator" || name == "begin" || name == "end" || name == "allocate" ||
+           name == "deallocate";
+  });
+}
+
 Model::Model(const std::vector<const Source*>& sources) {
   for (const Source* source : sources) {
     for (const ClassFacts& facts : source->structure.classes) classes_.insert(facts.name);
     const auto& tokens = source->tokens.all;
     for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
       mentions_inplace_ = mentions_inplace_ || tokens[i].is("inplace");
+      if (tokens[i].is("namespace")) {
+        std::size_t k = i + 1;
+        while (k + 2 < tokens.size() && tokens[k + 1].is("::"))
+          namespaces_.insert(tokens[k].text), k += 2;
+        if (k + 1 < tokens.size() && tokens[k + 1].is("{")) namespaces_.insert(tokens[k].text);
+      }
+      uses_other_namespace_ =
+          uses_other_namespace_ || (tokens[i].is("using") && tokens[i + 1].is("namespace") &&
+                                    !is_library_namespace(tokens[i + 2].text));
       if (tokens[i].text.starts_with("TORCH_MODULE") && tokens[i + 1].is("(")) {
         classes_.insert(tokens[i + 2].text);
       }
@@ -49,6 +79,75 @@ Model::Model(const std::vector<const Source*>& sources) {
   for (const Source* source : sources) find_aliases(*source);
   for (const Source* source : sources) add_source(*source);
   for (Body& body : bodies_) find_steps(body);
+  find_foreign_bases(sources);
+  find_foreign_names(sources);
+  for (const Source* source : sources) find_unions(*source);
+}
+
+void Model::find_unions(const Source& source) {
+  const auto& tokens = source.tokens.all;
+  for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+    const std::size_t open = tokens[i + 1].is("{") ? i + 1 : i + 2;
+    if (!tokens[i].is("union") || !tokens[open].is("{")) continue;
+    const std::size_t close = source.structure.brackets.partner[open];
+    if (close == Brackets::kNone || close < open) continue;
+    std::vector<std::string_view> members;
+    for (std::size_t k = open + 1; k < close; ++k) {
+      if (is_field(tokens[k].text)) members.push_back(tokens[k].text);
+    }
+    for (const std::string_view name : members) {
+      unions_[name].insert(unions_[name].end(), members.begin(), members.end());
+    }
+  }
+}
+
+const std::vector<std::string_view>& Model::in_union_with(std::string_view name) const {
+  const auto found = unions_.find(name);
+  return found == unions_.end() ? kNoFields : found->second;
+}
+
+void Model::find_foreign_names(const std::vector<const Source*>& sources) {
+  for (const Source* source : sources) {
+    const auto& tokens = source->tokens.all;
+    for (std::size_t i = 0; i + 4 < tokens.size(); ++i) {
+      if (!tokens[i].is("using") || !tokens[i + 2].is("::")) continue;
+      std::size_t k = i + 3;
+      while (k + 2 < tokens.size() && tokens[k + 1].is("::")) k += 2;
+      if (!is_library_namespace(tokens[i + 1].text) && !is_scope(tokens[k - 2].text)) {
+        foreign_names_.insert(tokens[k].text);
+      }
+    }
+  }
+}
+
+void Model::find_foreign_bases(const std::vector<const Source*>& sources) {
+  for (bool more = true; more;) {
+    more = false;
+    for (const Source* source : sources) {
+      for (const ClassFacts& facts : source->structure.classes) {
+        if (has_foreign_base(facts.name)) continue;
+        int depth = 0;
+        bool foreign = false, library = false;
+        for (std::size_t k = facts.bases.begin; k < facts.bases.end; ++k) {
+          const Token& token = source->tokens.all[k];
+          depth += token.is("<") ? 1 : token.is(">") ? -1 : token.is(">>") ? -2 : 0;
+          if (token.is(",") && depth <= 0) library = false;
+          if (depth > 0 || token.kind != TokenKind::identifier || token.is("public") ||
+              token.is("private") || token.is("protected") || token.is("virtual")) {
+            continue;
+          }
+          if (source->tokens.all[k + 1].is("::")) {
+            library = library || is_library_namespace(token.text);
+            continue;
+          }
+          foreign = foreign || has_foreign_base(token.text) || (!library && !is_class(token.text));
+        }
+        if (!foreign) continue;
+        foreign_bases_.insert(facts.name);
+        more = true;
+      }
+    }
+  }
 }
 
 /// using Data = std::vector<Batch>;
@@ -124,7 +223,14 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     const int id = shared(reader.text(k));
     const bool first = variable(id).at == 0;
     Variable& other = variable(id);
-    if (first) {
+    other.array = other.array || reader.is(k + 1, "[");
+    bool elsewhere = false;  // that another library has, perhaps
+    for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
+      elsewhere = elsewhere || reader.is(i, "extern");
+    }
+    if (elsewhere && first) {
+      declares = true;
+    } else if (first) {
       other.type = type;
       other.at = k + 1;
     } else if (other.type.kind != type.kind || other.type.own != type.own) {
@@ -132,6 +238,11 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     } else {
       other.type.constant = other.type.constant && type.constant;
     }
+    bool fixed = piece.owner.empty();
+    for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
+      fixed = fixed || reader.is(i, "static");
+    }
+    if (fixed) not_only_fields_.insert(reader.text(k));
     if (!piece.owner.empty()) {
       fields_.insert(reader.text(k));
       auto& fields = class_fields_[piece.owner];
@@ -140,6 +251,10 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
       }
     }
     declares = true;
+  }
+  for (std::size_t k = piece.range.begin; k < piece.range.end; ++k) {
+    declares =
+        declares || (reader.is(k, "=") && !reader.bracket_around(k));  // T Class::member = ..
   }
   if (!declares) return;
   Body& body = bodies_.emplace_back();
@@ -241,6 +356,7 @@ void Model::find_locals(int id, Range range) {
     if (scope.empty()) continue;
     Variable variable{.name = reader.text(k), .body = id, .scope = scope, .at = k,
                       .type = type_of(reader, found->type)};
+    variable.array = reader.is(k + 1, "[");
     variable.binding = found->binding;
     if (found->binding) variable.type.kind = Kind::unknown;
     for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
@@ -267,7 +383,8 @@ void Model::find_locals(int id, Range range) {
 
 Type Model::type_of(const Reader& reader, Range tokens) const {
   Type type;
-  bool pointer = false, known = false, refers = false, stars = false;
+  bool pointer = false, known = false, refers = false, stars = false, foreign = false,
+       names = false;
   int depth = 0;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     const std::string_view word = reader.text(k);
@@ -290,7 +407,15 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     if (word == "auto") type.deduced = true;
     if (is_torch_namespace(word) && reader.is(k + 1, "::")) type.torch = true;
     if (word == "std" && reader.is(k + 1, "::")) type.standard = true;
+    foreign = foreign || (reader.is(k + 1, "::") && depth == 0 && !reader.is(k - 1, "::") &&
+                          !is_library_namespace(word) && !classes_.contains(word));
     if (reader.is(k + 1, "::") || known || !is_word(word)) continue;
+    type.view = type.view || word == "string_view" || word == "IntArrayRef" || word == "ArrayRef" ||
+                word == "span";
+    type.file = type.file || word == "ifstream" || word == "ofstream" || word == "fstream" ||
+                word == "random_device";
+    names = names || (word != "const" && word != "constexpr" && word != "static" &&
+                      word != "inline" && word != "auto" && word != "void");
     const auto alias = aliases_.find(word);
     type.restarts = type.restarts || is_container_type(word) ||
                     (alias != aliases_.end() && alias->second.restarts);
@@ -304,6 +429,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
       type.kind = alias->second.kind;
       type.own = alias->second.own;
       type.torch = type.torch || alias->second.torch;
+    } else if (foreign) {
+      known = false;  // a class of another library, whatever it is called
     } else if (word == "Tensor") {
       type.kind = Kind::tensor;
       type.torch = true;
@@ -321,16 +448,24 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     }
   }
   const bool holds_plainly = type.kind == Kind::container && !refers && !stars;
+  type.standard = type.standard && !refers;
+  if (type.kind == Kind::container && refers) type.kind = Kind::unknown;
   type.frozen = type.constant && !type.reference && holds_plainly;
+  type.named = type.kind == Kind::unknown && !type.deduced && !type.torch && !type.standard &&
+               (foreign || names);
   bool text = type.constant;  // const char*: a literal, as a rule
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     text = text && (reader.is(k, "const") || reader.is(k, "constexpr") || reader.is(k, "static") ||
                     reader.is(k, "inline") || reader.is(k, "char") || reader.is(k, "*"));
   }
-  if (pointer && text) return {.kind = Kind::setting, .constant = true};
+  if (pointer && text) return {.kind = Kind::setting, .constant = true, .view = true};
   if (pointer) {
-    type = {.reference = type.reference, .deduced = type.deduced, .frozen = type.frozen,
-            .restarts = type.restarts, .element = type.element};
+    type = {.reference = type.reference,
+            .deduced = type.deduced,
+            .frozen = type.frozen,
+            .restarts = type.restarts,
+            .pointer = true,
+            .element = type.element};
   }
   return type;
 }

@@ -21,6 +21,10 @@ struct Type {
   bool constant = false, reference = false, deduced = false;
   bool frozen = false;        ///< constant with all that it holds: plain values, or `element`
   bool restarts = false;      ///< a container, of whatever: to go through it changes nothing
+  bool pointer = false;
+  bool view = false;          ///< of text or numbers that something else holds
+  bool file = false;          ///< a stream to or from a file, or a device
+  bool named = false;         ///< a class, by value, that these sources do not have
   bool standard = false;      ///< of the standard library: has a state of its own, or none
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class
@@ -38,6 +42,7 @@ struct Variable {
   int parameter = -1;
   bool persistent = false;  ///< outlives the function: static or shared
   bool binding = false;
+  bool array = false;      ///< or shares its memory with others: its name is an address
   bool is_result = false;  ///< what a function returns
 };
 
@@ -64,7 +69,12 @@ struct Body {
   std::unordered_map<std::string_view, std::vector<int>> locals;
 
   bool is_constructor() const;
+  bool is_destructor() const;
+  bool copies() const;
 };
+
+/// An operator, a conversion, or the begin or end of a range: expressions call it without its name.
+bool is_implicit(const Body& body);
 
 class Model {
  public:
@@ -85,11 +95,21 @@ class Model {
   int shared(std::string_view name);
   int resolve_shared(std::string_view name) const { return shared_.at(name); }
   bool is_field(std::string_view name) const { return fields_.contains(name); }
+  /// A part of objects, and never of a class or namespace.
+  bool is_part(std::string_view name) const {
+    return is_field(name) && !not_only_fields_.contains(name);
+  }
   bool is_shared(std::string_view name) const { return shared_.contains(name); }
   /// Kept with the object that holds it: a registered part of a module, or what `save` writes.
   bool is_kept_by_owner(std::string_view name) const { return kept_by_owner_.contains(name); }
   const std::vector<int>& functions(std::string_view name) const;
   bool is_class(std::string_view name) const { return classes_.contains(name); }
+  /// Derived from a class that neither these sources nor the known libraries have.
+  bool has_foreign_base(std::string_view own) const { return foreign_bases_.contains(own); }
+  /// A class or namespace that these sources have, or add to.
+  bool is_scope(std::string_view name) const {
+    return classes_.contains(name) || namespaces_.contains(name);
+  }
   /// In the order of their declaration.
   const std::vector<std::string_view>& fields_of(std::string_view own) const;
   /// The type of the member that `auto [a, b, ...]` of `count` names calls by the name at `index`;
@@ -100,12 +120,21 @@ class Model {
   const Inner* macro(std::string_view name) const;
   const Inner* lambda_at(const Source& source, std::size_t at) const;
   const Source* source_of_macro(std::string_view name) const;
+  /// Names without qualifiers may be another library's.
+  bool uses_other_namespace() const { return uses_other_namespace_; }
+  /// Another library's, by `using library::name;`.
+  bool is_foreign_name(std::string_view name) const { return foreign_names_.contains(name); }
+  /// The members of the union that has one of that name: they share their memory.
+  const std::vector<std::string_view>& in_union_with(std::string_view name) const;
   /// Layers and functions of libtorch may work in place, since the program says so somewhere.
   bool mentions_inplace() const { return mentions_inplace_; }
   /// What a function returns that is declared and not defined here, or nothing.
   const Type* prototype(std::string_view name) const;
 
  private:
+  void find_foreign_names(const std::vector<const Source*>& sources);
+  void find_unions(const Source& source);
+  void find_foreign_bases(const std::vector<const Source*>& sources);
   void find_aliases(const Source& source);
   void add_source(const Source& source);
   void add_body(const Reader& reader, const Piece& piece);
@@ -122,14 +151,14 @@ class Model {
   std::vector<Variable> variables_;
   std::unordered_map<std::string_view, int> shared_;
   std::unordered_map<std::string_view, std::vector<int>> functions_;
-  std::set<std::string_view> fields_, kept_by_owner_;
+  std::set<std::string_view> fields_, not_only_fields_, kept_by_owner_;
   std::unordered_map<std::string_view, Type> prototypes_, aliases_;
-  std::set<std::string_view> classes_;
-  std::map<std::string_view, std::vector<std::string_view>> class_fields_;
+  std::set<std::string_view> classes_, namespaces_, foreign_bases_, foreign_names_;
+  std::map<std::string_view, std::vector<std::string_view>> class_fields_, unions_;
   std::unordered_map<std::string_view, std::pair<const Source*, const Inner*>> macros_;
   std::map<std::pair<const Source*, std::size_t>, const Inner*> lambdas_;
   int outside_ = -1;
-  bool mentions_inplace_ = false;
+  bool mentions_inplace_ = false, uses_other_namespace_ = false;
 };
 
 }  // namespace flor::sources

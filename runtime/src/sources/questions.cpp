@@ -92,9 +92,18 @@ bool KeptState::add_aliases(const Effects& effects) {
                          : index < body.parameters.size() ? body.parameters[index]
                                                           : -1;
     if (variable < 0) continue;
-    if (std::ranges::all_of(given, [this](const Keys& keys) { return all_kept(keys); })) {
-      kept_.insert(variable);
-    }
+    // By itself, where the function calls itself, it is given what it was given.
+    const auto itself = [&](const Keys& keys) {
+      return !keys.empty() &&
+             std::ranges::all_of(keys, [&](const auto& key) { return key.first == variable; });
+    };
+    std::size_t others = 0;
+    const bool kept = std::ranges::all_of(given, [&](const Keys& keys) {
+      if (itself(keys)) return true;
+      ++others;
+      return all_kept(keys);
+    });
+    if (kept && others > 0) kept_.insert(variable);
   }
   const auto& variables = model.variables();
   for (std::size_t id = 0; id < variables.size(); ++id) {
@@ -159,7 +168,10 @@ void Questions::find_early() {
     more = false;
     for (std::size_t b = 0; b < bodies.size(); ++b) {
       const auto found = callers_.find(static_cast<int>(b));
-      if (early_[b] || handed[b] || bodies[b].piece->anywhere || found == callers_.end()) continue;
+      if (early_[b] || handed[b] || bodies[b].piece->anywhere || is_implicit(bodies[b]) ||
+          found == callers_.end()) {
+        continue;
+      }
       early_[b] = std::ranges::all_of(found->second, [this](const Caller& caller) {
         return is_early(caller.body, caller.step);
       });
@@ -410,25 +422,10 @@ bool Questions::outlives(int id, const Source& source, Range loop) const {
          (body && body->first == variable.body && !loop.holds(variable.at));
 }
 
-/// Whether the loop hands what the sources do not show to what they do not show: something else may
-/// be left there, too, as by a library that has a state of its own.
-bool Questions::may_leave_unseen(const Source& source, Range loop) const {
-  if (!body_at(source, loop.begin)) return true;
-  const Keys changed = changed_by(source, loop, true);
-  return std::ranges::any_of(changed, [&](const auto& key) {
-    const Type& type = model_.variable(key.first).type;
-    const bool torch = type.torch || type.kind == Kind::loader;
-    return !torch && !is_shown(key.first) && outlives(key.first, source, loop);
-  });
-}
-
 std::optional<std::string> Questions::unproven() const {
   if (!complete_) return "the sources are too many to be analysed";
-  const bool unseen = std::ranges::any_of(
-      main_, [this](const auto& loop) { return may_leave_unseen(*loop.first, loop.second); });
   for (const Slice& slice : slices_) {
     if (!slice.understood) return slice.change->where + " is outside of all functions";
-    if (!unseen) continue;
     for (const auto& key : slice.reads) {
       const int id = key.first;
       const bool outlives_any = std::ranges::any_of(

@@ -72,7 +72,6 @@ class Questions {
 
   bool is_shown(int variable) const;
   bool outlives(int variable, const Source& source, Range loop) const;
-  bool may_leave_unseen(const Source& source, Range main) const;
 
   Model model_;
   Effects effects_;

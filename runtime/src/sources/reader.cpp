@@ -208,6 +208,15 @@ std::optional<Reader::Declared> Reader::declared(std::size_t at, std::size_t beg
   }
   if (at + 1 >= size() || !one_of(text(at + 1), kBehindNames) || at == begin) return std::nullopt;
   if (is(at - 1, "::")) return std::nullopt;
+  if (is(at - 1, "}")) {  // struct S { ... } s;
+    const std::size_t open = opening(at - 1);
+    for (std::size_t k = open; k > begin && k < at; --k) {
+      if (is(k - 1, "struct") || is(k - 1, "class") || is(k - 1, "union")) {
+        return Declared{{k - 1, open}};
+      }
+      if (is(k - 1, ";") || is(k - 1, "{") || is(k - 1, "}") || is(k - 1, ")")) break;
+    }
+  }
   if (auto type = type_before(at, begin)) return Declared{*type};
   if (is(at + 1, ")") || is(at + 1, "]")) return std::nullopt;
   if (auto type = type_of_list(at, begin)) return Declared{*type};

@@ -1,5 +1,6 @@
 #include "sources/slicer.h"
 
+#include <algorithm>
 #include <tuple>
 
 namespace flor::sources {
@@ -130,6 +131,13 @@ void Slicer::expand(int id, Extent extent, bool up) {
   const Variable& variable = q_.model_.variable(id);
   if (extent == Extent::whole) {
     for (const int other : q_.effects_.reachable(id)) add_variable(other, Extent::whole, up);
+  }
+  // A part of what is not shown, where it refers to that.
+  if (extent == Extent::part && id != q_.model_.outside()) {
+    const auto reachable = q_.effects_.reachable(id);
+    if (std::ranges::find(reachable, q_.model_.outside()) != reachable.end()) {
+      add_variable(q_.model_.outside(), Extent::whole, up);
+    }
   }
   for (const int other : q_.effects_.reaching(id)) {
     const auto found = q_.writers_.find(other);

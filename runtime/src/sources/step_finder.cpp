@@ -12,6 +12,12 @@ constexpr int kStepsDeepMax = 200;
 
 std::vector<Step> StepFinder::find(Range head, Range block) {
   function_ = block;
+  for (std::size_t k = head.begin; k < head.end; ++k) {  // default arguments
+    const auto around = reader_.bracket_around(k);
+    if (!reader_.is(k, "=") || !around || !reader_.is(*around, "(")) continue;
+    const std::size_t close = reader_.behind(*around) - 1;
+    add({k + 1, std::min(reader_.next_comma({k + 1, close}), head.end)}, -1);
+  }
   for (std::size_t k = head.begin; k < head.end; ++k) {
     if (reader_.is(k, ":") && !reader_.bracket_around(k + 1).has_value()) {
       add({k + 1, head.end}, -1);

@@ -36,6 +36,7 @@ bool is_class_key(const Token& token) {
 struct Head {
   bool is_namespace = false, is_class = false, is_enum = false;
   bool assigned = false, special = false, derived = false;
+  std::size_t bases = 0;  ///< where the list of base classes begins
   bool has_parameters = false, has_initializers = false;
   std::string_view class_name, owner;
   std::vector<std::string_view> names;  ///< of the function
@@ -184,6 +185,7 @@ class Scanner {
     if (token.is("=")) facts.assigned = true;
     if (token.is("virtual") || token.is("override") || token.is("final")) facts.special = true;
     if (token.is(":")) (facts.has_parameters ? facts.has_initializers : facts.derived) = true;
+    if (facts.derived && facts.bases == 0) facts.bases = i + 1;
   }
 
   void parameters(std::size_t open, std::size_t begin, const Scope& in, Head& facts) const {
@@ -304,7 +306,10 @@ class Scanner {
         .range = range, .context = in.path, .names = {}, .owner = in.class_name, .conditions = {}};
     if (facts && facts->is_class) {
       piece.names = {facts->class_name};
-      out_.classes.push_back({facts->class_name, facts->derived});
+      out_.classes.push_back(
+          {.name = facts->class_name,
+           .derived = facts->derived,
+           .bases = facts->derived ? Range{facts->bases, range.end - 1} : Range{}});
     } else if (!facts) {
       piece.names = declared_names(range);
     }
@@ -372,6 +377,11 @@ class Scanner {
         if (open >= body.end || !tokens_[open].is("{")) continue;
         const Head facts = examine({i, open}, {});
         const std::size_t end = behind(open);
+        if (!facts.class_name.empty()) {
+          out_.classes.push_back({.name = facts.class_name,
+                                  .derived = facts.derived,
+                                  .bases = facts.derived ? Range{facts.bases, open} : Range{}});
+        }
         scope({open + 1, std::max(end - 1, open + 1)},
               {.path = {}, .class_name = facts.class_name, .derived = facts.derived, .local = true},
               0);

@@ -50,6 +50,7 @@ struct ForLoop {
 struct ClassFacts {
   std::string_view name;
   bool derived = false;
+  Range bases = {};
 };
 
 /// The structure of `tokens`, which must outlive it.
