@@ -4,8 +4,9 @@
 # changed: writes down what they are. LIST has a line for each source, the directory that it is seen
 # from, each directory to look for headers in, the options of the compiler, the root of the project
 # and each directory in it that belongs to a library; headers are found by their #include lines,
-# inside of the root. OUTPUT is compiled into the target, so that the program can tell at a recording whether it is
-# older than its sources. Beside it a file for the build tool with all that was looked at.
+# inside of the root; `partial` says that there may be more. OUTPUT is compiled into the target, so
+# that the program can tell at a recording whether it is older than its sources. Beside it a file for
+# the build tool with all that was looked at.
 cmake_minimum_required(VERSION 3.25)
 
 # Without the encoding a line ends at the first letter that is not ASCII.
@@ -14,6 +15,10 @@ set(open)
 set(directories)
 set(foreign)
 set(whole TRUE)
+if(lines MATCHES "\\[")  # a list of CMake would join what follows
+  set(whole FALSE)
+  string(REPLACE "[" "?" lines "${lines}")
+endif()
 foreach(line ${lines})
   if(line MATCHES "^root (.+)$")
     set(root "${CMAKE_MATCH_1}")
@@ -29,6 +34,8 @@ foreach(line ${lines})
     list(APPEND open "${source}")
   elseif(line MATCHES "^include (.+)$")
     list(APPEND directories "${CMAKE_MATCH_1}")
+  elseif(line STREQUAL partial)
+    set(whole FALSE)
   elseif(line MATCHES "^options (.* )?-(I|include|imacros|iquote|isystem|idirafter)")
     set(whole FALSE)
   endif()
@@ -72,10 +79,15 @@ while(open)
   endif()
   file(STRINGS "${file}" computed ENCODING UTF-8 REGEX
        "^[ \t]*(#[ \t]*(include[ \t]+[A-Za-z_]|include_next|import)|(export[ \t]+)?import[ \t])")
-  if(computed)
+  # Spelled in ways that the search below does not know, or loaded while the program runs.
+  file(STRINGS "${file}" unusual ENCODING UTF-8 REGEX
+       "^[ \t]*((%:|\\?\\?=).*include|#.*/\\*.*include|/\\*.*\\*/[ \t]*#[ \t]*include|#[ \t]*(i|in|inc|incl|inclu|includ|include)?[ \t]*\\\\$)")
+  file(STRINGS "${file}" loading ENCODING UTF-8 REGEX "dl(m?open|vsym)[ \t]*\\(")
+  if(computed OR unusual OR (own AND loading))
     set(whole FALSE)
   endif()
   file(STRINGS "${file}" includes ENCODING UTF-8 REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]")
+  string(REPLACE "[" "" includes "${includes}")
   cmake_path(GET file PARENT_PATH here)
   foreach(include ${includes})
     if(include MATCHES "[\"<]([^\">]+)[\">]")
@@ -85,8 +97,7 @@ while(open)
         cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY "${directory}" OUTPUT_VARIABLE place)
         if(EXISTS "${place}")
           list(APPEND open "${place}")
-          set(found TRUE)
-          break()
+          set(found TRUE)  # and yet the compiler may take one of another directory
         endif()
       endforeach()
       # Where the project's own header is not found, the compiler looks in more places than these.

@@ -128,6 +128,69 @@ TEST(InstrumentSources, MayBeMoreWhereAHeaderIsNamedByAMacroOrAnOption) {
   EXPECT_FALSE(knows_all(computed));
 }
 
+// Without compiling anything.
+void note_sources(const Project& project) {
+  if (!std::filesystem::exists(project.root() / "build")) project.configure();
+  std::filesystem::remove(project.root() / "build/flor/train/sources.cpp");
+  const auto result = project.run({"cmake", "-D", "LIST=build/flor/train/sources.list", "-D",
+                                   "OUTPUT=build/flor/train/sources.cpp", "-P",
+                                   FLOR_TEST_PREFIX "/lib/cmake/flor/FlorSources.cmake"});
+  ASSERT_EQ(result.status, 0) << result.err;
+}
+
+TEST(InstrumentSources, MayBeMoreWhereAHeaderIsSpelledUnusuallyOrLoaded) {
+  const Project project;
+  project.repository().write("hidden.h", "inline int hidden() { return 1; }\n");
+  note_sources(project);
+  EXPECT_TRUE(knows_all(project));
+  for (const char* text :
+       {"/* our own */ #include \"hidden.h\"\n", "#/**/include \"hidden.h\"\n",
+        "%:include \"hidden.h\"\n", "#inc\\\nlude \"hidden.h\"\n", "#include \\\n\"hidden.h\"\n",
+        "#include_next \"hidden.h\"\n", "auto* plugin = dlopen(\"plugin.so\", 1);\n",
+        "#include \"missing.h\"\n"}) {
+    project.repository().write("extra.cpp", text);
+    note_sources(project);
+    EXPECT_FALSE(knows_all(project)) << text;
+  }
+  for (const char* text :
+       {"#include \"hidden.h\"\n", "  #  include\t\"hidden.h\"  // [1]\n", "// #include MODEL\n",
+        "#endif  // include guard\n", "#ifdef include\n", "int dlopened = 0;\n"}) {
+    project.repository().write("extra.cpp", text);
+    note_sources(project);
+    EXPECT_TRUE(knows_all(project)) << text;
+  }
+  // A bracket does not hide the lines after it.
+  project.repository().write("extra.cpp", "#include \"list[1.h\"\n#include \"hidden.h\"\n");
+  project.repository().write("list[1.h", "");
+  note_sources(project);
+  EXPECT_THAT(read_file(project.root() / "build/flor/train/sources.cpp"), HasSubstr("/hidden.h\n"));
+}
+
+TEST(InstrumentSources, AreAllOfOneNameThatTheCompilerMayTake) {
+  const Project project(
+      "target_include_directories(train PRIVATE one two)\nflor_instrument(train)\n");
+  project.repository().write("one/settings.h", "");
+  project.repository().write("two/settings.h", "");
+  project.repository().write("extra.cpp", "#include <settings.h>\n");
+  note_sources(project);
+  EXPECT_THAT(read_file(project.root() / "build/flor/train/sources.cpp"),
+              AllOf(HasSubstr("/one/settings.h\n"), HasSubstr("/two/settings.h\n")));
+}
+
+TEST(InstrumentSources, MayBeMoreWhereSomethingIsLinkedThatIsNoTargetByName) {
+  for (const char* text :
+       {"target_link_libraries(train $<$<CONFIG:Debug>:model>)\n",
+        "target_link_libraries(train ${CMAKE_SOURCE_DIR}/libhidden.a)\n",
+        "set_target_properties(train PROPERTIES COMPILE_FLAGS -I${CMAKE_SOURCE_DIR}/more)\n",
+        "set_source_files_properties(extra.cpp PROPERTIES COMPILE_OPTIONS -Imore)\n",
+        "set_source_files_properties(extra.cpp PROPERTIES INCLUDE_DIRECTORIES "
+        "${CMAKE_SOURCE_DIR}/more)\n"}) {
+    const Project project(std::string(text) + "flor_instrument(train)\n");
+    note_sources(project);
+    EXPECT_FALSE(knows_all(project)) << text;
+  }
+}
+
 TEST_F(Instrument, WhatOtherProgramsDoIsNoQuestionToThisOne) {
   EXPECT_TRUE(knows_all(project_));
   // The same names as in this program: their bodies are not what it calls.
