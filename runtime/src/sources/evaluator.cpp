@@ -120,7 +120,9 @@ Evaluator::Value Evaluator::expression(Range range) {
       const Value value = expression(rest);
       const bool compound = !reader_.is(k, "=");
       if (value.kind == Kind::own && k > 0 && reader_.is(k - 1, "]")) know_parts(k - 1, value.own);
-      assign(last, value, through || (compound && last.kind != Kind::number));
+      Value computed = value;  // `tensor += x` keeps nothing of x
+      if (compound && last.kind == Kind::tensor) computed.keys = {};
+      assign(last, computed, through || (compound && last.kind != Kind::number));
       join(all, value);
       k = rest.end;
       through = false;
@@ -169,7 +171,7 @@ Evaluator::Value Evaluator::expression(Range range) {
         all.kind = value.kind, all.own = value.own, all.lvalue = value.lvalue;
         all.constant = value.constant, all.lambda = value.lambda, all.literal = value.literal;
         all.torch = value.torch, all.through = value.through;
-        all.restarts = value.restarts;
+        all.restarts = value.restarts, all.tensors = value.tensors && !combined;
       } else {
         all.through = all.through || value.through;
         const bool plain = (all.kind == Kind::number || all.kind == Kind::tensor) &&
@@ -358,8 +360,8 @@ Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end
       const bool inserts = value.kind == Kind::container && index.kind != Kind::number;
       const bool unknown = value.kind == Kind::unknown && index.kind != Kind::number;
       if ((inserts || unknown) && !value.constant) mutate(value);
-      if (value.kind != Kind::tensor) value.kind = Kind::unknown;
-      value.taken = false;
+      if (value.kind != Kind::tensor) value.kind = value.tensors ? Kind::tensor : Kind::unknown;
+      value.taken = value.tensors = false;
       value.lvalue = value.through = true;
     } else {
       break;
@@ -593,6 +595,7 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
   value.constant = variable.type.constant;
   value.torch = variable.type.torch;
   value.restarts = variable.type.restarts;
+  value.tensors = variable.type.tensors && !variable.array;
   value.taken = variable.array;
   for (const std::string_view other : model_.in_union_with(variable.name)) {
     value.keys.add(model_.shared(other), Extent::whole);

@@ -17,6 +17,7 @@ class Evaluator {
   /// An expression: what it designates, or may refer to.
   struct Value {
     Keys keys;
+    bool tensors = false;  ///< a container of them
     Kind kind = Kind::unknown;
     std::string_view own = {};
     bool lvalue = false, constant = false, torch = false;

@@ -257,6 +257,12 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
     return of_kind(kind);
   }
   const Purity purity = method_purity(name);
+  if (receiver.tensors && (name == "at" || name == "front" || name == "back")) {
+    receiver.kind = Kind::tensor;
+    receiver.tensors = false;
+    receiver.lvalue = receiver.through = true;
+    return receiver;
+  }
   const bool known = kind == Kind::tensor || kind == Kind::container || receiver.torch;
   if (known && purity.pure) {
     Value result;

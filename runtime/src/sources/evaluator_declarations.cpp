@@ -38,6 +38,11 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
     const Value value = expression({k + 1, end});
     iterate(value);
     Type& type = model_.variable(id).type;
+    if (type.deduced && type.kind == Kind::unknown && value.tensors) {
+      type.kind = Kind::tensor;
+      type.torch = true;
+      effects_.changed_type(model_.variable(id));
+    }
     if (type.deduced && type.kind == Kind::unknown && value.kind == Kind::loader) {
       type.kind = Kind::library;  // a batch
       type.torch = true;

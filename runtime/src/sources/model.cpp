@@ -384,7 +384,7 @@ void Model::find_locals(int id, Range range) {
 Type Model::type_of(const Reader& reader, Range tokens) const {
   Type type;
   bool pointer = false, known = false, refers = false, stars = false, foreign = false,
-       names = false;
+       names = false, tensors = false, others = false;
   int depth = 0;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     const std::string_view word = reader.text(k);
@@ -393,6 +393,13 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
               word == "shared_ptr" || word == "reference_wrapper" || word == "function";
     if (depth > 0) {
+      const bool torch = is_torch_namespace(word) || reader.is(k - 1, "::");
+      if (torch && word == "Tensor") {
+        tensors = true;
+      } else if (is_word(word) && !torch && word != "std" && word != "const" &&
+                 !is_number_type(word) && !is_setting_type(word)) {
+        others = true;
+      }
       if (is_torch_namespace(word) || classes_.contains(word)) pointer = true;  // of such elements
       if (classes_.contains(word) && (type.element.empty() || type.element == word)) {
         type.element = word;
@@ -465,6 +472,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
             .frozen = type.frozen,
             .restarts = type.restarts,
             .pointer = true,
+            .tensors = tensors && !others && !stars && type.restarts,
             .element = type.element};
   }
   return type;

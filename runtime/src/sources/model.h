@@ -25,6 +25,7 @@ struct Type {
   bool view = false;          ///< of text or numbers that something else holds
   bool file = false;          ///< a stream to or from a file, or a device
   bool named = false;         ///< a class, by value, that these sources do not have
+  bool tensors = false;       ///< a container of tensors, and of plain values
   bool standard = false;      ///< of the standard library: has a state of its own, or none
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class

@@ -411,8 +411,8 @@ bool Questions::is_shown(int id) const {
   const bool frozen = type.frozen && (type.element.empty() || model_.is_plain_class(type.element));
   const bool known = frozen || (type.kind != Kind::unknown && type.kind != Kind::library &&
                                 type.kind != Kind::loader);
-  return known || kept_.holds(id) || variable.is_result || variable.name == "this" ||
-         (variable.body < 0 && is_output(variable.name));
+  return known || type.tensors || kept_.holds(id) || variable.is_result ||
+         variable.name == "this" || (variable.body < 0 && is_output(variable.name));
 }
 
 bool Questions::outlives(int id, const Source& source, Range loop) const {
