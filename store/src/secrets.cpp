@@ -106,7 +106,11 @@ bool reads_as_number(std::string_view text) {
   return digits && text.size() < 9;
 }
 
+/// Longer values are not looked at as a whole, so that a text takes time for its length alone.
+constexpr std::size_t kLongestLook = 4096;
+
 bool begins_as_path(std::string_view text) {
+  if (text.size() > kLongestLook) return false;
   constexpr std::array<std::string_view, 5> kPlaces = {"/", "./", "../", "~/", "$"};
   return text == "." || text == ".." || text == "~" ||
          std::ranges::any_of(kPlaces, [&](auto place) { return text.starts_with(place); });
@@ -124,6 +128,7 @@ bool is_text_token(std::string_view text) {
 
 /// Values where a word like "token" names something else than a secret.
 bool is_ordinary(std::string_view value) {
+  if (value.size() > kLongestLook) return false;
   std::string text(value);
   std::ranges::transform(text, text.begin(), small_letter);
   constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes",  "no",   "none",
@@ -330,12 +335,14 @@ class SecretFinder {
       if (to_end) return part(name, begin, {begin, text_.size(), text_.size()});
       const std::string_view ends = header ? ends_of_header(name, at - name.size(), quoted)
                                            : ends_of_value(at - name.size(), option, quoted);
-      return part(name, begin, value_at(text_, begin, ends, quotes().around(begin)));
+      return part(name, begin,
+                  value_at(looked_at(name, begin), begin, ends, quotes().around(begin)));
     }
     if (!option || begin == at || !may_name_secret(name)) return std::nullopt;
     if (!may_be_value(name, rest_of_word(begin))) return std::nullopt;
     return part(name, begin,
-                value_at(text_, begin, ends_of_value(0, true, false), quotes().around(begin)));
+                value_at(looked_at(name, begin), begin, ends_of_value(0, true, false),
+                         quotes().around(begin)));
   }
 
   std::optional<FoundPart> part(std::string_view name, std::size_t begin, const ValueRange& found) {
@@ -359,6 +366,12 @@ class SecretFinder {
     if (name != "sig" || value < 5) return false;
     const char before = text_[value - 5];
     return before == '?' || before == '&';
+  }
+
+  /// The text in which a value is looked for: the value of an address has no other end than a
+  /// blank.
+  std::string_view looked_at(std::string_view name, std::size_t begin) const {
+    return names_address(name) ? text_.substr(0, begin + kLongestLook) : text_;
   }
 
   /// "[0]" and "]" after a name: of a list, of a form.
@@ -406,8 +419,7 @@ class SecretFinder {
       while (begin > 0 && (is_name_byte(text_[begin - 1]) || text_[begin - 1] == '+')) --begin;
       const bool in_quotes = begin > 0 && (text_[begin - 1] == '"' || text_[begin - 1] == '\'');
       const std::string_view ends = whole_ && !in_quotes ? " \t\r\n" : " \t\r\n\"'<>";
-      constexpr std::size_t kLongest = 4096;  // of what is looked at
-      const std::string_view rest = text_.substr(at + 3, kLongest);
+      const std::string_view rest = text_.substr(at + 3, kLongestLook);
       const std::size_t end = std::min(rest.find_first_of(ends), rest.size());
       address(text_.substr(begin, at - begin), at + 3, at + 3 + end);
     }
@@ -482,7 +494,7 @@ bool takes_values(std::string_view word) {
 
 /// "--password" and "-password", whose value is the next word.
 bool takes_value(std::string_view word) {
-  if (!word.starts_with('-') || word.find('=') != word.npos || word == "--") return false;
+  if (!word.starts_with('-') || !std::ranges::all_of(word, is_name_byte)) return false;
   const std::vector<std::string> parts = parts_of(word);
   return !parts.empty() && !stands_in(parts.front(), kNoValue);
 }

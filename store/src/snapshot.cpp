@@ -27,11 +27,13 @@ void write_snapshot(const Store& store, const std::filesystem::path& directory) 
   std::filesystem::create_directory_symlink(std::filesystem::absolute(database.paths.packs()),
                                             paths.packs(), error);
   if (error) throw_system_error("make the snapshot", paths.packs(), error.value());
+  // Empty, it may be written to: SQLite would make it as the umask says.
+  File(database.files, paths.catalog(), O_RDWR | O_CREAT | O_EXCL, kInHome);
   // A connection of its own: the copying may take a while.
   (*open_for_reading(database.paths))("VACUUM INTO ?1", std::string_view(paths.catalog().native()))
       ->run();
   File(database.files, paths.catalog(), O_RDWR).sync();
-  File(database.files, snapshot_mark(paths), O_WRONLY | O_CREAT | O_EXCL).sync();
+  File(database.files, snapshot_mark(paths), O_WRONLY | O_CREAT | O_EXCL, kInHome).sync();
   sync_directory(database.files, directory);
 }
 

@@ -155,7 +155,7 @@ TEST_F(DoctorSecretsTest, ListsWhatWasCommittedAndItsCommandRemovesThat) {
   EXPECT_EQ(found["health"], "warn");
   EXPECT_THAT(found["what"].get<std::string>(), HasSubstr("secrets: .env (commit "));
   const std::string advice = found["advice"];
-  const std::string command = advice.substr(advice.find("cd '"));
+  const std::string command = advice.substr(advice.find("cd "));
   ASSERT_EQ(shell(command), 0) << command;
   ASSERT_EQ(shell("git rm -q --cached -r . ; git log --name-only flor.shadow > names"), 0);
   std::ifstream in(work_ / "names");

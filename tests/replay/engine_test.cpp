@@ -452,7 +452,7 @@ TEST_F(ReplayWithFakeSlurm, WhatTheUserAsksForIsPassedOn) {
         "--nodes=2", "--ntasks=3", "--mem=8G", "--requeue", "--no-kill"}) {
     EXPECT_THAT(said, HasSubstr(std::string(word) + "\n")) << word;
   }
-  EXPECT_THAT(ran, AllOf(HasSubstr("'srun'"), HasSubstr("'--label'"), HasSubstr("'__seat'")));
+  EXPECT_THAT(ran, AllOf(HasSubstr("srun "), HasSubstr(" --label "), HasSubstr(" __seat ")));
   replay_on_slurm({"--workers", "3", "--array"});
   std::ifstream again(bin() / "words"), element(bin() / "script");
   const std::string array(std::istreambuf_iterator<char>(again), {});
