@@ -11,8 +11,8 @@
 
 namespace flor::store {
 
-/// Of a row of `job`: that its result counts for the run ?1. One that was fetched counts only for
-/// the run that it came with.
+/// The condition that the result of a row of `job` counts for the run ?1. One that was fetched counts
+/// for the run that it came with, and for no other.
 #define FLOR_RESULT_COUNTS                                                                    \
   " (NOT EXISTS (SELECT 1 FROM fetched_result AS came WHERE came.job = job.id) OR EXISTS "    \
   "(SELECT 1 FROM fetched_result AS came WHERE came.job = job.id AND came.run = (SELECT key " \

@@ -36,7 +36,7 @@ mode_t mode_above(const fs::path& path) {
   return ::stat(above.c_str(), &status) == 0 ? status.st_mode : kOwnDirectory;
 }
 
-/// What a directory of this mode gives to those who may enter it. Others may write only where a
+/// The mode that a directory of this mode hands on to those who may enter it. Others may write only where a
 /// group shares it on purpose: who may write a store may forge it.
 mode_t shared_with(mode_t above) {
   constexpr mode_t kGroupShares = S_ISGID | S_IWGRP;

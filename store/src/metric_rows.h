@@ -13,7 +13,7 @@ namespace flor::store {
 
 struct Database;
 
-/// Of columns name, path, epoch, step, inner, ordinal, replay, type, value, in this order.
+/// Reads the columns name, path, epoch, step, inner, ordinal, replay, type, value, in this order.
 Value read_value(const Query& row);
 
 /// As `Catalog::add_values` does.

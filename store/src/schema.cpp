@@ -335,7 +335,7 @@ constexpr LaterTable kTables[] = {
   since_us INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // What their origin says of an answer; `answer` has what this store believes of it.
+    // The verdicts of their origin; `answer` has what this store believes of it.
     {"claimed_answer", R"sql(
   replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
   epoch INTEGER NOT NULL,

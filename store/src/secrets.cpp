@@ -186,7 +186,7 @@ bool is_name_byte(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
-/// What a word after an option is: its value, or the next option.
+/// Tells the value of an option from the next option.
 bool may_be_value(std::string_view option, std::string_view word) {
   if (word.size() < 2 || word[0] != '-') return true;
   if (word[1] == '-') {
@@ -387,7 +387,7 @@ class SecretFinder {
     return text_.substr(at, std::min(text_.find_first_of(" \t\r\n", at), text_.size()) - at);
   }
 
-  /// What ends a value depends on what stands before its name, at `at`.
+  /// The end of a value depends on the byte before its name, at `at`.
   std::string_view ends_of_value(std::size_t at, bool option, bool quoted) const {
     constexpr std::string_view kShell = " \t\r\n;&|", kJson = " \t\r\n,;}])",
                                kQuery = " \t\r\n&#<>";

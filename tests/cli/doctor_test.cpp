@@ -178,7 +178,7 @@ TEST_F(DoctorSecretsTest, AccusesNoFileThatTheUserAddedToGit) {
   write("train.cpp", "int main() { return 1; }\n");
   commit(message);
   EXPECT_EQ(secrets()["what"], "none found in flor.shadow");
-  // What recordings alone hold is accused as before.
+  // Files that recordings alone hold are accused as before.
   write("flor.exclude", "!*\n");
   write(".env", "A=1\n");
   commit(message);

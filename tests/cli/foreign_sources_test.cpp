@@ -42,7 +42,7 @@ class ForeignSourcesTest : public RepositoryTest {
 
 TEST_F(ForeignSourcesTest, ARepositoryThatARunNamesIsNotOpened) {
   fetched();
-  // Who opened it would say so.
+  // A command that opened it would say so.
   std::ofstream(work_ / ".git" / "config") << "[core\n";
   work_ = directory_ / "away";
   std::filesystem::create_directories(work_);

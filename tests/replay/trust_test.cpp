@@ -161,7 +161,7 @@ TEST_F(Trust, ARunThatIsFetchedByTheReplayIsNotExecutedEither) {
   expect_refused(replay({"nice", "--from", url()}), run.key);
   EXPECT_EQ(bench_.last_run().key, mine.key);
   EXPECT_EQ(flor({"show", run.key}).status, 3);
-  // What was fetched before stays.
+  // A run that was fetched before stays.
   ASSERT_EQ(flor({"fetch", "nice", url()}).status, 0);
   expect_refused(replay({"nice", "--from", url()}), run.key);
   EXPECT_EQ(flor({"show", run.key}).status, 0);

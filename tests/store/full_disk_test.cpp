@@ -155,7 +155,7 @@ TEST_F(FullDisk, AReserveOfAnotherSizeIsSetRight) {
   }
 }
 
-/// What only looks, records or replays leaves the reserve to what frees space.
+/// Commands that look, record or replay leave the reserve to those that free space.
 TEST_F(FullDisk, OnlyWhatFreesSpaceGivesUpTheReserve) {
   {
     const auto store = open();

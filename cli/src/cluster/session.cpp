@@ -158,7 +158,7 @@ Session::Session(store::Store& store, const ReplayRequest& request, const fs::pa
   // Nobody takes it for one that was left behind before its lock is held.
   const fs::path begun = directory_.parent_path() / fmt::format(".{}", name());
   std::error_code error;
-  // What is executed is written there, with its secrets.
+  // The command that seats execute is written there, with its secrets.
   store::make_directory_in_home(begun.parent_path(), error);
   if (!error) store::make_private_directory(begun, error);
   if (!error) store::make_directory_in_home(begun / "seats", error);

@@ -34,10 +34,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the head of a request, what libmicrohttpd needs to take it apart, and the head of the answer:
+/// Memory for the head of a request, for taking it apart, and for the head of the answer:
 /// one whose head took all of it would get none.
 constexpr std::size_t kPoolBytes = 2 * kHeadLimit;
-/// What libmicrohttpd needs of it for each header and each parameter.
+/// Bytes of it that libmicrohttpd uses for each header and each parameter.
 constexpr std::size_t kBytesOfHeader = 80;
 /// Read at once: the library looks at all other connections between two such parts.
 constexpr std::size_t kPartBytes = 16 << 10;

@@ -30,7 +30,7 @@ constexpr int kMostFailures = 3;
 /// Before seats are asked for that were refused though there had been some before.
 constexpr seconds kAgain{10};
 
-/// What the evaluator is started with is written there.
+/// Makes a directory in which the evaluator's command is written.
 void make_for_seats(const fs::path& directory) {
   std::error_code error;
   store::make_private_directory(directory, error);

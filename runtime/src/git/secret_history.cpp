@@ -47,7 +47,7 @@ class Search {
   }
 
  private:
-  /// What the user has added to git's index, committed or not yet; null where the user stands on
+  /// Files that the user has added to git's index, committed or not yet; null where the user stands on
   /// the branch of the recordings, whose files are all in it.
   static IndexHandle index_of(git_repository* repository) {
     git_reference* raw = nullptr;

@@ -10,7 +10,7 @@ namespace flor::store {
 void make_home(const std::filesystem::path& home, std::error_code& error);
 
 /// Makes a directory, and those above it as far as they are missing. Only this user may enter it,
-/// whatever the umask is and whoever may enter the one above it.
+/// whatever the umask says and the mode of the one above it.
 void make_private_directory(const std::filesystem::path& directory, std::error_code& error);
 
 /// Makes a directory in a home, and those above it as far as they are missing. It is for those who
