@@ -257,10 +257,12 @@ std::optional<FoundPart> password_in(std::string_view name, std::string_view val
   if (!names_address(name)) return std::nullopt;
   if (value.find("://") != value.npos) return std::nullopt;
   const std::size_t colon = value.find(':'), at = value.rfind('@');
-  if (at == value.npos || colon + 1 >= at || value.substr(at + 1).starts_with("sha256:")) return {};
-  if (value.substr(0, colon).find_first_of("/ \t\"'{}") != value.npos) return std::nullopt;
+  if (at == value.npos || colon == value.npos || colon + 1 >= at) return std::nullopt;
+  if (value.substr(at + 1).starts_with("sha256:")) return std::nullopt;  // the digest of an image
+  if (value.substr(0, colon).find_first_of("/ \t\"'{}=;&,") != value.npos) return std::nullopt;
   const std::string_view port = value.substr(colon + 1, value.find('/', colon) - colon - 1);
-  if (port.size() <= 5 && std::ranges::all_of(port, is_digit) && value.find('/') < at) return {};
+  const bool is_port = port.size() <= 5 && std::ranges::all_of(port, is_digit);
+  if (is_port && value.find('/') < at) return std::nullopt;
   return FoundPart{colon + 1, at};
 }
 
@@ -330,8 +332,9 @@ class SecretFinder {
       const bool equals = !header;
       begin = after_blanks(begin + 1);
       if (is(begin, '>')) begin = after_blanks(begin + 1);
-      const bool spaced = begin > at + 1;
-      const bool to_end = to_the_end && equals && !quoted && !spaced;
+      const bool spaced = begin > after_index(at) + 1;
+      const bool is_field = whole_ && is(at, ']') && text_.find_first_of(" \t") > at;
+      const bool to_end = (to_the_end || is_field) && equals && !quoted && !spaced;
       if (to_end) return part(name, begin, {begin, text_.size(), text_.size()});
       const std::string_view ends = header ? ends_of_header(name, at - name.size(), quoted)
                                            : ends_of_value(at - name.size(), option, quoted);
@@ -371,7 +374,8 @@ class SecretFinder {
   /// The text in which a value is looked for: the value of an address has no other end than a
   /// blank.
   std::string_view looked_at(std::string_view name, std::size_t begin) const {
-    return names_address(name) ? text_.substr(0, begin + kLongestLook) : text_;
+    constexpr std::size_t kLongestAddress = 512;
+    return names_address(name) ? text_.substr(0, begin + kLongestAddress) : text_;
   }
 
   /// "[0]" and "]" after a name: of a list, of a form.
