@@ -35,15 +35,14 @@ Json argument_json(const store::Argument& argument) {
 /// Only numbers have a least and a greatest value.
 Json bound_json(double value) { return std::isnan(value) ? Json(nullptr) : json_number(value); }
 
-/// `from` and `since` are null for what was recorded here.
+}  // namespace
+
 Json origin_json(const store::RunOrigin& origin) {
   const bool here = origin.recorded_here();
   return {{"kind", std::string(store::to_string(origin.kind))},
           {"from", here ? Json() : json_text(origin.from)},
           {"since", here ? Json() : json_time(origin.since_us)}};
 }
-
-}  // namespace
 
 Json run_json(const store::Run& run) {
   const auto& place = run.start.rank;

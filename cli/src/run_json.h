@@ -12,6 +12,8 @@ namespace flor::cli {
 
 /// The fields of `flor list` for one run, in order.
 Json run_json(const store::Run& run);
+/// {"kind", "from", "since"}; the last two are null for what was recorded here.
+Json origin_json(const store::RunOrigin& origin);
 /// {"name": typed value, ...}
 Json arguments_json(std::span<const store::Argument> arguments);
 /// {"name": {"type", "count", "last", "min", "max", "hindsight", "evaluated"}, ...}

@@ -11,9 +11,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
+#include <algorithm>
 
 namespace flor::cli {
+namespace fs = std::filesystem;
+
 namespace {
 
 Tone tone_of(std::string_view line) {
@@ -43,27 +45,52 @@ std::string printable_code(std::string_view line) {
 Sources::Sources(Context& context)
     : note_([&context](const std::string& text) { context.note(text); }) {}
 
+std::vector<fs::path> places_of_sources(const store::Run& run) {
+  std::vector<fs::path> places;
+  if (run.origin.recorded_here()) places.emplace_back(run.start.repository);
+  std::error_code error;
+  places.push_back(fs::current_path(error));
+  return places;
+}
+
+const git::Repository* Sources::open(const fs::path& place) {
+  auto [entry, added] = repositories_.try_emplace(place);
+  std::error_code missing;
+  if (added && fs::is_directory(place, missing)) entry->second = git::Repository::discover(place);
+  return entry->second ? &*entry->second : nullptr;
+}
+
 const git::Repository* Sources::find(const store::Run& run,
                                      const std::vector<std::string>& commits) {
-  const std::string& path = run.start.repository;
-  auto [entry, added] = repositories_.try_emplace(path);
-  if (added) {
-    std::error_code missing;
-    if (std::filesystem::is_directory(path, missing)) {
-      entry->second = git::Repository::discover(path);
-    }
-    if (!entry->second) {
-      note_(fmt::format("the repository {} is gone: its sources cannot be compared", path));
-    }
+  for (const fs::path& place : places_of_sources(run)) {
+    const git::Repository* repository = open(place);
+    const auto has = [&](const std::string& commit) {
+      return repository->commit(commit).has_value();
+    };
+    if (repository && std::ranges::all_of(commits, has)) return repository;
   }
-  if (!entry->second) return nullptr;
-  for (const std::string& commit : commits) {
-    if (entry->second->commit(commit)) continue;
-    note_(fmt::format("the repository {} lacks commit {}: its sources cannot be compared", path,
-                      short_commit(commit)));
-    return nullptr;
+  say_why_not(run, commits);
+  return nullptr;
+}
+
+void Sources::say_why_not(const store::Run& run, const std::vector<std::string>& commits) {
+  const std::string place = printable(run.start.repository);
+  std::string why;
+  if (!run.origin.recorded_here()) {
+    why = fmt::format(
+        "run {} was not recorded here, and the repository where you are lacks its "
+        "commits: its sources cannot be compared",
+        short_key(run));
+  } else if (const git::Repository* repository = open(run.start.repository)) {
+    const auto lacks = [&](const std::string& commit) { return !repository->commit(commit); };
+    const auto commit = std::ranges::find_if(commits, lacks);
+    if (commit == commits.end()) return;
+    why = fmt::format("the repository {} lacks commit {}: its sources cannot be compared", place,
+                      short_commit(*commit));
+  } else {
+    why = fmt::format("the repository {} is gone: its sources cannot be compared", place);
   }
-  return &*entry->second;
+  if (said_.insert(why).second) note_(why);
 }
 
 SourceChange source_change(Sources& sources, const store::Run& run, const std::string& from,

@@ -6,16 +6,22 @@
 
 #include <flor/store/catalog.h>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace flor::cli {
 
 class Context;
+
+/// The directories in which the sources of a run may be looked for, the best first. A run from
+/// elsewhere names none: the configuration of a repository may say what git executes.
+std::vector<std::filesystem::path> places_of_sources(const store::Run& run);
 
 /// Opens each repository once, and says once which of them cannot be used.
 class Sources {
@@ -24,12 +30,17 @@ class Sources {
   /// `note` is told what people should know.
   explicit Sources(std::function<void(const std::string&)> note) : note_(std::move(note)) {}
 
-  /// A repository that has every one of `commits` and in which `run` was recorded, or nothing.
+  /// A repository that has every one of `commits`, of the places where the sources of `run` may be;
+  /// or nothing.
   const git::Repository* find(const store::Run& run, const std::vector<std::string>& commits);
 
  private:
+  const git::Repository* open(const std::filesystem::path& place);
+  void say_why_not(const store::Run& run, const std::vector<std::string>& commits);
+
   std::function<void(const std::string&)> note_;
-  std::map<std::string, std::optional<git::Repository>> repositories_;
+  std::map<std::filesystem::path, std::optional<git::Repository>> repositories_;
+  std::set<std::string> said_;
 };
 
 /// What changed in the sources from one version to another.

@@ -88,6 +88,16 @@ ValueVerdict Answers::verdict(std::int64_t replay, std::int64_t epoch) {
   return row->step() ? static_cast<ValueVerdict>(row->integer(0)) : ValueVerdict::unverified;
 }
 
+bool Answers::is_fetched(std::int64_t replay) {
+  return connection_("SELECT 1 FROM fetched_replay WHERE replay = ?1", replay)->step();
+}
+
+/// The better verdict does; of two that are alike, what was found here.
+bool Answers::outranks(std::int64_t one, std::int64_t other, std::int64_t epoch) {
+  const ValueVerdict mine = verdict(one, epoch), its = verdict(other, epoch);
+  return mine < its || (mine == its && is_fetched(other) && !is_fetched(one));
+}
+
 bool Answers::same_question(std::int64_t a, std::int64_t b) {
   const auto row = connection_(
       "SELECT 1 FROM replay_question AS one JOIN replay_question AS two USING (question) "
@@ -156,7 +166,8 @@ Answers::Place Answers::decide(const Value& value) {
     return {apart_name(value.name, Apart::doubtful, value.replay), true};
   }
   const auto others = others_standing(series(value.name, path), unit, value.replay);
-  if (std::ranges::any_of(others, [&](std::int64_t id) { return verdict(id, unit.epoch) < own; })) {
+  if (std::ranges::any_of(
+          others, [&](std::int64_t id) { return outranks(id, value.replay, unit.epoch); })) {
     set_apart(value.name, path, Apart::other, value.replay);
     return {apart_name(value.name, Apart::other, value.replay), false};
   }
@@ -213,7 +224,8 @@ void Answers::stand_again(const std::string& name, const std::string& path, Unit
       "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?2 "
       "WHERE run = ?1 AND of = ?4 AND path = ?5 AND why = ?6 AND EXISTS (SELECT 1 FROM value WHERE "
       "value.series = apart.series AND value.epoch = ?2 AND (?2 >= 0 OR value.ordinal = ?3)) "
-      "ORDER BY answer.verdict, apart.replay DESC LIMIT 1",
+      "ORDER BY coalesce(answer.verdict, 3), apart.replay IN (SELECT replay FROM fetched_replay), "
+      "apart.replay DESC LIMIT 1",
       run_, unit.epoch, unit.ordinal, name, path, kOther);
   if (!row->step()) return;
   const std::int64_t from = row->integer(0), replay = row->integer(1);

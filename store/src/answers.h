@@ -83,6 +83,8 @@ class Answers {
   };
   Place decide(const Value& value);
   ValueVerdict verdict(std::int64_t replay, std::int64_t epoch);
+  bool is_fetched(std::int64_t replay);
+  bool outranks(std::int64_t one, std::int64_t other, std::int64_t epoch);
   bool same_question(std::int64_t a, std::int64_t b);
   std::int64_t series(const std::string& name, const std::string& path);
   std::int64_t set_apart(const std::string& name, const std::string& path, Apart why,

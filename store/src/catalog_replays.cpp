@@ -145,8 +145,9 @@ std::vector<Replay> Catalog::replays(std::int64_t run) const {
   const auto rows = database_->connection(
       "SELECT id, started_us, segment, segments, first_epoch, last_epoch, strong, probes, "
       "program_digest, command, finished_us, verdict, values_compared, values_different, "
-      "states_compared, states_different, values_found, first_difference, question "
-      "FROM replay LEFT JOIN replay_question ON replay = id WHERE run = ?1 ORDER BY id",
+      "states_compared, states_different, values_found, first_difference, question, place, "
+      "since_us FROM replay LEFT JOIN replay_question ON replay_question.replay = id LEFT JOIN "
+      "fetched_replay ON fetched_replay.replay = id WHERE run = ?1 ORDER BY id",
       run);
   while (rows->step()) {
     Replay& replay = replays.emplace_back();
@@ -163,6 +164,9 @@ std::vector<Replay> Catalog::replays(std::int64_t run) const {
     replay.start.command = list_from_json(rows->text_view(9));
     if (!rows->is_null(18)) replay.start.question = rows->text(18);
     if (!rows->is_null(10)) replay.result = read_result(*rows, 10);
+    if (!rows->is_null(19)) {
+      replay.origin = {RunOrigin::Kind::fetched, rows->text(19), rows->integer(20)};
+    }
   }
   return replays;
 }
@@ -173,7 +177,8 @@ std::vector<ReplayedPart> Catalog::replayed(std::int64_t run, std::string_view q
   const auto rows = database_->connection(
       FLOR_PART_COLUMNS
       "JOIN replay ON replay.id = replayed.replay "
-      "JOIN replay_question ON replay_question.replay = replay.id WHERE run = ?1 AND question = ?2 ORDER BY replay.id",
+      "JOIN replay_question ON replay_question.replay = replay.id WHERE run = ?1 AND question = ?2 "
+      "AND replay.id NOT IN (SELECT replay FROM fetched_replay) ORDER BY replay.id",
       run, question);
   while (rows->step()) {
     ReplayedPart part = read_part(*rows);

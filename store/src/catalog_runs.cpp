@@ -437,7 +437,25 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
 void Catalog::drop_run(std::int64_t run) {
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
+  // Results that came with it alone.
+  database_
+      ->connection(
+          "DELETE FROM job WHERE id IN (SELECT job FROM fetched_result GROUP BY job HAVING "
+          "count(*) = 1 AND max(run) = (SELECT key FROM run WHERE id = ?1))",
+          run)
+      ->run();
+  database_
+      ->connection("DELETE FROM fetched_result WHERE run = (SELECT key FROM run WHERE id = ?1)",
+                   run)
+      ->run();
   database_->connection("DELETE FROM run WHERE id = ?1", run)->run();
+  if (database_->connection("SELECT 1 FROM absent_object LIMIT 1")->step()) {
+    database_
+        ->connection(
+            "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value "
+            "WHERE type IN (5, 7))")
+        ->run();
+  }
   database_->connection("DELETE FROM experiment WHERE id NOT IN (SELECT experiment FROM run)")
       ->run();
   database_->connection("DELETE FROM recipe WHERE id NOT IN (SELECT recipe FROM build)")->run();

@@ -21,6 +21,21 @@
 #include <unordered_set>
 
 namespace flor::store {
+
+Value read_value(const Query& row) {
+  Value value;
+  value.name = row.text(0);
+  value.place.path = row.text(1);
+  value.place.epoch = row.integer(2);
+  value.place.step = row.integer(3);
+  value.place.inner = row.text(4);
+  value.ordinal = row.integer(5);
+  value.replay = row.integer(6);
+  value.type = static_cast<ValueType>(row.integer(7));
+  value.value = read_scalar(row, 8);
+  return value;
+}
+
 namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
@@ -82,20 +97,6 @@ struct Summary {
     return order != 0 ? order < 0 : value.ordinal < last_ordinal;
   }
 };
-
-Value read_value(const Query& row) {
-  Value value;
-  value.name = row.text(0);
-  value.place.path = row.text(1);
-  value.place.epoch = row.integer(2);
-  value.place.step = row.integer(3);
-  value.place.inner = row.text(4);
-  value.ordinal = row.integer(5);
-  value.replay = row.integer(6);
-  value.type = static_cast<ValueType>(row.integer(7));
-  value.value = read_scalar(row, 8);
-  return value;
-}
 
 /// Adds a batch of values to one run, inside a transaction of its caller.
 class ValueInserter {
@@ -324,10 +325,14 @@ void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
   if (values.empty()) return;
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
-  ValueInserter inserter(*database_, run);
+  insert_values(*database_, run, values);
+  transaction.commit();
+}
+
+void insert_values(Database& database, std::int64_t run, std::span<const Value> values) {
+  ValueInserter inserter(database, run);
   for (const Value& value : values) inserter.add(value);
   inserter.finish();
-  transaction.commit();
 }
 
 /// Parts behind the point are no longer answered. Returns the replays, as a list for SQL, of whose

@@ -255,6 +255,11 @@ struct CheckpointWriter::Impl {
     if (opened.impl().mode == OpenMode::read_only) {
       throw Error(fmt::format("the store {} was opened for reading only", opened.home().string()));
     }
+    const Lock lock(database->mutex);
+    constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
+    is_imported =
+        database->connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run, kImported)
+            ->step();
   }
 
   /// Stores the chunks of `snapshot`, then calls `insert_rows(plan, layout)` in the transaction
@@ -278,10 +283,9 @@ struct CheckpointWriter::Impl {
       for (const NewChunk& chunk : plan.new_chunks()) {
         if (chunk.base) require_base(connection, chunk.base->chunk);
       }
-      for (const std::uint32_t id : plan.compared()) {
-        connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
-      }
-      plan.resolve(chunks.insert(connection));
+      const std::vector<StoredChunk> stored = chunks.insert(connection);
+      mark_origin(connection, plan, stored);
+      plan.resolve(stored);
       insert_rows(connection, plan);
       committing = true;
       transaction.commit();
@@ -290,6 +294,21 @@ struct CheckpointWriter::Impl {
     } catch (...) {
       chunks.roll_back(committing);
       throw;
+    }
+  }
+
+  /// An imported file's writer chose its bytes, as a bucket's did.
+  void mark_origin(Connection& connection, const Plan& plan,
+                   std::span<const StoredChunk> stored) const {
+    if (!is_imported) {
+      for (const std::uint32_t id : plan.compared()) {
+        connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
+      }
+      return;
+    }
+    for (const StoredChunk& chunk : stored) {
+      connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)", std::int64_t{chunk.id})
+          ->run();
     }
   }
 
@@ -306,6 +325,7 @@ struct CheckpointWriter::Impl {
 
   std::shared_ptr<Database> database;
   std::int64_t run;
+  bool is_imported = false;
   ChunkWriter chunks;
   StoredItems last;  ///< the last snapshot, as it was stored
 };

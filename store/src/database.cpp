@@ -123,7 +123,7 @@ Connection::Mode connection_mode(const Paths& paths, OpenMode mode) {
     throw Error(
         fmt::format("{} is a snapshot of a store: it can only be read", paths.home.string()));
   }
-  if (mode == OpenMode::existing) return Connection::Mode::existing;
+  if (mode != OpenMode::read_only) return Connection::Mode::existing;
   try {
     Connection probe(paths.catalog(), Connection::Mode::read_only);
     pragma(probe, "PRAGMA schema_version");

@@ -79,7 +79,7 @@ class Loader {
         "now.kind = gone.kind AND now.main_loop = gone.main_loop AND "
         "now.iteration = gone.iteration AND now.loop = gone.loop)) AS point "
         "CROSS JOIN job ON job.content = point.digest CROSS JOIN job_result ON job = job.id "
-        "CROSS JOIN evaluator ON evaluator.id = job.evaluator "
+        "CROSS JOIN evaluator ON evaluator.id = job.evaluator WHERE " FLOR_RESULT_COUNTS
         "ORDER BY point.id, evaluator.id, arguments",
         run_);
     while (rows->step()) {

@@ -11,6 +11,13 @@
 
 namespace flor::store {
 
+/// The condition that the result of a row of `job` counts for the run ?1. One that was fetched counts
+/// for the run that it came with, and for no other.
+#define FLOR_RESULT_COUNTS                                                                    \
+  " (NOT EXISTS (SELECT 1 FROM fetched_result AS came WHERE came.job = job.id) OR EXISTS "    \
+  "(SELECT 1 FROM fetched_result AS came WHERE came.job = job.id AND came.run = (SELECT key " \
+  "FROM run WHERE run.id = ?1))) "
+
 /// A value that an evaluator found, and the checkpoint it was found in.
 struct EvaluatedValue {
   Value value;

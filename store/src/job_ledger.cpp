@@ -38,6 +38,11 @@ void put_result(Connection& connection, std::int64_t evaluator, const JobLedger:
       result.attempts, result.token, result.finished_us)
       ->run();
   connection(
+      "DELETE FROM fetched_result WHERE job IN (SELECT id FROM job WHERE content = ?1 AND "
+      "evaluator = ?2 AND arguments = ?3)",
+      entry.what.content, evaluator, entry.what.arguments)
+      ->run();
+  connection(
       "INSERT OR REPLACE INTO job_result (job, token, json) SELECT id, token, ?4 FROM job "
       "WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3",
       entry.what.content, evaluator, entry.what.arguments, result.json)
@@ -56,7 +61,8 @@ std::vector<JobLedger::Entry> JobLedger::entries() const {
       "queue_job.priority, spec, digest, json, job_result.token, attempts, finished_us "
       "FROM queue_job JOIN evaluator ON evaluator.id = queue_job.evaluator "
       "LEFT JOIN job ON job.content = queue_job.content AND job.evaluator = queue_job.evaluator "
-      "AND job.arguments = queue_job.arguments AND job.state = 3 "
+      "AND job.arguments = queue_job.arguments AND job.state = 3 AND job.id NOT IN (SELECT "
+      "fetched_result.job FROM fetched_result) "
       "LEFT JOIN job_result ON job_result.job = job.id WHERE queue = ?1 ORDER BY number",
       queue_);
   std::vector<Entry> all;

@@ -35,6 +35,7 @@ class Exchange {
   bool take(const JobReport& report);
   bool finish(const JobReport& report);
   bool fail(const JobReport& report);
+  void forget_fetched(const NewJob& job);
   bool add(const NewJob& job);
   void reclaim();
   void lease(const LeaseRequest& request);
@@ -131,7 +132,24 @@ bool Exchange::fail(const JobReport& report) {
   return true;
 }
 
+/// A result that was fetched with a run says nothing of files, nor of other runs: where the content
+/// is one of those it is judged here.
+void Exchange::forget_fetched(const NewJob& job) {
+  connection_(
+      "DELETE FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 AND state = 3 AND "
+      "id IN (SELECT job FROM fetched_result) AND (NOT EXISTS (SELECT 1 FROM checkpoint JOIN run "
+      "ON run.id = checkpoint.run WHERE digest = ?1 AND key IN (SELECT came.run FROM "
+      "fetched_result AS came WHERE came.job = job.id)) OR EXISTS (SELECT 1 FROM checkpoint JOIN "
+      "run ON run.id = "
+      "checkpoint.run LEFT JOIN origin ON origin.run = run.id WHERE digest = ?1 AND "
+      "coalesce(origin.kind, 0) <> 1 AND key NOT IN (SELECT came.run FROM fetched_result AS came "
+      "WHERE came.job = job.id)))",
+      job.content, job.evaluator, job.arguments)
+      ->run();
+}
+
 bool Exchange::add(const NewJob& job) {
+  forget_fetched(job);
   const auto query = connection_(
       "INSERT OR IGNORE INTO job (content, evaluator, arguments, path, priority, state, attempts, "
       "token, owner, added_us, due_us, message) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, '', ?6, ?6, "

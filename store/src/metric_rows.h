@@ -1,14 +1,25 @@
-// The summaries of logged values.
+// Logged values and their summaries, for what adds values otherwise than by logging them. Within a
+// transaction of the caller.
 #pragma once
 
+#include "sqlite.h"
+
+#include <flor/store/catalog.h>
+
 #include <cstdint>
+#include <span>
 
 namespace flor::store {
 
 struct Database;
 
-/// Computes all summaries of a run from its values, after those came otherwise than by being
-/// logged. Within a transaction of the caller.
+/// Reads the columns name, path, epoch, step, inner, ordinal, replay, type, value, in this order.
+Value read_value(const Query& row);
+
+/// As `Catalog::add_values` does.
+void insert_values(Database& database, std::int64_t run, std::span<const Value> values);
+
+/// Computes all summaries of a run from its values.
 void recount_metrics(Database& database, std::int64_t run);
 
 }  // namespace flor::store

@@ -45,8 +45,8 @@ namespace {
 /// Nobody may read a file who may not enter its directory.
 mode_t mode_in(const std::filesystem::path& directory) {
   struct stat status{};
-  const mode_t above = ::stat(directory.c_str(), &status) == 0 ? status.st_mode : 0777;
-  return (above & 0666) | 0600;
+  const mode_t above = ::stat(directory.c_str(), &status) == 0 ? status.st_mode : 0775;
+  return (above & 0644) | 0600;
 }
 
 }  // namespace
@@ -70,6 +70,8 @@ void NewFile::create() {
     if (::fstat(file_->descriptor(), &status) != 0) {
       throw_system_error("look at", temporary_, errno);
     }
+    // A umask may have kept its own user out.
+    if ((status.st_mode & 0600) != 0600) ::fchmod(file_->descriptor(), 0600);
   }
 }
 

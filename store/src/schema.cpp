@@ -328,6 +328,21 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    // Replays that were fetched into a run that is of here.
+    {"fetched_replay", R"sql(
+  replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
+  place TEXT NOT NULL,
+  since_us INTEGER NOT NULL
+)sql",
+     "STRICT"},
+    // The verdicts of their origin; `answer` has what this store believes of it.
+    {"claimed_answer", R"sql(
+  replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
+  epoch INTEGER NOT NULL,
+  verdict INTEGER NOT NULL,
+  PRIMARY KEY (replay, epoch)
+)sql",
+     "STRICT, WITHOUT ROWID"},
     // A series whose values do not stand, and the name under which they were logged.
     {"apart", R"sql(
   series INTEGER PRIMARY KEY REFERENCES series ON DELETE CASCADE,
@@ -461,6 +476,14 @@ CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
   json TEXT NOT NULL
 )sql",
      "STRICT"},
+    // Results that came with a fetched run, by its key: they say nothing of another run that has
+    // the same content.
+    {"fetched_result", R"sql(
+  job INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  run TEXT NOT NULL,
+  PRIMARY KEY (job, run)
+)sql",
+     "STRICT, WITHOUT ROWID"},
     {"watch", R"sql(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   directory TEXT NOT NULL,

@@ -1,3 +1,5 @@
+#include "secret_values.h"
+
 #include <flor/store/secrets.h>
 
 #include <fmt/format.h>
@@ -62,12 +64,12 @@ ExtraNames& extra_names() {
 }
 
 /// Their values are secrets, whatever they are.
-constexpr std::array<std::string_view, 9> kAlways = {
-    "password", "passwd", "passphrase", "passcode", "secret", "secrets", "authorization",
-    "cookie",   "apikey"};
-constexpr std::array<std::string_view, 12> kAlwaysEnding = {
-    "password",  "passwd",     "passphrase", "apikey",   "authkey",   "accesskey",
-    "secretkey", "privatekey", "authtoken",  "apitoken", "accesstoken", "clientsecret"};
+constexpr std::array<std::string_view, 11> kAlways = {
+    "password",      "passwd", "passphrase", "passcode", "secret", "secrets",
+    "authorization", "cookie", "apikey",     "apikeys",  "cookies"};
+constexpr std::array<std::string_view, 13> kAlwaysEnding = {
+    "password",  "passwords",  "passwd",    "passphrase", "apikey",      "authkey",     "accesskey",
+    "secretkey", "privatekey", "authtoken", "apitoken",   "accesstoken", "clientsecret"};
 /// A "pass" and a "pwd" of these are words to be let in by; others are passes over data.
 constexpr std::array<std::string_view, 22> kAccounts = {
     "db",    "database", "user", "smtp",  "imap",  "redis", "mysql", "postgres", "pg",
@@ -104,24 +106,49 @@ bool reads_as_number(std::string_view text) {
   return digits && text.size() < 9;
 }
 
+/// Longer values are not looked at as a whole, so that a text takes time for its length alone.
+constexpr std::size_t kLongestLook = 4096;
+
+bool begins_as_path(std::string_view text) {
+  if (text.size() > kLongestLook) return false;
+  constexpr std::array<std::string_view, 5> kPlaces = {"/", "./", "../", "~/", "$"};
+  return text == "." || text == ".." || text == "~" ||
+         std::ranges::any_of(kPlaces, [&](auto place) { return text.starts_with(place); });
+}
+
+/// "[MASK]", "[unused1]": a token of texts.
+bool is_text_token(std::string_view text) {
+  return std::ranges::all_of(text.substr(1, text.size() - 2),
+                             [](char c) {
+                               return is_letter(c) || is_digit(c) || c == '_' || c == ' ' ||
+                                      c == '/' || c == '|' || c == '-';
+                             }) &&
+         text.size() < 20;
+}
+
 /// Values where a word like "token" names something else than a secret.
 bool is_ordinary(std::string_view value) {
+  if (value.size() > kLongestLook) return false;
   std::string text(value);
   std::ranges::transform(text, text.begin(), small_letter);
   constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes",  "no",   "none",
                                                        "null", "auto",  "basic", "bearer", "off"};
   if (reads_as_number(text) || stands_in(text, kWords)) return true;
   const char first = text.front(), last = text.back();
-  if ((first == '<' && last == '>') || (first == '[' && last == ']')) return true;
-  constexpr std::array<std::string_view, 4> kPlaces = {"/", "./", "../", "~/"};
+  if ((first == '<' && last == '>') || (first == '[' && last == ']')) return is_text_token(text);
   constexpr std::array<std::string_view, 10> kFiles = {".json", ".txt", ".pem", ".key",  ".yaml",
                                                        ".yml",  ".ini", ".cfg", ".toml", ".env"};
-  return std::ranges::any_of(kPlaces, [&](auto place) { return text.starts_with(place); }) ||
+  return begins_as_path(text) ||
          std::ranges::any_of(kFiles, [&](auto ending) { return text.ends_with(ending); });
 }
 
 /// Judges the last part of a name by the one before it.
-enum class NameSays { nothing, mostly, always };
+enum class NameSays {
+  nothing,
+  mostly,    ///< unless the value is an ordinary one
+  no_place,  ///< unless the value is a place in the file system: "Pwd=x" and "PWD=/home/ada"
+  always,
+};
 NameSays what_says(const std::vector<std::string>& parts) {
   const std::string& last = parts.back();
   const std::string before = parts.size() > 1 ? parts[parts.size() - 2] : std::string();
@@ -130,7 +157,9 @@ NameSays what_says(const std::vector<std::string>& parts) {
     return NameSays::always;
   }
   if (last == "pass" || last == "pwd" || last == "pw") {
-    return stands_in(before, kAccounts) ? NameSays::always : NameSays::nothing;
+    if (stands_in(before, kAccounts)) return NameSays::always;
+    if (!before.empty()) return NameSays::nothing;
+    return last == "pass" ? NameSays::mostly : NameSays::no_place;
   }
   if (last == "key") {
     if (std::ranges::find(parts, "secret") != parts.end()) return NameSays::always;
@@ -139,7 +168,7 @@ NameSays what_says(const std::vector<std::string>& parts) {
   if (last == "token") return stands_in(before, kTextTokens) ? NameSays::nothing : NameSays::mostly;
   constexpr std::array<std::string_view, 8> kOthers = {
       "credential", "credentials", "creds", "bearer", "jwt", "auth", "oauth", "signature"};
-  if (last == "signature" && before != "amz") return NameSays::nothing;
+  if (last == "signature" && before != "amz" && before != "goog") return NameSays::nothing;
   if (stands_in(last, kOthers)) return NameSays::mostly;
   const bool many = last == "tokens" || last == "keys";
   constexpr std::array<std::string_view, 4> kOfAccess = {"api", "access", "auth", "secret"};
@@ -155,6 +184,86 @@ struct FoundPart {
 
 bool is_name_byte(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+}
+
+/// Tells the value of an option from the next option.
+bool may_be_value(std::string_view option, std::string_view word) {
+  if (word.size() < 2 || word[0] != '-') return true;
+  if (word[1] == '-') {
+    const std::string_view name = word.substr(2, word.find('=') - 2);
+    const bool plain = !name.empty() && is_letter(name[0]) &&
+                       std::ranges::all_of(name, [](char c) { return is_name_byte(c); });
+    return !plain && word != "--";
+  }
+  if (is_secret(option, "x1")) {
+    const std::vector<std::string> parts = parts_of(option);
+    if (!parts.empty() && what_says(parts) == NameSays::always) return true;
+  }
+  return !std::ranges::all_of(word.substr(1, word.find('=') - 1),
+                              [](char c) { return is_letter(c) || c == '-' || c == '_'; });
+}
+
+struct UserInfo {
+  std::size_t colon = std::string_view::npos, at = std::string_view::npos;
+};
+
+/// "db.example.org", "db.example.org:5432/x"
+bool begins_with_domain(std::string_view text) {
+  const std::string_view host = text.substr(0, text.find_first_of(":/?#"));
+  const std::size_t dot = host.rfind('.');
+  return dot != host.npos && host.size() > dot + 2 &&
+         std::ranges::all_of(host.substr(dot + 1), is_letter);
+}
+
+/// The colon and the '@' of "user:password@host/path"; a password may have what else ends it. What
+/// follows a scheme of the web is "host:port/path@more" where it can be.
+UserInfo user_info(std::string_view scheme, std::string_view rest) {
+  UserInfo found{.colon = rest.find(':'),
+                 .at = rest.substr(0, rest.find_first_of("/?#")).rfind('@')};
+  if (found.at != rest.npos || found.colon == rest.npos) return found;
+  const std::size_t slash = rest.find_first_of("/?#");
+  if (slash < found.colon) return found;
+  const std::size_t last = rest.rfind('@');
+  if (last == rest.npos) return found;
+  const std::string_view host = rest.substr(0, found.colon);
+  const std::string_view port = rest.substr(found.colon + 1, slash - found.colon - 1);
+  const bool is_port = port.size() <= 5 && std::ranges::all_of(port, is_digit);
+  constexpr std::array<std::string_view, 8> kWeb = {"http", "https", "ws",  "wss",
+                                                    "tcp",  "grpc",  "git", "file"};
+  const bool is_host = host.find('.') != host.npos || host == "localhost" || host.empty() ||
+                       !begins_with_domain(rest.substr(last + 1));
+  if (is_port && stands_in(scheme, kWeb) && is_host) return found;
+  found.at = last;
+  return found;
+}
+
+/// "--proxy", "db_url": their values may be "user:password@host".
+bool names_address(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kAddresses = {
+      "proxy", "proxies", "url",      "uri",      "dsn",        "server",   "broker",
+      "host",  "address", "endpoint", "registry", "connection", "database", "db"};
+  const std::vector<std::string> parts = parts_of(name);
+  return !parts.empty() && stands_in(parts.back(), kAddresses);
+}
+
+/// Its value may be masked; others need not be looked for.
+bool may_name_secret(std::string_view name) {
+  constexpr std::string_view kNoOrdinaryValue = "x1y2z3x4y5";
+  return is_secret(name, kNoOrdinaryValue) || names_address(name) || name == "sig";
+}
+
+/// The password in the value of such a name.
+std::optional<FoundPart> password_in(std::string_view name, std::string_view value) {
+  if (!names_address(name)) return std::nullopt;
+  if (value.find("://") != value.npos) return std::nullopt;
+  const std::size_t colon = value.find(':'), at = value.rfind('@');
+  if (at == value.npos || colon == value.npos || colon + 1 >= at) return std::nullopt;
+  if (value.substr(at + 1).starts_with("sha256:")) return std::nullopt;  // the digest of an image
+  if (value.substr(0, colon).find_first_of("/ \t\"'{}=;&,") != value.npos) return std::nullopt;
+  const std::string_view port = value.substr(colon + 1, value.find('/', colon) - colon - 1);
+  const bool is_port = port.size() <= 5 && std::ranges::all_of(port, is_digit);
+  if (is_port && value.find('/') < at) return std::nullopt;
+  return FoundPart{colon + 1, at};
 }
 
 /// Finds what is to be masked in one text. Parts come in their order and do not overlap.
@@ -202,51 +311,104 @@ class SecretFinder {
       }
       std::size_t end = at;
       while (end < text_.size() && is_name_byte(text_[end])) ++end;
-      const auto part = value_after(text_.substr(at, end - at), end, first);
+      const auto found = value_after(text_.substr(at, end - at), end, first);
       first = first && is(end, '=');
       at = first ? end + 1 : end;
-      if (!part) continue;
-      parts_.push_back(*part);
-      at = std::max(at, part->end);
+      if (!found) continue;
+      parts_.push_back(*found);
+      at = std::max(at, found->end);
     }
   }
 
   /// The value of a secret that the name, which ends before `at`, has.
-  std::optional<FoundPart> value_after(std::string_view name, std::size_t at,
-                                       bool to_the_end) const {
+  std::optional<FoundPart> value_after(std::string_view name, std::size_t at, bool to_the_end) {
     const bool option = name.starts_with('-');
-    const std::size_t closed = is(at, '\\') ? at + 1 : at;
-    const bool quoted = is(closed, '"') || is(closed, '\'');
-    std::size_t begin = after_blanks(quoted ? closed + 1 : at);
+    const std::size_t slashes = std::min(text_.find_first_not_of('\\', at), text_.size()) - at;
+    const bool quoted = is(at + slashes, '"') || is(at + slashes, '\'');
+    std::size_t begin = after_blanks(quoted ? at + slashes + 1 : after_index(at));
     const bool header = is(begin, ':');
     if (is(begin, '=') || header) {
+      if (!may_name_secret(name)) return std::nullopt;
       const bool equals = !header;
       begin = after_blanks(begin + 1);
       if (is(begin, '>')) begin = after_blanks(begin + 1);
-      const bool spaced = begin > at + 1;
-      return part_at(name, begin, header, to_the_end && equals && !quoted && !spaced);
+      const bool spaced = begin > after_index(at) + 1;
+      const bool is_field = whole_ && is(at, ']') && text_.find_first_of(" \t") > at;
+      const bool to_end = (to_the_end || is_field) && equals && !quoted && !spaced;
+      if (to_end) return part(name, begin, {begin, text_.size(), text_.size()});
+      const std::string_view ends = header ? ends_of_header(name, at - name.size(), quoted)
+                                           : ends_of_value(at - name.size(), option, quoted);
+      return part(name, begin,
+                  value_at(looked_at(name, begin), begin, ends, quotes().around(begin)));
     }
-    if (!option || begin == at || is(begin, '-')) return std::nullopt;
-    return part_at(name, begin, false, false);
+    if (!option || begin == at || !may_name_secret(name)) return std::nullopt;
+    if (!may_be_value(name, rest_of_word(begin))) return std::nullopt;
+    return part(name, begin,
+                value_at(looked_at(name, begin), begin, ends_of_value(0, true, false),
+                         quotes().around(begin)));
   }
 
-  std::optional<FoundPart> part_at(std::string_view name, std::size_t begin, bool header,
-                              bool to_the_end) const {
-    std::size_t end = text_.size();
-    if (!to_the_end) {
-      std::string_view closing = header && is_header(name) ? "\r\n\"'" : " \t\r\n,;&\"'}])";
-      const bool escaped = is(begin, '\\') && begin + 1 < text_.size();
-      const std::size_t quote = escaped ? begin + 1 : begin;
-      if (is(quote, '"') || is(quote, '\'')) {
-        closing = text_.substr(quote, 1);
-        begin = quote + 1;
-      }
-      end = std::min(text_.find_first_of(closing, begin), text_.size());
-      if (escaped && end < text_.size() && is(end - 1, '\\')) --end;
-    }
-    if (begin >= end || text_.substr(begin, 2) == "//") return std::nullopt;
-    if (!is_secret(name, text_.substr(begin, end - begin))) return std::nullopt;
-    return FoundPart{begin, end};
+  std::optional<FoundPart> part(std::string_view name, std::size_t begin, const ValueRange& found) {
+    if (found.begin >= found.end || text_.substr(begin, 2) == "//") return std::nullopt;
+    // The brackets around it say what it is: "[MASK]", not a list of secrets.
+    const bool is_list = found.begin > begin && closes_list(found.end);
+    const std::size_t from = is_list ? begin : found.begin, to = is_list ? found.after : found.end;
+    const bool secret = is_secret(name, text_.substr(from, to - from)) ||
+                        (is_sas_signature(name, begin) &&
+                         !is_ordinary(text_.substr(found.begin, found.end - found.begin)));
+    if (secret) return FoundPart{found.begin, found.end};
+    auto password = password_in(name, text_.substr(found.begin, found.end - found.begin));
+    if (!password) return std::nullopt;
+    return FoundPart{found.begin + password->begin, found.begin + password->end};
+  }
+
+  bool closes_list(std::size_t at) const { return is(at, ']') || is(at, '}') || is(at, ')'); }
+
+  /// "?sv=2022-11-02&sig=...": the signature of a shared access to Azure's storage.
+  bool is_sas_signature(std::string_view name, std::size_t value) const {
+    if (name != "sig" || value < 5) return false;
+    const char before = text_[value - 5];
+    return before == '?' || before == '&';
+  }
+
+  /// The text in which a value is looked for: the value of an address has no other end than a
+  /// blank.
+  std::string_view looked_at(std::string_view name, std::size_t begin) const {
+    constexpr std::size_t kLongestAddress = 512;
+    return names_address(name) ? text_.substr(0, begin + kLongestAddress) : text_;
+  }
+
+  /// "[0]" and "]" after a name: of a list, of a form.
+  std::size_t after_index(std::size_t at) const {
+    if (is(at, ']')) return at + 1;
+    constexpr std::size_t kLongest = 12;
+    if (!is(at, '[')) return at;
+    const std::size_t end = text_.find(']', at);
+    return end != text_.npos && end - at < kLongest && is(end + 1, '=') ? end + 1 : at;
+  }
+
+  std::string_view rest_of_word(std::size_t at) const {
+    return text_.substr(at, std::min(text_.find_first_of(" \t\r\n", at), text_.size()) - at);
+  }
+
+  /// The end of a value depends on the byte before its name, at `at`.
+  std::string_view ends_of_value(std::size_t at, bool option, bool quoted) const {
+    constexpr std::string_view kShell = " \t\r\n;&|", kJson = " \t\r\n,;}])",
+                               kQuery = " \t\r\n&#<>";
+    if (option) return kShell;
+    const char before = at > 0 ? text_[at - 1] : ' ';
+    if (before == '&' || before == '?') return kQuery;
+    return quoted || before == ',' || before == '{' || before == '[' || before == '(' ? kJson
+                                                                                      : kShell;
+  }
+  std::string_view ends_of_header(std::string_view name, std::size_t at, bool quoted) const {
+    const bool is_line = !quoted && (at == 0 || text_[at - 1] == '\n');
+    return is_line || is_header(name) ? "\r\n" : " \t\r\n,;}])";
+  }
+
+  const OpenQuotes& quotes() {
+    if (!quotes_) quotes_.emplace(text_);
+    return *quotes_;
   }
 
   static bool is_header(std::string_view name) {
@@ -254,28 +416,34 @@ class SecretFinder {
     return joined_name.ends_with("authorization") || joined_name.ends_with("cookie");
   }
 
-  /// "scheme://user:password@host", and "Bearer x" without a name before it.
+  /// "scheme://user:password@host", "proxy=user:password@host", and "Bearer x" without a name.
   void addresses() {
     for (std::size_t at = text_.find("://"); at != text_.npos; at = text_.find("://", at + 3)) {
-      const std::size_t begin = at + 3;
-      const std::size_t space = std::min(text_.find_first_of(" \t\r\n\"'<>", begin), text_.size());
-      const std::string_view rest = text_.substr(begin, space - begin);
-      std::size_t host = rest.substr(0, rest.find_first_of("/?#")).rfind('@');
-      const std::size_t colon = rest.find(':');
-      if (host == rest.npos && colon != rest.npos) {  // a password may have a slash
-        const std::size_t next = rest.find_first_not_of("0123456789", colon + 1);
-        const bool port = next == rest.npos || (next > colon + 1 && rest[next] == '/') ||
-                          rest.find('/') < colon;
-        if (!port) host = rest.rfind('@');
-      }
-      if (host == rest.npos || host == 0) continue;
-      constexpr std::size_t kToken = 16;  // a user of this length is none
-      if (colon < host) {
-        if (colon + 1 < host) parts_.push_back({begin + colon + 1, begin + host});
-      } else if (host >= kToken) {
-        parts_.push_back({begin, begin + host});
-      }
+      std::size_t begin = at;
+      while (begin > 0 && (is_name_byte(text_[begin - 1]) || text_[begin - 1] == '+')) --begin;
+      const bool in_quotes = begin > 0 && (text_[begin - 1] == '"' || text_[begin - 1] == '\'');
+      const std::string_view ends = whole_ && !in_quotes ? " \t\r\n" : " \t\r\n\"'<>";
+      const std::string_view rest = text_.substr(at + 3, kLongestLook);
+      const std::size_t end = std::min(rest.find_first_of(ends), rest.size());
+      address(text_.substr(begin, at - begin), at + 3, at + 3 + end);
     }
+    authorizations();
+  }
+
+  void address(std::string_view scheme, std::size_t begin, std::size_t end) {
+    const std::string_view rest = text_.substr(begin, end - begin);
+    const auto [colon, host] = user_info(scheme, rest);
+    if (host == rest.npos || host == 0) return;
+    constexpr std::size_t kToken = 16;  // a user of this length is none
+    const bool is_redis = scheme == "redis" || scheme == "rediss";
+    if (colon < host) {
+      if (colon + 1 < host) parts_.push_back({begin + colon + 1, begin + host});
+    } else if (host >= kToken || is_redis) {
+      parts_.push_back({begin, begin + host});
+    }
+  }
+
+  void authorizations() {
     for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic "}) {
       for (std::size_t at = text_.find(scheme); at != text_.npos; at = text_.find(scheme, at + 1)) {
         const std::size_t begin = after_blanks(at + scheme.size());
@@ -290,6 +458,7 @@ class SecretFinder {
 
   std::string_view text_;
   bool whole_;
+  std::optional<OpenQuotes> quotes_;
   std::vector<FoundPart> parts_;
 };
 
@@ -320,15 +489,18 @@ std::string with_all_masks(std::string_view text, bool whole) {
 
 std::string masked_word(std::string_view word) { return with_all_masks(word, true); }
 
-/// "--password" and "-password", whose value is the next word.
-bool takes_value(std::string_view word) {
-  if (!word.starts_with('-') || word.find('=') != word.npos || word == "--") return false;
+/// "--api-keys", whose values are the next words.
+bool takes_values(std::string_view word) {
   const std::vector<std::string> parts = parts_of(word);
-  return !parts.empty() && !stands_in(parts.front(), kNoValue);
+  return !parts.empty() && parts.back().ends_with('s') && !parts.back().ends_with("pass") &&
+         may_name_secret(word) && !names_address(word);
 }
 
-bool begins_option(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && (word[1] == '-' || is_letter(word[1]));
+/// "--password" and "-password", whose value is the next word.
+bool takes_value(std::string_view word) {
+  if (!word.starts_with('-') || !std::ranges::all_of(word, is_name_byte)) return false;
+  const std::vector<std::string> parts = parts_of(word);
+  return !parts.empty() && !stands_in(parts.front(), kNoValue);
 }
 
 /// The name that a word gives to what stands after its '='; empty if it gives none.
@@ -365,13 +537,18 @@ bool is_secret(std::string_view name, std::string_view value) {
     }
   }
   const NameSays known = what_says(parts);
-  return known == NameSays::always || (known == NameSays::mostly && !is_ordinary(value));
+  return known == NameSays::always || (known == NameSays::mostly && !is_ordinary(value)) ||
+         (known == NameSays::no_place && !begins_as_path(value));
 }
 
 std::string masked(std::string_view text) { return with_all_masks(text, false); }
 
 std::string masked_value(std::string_view name, std::string_view value) {
-  return is_secret(name, value) ? std::string(kMasked) : masked_word(value);
+  if (is_secret(name, value)) return std::string(kMasked);
+  if (const auto password = password_in(name, value)) {
+    return masked_word(with_masks(value, {*password}));
+  }
+  return masked_word(value);
 }
 
 bool is_masked(std::string_view value) { return value.find(kMasked) != value.npos; }
@@ -384,9 +561,15 @@ std::string secret_variable(std::string_view name) {
 }
 
 RecordedCommand::RecordedCommand(const std::vector<std::string>& words) {
+  std::string option;  // whose value comes next
   for (const std::string& word : words) {
-    const bool follows = !words_.empty() && takes_value(words_.back()) && !begins_option(word);
-    words_.push_back(follows ? masked_value(words_.back(), word) : masked_word(word));
+    const bool follows = !option.empty() && may_be_value(option, word);
+    words_.push_back(follows ? masked_value(option, word) : masked_word(word));
+    if (!follows) {
+      option = takes_value(word) ? word : "";
+    } else if (!takes_values(option)) {
+      option.clear();
+    }
   }
 }
 

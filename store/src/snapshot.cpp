@@ -5,6 +5,7 @@
 #include "store_impl.h"
 
 #include <flor/store/digest.h>
+#include <flor/store/home_files.h>
 #include <flor/store/snapshot.h>
 #include <flor/store/store.h>
 
@@ -18,18 +19,21 @@ void write_snapshot(const Store& store, const std::filesystem::path& directory) 
   const Database& database = *store.impl().database;
   const Paths paths{directory};
   std::error_code error;
-  std::filesystem::create_directories(directory.parent_path(), error);
-  if (!std::filesystem::create_directory(directory, error)) {
-    throw_system_error("make the snapshot", directory, error ? error.value() : EEXIST);
+  if (std::filesystem::exists(directory, error)) {
+    throw_system_error("make the snapshot", directory, EEXIST);
   }
+  make_private_directory(directory, error);
+  if (error) throw_system_error("make the snapshot", directory, error.value());
   std::filesystem::create_directory_symlink(std::filesystem::absolute(database.paths.packs()),
                                             paths.packs(), error);
   if (error) throw_system_error("make the snapshot", paths.packs(), error.value());
+  // Empty, it may be written to: SQLite would make it as the umask says.
+  File(database.files, paths.catalog(), O_RDWR | O_CREAT | O_EXCL, kInHome);
   // A connection of its own: the copying may take a while.
   (*open_for_reading(database.paths))("VACUUM INTO ?1", std::string_view(paths.catalog().native()))
       ->run();
   File(database.files, paths.catalog(), O_RDWR).sync();
-  File(database.files, snapshot_mark(paths), O_WRONLY | O_CREAT | O_EXCL).sync();
+  File(database.files, snapshot_mark(paths), O_WRONLY | O_CREAT | O_EXCL, kInHome).sync();
   sync_directory(database.files, directory);
 }
 

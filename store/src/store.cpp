@@ -32,12 +32,16 @@ std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, Open
   try {
     return opened();
   } catch (const std::exception& error) {
-    // What opens a store that exists may be about to free space.
-    const Paths paths{std::filesystem::absolute(home).lexically_normal()};
-    const bool again = mode == OpenMode::existing && is_no_space(error);
-    if (!again || !give_up_reserve(paths, filesystem)) throw;
+    if (mode != OpenMode::freeing || !is_no_space(error)) throw;
   }
-  return opened();
+  const Paths paths{std::filesystem::absolute(home).lexically_normal()};
+  if (!give_up_reserve(paths, filesystem)) throw_disk_is_full(paths);
+  try {
+    return opened();
+  } catch (const std::exception& error) {
+    if (!is_no_space(error)) throw;
+    throw_disk_is_full(paths);
+  }
 }
 
 std::shared_ptr<Store> Store::open(const std::filesystem::path& home, OpenMode mode) {

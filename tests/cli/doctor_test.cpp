@@ -155,7 +155,7 @@ TEST_F(DoctorSecretsTest, ListsWhatWasCommittedAndItsCommandRemovesThat) {
   EXPECT_EQ(found["health"], "warn");
   EXPECT_THAT(found["what"].get<std::string>(), HasSubstr("secrets: .env (commit "));
   const std::string advice = found["advice"];
-  const std::string command = advice.substr(advice.find("cd '"));
+  const std::string command = advice.substr(advice.find("cd "));
   ASSERT_EQ(shell(command), 0) << command;
   ASSERT_EQ(shell("git rm -q --cached -r . ; git log --name-only flor.shadow > names"), 0);
   std::ifstream in(work_ / "names");
@@ -164,6 +164,27 @@ TEST_F(DoctorSecretsTest, ListsWhatWasCommittedAndItsCommandRemovesThat) {
   EXPECT_THAT(names, ::testing::Not(HasSubstr(".env")));
   EXPECT_THAT(names, ::testing::Not(HasSubstr("key.pem")));
   EXPECT_EQ(secrets()["what"], "none found in flor.shadow");
+}
+
+TEST_F(DoctorSecretsTest, AccusesNoFileThatTheUserAddedToGit) {
+  const std::string message = "flor: x\n\nFlor-Run: 1\nFlor-Command: ./train\n";
+  write("train.cpp", "int main() {}\n");
+  write("fixture.pem", "-----BEGIN RSA PRIVATE KEY-----\nof a test\n");
+  // Added, and not committed: no recorded HEAD has it.
+  ASSERT_EQ(shell("git add -f fixture.pem train.cpp"), 0);
+  commit(message);
+  EXPECT_EQ(secrets()["what"], "none found in flor.shadow");
+  ASSERT_EQ(shell("git -c user.name=a -c user.email=a@b commit -q -m mine"), 0);
+  write("train.cpp", "int main() { return 1; }\n");
+  commit(message);
+  EXPECT_EQ(secrets()["what"], "none found in flor.shadow");
+  // Files that recordings alone hold are accused as before.
+  write("flor.exclude", "!*\n");
+  write(".env", "A=1\n");
+  commit(message);
+  EXPECT_THAT(secrets()["what"].get<std::string>(), HasSubstr("secrets: .env (commit "));
+  ASSERT_EQ(shell("git checkout -q -f flor.shadow"), 0);
+  EXPECT_THAT(secrets()["what"].get<std::string>(), HasSubstr("secrets: .env (commit "));
 }
 
 class ConfigTest : public CliTest {

@@ -121,7 +121,7 @@ store::Run CliTest::record(const RunPlan& plan) {
   start.program_digest = "00ff";
   start.command = {"./train", "--flor", plan.experiment};
   start.environment = {{"host", "node1"}, {"threads", "2"}};
-  const store::Run run = catalog().add_run(start);
+  const store::Run run = catalog().add_run(start, {}, plan.origin);
   for (const store::Argument& argument : plan.arguments) catalog().add_argument(run.id, argument);
   catalog().remember_name(start.repository, plan.experiment);
   store::CheckpointWriter writer(store(), run.id);

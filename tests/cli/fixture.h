@@ -37,6 +37,7 @@ struct RunPlan {
   std::int64_t started_us = 1'700'000'000'000'000;
   std::string commit = {};
   std::string repository = {};
+  store::RunOrigin origin = {};
   std::vector<store::Argument> arguments{{"epochs", "int", "3"}, {"lr", "real", "0.001"}};
   int epochs = 3;
   int steps = 4;

@@ -1,4 +1,6 @@
 // The rules of docs/design.md about who may include what, checked by reading the sources.
+#include "type_names.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -193,6 +195,92 @@ TEST(Layout, OnlyTheGateLetsWhatARunSaysBeExecuted) {
   EXPECT_EQ(files_with(cli, {"friend class Gate"}), Files{"cli/src/trust/permit.h"});
   EXPECT_EQ(files_with(cli, {"Gate::ordered("}), Files{"cli/src/cluster/session.cpp"});
   EXPECT_EQ(files_with(cli, {"Gate::named("}), Files{"cli/src/replay/launch.cpp"});
+}
+
+/// Where a commit is looked for in the repository that a run names: sources.cpp has the rule.
+TEST(Layout, RepositoriesAreOpenedInTheseFilesAlone) {
+  const std::set<std::string> files = files_with({"cli/src", "runtime/src"}, {"discover("});
+  EXPECT_EQ(files, (std::set<std::string>{
+                       "cli/src/build/version_build.cpp", "cli/src/doctor/store_health.cpp",
+                       "cli/src/hindsight/questions.cpp", "cli/src/sources.cpp",
+                       "runtime/src/git/shadow.cpp", "runtime/src/git/shadow.h",
+                       "runtime/src/probes.cpp", "runtime/src/program_of_run.cpp",
+                       "runtime/src/recorder.cpp", "runtime/src/recorder_resume.cpp"}));
+  const auto named = files_with({"cli/src", "runtime/src"}, {"start.repository"},
+                                std::regex("emplace_back\\(run\\.start\\.repository|"
+                                           "(open|discover)\\(run\\.start\\.repository"));
+  EXPECT_EQ(named, (std::set<std::string>{"cli/src/sources.cpp", "runtime/src/probes.cpp"}));
+}
+
+/// The name of each type that the sources define outside unnamed namespaces, with its files: the
+/// linker takes one of two definitions of a name for both, without a word.
+std::map<std::string, std::set<std::string>> types_of(const std::vector<std::string>& folders) {
+  std::map<std::string, std::set<std::string>> types;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp") continue;
+      std::ifstream in(entry.path());
+      const std::string text((std::istreambuf_iterator<char>(in)), {});
+      for (const std::string& name : layout::defined_types(text)) {
+        types[name].insert(fs::relative(entry.path(), kRoot).string());
+      }
+    }
+  }
+  return types;
+}
+
+TEST(Layout, TypesAreFoundWithTheirNamespaces) {
+  EXPECT_THAT(
+      layout::defined_types(R"cpp(
+        // class Comment {};
+#define MACRO    \
+          struct Macro { \
+            int a;       \
+          };
+        namespace a::b {
+        struct One {
+          struct Inner {};
+          int f() {
+            struct Local {};
+            return 1'000;
+          }
+        };
+        template <typename T>
+        class Two final : public Base<T> {};
+        template <>
+        struct Two<int> {};
+        class Declared;
+        struct stat f(int) {
+          return {};
+        }
+        enum class Kind : int { x };
+        const char* kText = "struct Quoted {";
+        const char kBrace = '{';
+        namespace {
+        struct Hidden {};
+        namespace inner {
+        struct HiddenToo {};
+        }  // namespace inner
+        }  // namespace
+        namespace {
+        namespace deep {}
+        }  // namespace
+        struct Three {};
+        }  // namespace a::b
+        struct Outside {};
+      )cpp"),
+      testing::ElementsAre("a::b::One", "a::b::Two", "a::b::Kind", "a::b::Three", "Outside"));
+}
+
+TEST(Layout, NoTwoTypesOfANamespaceHaveOneName) {
+  std::vector<std::string> twice;
+  const auto types = types_of({"cli", "runtime", "store"});
+  EXPECT_GT(types.size(), 600U);
+  for (const auto& [name, files] : types) {
+    if (files.size() > 1) twice.push_back(fmt::format("{}: {}", name, fmt::join(files, ", ")));
+  }
+  EXPECT_THAT(twice, IsEmpty());
 }
 
 TEST(Layout, EverySourceFileIsReadableInOneSitting) {

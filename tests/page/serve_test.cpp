@@ -387,6 +387,31 @@ TEST_F(ServeTest, TakesNoBodyForANextRequest) {
   EXPECT_THAT(answer.body, Not(HasSubstr("linear")));
 }
 
+TEST_F(ServeTest, AnswersEachHeadWithThePageOrWithTheReasonWhyNot) {
+  two_runs();
+  const auto status = [&](std::size_t bytes, std::size_t each) {
+    std::string request =
+        "GET /" + server().token() + "/ HTTP/1.1\r\nHost: " + server().host() + "\r\n";
+    for (int i = 0; request.size() + each < bytes; ++i) {
+      request += fmt::format("X-{}: {}\r\n", i, std::string(each, 'x'));
+    }
+    return server().send(request + "\r\n").status;
+  };
+  for (const std::size_t each : {100U, 1000U, 4000U}) {
+    for (std::size_t kib = 1; kib <= 40; ++kib) {
+      const int answer = status(kib << 10, each);
+      EXPECT_TRUE(answer == 200 || answer == 431) << kib << " KiB: " << answer;
+      if (kib <= 12) {
+        EXPECT_EQ(answer, 200) << kib << " KiB in headers of " << each;
+      }
+      if (kib >= 37) {
+        EXPECT_EQ(answer, 431) << kib << " KiB in headers of " << each;
+      }
+    }
+  }
+  EXPECT_EQ(server().get("api/runs").status, 200);
+}
+
 /// Connections that never complete a request, and what they cost.
 class ServeUnderLoadTest : public ServeTest {
  protected:

@@ -142,6 +142,11 @@ TEST_F(Secrets, AreAskedForAgainByAReplayOfTheRecordedCommand) {
                                  HasSubstr("FLOR_SECRET_DB=VALUE"),
                                  HasSubstr("FLOR_SECRET_PASSWORD=VALUE"), HasSubstr("-- ")));
   EXPECT_EQ(lines_of(without.err).size(), 1u) << without.err;
+  // The command as it can be given: without Flor's own flags, which a replay refuses there.
+  const std::string advice = without.err.substr(without.err.find("-- "));
+  EXPECT_THAT(advice, AllOf(Not(HasSubstr("--flor")), Not(HasSubstr("--kwargs")),
+                            HasSubstr("--api-key ***")))
+      << advice;
   const auto given = flor(replay, {{"FLOR_SECRET_API_KEY", kKey},
                                    {"FLOR_SECRET_DB", "https://ada:" + kKey + "@host/x"},
                                    {"FLOR_SECRET_PASSWORD", kPassword}});

@@ -4,6 +4,8 @@
 
 #include <flor/store/error.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 namespace flor::remote {
@@ -68,6 +70,20 @@ TEST_F(TrustTest, ARecordingIsNotGivenOtherBytesThatWereMadeToHaveItsDigest) {
   EXPECT_EQ(store::damage(*here), "");
 }
 
+TEST_F(TrustTest, ARecordingIsNotGivenTheBytesOfAnImportedFileThatWereMadeToHaveItsDigest) {
+  const auto here = open();
+  const store::Snapshot forged = store::bytes_snapshot("weights", colliding(1));
+  const store::RunOrigin file{store::RunOrigin::Kind::imported, "/tmp/x.safetensors", 17};
+  const Run imported = here->catalog().add_run(store::new_run("import"), {}, file);
+  store::CheckpointWriter(*here, imported.id).write(boundary(0), forged);
+  EXPECT_EQ(foreign_chunks("home"), 1);
+  store::expect_holds(*here, here->catalog().checkpoints(imported.id).at(0).id, forged);
+  const store::Snapshot own = store::bytes_snapshot("weights", colliding(0));
+  const Run mine = run_with(*here, own);
+  store::expect_holds(*here, here->catalog().checkpoints(mine.id).at(0).id, own);
+  EXPECT_EQ(foreign_chunks("home"), 0);
+}
+
 TEST_F(TrustTest, TheSameBytesAreComparedOnceAndNotStoredAgain) {
   const auto other = open("other"), here = open();
   const auto remote = objects();
@@ -117,6 +133,38 @@ TEST_F(TrustTest, ARunThatWasFetchedInPartIsSoundAndIsNotSpooledOnAsAWholeOne) {
   EXPECT_THAT(store::check(*there, false).remarks, IsEmpty());
   spool(*there, there->catalog().resolve(run.key), *elsewhere);
   EXPECT_THAT(damage_of(*elsewhere), IsEmpty());
+}
+
+TEST_F(TrustTest, PlacesAndCachesAreForTheirUserAloneToWriteWhateverTheUmask) {
+  for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{0777}}) {
+    fs::remove_all(remote_path());
+    fs::remove_all(directory_ / "home");
+    fs::remove_all(directory_ / "other");
+    const mode_t before = ::umask(mask);
+    {
+      const auto here = open(), there = open("other");
+      const auto remote = objects();
+      const Run run = finished_run(*here, 1, 2);
+      spool(*here, run, *remote);
+      fetch(*there, *remote, run.key);
+      verify(*remote, list_runs(*remote).runs, true, {});
+    }
+    ::umask(before);
+    int caches = 0;
+    for (const fs::path& top : {remote_path(), directory_ / "home", directory_ / "other"}) {
+      const bool is_home = top != remote_path();
+      for (const auto& entry : fs::recursive_directory_iterator(top)) {
+        struct stat status{};
+        ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
+        const mode_t wanted = entry.is_directory() ? 0700 : 0600;
+        const mode_t others = is_home ? 077 : 022;
+        EXPECT_EQ(status.st_mode & wanted, wanted) << entry.path() << " under the umask " << mask;
+        EXPECT_EQ(status.st_mode & others, 0U) << entry.path() << " under the umask " << mask;
+        caches += entry.path().parent_path().filename() == "remote" ? 1 : 0;
+      }
+    }
+    EXPECT_GT(caches, 0);
+  }
 }
 
 TEST_F(TrustTest, ADryPruneSaysWhatTheRealOneFrees) {

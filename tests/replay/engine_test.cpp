@@ -5,6 +5,8 @@
 #include <flor/store/checkpoint.h>
 #include <flor/store/line_log.h>
 
+#include <sys/stat.h>
+
 #include <csignal>
 #include <set>
 
@@ -106,6 +108,32 @@ TEST_F(ReplayInSeats, ContentsThatAreHandedInAreThoseThatOneProcessStores) {
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(contents(), alone);
   EXPECT_THAT(bench_.damage(), IsEmpty());
+}
+
+/// The command with its secrets is in it.
+TEST_F(ReplayInSeats, WhatASessionHoldsIsForItsUserAloneWhateverTheUmask) {
+  const auto list = bench_.home().parent_path() / "modes";
+  for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{0777}}) {
+    bench_.record("trainer");
+    std::filesystem::remove(list);
+    const std::string look = "find '" + segments().string() +
+                             "' -mindepth 1 -printf '%m %y %P\\n' > '" + list.string() + "'";
+    const std::string engine = launcher(1, look);
+    const mode_t before = ::umask(mask);
+    const auto result = replay({"test", "--engine", engine, "--workers", "1", "--again"});
+    ::umask(before);
+    EXPECT_EQ(result.status, 0) << result.err;
+    ::chmod(list.c_str(), 0600);
+    std::ifstream in(list);
+    int files = 0, directories = 0;
+    for (std::string mode, kind, path; in >> mode >> kind >> path;) {
+      if (kind == "l") continue;
+      EXPECT_EQ(mode, kind == "d" ? "700" : "600") << path << " under the umask " << mask;
+      ++(kind == "d" ? directories : files);
+    }
+    EXPECT_GE(files, 3);
+    EXPECT_GE(directories, 4);
+  }
 }
 
 class ReplayShapesInSeats : public ReplayInSeats,
@@ -424,7 +452,7 @@ TEST_F(ReplayWithFakeSlurm, WhatTheUserAsksForIsPassedOn) {
         "--nodes=2", "--ntasks=3", "--mem=8G", "--requeue", "--no-kill"}) {
     EXPECT_THAT(said, HasSubstr(std::string(word) + "\n")) << word;
   }
-  EXPECT_THAT(ran, AllOf(HasSubstr("'srun'"), HasSubstr("'--label'"), HasSubstr("'__seat'")));
+  EXPECT_THAT(ran, AllOf(HasSubstr("srun "), HasSubstr(" --label "), HasSubstr(" __seat ")));
   replay_on_slurm({"--workers", "3", "--array"});
   std::ifstream again(bin() / "words"), element(bin() / "script");
   const std::string array(std::istreambuf_iterator<char>(again), {});

@@ -154,8 +154,46 @@ TEST_F(Trust, ARunThatIsFetchedByTheReplayIsNotExecutedEither) {
   for (const Words& more : {Words{}, Words{"--epochs", "1"}}) {
     expect_refused(replay(Words{"nice", "--from", url()} + more), run.key);
   }
-  record_here();
+  // Nothing of it is here: neither the run, nor a name, nor what it logged.
+  EXPECT_TRUE(
+      store::Store::open(bench_.home(), store::OpenMode::read_only)->catalog().runs().empty());
+  const auto mine = record_here();
   expect_refused(replay({"nice", "--from", url()}), run.key);
+  EXPECT_EQ(bench_.last_run().key, mine.key);
+  EXPECT_EQ(flor({"show", run.key}).status, 3);
+  // A run that was fetched before stays.
+  ASSERT_EQ(flor({"fetch", "nice", url()}).status, 0);
+  expect_refused(replay({"nice", "--from", url()}), run.key);
+  EXPECT_EQ(flor({"show", run.key}).status, 0);
+}
+
+TEST_F(Trust, ANameIsSpooledWithoutTheRunsThatWereFetched) {
+  const auto theirs = record_elsewhere();
+  spool_and_fetch();
+  const std::string place = "file://" + (place_ / "mine-there").string();
+  const auto refused = flor({"spool", "nice", place});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("all runs called nice were fetched: give the id"));
+  const auto mine = record_here();
+  ASSERT_EQ(flor({"spool", "nice", place}).status, 0);
+  const auto there = flor({"remote", "ls", place, "--json"}).out;
+  EXPECT_THAT(there, AllOf(HasSubstr(mine.key), Not(HasSubstr(theirs.key))));
+  ASSERT_EQ(flor({"spool", theirs.key.substr(0, 8), place}).status, 0);
+  EXPECT_THAT(flor({"remote", "ls", place, "--json"}).out, HasSubstr(theirs.key));
+}
+
+TEST_F(Trust, CredentialsInTheUrlOfAPlaceAreRefusedAndNotRepeated) {
+  record_here();
+  for (const std::string place : {"s3://AKIA:hunter2@bucket/x", "https://ada:hunter2@host/bucket",
+                                  "redis://hunter2@host/0", "s3://bucket/x?token=hunter2"}) {
+    for (const Words& words : {Words{"spool", "nice", place}, Words{"fetch", "nice", place},
+                               Words{"remote", "ls", place}}) {
+      const auto result = flor(words);
+      EXPECT_EQ(result.status, 2) << place;
+      EXPECT_THAT(result.err, AllOf(HasSubstr("***"), Not(HasSubstr("hunter2"))));
+      EXPECT_THAT(lines_of(result.err), SizeIs(1));
+    }
+  }
 }
 
 TEST_F(Trust, NoWayToReplayExecutesIt) {

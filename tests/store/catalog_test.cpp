@@ -1,5 +1,6 @@
 // The catalog: runs and how they are found, values bit for bit, summaries, loops, replays.
 #include "edit_distance.h"
+#include "sqlite.h"
 #include "store_fixture.h"
 
 #include <fmt/format.h>
@@ -530,6 +531,76 @@ TEST_F(CatalogTest, KeepsWhichFilesAProgramWroteInItsRepository) {
   EXPECT_THAT(catalog_.outputs("/repo", "train"), ElementsAre("Z", "out.txt", "out/b.png"));
   EXPECT_THAT(catalog_.outputs("/repo", "other"), IsEmpty());
   EXPECT_THAT(catalog_.outputs("/other", "train"), IsEmpty());
+}
+
+/// Rows of all tables that refer to a run, a replay or a series which is not there.
+std::string orphans(const std::filesystem::path& path) {
+  const Connection::Mode mode = Connection::Mode::read_only;
+  Connection connection(path, mode);
+  std::vector<std::pair<std::string, std::string>> columns;
+  {
+    const auto rows = connection(
+        "SELECT m.name, c.name FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE "
+        "m.type = 'table' AND c.name IN ('run', 'leader', 'replay', 'series')");
+    while (rows->step()) columns.emplace_back(rows->text(0), rows->text(1));
+  }
+  EXPECT_GT(columns.size(), 20u);
+  std::string found;
+  for (const auto& [table, column] : columns) {
+    const std::string parent = column == "leader" ? "run" : column;
+    const std::string key = table == "fetched_result" ? "key" : "id";
+    const auto row = connection(
+        fmt::format("SELECT count(*) FROM {0} WHERE {1} <> 0 AND {1} NOT IN (SELECT {2} FROM {3})",
+                    table, column, key, parent));
+    row->step();
+    if (row->integer(0) > 0) {
+      found += fmt::format("{} rows of {} whose {} is gone\n", row->integer(0), table, column);
+    }
+  }
+  return found;
+}
+
+TEST_F(CatalogTest, ARunThatIsRemovedLeavesNoRowOfItBehind) {
+  NewRun start = new_run("gone");
+  start.rank = RankPlace{0, 0, 2};
+  const Run run = catalog_.add_run(start, RunBuild{.recipe = "{}", .remark = {}},
+                                   {RunOrigin::Kind::fetched, "s3://b/x", 17});
+  start.rank = RankPlace{run.id, 1, 2};
+  const Run rank = catalog_.add_run(start);
+  for (const Run& one : {rank, run}) {
+    CheckpointWriter writer(*store_, one.id);
+    writer.write(boundary(1), make_snapshot(1, 1, 100));
+    SavedCheckpoint saved;
+    saved.number = 1;
+    saved.name = "best";
+    saved.key = {CheckpointKind::saved, 0, 0, "best"};
+    saved.place = {"epoch", 0, -1, ""};
+    saved.scores = {{"accuracy", 0.5}};
+    catalog_.add_saved(one.id, saved);
+    catalog_.add_score(one.id, 1, "loss", 0.25);
+    catalog_.add_argument(one.id, {"lr", "real", "0.1"});
+    catalog_.put_main_loop(one.id, {0, "epoch", 0, 1, true, false});
+    catalog_.add_iteration(one.id, {0, 0, 1, 0});
+    catalog_.add_execution(one.id, {0, 0, "train", 4, false, 0.5});
+    catalog_.put_strategy(one.id, {.num_to_keep = 2, .score_attribute = "loss"});
+    NewReplay replay;
+    replay.run = one.id;
+    replay.question = "q";
+    const std::int64_t id = catalog_.add_replay(replay);
+    std::vector<Value> values{{"grad", {"epoch", 0, -1, ""}, 0, ValueType::real, 1.0, id},
+                              {"loss", {"epoch", 0, -1, ""}, 0, ValueType::real, 1.0, 0}};
+    ReplayedPart part{.part = 0, .result = {}};
+    part.result.values_found = 1;
+    catalog_.add_replayed(one.id, id, values, std::span(&part, 1));
+    catalog_.add_restore_time(id, 1000, 0.5);
+    catalog_.finish_run(one.id, 9, false, "");
+  }
+  EXPECT_EQ(orphans(home() / "catalog.db"), "");
+  catalog_.drop_run(rank.id);
+  EXPECT_EQ(orphans(home() / "catalog.db"), "");
+  catalog_.drop_run(run.id);
+  EXPECT_EQ(orphans(home() / "catalog.db"), "");
+  EXPECT_EQ(damage(*store_), "");
 }
 
 TEST_F(CatalogTest, AKeyMayBeChosenBeforeTheRunIsAdded) {

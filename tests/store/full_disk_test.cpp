@@ -68,13 +68,13 @@ class FullDisk : public StoreTest {
       record(*store, 2);
     }
     ASSERT_TRUE(std::filesystem::exists(home / "reserve") ||
-                Filesystem::system().available(home.c_str()) < 64 * kMiB);
+                Filesystem::system().available(home.c_str()) < 2 * kReserveBytes);
     if (!std::filesystem::exists(home / "reserve")) {
       std::ofstream(home / "reserve") << std::string(kReserveBytes, 'x');
     }
     const std::uint64_t before = bytes_in(home / "packs");
     fill();
-    const auto store = Store::open(home, OpenMode::existing);
+    const auto store = Store::open(home, OpenMode::freeing);
     const Run first = store->catalog().resolve("run1"), second = store->catalog().resolve("run2");
     EXPECT_EQ(retain(*store, first.id, {.last = 1}, Sizes::weighed).deleted, 39);
     const CollectReport report = collect(*store, false);
@@ -137,12 +137,65 @@ TEST_F(FullDisk, APackIsCopiedOnlyWhereTheCopyFits) {
 TEST_F(FullDisk, TheReserveIsMadeWhereThereIsRoomAndMadeAgain) {
   { const auto store = open(); }
   const std::filesystem::path reserve = home() / "reserve";
-  if (Filesystem::system().available(home().c_str()) < 64 * kMiB) GTEST_SKIP() << "little room";
   EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
   std::filesystem::remove(reserve);
   const auto store = Store::open(home(), OpenMode::existing);
   collect(*store, false);
   EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
+}
+
+TEST_F(FullDisk, AReserveOfAnotherSizeIsSetRight) {
+  { const auto store = open(); }
+  const std::filesystem::path reserve = home() / "reserve";
+  for (const std::uint64_t size :
+       {std::uint64_t{0}, std::uint64_t{10}, kReserveBytes - 1, kReserveBytes + 1, 40 * kMiB}) {
+    std::filesystem::resize_file(reserve, size);
+    { const auto store = open(); }
+    EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes) << size;
+  }
+}
+
+/// Commands that look, record or replay leave the reserve to those that free space.
+TEST_F(FullDisk, OnlyWhatFreesSpaceGivesUpTheReserve) {
+  {
+    const auto store = open();
+    record(*store, 1);
+  }
+  const std::filesystem::path reserve = home() / "reserve";
+  ASSERT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
+  Disk::limit(home(), bytes_in(home()));
+  for (const OpenMode mode : {OpenMode::create, OpenMode::existing, OpenMode::read_only}) {
+    try {
+      const auto store = Store::open(home(), mode);
+      if (mode != OpenMode::read_only) record(*store, 2, 1);
+    } catch (const Error&) {  // the disk is full
+    }
+    EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes) << static_cast<int>(mode);
+  }
+  const auto store = Store::open(home(), OpenMode::freeing);
+  EXPECT_FALSE(std::filesystem::exists(reserve));
+  retain(*store, store->catalog().resolve("run1").id, {.last = 1}, Sizes::weighed);
+  EXPECT_GE(collect(*store, false).freed, 9 * kMiB);
+  EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
+}
+
+TEST_F(FullDisk, WithoutAReserveTheMessageDoesNotAdviseWhatFailed) {
+  {
+    const auto store = open();
+    record(*store, 1);
+  }
+  std::filesystem::remove(home() / "reserve");
+  Disk::limit(home(), bytes_in(home()));
+  for (int times = 0; times < 2; ++times) {
+    try {
+      const auto store = Store::open(home(), OpenMode::freeing);
+      collect(*store, false);
+      ADD_FAILURE() << "it needed no space";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is full, and its reserve is used up"));
+      EXPECT_THAT(error.what(), ::testing::Not(HasSubstr("flor gc")));
+    }
+  }
 }
 
 }  // namespace

@@ -4,9 +4,13 @@
 
 #include <flor/store/secrets.h>
 
+#include <fmt/ranges.h>
 #include <rapidcheck/gtest.h>
-
 #include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
 
 namespace flor::store {
 namespace {
@@ -15,12 +19,34 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kNames = {
-    "password",    "passwd",      "db-password", "DB_PASSWORD",  "userPassword", "passphrase",
-    "secret",      "client-secret", "api-key",   "api_key",      "apikey",       "APIKey",
-    "openai-api-key", "access-key", "token",     "auth-token",   "hf_token",     "access_token",
-    "AWS_SECRET_ACCESS_KEY",      "private-key", "credentials",  "authorization", "wandb-key",
-    "db.password", "smtp_pass",   "session_cookie", "sshKey",    "bearer"};
+const std::vector<std::string> kNames = {"password",
+                                         "passwd",
+                                         "db-password",
+                                         "DB_PASSWORD",
+                                         "userPassword",
+                                         "passphrase",
+                                         "secret",
+                                         "client-secret",
+                                         "api-key",
+                                         "api_key",
+                                         "apikey",
+                                         "APIKey",
+                                         "openai-api-key",
+                                         "access-key",
+                                         "token",
+                                         "auth-token",
+                                         "hf_token",
+                                         "access_token",
+                                         "AWS_SECRET_ACCESS_KEY",
+                                         "private-key",
+                                         "credentials",
+                                         "authorization",
+                                         "wandb-key",
+                                         "db.password",
+                                         "smtp_pass",
+                                         "session_cookie",
+                                         "sshKey",
+                                         "bearer"};
 
 const std::string kSecret = "hunter2-correct/horse";
 
@@ -61,18 +87,71 @@ TEST(RecordedCommands, HaveNoValueOfASecretName) {
 }
 
 TEST(RecordedCommands, KeepEverythingElse) {
-  const std::vector<std::string> words = {
-      "./train",        "--flor",          "linear",         "--max-tokens",  "512",
-      "--eos-token",    "</s>",            "--mask_token=[MASK]", "--pad-token-id", "0",
-      "--tokenizer",    "bpe",             "--token-dropout", "0.1",          "--sort-key",
-      "name",           "--keys",          "a,b",            "--no-password", "file.txt",
-      "--use-auth-token", "data.csv",      "--token",        "true",          "--secret-file",
-      "/run/secrets/x", "--credentials",   "creds.json",     "--master",
-      "tcp://10.0.0.1:29500",
-      "--data",         "s3://bucket/a@v1", "git@github.com:a/b.git", "ssh://git@host/x",
-      "https://host:8080/p@q", "--password", "--lr",         "0.1",           "lr=0.1",
-      "author=ada",     "--passes=3",      "monkey=1",       "--n_tokens=8",  "{\"tokens\": 3}",
-      "--title",        "Basic Transformer", "--compass",    "north",         "quote \" and\nline"};
+  const std::vector<std::string> words = {"./train",
+                                          "--flor",
+                                          "linear",
+                                          "--max-tokens",
+                                          "512",
+                                          "--eos-token",
+                                          "</s>",
+                                          "--mask_token=[MASK]",
+                                          "--pad-token-id",
+                                          "0",
+                                          "--tokenizer",
+                                          "bpe",
+                                          "--token-dropout",
+                                          "0.1",
+                                          "--sort-key",
+                                          "name",
+                                          "--keys",
+                                          "a,b",
+                                          "--no-password",
+                                          "file.txt",
+                                          "--use-auth-token",
+                                          "data.csv",
+                                          "--token",
+                                          "true",
+                                          "--secret-file",
+                                          "/run/secrets/x",
+                                          "--credentials",
+                                          "creds.json",
+                                          "--master",
+                                          "tcp://10.0.0.1:29500",
+                                          "--data",
+                                          "s3://bucket/a@v1",
+                                          "git@github.com:a/b.git",
+                                          "ssh://git@host/x",
+                                          "https://host:8080/p@q",
+                                          "--password",
+                                          "--lr",
+                                          "0.1",
+                                          "lr=0.1",
+                                          "author=ada",
+                                          "--passes=3",
+                                          "monkey=1",
+                                          "--n_tokens=8",
+                                          "{\"tokens\": 3}",
+                                          "PWD=/home/ada",
+                                          "--pass=2",
+                                          "cd /x && PWD=/y ./t",
+                                          "--sig",
+                                          "0.5",
+                                          "--mask",
+                                          "[PAD]",
+                                          "http://localhost:8080/a@b",
+                                          "registry/x:1.2@sha256:00ff",
+                                          "--server=host:8080/x@y",
+                                          "--token",
+                                          "[unused1]",
+                                          "--password",
+                                          "--resume",
+                                          "--api-key",
+                                          "-v",
+                                          "--title",
+                                          "Basic Transformer",
+                                          "--compass",
+                                          "north",
+                                          "quote \" and\nline"};
   EXPECT_EQ(RecordedCommand(words).words(), words);
   EXPECT_TRUE(RecordedCommand(words).masked_words().empty());
 }
@@ -111,14 +190,234 @@ TEST(RecordedCommands, MaskTheNamesThatASettingAdds) {
 }
 
 RC_GTEST_PROP(MaskedTexts, AreTheSameMaskedOnceMore, ()) {
-  const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
-      "--password", "=", " ", "token", ":", "\"", "'", "://", "@", "u", "/", "Bearer ", "x1234567",
-      "***", "\\", "{", "&", "AKIA" "4QF7ZK2MXW9LTRPB", "-", ","));
+  const auto pieces = *rc::gen::container<std::vector<std::string>>(
+      rc::gen::element<std::string>("--password", "=", " ", "token", ":", "\"", "'", "://", "@",
+                                    "u", "/", "Bearer ", "x1234567", "***", "\\", "{", "&",
+                                    "AKIA"
+                                    "4QF7ZK2MXW9LTRPB",
+                                    "-", ","));
   std::string text;
   for (const std::string& piece : pieces) text += piece;
   RC_ASSERT(masked(masked(text)) == masked(text));
   const RecordedCommand command({"./train", text, "y"});
   RC_ASSERT(RecordedCommand(command.words()) == command);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Generated commands: a secret of any bytes, in every spelling of a command line.
+
+/// Pieces that no other word of a command has, with bytes between them that mean something to
+/// shells, JSON, addresses and connection strings.
+struct Secret {
+  std::vector<std::string> pieces;
+  std::vector<std::string> between;
+
+  std::string text() const {
+    std::string all = pieces.front();
+    for (std::size_t i = 0; i < between.size(); ++i) all += between[i] + pieces[i + 1];
+    return all;
+  }
+  bool is_in(std::string_view text) const {
+    return std::ranges::any_of(pieces, [&](auto& piece) { return text.find(piece) != text.npos; });
+  }
+};
+
+Secret any_secret(std::initializer_list<std::string> between) {
+  Secret secret;
+  secret.between = *rc::gen::container<std::vector<std::string>>(
+      *rc::gen::inRange<std::size_t>(0, 4), rc::gen::elementOf(std::vector(between)));
+  for (std::size_t i = 0; i <= secret.between.size(); ++i) {
+    secret.pieces.push_back(*rc::gen::elementOf(
+        std::vector<std::string>{"hunter2", "Zq8Kx", "9x7Wv", "77Yj", "mQ_5b"}));
+  }
+  return secret;
+}
+
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string out;
+  for (const char c : text) {
+    if (special.find(c) != special.npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+std::string in_json(std::string_view text) { return '"' + escaped(text, "\"\\") + '"'; }
+std::string in_single_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+std::string in_double_quotes(std::string_view text) { return '"' + escaped(text, "\"\\$`") + '"'; }
+std::string with_backslashes(std::string_view text) {
+  return escaped(text, " \t\"'\\$`&|;()<>*?[]{}~#!");
+}
+
+/// The ways of a shell to write a word.
+std::string any_shell_word(std::string_view text) {
+  switch (*rc::gen::inRange(0, 3)) {
+    case 0:
+      return in_single_quotes(text);
+    case 1:
+      return in_double_quotes(text);
+    default:
+      return with_backslashes(text);
+  }
+}
+
+using Words = std::vector<std::string>;
+
+/// The words that hold the secret.
+Words spelled(const std::string& name, const std::string& secret) {
+  const std::string option = (*rc::gen::arbitrary<bool>() ? "--" : "-") + name;
+  const std::vector<std::function<Words()>> ways = {
+      [&] {
+        return Words{option, secret};
+      },
+      [&] { return Words{option + "=" + secret}; },
+      [&] { return Words{name + "=" + secret}; },
+      [&] { return Words{"--set=" + name + "=" + secret}; },
+      [&] { return Words{"-D" + name + "=" + secret}; },
+      [&] { return Words{"{\"lr\": 1, \"" + name + "\": " + in_json(secret) + ", \"n\": 2}"}; },
+      [&] { return Words{"--config={\"" + name + "\":" + in_json(secret) + "}"}; },
+      [&] {
+        return Words{"{\"" + name + "\": [" + in_json(secret) + ", " + in_json(secret) + "]}"};
+      },
+      [&] { return Words{"{\"" + name + "\": {\"value\": " + in_json(secret) + "}}"}; },
+      [&] { return Words{in_json("{\"" + name + "\": " + in_json(secret) + "}")}; },
+      [&] {
+        return Words{"sh", "-c", "./t " + option + " " + any_shell_word(secret) + " --lr 1"};
+      },
+      [&] {
+        return Words{"sh", "-c", "./t " + option + "=" + any_shell_word(secret) + " --lr 1"};
+      },
+      [&] {
+        return Words{"sh", "-c", name + "=" + any_shell_word(secret) + " ./t --lr 1"};
+      },
+      [&] {
+        return Words{"sh", "-c", "cd x;export " + name + "=" + any_shell_word(secret)};
+      },
+      [&] {
+        return Words{"--header", name + ": " + secret};
+      },
+      [&] { return Words{name + "[0]=" + secret}; },
+      [&] { return Words{"form[" + name + "]=" + secret}; },
+  };
+  return ways[*rc::gen::inRange<std::size_t>(0, ways.size())]();
+}
+
+const Words kOrdinary = {"--lr",         "0.1",
+                         "--max-tokens", "512",
+                         "--eos-token",  "</s>",
+                         "data.csv",     "s3://b/a@v1",
+                         "--title",      "don't",
+                         "note=\"a b\"", "{\"lr\": 3}",
+                         "--image",      "repo:tag@sha256:00ff",
+                         "--verbose"};
+
+/// Ordinary words before and after those with the secret stay, and of the secret nothing does.
+void expect_masked(const Words& words, const Secret& secret) {
+  Words all{"./train"};
+  const Words before = *rc::gen::container<Words>(2, rc::gen::elementOf(kOrdinary));
+  all.insert(all.end(), before.begin(), before.end());
+  all.emplace_back("plain");  // so that no option before it takes what follows
+  all.insert(all.end(), words.begin(), words.end());
+  all.insert(all.end(), {"--epochs", "7", "last.txt"});
+  const RecordedCommand command(all);
+  RC_LOG() << fmt::format("{}", fmt::join(all, "|")) << "\n" << command.text() << "\n";
+  RC_ASSERT(!secret.is_in(command.text()));
+  RC_ASSERT(command.words().size() == all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool holds = i >= before.size() + 2 && i < before.size() + 2 + words.size();
+    RC_ASSERT(holds || command.words()[i] == all[i]);
+  }
+  RC_ASSERT(RecordedCommand(command.words()) == command);
+  // In a shell's text the words that follow stay, too.
+  if (words.back().starts_with("./t ") && words.back().ends_with(" --lr 1")) {
+    RC_ASSERT(command.words()[before.size() + 4].ends_with(" --lr 1"));
+  }
+}
+
+RC_GTEST_PROP(GeneratedCommands, HaveNoByteOfASecretAndAllOtherWords, ()) {
+  const std::string name = *rc::gen::elementOf(kNames);
+  const Secret secret =
+      any_secret({"/", "-", "_", "+", "=", ".", "\"", "'", "\\", " ", "&", ",", ";",
+                  "$", "!", "@", ":", "#", "%", "}",  "]", ")",  "*", "|", "~"});
+  expect_masked(spelled(name, secret.text()), secret);
+}
+
+RC_GTEST_PROP(GeneratedCommands, HaveNoPasswordOfAnAddress, ()) {
+  const Secret secret =
+      any_secret({"/", "-", "_", "+", "=", ".", ":", "!", "%", "$", "*", "&", ","});
+  const std::string scheme = *rc::gen::element<std::string>(
+      "postgres", "postgresql+psycopg2", "mysql", "redis", "rediss", "mongodb+srv", "amqp", "ftp");
+  const std::string user = *rc::gen::element<std::string>("ada", "", "ada.l");
+  const std::string digits = *rc::gen::element<std::string>("", "12", "12/", "5432/");
+  const std::string address =
+      scheme + "://" + user + ":" + digits + secret.text() + "@db.example.org:5432/runs";
+  const std::string web = "https://ada:" + secret.text() + "@example.org/path?x=1";
+  const Words words = *rc::gen::elementOf(
+      std::vector<Words>{{address},
+                         {"--db", address},
+                         {"--db=" + address},
+                         {"sh", "-c", "./t --db " + address},
+                         {"--proxy=ada:" + secret.text() + "@proxy.example.org:3128"},
+                         {"--proxy", "ada:" + secret.text() + "@proxy.example.org"},
+                         {web},
+                         {"--index-url=" + web}});
+  // In a text of a shell these would end the word.
+  RC_PRE(words.front() != "sh" || address.find_first_of("&$*!,") == address.npos);
+  expect_masked(words, secret);
+}
+
+RC_GTEST_PROP(GeneratedCommands, HaveNoPartOfAConnectionString, ()) {
+  const Secret secret = any_secret({"/", "-", "_", "+", "=", ".", ":", "!", "%", "$", "@", ","});
+  const Words words = *rc::gen::elementOf(std::vector<Words>{
+      {"--dsn", "Server=db;Uid=sa;Pwd=" + secret.text() + ";Port=1"},
+      {"--dsn=Server=db;Password={" + secret.text() + ";x};Port=1"},
+      {"--pass", secret.text()},
+      {"--pass=" + secret.text()},
+      {"pwd=" + secret.text()},
+      {"--password", "-" + secret.text()},
+      {"--passwords", secret.text(), secret.text()},
+      {"--api-keys", secret.text(), secret.text()},
+      {"https://a.blob.core.windows.net/c/b?sv=2022-11-02&sr=b&sig=" + secret.text()}});
+  expect_masked(words, secret);
+}
+
+TEST(RecordedCommands, MaskTheSpellingsThatWereMissed) {
+  const Words words = {"./train",
+                       R"({"password": "a\"hunter2", "lr": 1})",
+                       R"({"passwords": ["hunter2", "hunter3"]})",
+                       "--password",
+                       "-hunter2",
+                       "postgres://ada:12/hunter2@db/x",
+                       "Server=db;Pwd=hunter2;Port=1",
+                       "--pass",
+                       "hunter2",
+                       "--proxy=ada:hunter2@proxy:3128",
+                       "rediss://hunter2@cache:6379/0",
+                       "https://a.blob.core.windows.net/c?sv=1&sig=hunter2%3D&se=2",
+                       R"(sh -c "./t --password hunter2\ more --lr 1")"};
+  EXPECT_THAT(
+      RecordedCommand(words).words(),
+      ElementsAre("./train", R"({"password": "***", "lr": 1})", R"({"passwords": [***]})",
+                  "--password", "***", "postgres://ada:***@db/x", "Server=db;Pwd=***;Port=1",
+                  "--pass", "***", "--proxy=ada:***@proxy:3128", "rediss://***@cache:6379/0",
+                  "https://a.blob.core.windows.net/c?sv=1&sig=***&se=2",
+                  R"(sh -c "./t --password *** --lr 1")"));
+}
+
+TEST(RecordedCommands, AreMaskedInTimeThatGrowsWithTheirLengthAlone) {
+  for (const std::string piece :
+       {"token=[", "a=[", "--password \\", "p=\"", "x='--token ", "db=a:", "://a:", "sig=&",
+        "token=/", "token=1", "{\"a\":{", "\\\"", "password:{'"}) {
+    std::string text;
+    while (text.size() < (256U << 10)) text += piece;
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(masked(text).empty());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(took.count(), 2) << piece;
+  }
 }
 
 class MaskingTest : public StoreTest {};
@@ -197,7 +496,7 @@ TEST_P(HomeModesTest, AHomeThatItsUserSharesIsSharedWithAllInIt) {
   EXPECT_EQ(mode_of(home_), mode_t{02770});
 }
 
-INSTANTIATE_TEST_SUITE_P(Umasks, HomeModesTest, ::testing::Values(0, 022, 077));
+INSTANTIATE_TEST_SUITE_P(Umasks, HomeModesTest, ::testing::Values(0, 022, 077, 0777));
 
 }  // namespace
 }  // namespace flor::store

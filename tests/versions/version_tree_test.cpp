@@ -142,6 +142,28 @@ TEST_F(VersionTreeTest, WhatACommandBuildsBesideTheSourcesStays) {
   EXPECT_TRUE(build_version(project_.home(), run, plan).built.up_to_date);
 }
 
+TEST_F(VersionTreeTest, TheLogOfABuildIsForItsUserAndHasNoSecretOfTheCommand) {
+  const store::Run run = recorded();
+  const BuildPlan plan = build_plan(project_.open()->catalog(), run, Gate::named(),
+                                    "true --api-key hunter2xyz && cp /bin/true $FLOR_PROGRAM");
+  const BuiltVersion built = build_version(project_.home(), run, plan).built;
+  EXPECT_THAT(read_file(built.log), HasSubstr("$ sh -c true --api-key *** && cp /bin/true"));
+  EXPECT_THAT(read_file(built.log), ::testing::Not(HasSubstr("hunter2")));
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(built.log).permissions(),
+            perms::owner_read | perms::owner_write);
+}
+
+TEST_F(VersionTreeTest, ACommandIsRememberedForRunsOfHereAlone) {
+  const store::Run run = recorded();
+  const auto store = project_.open();
+  const auto remembered = [&] {
+    return store->catalog().build_command(run.start.repository, run.start.program);
+  };
+  remember_command(store->catalog(), run, Gate::named(), "make of-elsewhere");
+  EXPECT_FALSE(remembered().has_value());
+}
+
 TEST_F(VersionTreeTest, WhatGitSaysBesideItsAnswersIsNoneOfThem) {
   const std::string expected = head() + "\n";
   ::setenv("GIT_TRACE", "1", 1);

@@ -7,7 +7,10 @@
 #include "replay/launch.h"
 
 #include <flor/store/digest.h>
+#include <flor/store/home_files.h>
+#include <flor/store/secrets.h>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -42,6 +45,7 @@ std::string read_text(const fs::path& file) {
 }
 
 void write_text(const fs::path& file, const std::string& text) {
+  if (const int made = store::open_in_home(file, O_WRONLY | O_CREAT); made >= 0) ::close(made);
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out << text;
   if (!out.flush()) throw Error(fmt::format("cannot write {}", printable(file.string())));
@@ -214,7 +218,7 @@ Steps steps_of_command(const BuildPlace& place, const BuildPlan& plan) {
 
 void run_steps(const BuildPlace& place, const Steps& steps, const fs::path& log) {
   for (const std::vector<std::string>& command : steps.commands) {
-    write_text(log, read_text(log) + fmt::format("$ {}\n", fmt::join(command, " ")));
+    write_text(log, read_text(log) + fmt::format("$ {}\n", store::RecordedCommand(command).text()));
     const ChildResult result = run_child(command, {.directory = steps.directory,
                                                    .environment = steps.environment,
                                                    .log = log,
@@ -245,10 +249,10 @@ BuiltVersion build_sources(const BuildPlace& place, const BuildPlan& plan) {
     built.up_to_date = true;
     return built;
   }
-  fs::create_directories(place.place / "logs");
+  store::require_directory_in_home(place.place / "logs");
+  std::error_code error;
   built.log = place.place / "logs" / fmt::format("{}.log", place.name);
   write_text(built.log, "");
-  std::error_code error;
   fs::remove(note, error);
   run_steps(place, steps, built.log);
   write_text(note, state());

@@ -4,6 +4,7 @@
 #include "replay/spawn.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -61,8 +62,10 @@ ChildProcess::ChildProcess(std::vector<std::string> words, const ChildOptions& o
     ::posix_spawn_file_actions_adddup2(&plan.actions, output_->descriptor(), 1);
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors_->descriptor(), 2);
   } else {
-    ::posix_spawn_file_actions_addopen(&plan.actions, 1, options.log.c_str(),
-                                       O_WRONLY | O_CREAT | O_APPEND, 0666);
+    const int log = store::open_in_home(options.log, O_WRONLY | O_CREAT | O_APPEND);
+    if (log >= 0) ::close(log);
+    ::posix_spawn_file_actions_addopen(&plan.actions, 1, options.log.c_str(), O_WRONLY | O_APPEND,
+                                       0);
     ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
   }
   if (options.inherited >= 0) {  // onto itself: the child's does not close on exec

@@ -4,6 +4,7 @@
 #include "build/recipe_text.h"
 #include "output/text.h"
 #include "run_spec.h"
+#include "sources.h"
 
 #include <fmt/format.h>
 
@@ -55,8 +56,9 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const
       short_key(run)));
 }
 
-void remember_command(store::Catalog& catalog, const store::Run& run, const std::string& command) {
-  if (command.empty()) return;
+void remember_command(store::Catalog& catalog, const store::Run& run, const Permit& permit,
+                      const std::string& command) {
+  if (command.empty() || !permit.is_ours()) return;
   catalog.remember_build_command(run.start.repository, run.start.program, command);
 }
 
@@ -66,10 +68,7 @@ git::Repository repository_of(const store::Run& run) {
         fmt::format("run {} was recorded without git: its sources were not kept", short_key(run)));
   }
   std::error_code error;
-  std::vector<fs::path> places{fs::current_path()};
-  // Its configuration may say what git executes, so that a fetched run names none.
-  if (run.origin.recorded_here()) places.insert(places.begin(), run.start.repository);
-  for (const fs::path& place : places) {
+  for (const fs::path& place : places_of_sources(run)) {
     if (!fs::is_directory(place, error)) continue;
     auto repository = git::Repository::discover(place);
     if (repository && repository->commit(run.start.commit)) return std::move(*repository);

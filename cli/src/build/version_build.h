@@ -55,8 +55,10 @@ struct BuildPlan {
 BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const Permit& permit,
                      const std::string& command = {});
 
-/// For later runs of the program that bring no recipe along; an empty command is none.
-void remember_command(store::Catalog& catalog, const store::Run& run, const std::string& command);
+/// For later runs of the program that bring no recipe along; an empty command is none. Of a run
+/// from elsewhere nothing is remembered: it says itself which program it is.
+void remember_command(store::Catalog& catalog, const store::Run& run, const Permit& permit,
+                      const std::string& command);
 
 /// The compiler, CMake or the command failed. what(): one line with the first error and the path of
 /// the log.

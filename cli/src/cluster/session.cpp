@@ -3,8 +3,10 @@
 #include "replay/merger.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/line_log.h>
 #include <flor/store/snapshot.h>
+#include <flor/store/transfer.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,6 +20,7 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -56,15 +59,9 @@ Work::Rank rank_from(const json& text) {
   return rank;
 }
 
-/// Whole or not at all.
-void write_file(const fs::path& file, std::string_view text) {
-  const fs::path beside = file.string() + ".new";
-  std::ofstream out(beside, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(beside, file, error);
-  if (!out || error) throw Error(fmt::format("cannot write {}: is the disk full?", file.string()));
+/// Whole or not at all, for those who may enter the directory.
+void write_text(const fs::path& file, std::string_view text) {
+  store::write_file(file, std::as_bytes(std::span(text)));
 }
 
 std::string read_file(const fs::path& file) {
@@ -115,7 +112,7 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
 
 /// -1 where another dispatcher holds it. Where a file system knows no locks, only `own` ones count.
 int lock_of(const fs::path& directory, bool own) {
-  const int lock = ::open((directory / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int lock = store::open_in_home(directory / "lock", O_RDWR | O_CREAT);
   if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) == 0 || own) return lock;
   ::close(lock);
   return -1;
@@ -135,7 +132,7 @@ void Work::write(const fs::path& file) const {
   text["ranks"] = json::array();
   for (const Rank& rank : ranks) text["ranks"].push_back(to_json(rank));
   const auto bytes = json::to_cbor(text);  // names and paths are any bytes, which JSON may not be
-  write_file(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  write_text(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 Work Work::read(const fs::path& file) {
@@ -161,8 +158,11 @@ Session::Session(store::Store& store, const ReplayRequest& request, const fs::pa
   // Nobody takes it for one that was left behind before its lock is held.
   const fs::path begun = directory_.parent_path() / fmt::format(".{}", name());
   std::error_code error;
-  fs::create_directories(begun / "seats", error);
-  if (!error) fs::create_directories(begun / "logs", error);
+  // The command that seats execute is written there, with its secrets.
+  store::make_directory_in_home(begun.parent_path(), error);
+  if (!error) store::make_private_directory(begun, error);
+  if (!error) store::make_directory_in_home(begun / "seats", error);
+  if (!error) store::make_directory_in_home(begun / "logs", error);
   lock_ = error ? -1 : lock_of(begun, true);
   if (lock_ >= 0) fs::rename(begun, directory_, error);
   if (lock_ < 0 || error) {
@@ -179,7 +179,7 @@ Session::~Session() {
   try {
     std::error_code error;
     if (fs::exists(directory_ / "replays", error)) merge_session(store_, directory_);
-    fs::create_directories(request_.logs.parent_path(), error);
+    store::make_directory_in_home(request_.logs.parent_path(), error);
     fs::rename(directory_ / "logs", request_.logs, error);
     if (error) {
       fs::copy(directory_ / "logs", request_.logs, fs::copy_options::recursive, error);
@@ -197,7 +197,7 @@ void Session::note_replays(const std::vector<std::int64_t>& replays) const {
   for (std::size_t i = 0; i < replays.size(); ++i) {
     text += fmt::format("{} {}\n", request_.ranks[i].run.key, replays[i]);
   }
-  write_file(directory_ / "replays", text);
+  write_text(directory_ / "replays", text);
 }
 
 std::vector<std::string> Session::seats() const { return seats_in(directory_); }

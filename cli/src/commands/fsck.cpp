@@ -65,7 +65,7 @@ Examples:
   }
   int run(Context& context) override {
     std::optional<RepairReport> repaired;
-    if (repair_) repaired = store::repair(context.store_to_change());
+    if (repair_) repaired = store::repair(context.store_to_change(store::OpenMode::freeing));
     if (repaired && !context.json()) print_repair(context, *repaired);
     const CheckReport report = store::check(context.store(), !no_read_data_);
     if (context.json()) {

@@ -36,7 +36,8 @@ Examples:
     syntax.flag("-c,--compact", compact_, "copy packs of which up to 95 % are alive, too");
   }
   int run(Context& context) override {
-    const store::Store& opened = dry_run_ ? context.store() : context.store_to_change();
+    const store::Store& opened =
+        dry_run_ ? context.store() : context.store_to_change(store::OpenMode::freeing);
     const CollectReport report =
         store::collect(opened, dry_run_, compact_ ? store::kTightShare : store::kSparseShare);
     if (!dry_run_) remove_abandoned_files(opened);

@@ -57,7 +57,8 @@ Examples:
     const store::KeepRules rules = rules_for(context, run);
     const RetentionReport report =
         dry_run_ ? store::plan_retention(context.store(), run.id, rules)
-                 : store::retain(context.store_to_change(), run.id, rules, store::Sizes::weighed);
+                 : store::retain(context.store_to_change(store::OpenMode::freeing), run.id, rules,
+                                 store::Sizes::weighed);
     if (context.json()) {
       print_json(context, run, report);
     } else {

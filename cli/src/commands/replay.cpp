@@ -204,6 +204,7 @@ int Replay::replay(Context& context) const {
     run = std::move(choice.run);
     epoch = choice.epoch;
   }
+  if (!dry_run_) context.store_to_change();  // before anything is said, if it cannot be written
   ReplayRequest request = replay_request(context, run, epoch, wish_,
                                          [&](const auto& ranks) { return choose(context, ranks); });
   if (dry_run_) {
@@ -212,6 +213,7 @@ int Replay::replay(Context& context) const {
     print_plan(context, request, missing, plan);
     return static_cast<int>(ExitStatus::done);
   }
+  if (far) far->keep();
   const RunReplay replay = replay_run(context, std::move(request));
   if (far) far->note(context);
   print_summary(context, replay.request, replay.outcome, replay.summary);

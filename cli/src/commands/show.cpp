@@ -349,6 +349,15 @@ Tone tone_of(store::Verdict verdict) {
   return Tone::plain;
 }
 
+/// The verdict of a replay that was fetched is the word of its origin.
+void add_verdict(Table& table, const store::Replay& replay) {
+  const store::Verdict verdict = replay.result->verdict;
+  const std::string name(store::to_string(verdict));
+  if (replay.origin.recorded_here()) return table.add(name, tone_of(verdict));
+  table.add("said to be " + name,
+            verdict == store::Verdict::verified ? Tone::warning : tone_of(verdict));
+}
+
 void print_replays(Context& context, const ShownRun& shown) {
   if (shown.replays.empty()) return;
   heading(context, "replays");
@@ -375,12 +384,17 @@ void print_replays(Context& context, const ShownRun& shown) {
       table.add("-");
       continue;
     }
-    table.add(store::to_string(replay.result->verdict), tone_of(replay.result->verdict));
+    add_verdict(table, replay);
     table.add(fmt::format("{} values, {} states", replay.result->values_compared,
                           replay.result->states_compared));
     table.add(fmt::format("{}", replay.result->values_found));
   }
   table.print(context.out(), context.style(), 2);
+  for (const store::Replay& replay : shown.replays) {
+    if (replay.origin.recorded_here()) continue;
+    context.out().write(
+        fmt::format("  replay {}: {}\n", replay.id, origin_text(replay.origin, context.now_us())));
+  }
   for (const store::Replay& replay : shown.replays) {
     if (!replay.result || replay.result->first_difference.empty()) continue;
     context.out().write(

@@ -55,6 +55,7 @@ Json replay_json(const store::Replay& replay) {
                  {"probes", json_text(replay.start.probes)},
                  {"program_digest", json_text(replay.start.program_digest)},
                  {"command", replay.start.command.words()},
+                 {"origin", origin_json(replay.origin)},
                  {"result", nullptr}};
   if (!replay.result) return result;
   const store::ReplayResult& end = *replay.result;

@@ -68,9 +68,16 @@ Examples:
   Json results_ = Json::array();
 };
 
-/// Leaders of groups first.
+/// Leaders of groups first. A name means the runs of here alone.
 std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
   std::vector<store::Run> runs = catalog.runs(run_);
+  const bool is_name = !runs.empty();
+  std::erase_if(runs, [](const store::Run& run) { return run.origin.from_elsewhere(); });
+  if (is_name && runs.empty()) {
+    throw UsageError(fmt::format(
+        "all runs called {} were fetched: give the id of the one to send on (flor list {})",
+        printable(run_), printable(run_)));
+  }
   if (runs.empty()) runs = ranks_with(catalog, parse_whole_run(catalog, run_));
   std::ranges::stable_sort(
       runs, {}, [](const store::Run& run) { return run.start.rank ? run.start.rank->rank : 0; });

@@ -170,13 +170,6 @@ void examine_store(const fs::path& home, Findings& findings) {
 
 namespace {
 
-/// A name for the shell.
-std::string quoted(const std::string& path) {
-  std::string text = "'";
-  for (const char c : path) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 /// A text within double quotes of the shell.
 std::string within_quotes(const std::string& text) {
   std::string out;
@@ -210,15 +203,15 @@ void examine_secrets(const git::Repository& repository, Findings& findings) {
                          secret.path.empty() ? "" : secret.kind,
                          secret.path.empty() || secret.kind.empty() ? "" : ", ",
                          secret.commit.substr(0, 8));
-    if (!secret.path.empty()) paths += " " + quoted(secret.path);
+    if (!secret.path.empty()) paths += " " + shell_word(secret.path);
   }
   // In a work tree of its own: the user's need not be clean.
   const std::string removal = fmt::format(
       "cd {} && d=$(mktemp -d) && git worktree add -q --detach $d {} && git -C $d filter-branch -f "
       "--index-filter \"git rm -q --cached --ignore-unmatch --{}\" {}; "
       "git worktree remove --force $d; git update-ref -d refs/original/refs/heads/{}",
-      quoted(repository.work_tree().string()), git::kShadowBranch, printable(within_quotes(paths)),
-      git::kShadowBranch, git::kShadowBranch);
+      shell_word(repository.work_tree().string()), git::kShadowBranch,
+      printable(within_quotes(paths)), git::kShadowBranch, git::kShadowBranch);
   findings.push_back(
       {"secrets", Health::warning,
        fmt::format("{} holds what looks like secrets{}: {}", git::kShadowBranch, looked_at, names),

@@ -169,8 +169,9 @@ class Asking {
       }
       try {
         BuildPlan plan = build_plan(catalog_, run.run, gate_.pass(run.run), wish_.build);
-        const std::string key =
-            run.run.start.program + '\n' + (plan.recipe ? plan.recipe->encode() : plan.command);
+        const std::string key = fmt::format("{}\n{}\n{}", run.run.start.program,
+                                            plan.permit.is_ours() ? "of here" : "of elsewhere",
+                                            plan.recipe ? plan.recipe->encode() : plan.command);
         auto same = std::ranges::find(builds, key, &OneBuild::key);
         if (same == builds.end()) same = builds.insert(same, {key, std::move(plan), {}});
         same->runs.push_back(&run);
@@ -192,7 +193,7 @@ class Asking {
         store::Store& store = context_.store_to_change();
         say_what_is_left_out(context_, plan);
         VersionWithTree version = build_version(store.home(), run, plan, asked.patched.edits);
-        remember_command(store.catalog(), run, wish_.build);
+        remember_command(store.catalog(), run, plan.permit, wish_.build);
         asked.build_seconds += version.built.seconds;
         asked.built_before = version.built.up_to_date;
         asked.built = true;

@@ -12,34 +12,6 @@
 namespace flor::cli {
 namespace {
 
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t length = 0;  // 0: not UTF-8
-};
-
-/// Decodes the first code point of `text`, which is not empty.
-CodePoint decode(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
-  char32_t value = first & (0xFFu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0u) != 0x80) return {};
-    value = (value << 6) | (byte(i) & 0x3Fu);
-  }
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (value < kLeast[length] || value > 0x10FFFF || surrogate) return {};
-  return {value, length};
-}
-
-bool acts_on_terminal(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200E && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-}
-
 bool plain_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
 }
@@ -77,37 +49,11 @@ std::string counted(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string printable(std::string_view text) {
-  if (plain_ascii(text)) return std::string(text);
-  std::string result;
-  result.reserve(text.size() + 8);
-  while (!text.empty()) {
-    const CodePoint point = decode(text);
-    if (point.length == 0) {
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
-      text.remove_prefix(1);
-      continue;
-    }
-    if (point.value == '\n') {
-      result += "\\n";
-    } else if (point.value == '\t') {
-      result += "\\t";
-    } else if (acts_on_terminal(point.value)) {
-      const auto code = static_cast<std::uint32_t>(point.value);
-      result += code < 0x80 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{{{:x}}}", code);
-    } else {
-      result += text.substr(0, point.length);
-    }
-    text.remove_prefix(point.length);
-  }
-  return result;
-}
-
 std::size_t display_width(std::string_view text) {
   if (plain_ascii(text)) return text.size();
   std::size_t width = 0;
   while (!text.empty()) {
-    const CodePoint point = decode(text);
+    const store::CodePoint point = store::first_code_point(text);
     width += point.length == 0 ? 1 : width_of(point.value);
     text.remove_prefix(std::max<std::size_t>(point.length, 1));
   }
@@ -119,7 +65,7 @@ std::string shortened(std::string_view text, std::size_t width) {
   if (width == 0) return {};
   std::size_t used = 0, bytes = 0;
   while (bytes < text.size()) {
-    const CodePoint point = decode(text.substr(bytes));
+    const store::CodePoint point = store::first_code_point(text.substr(bytes));
     const std::size_t step = point.length == 0 ? 1 : width_of(point.value);
     if (used + step > width - 1) break;
     used += step;

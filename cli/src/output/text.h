@@ -1,6 +1,8 @@
 // Text as a terminal shows it: what is safe to print, how wide it is, what was probably meant.
 #pragma once
 
+#include <flor/store/text.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,10 +12,8 @@
 
 namespace flor::cli {
 
-/// `text` with everything escaped that would act on a terminal instead of being shown: control
-/// characters, bytes that are not UTF-8, and marks that reverse the direction of writing. Newlines
-/// and tabs become \n and \t.
-std::string printable(std::string_view text);
+using store::printable;
+using store::shell_word;
 
 /// "flor: text" on standard error. Lost if that cannot be written: whoever remarks something goes
 /// on.

@@ -13,8 +13,33 @@
 #include <filesystem>
 
 namespace flor::cli {
+namespace {
 
-FarRun::FarRun(Context& context, std::string_view run, std::string_view url) {
+/// The ranks of a group before the run that leads it.
+void forget_runs(Context& context, const std::vector<std::string>& keys) noexcept {
+  try {
+    for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+      store::Catalog& catalog = context.store_to_change().catalog();
+      catalog.drop_run(catalog.resolve(*key).id);
+    }
+  } catch (const std::exception& error) {
+    context.note(fmt::format("what was fetched stays: {}", error.what()));
+  }
+}
+
+/// A constructor that fails calls no destructor of its object.
+struct Forget {
+  ~Forget() {
+    if (is_wanted) forget_runs(context, keys);
+  }
+  Context& context;
+  const std::vector<std::string>& keys;
+  bool is_wanted = true;
+};
+
+}  // namespace
+
+FarRun::FarRun(Context& context, std::string_view run, std::string_view url) : context_(context) {
   std::string spec(run.substr(0, run.rfind('@')));
   const auto objects = remote::open_objects(url);
   url_ = objects->url();
@@ -24,12 +49,13 @@ FarRun::FarRun(Context& context, std::string_view run, std::string_view url) {
       std::ranges::find(there.runs, spec, &remote::RemoteRun::experiment) != there.runs.end();
   if (is_name) spec += "~0";
   store::Store& opened = context.store_to_change(store::OpenMode::create);
+  Forget forget{context, added_};
   runs_ = choose_remote(there, spec, url_);
   remote::FetchOptions facts_only;
   facts_only.only.emplace();
   facts_only.objects = false;
   for (const remote::RemoteRun& chosen : runs_) {
-    remote::fetch(opened, *objects, chosen, facts_only);
+    if (remote::fetch(opened, *objects, chosen, facts_only).added) added_.push_back(chosen.key);
   }
   facts_.emplace(*objects, runs_, opened.home());
   elsewhere_.emplace(facts_->directory(), std::filesystem::read_symlink("/proc/self/exe").string(),
@@ -38,7 +64,10 @@ FarRun::FarRun(Context& context, std::string_view run, std::string_view url) {
   const auto named = std::ranges::find_if(
       runs_, [&](const remote::RemoteRun& chosen) { return chosen.key.starts_with(spec); });
   key_ = (named == runs_.end() ? runs_.front() : *named).key;
+  forget.is_wanted = false;  // from now on by the destructor
 }
+
+FarRun::~FarRun() { forget_runs(context_, added_); }
 
 void FarRun::note(Context& context) const {
   std::int64_t all = 0;

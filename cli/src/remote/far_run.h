@@ -20,6 +20,12 @@ class FarRun {
   /// RUN or RUN@EPOCH, where NAME means the latest that is there. From now on this process, and
   /// those that it starts, find its checkpoints there: the environment says so (store::Elsewhere).
   FarRun(Context& context, std::string_view run, std::string_view url);
+  /// Forgets the runs that came, unless they were here before or are to be kept.
+  ~FarRun();
+  FarRun(const FarRun&) = delete;
+  FarRun& operator=(const FarRun&) = delete;
+  /// The replay may begin: what came stays.
+  void keep() { added_.clear(); }
 
   /// The run, which NAME may not mean here; of a group its rank 0, unless another rank was named.
   const std::string& key() const { return key_; }
@@ -27,6 +33,8 @@ class FarRun {
   void note(Context& context) const;
 
  private:
+  Context& context_;
+  std::vector<std::string> added_;  ///< keys of runs that were not here before
   std::string key_;
   std::vector<remote::RemoteRun> runs_;
   std::optional<remote::RemoteFacts> facts_;

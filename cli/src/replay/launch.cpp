@@ -93,6 +93,17 @@ bool is_kwarg(const std::vector<std::string>& words, std::size_t at) {
   return flag(words[at]) == "--kwargs";
 }
 
+/// The recorded command line as a replay takes it: without Flor's own flags.
+std::string command_to_give(const store::RecordedCommand& command) {
+  std::vector<std::string> words{command.words().front()};
+  for (std::string& word : detail::own_arguments(command.words())) words.push_back(std::move(word));
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : " ") + (store::is_masked(word) ? word : shell_word(word));
+  }
+  return printable(text);
+}
+
 /// The recorded command line, with the secrets that the environment has.
 std::vector<std::string> with_secrets(const store::Run& run) {
   std::vector<std::string> words = run.start.command.words(), names, variables;
@@ -112,7 +123,7 @@ std::vector<std::string> with_secrets(const store::Run& run) {
       "run {} was started with a secret, which no record keeps ({}): give it again, as {} in the "
       "environment, or give the command: flor replay {} -- {}",
       run.key.substr(0, 8), printable(fmt::format("{}", fmt::join(names, ", "))),
-      fmt::join(variables, " "), run.key.substr(0, 8), printable(run.start.command.text())));
+      fmt::join(variables, " "), run.key.substr(0, 8), command_to_give(run.start.command)));
 }
 
 /// What is the same for every program: where it runs, with what, and how many threads.

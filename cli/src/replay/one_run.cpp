@@ -439,11 +439,7 @@ Work work_of(const ReplayRequest& request, const fs::path& store) {
   return work;
 }
 
-void make_logs(const ReplayRequest& request) {
-  std::error_code error;
-  store::make_directory_in_home(request.logs, error);
-  if (error) throw fs::filesystem_error("cannot make", request.logs, error);
-}
+void make_logs(const ReplayRequest& request) { store::require_directory_in_home(request.logs); }
 
 ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& progress,
                          EpochVerifier& verifier) {

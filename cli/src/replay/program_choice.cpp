@@ -202,7 +202,7 @@ VersionWithTree build_and_say(Context& context, const store::Run& run, const Per
                            printable(run.start.experiment),
                            printable(version.tree.sources().string())));
   version.built = version.tree.build(plan);
-  remember_command(store.catalog(), run, command);
+  remember_command(store.catalog(), run, permit, command);
   return version;
 }
 

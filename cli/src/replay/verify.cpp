@@ -43,7 +43,7 @@ std::set<std::int64_t> replays_that_answered(const store::Catalog& catalog,
       detail::question_of(outcome.digest, request.launch.arguments, request.order);
   std::set<std::int64_t> ids;
   for (const store::Replay& replay : catalog.replays(request.run.id)) {
-    if (replay.start.question == question) ids.insert(replay.id);
+    if (replay.start.question == question && replay.origin.recorded_here()) ids.insert(replay.id);
   }
   return ids;
 }

@@ -40,8 +40,7 @@ WorkerProcess::WorkerProcess(const Launch& launch, const detail::WorkerOrder& or
   if (const int file = store::open_in_home(log_, O_WRONLY | O_CREAT); file >= 0) ::close(file);
   SpawnPlan plan;
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&plan.actions, 1, log_.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                     0666);
+  ::posix_spawn_file_actions_addopen(&plan.actions, 1, log_.c_str(), O_WRONLY | O_APPEND, 0);
   ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
   ::posix_spawn_file_actions_adddup2(&plan.actions, there, kSocket);
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, launch.directory.c_str());

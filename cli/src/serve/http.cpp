@@ -1,6 +1,6 @@
 #include "serve/http.h"
 
-#include "serve/gate.h"
+#include "serve/request_gate.h"
 #include "serve/strangers.h"
 
 #include <flor/store/error.h>
@@ -34,8 +34,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the head of a request, and what libmicrohttpd needs to take it apart.
-constexpr std::size_t kHeadBytesMax = 32 << 10;
+/// Memory for the head of a request, for taking it apart, and for the head of the answer:
+/// one whose head took all of it would get none.
+constexpr std::size_t kPoolBytes = 2 * kHeadLimit;
+/// Bytes of it that libmicrohttpd uses for each header and each parameter.
+constexpr std::size_t kBytesOfHeader = 80;
 /// Read at once: the library looks at all other connections between two such parts.
 constexpr std::size_t kPartBytes = 16 << 10;
 /// Of a connection that has shown the token, in seconds without a byte.
@@ -120,7 +123,9 @@ void each_value(MHD_Connection* connection, MHD_ValueKind kind, Visit visit) {
 
 RequestHead head_of(MHD_Connection* connection, const char* path, const char* method) {
   RequestHead head{.method = method, .path = path};
+  head.bytes = std::strlen(path);
   each_value(connection, MHD_HEADER_KIND, [&](std::string_view name, std::string_view value) {
+    head.bytes += name.size() + value.size() + kBytesOfHeader;
     const auto is = [&](const char* other) {
       return name.size() == std::strlen(other) &&
              ::strncasecmp(name.data(), other, name.size()) == 0;
@@ -132,6 +137,7 @@ RequestHead head_of(MHD_Connection* connection, const char* path, const char* me
     if ((is("Content-Length") && value != "0") || is("Transfer-Encoding")) head.has_body = true;
   });
   each_value(connection, MHD_GET_ARGUMENT_KIND, [&](std::string_view name, std::string_view value) {
+    head.bytes += name.size() + value.size() + kBytesOfHeader;
     head.parameters.emplace(name, value);
   });
   return head;
@@ -218,7 +224,7 @@ struct HttpServer::Impl {
   std::uint64_t port;
   int listener;
   Handler handler;
-  Gate gate;
+  RequestGate gate;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -382,7 +388,7 @@ MHD_Daemon* HttpServer::Impl::start() {
       MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
       nullptr, nullptr, static_cast<MHD_AccessHandlerCallback>(on_request_of), this,  //
       MHD_OPTION_CONNECTION_LIMIT, 2 * static_cast<unsigned>(connections_max()),      //
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytesMax,                              //
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kPoolBytes,                                 //
       MHD_OPTION_CONNECTION_MEMORY_INCREMENT, kPartBytes,                             //
       MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                                    //
       MHD_OPTION_STRICT_FOR_CLIENT, 1,                                                //

@@ -53,12 +53,6 @@ void require(const char* command) {
                   command));
 }
 
-std::string shell_word(std::string_view word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 /// Slurm replaces what follows a percent sign in names of files.
 std::string literally(std::string_view text) {
   std::string result;

@@ -10,8 +10,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <iostream>
 #include <vector>
 
@@ -21,17 +19,8 @@ namespace {
 /// Columns of what a refusal shows of a command: it is one line.
 constexpr std::size_t kRefusalWidth = 120;
 
-/// A word as a user types it, with quotes where it needs them; safe to print.
-std::string as_typed(std::string_view word) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_@%+=:,./-").find(static_cast<char>(c)) !=
-                                       std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return printable(text + "'");
-}
+/// A word as a user types it, safe to print.
+std::string as_typed(std::string_view word) { return printable(shell_word(word)); }
 
 /// The program that would be executed, and its arguments; also the name by which it is called,
 /// where the first word is not the program.

@@ -3,6 +3,7 @@
 #include "output/text.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,16 @@ constexpr int kMostFailures = 3;
 /// Before seats are asked for that were refused though there had been some before.
 constexpr seconds kAgain{10};
 
+/// Makes a directory in which the evaluator's command is written.
+void make_for_seats(const fs::path& directory) {
+  std::error_code error;
+  store::make_private_directory(directory, error);
+  if (error) {
+    throw Error(fmt::format("cannot make the directory {}: {}", printable(directory.string()),
+                            error.message()));
+  }
+}
+
 json lease_json(const store::Lease& lease) { return {{"job", lease.job}, {"token", lease.token}}; }
 
 }  // namespace
@@ -48,7 +59,7 @@ ClusterGroup::~ClusterGroup() {
   }
 }
 
-void ClusterGroup::start() { fs::create_directories(cluster_.directory); }
+void ClusterGroup::start() { make_for_seats(cluster_.directory); }
 
 void ClusterGroup::add_descriptors(std::vector<pollfd>& waiting) const {
   waiting.push_back({starting_.descriptor(), POLLIN, 0});
@@ -303,7 +314,7 @@ void ClusterGroup::look_after_seats() {
 
 void ClusterGroup::begin() {
   round_ = cluster_.directory / std::to_string(++rounds_);
-  fs::create_directories(round_);
+  make_for_seats(round_);
   SeatPlan plan{.group = plan_, .logs = cluster_.logs, .beat = beat_};
   plan.group.workers = 1;
   write_seat_plan(round_, plan);

@@ -62,9 +62,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       watch_(open_source(store, plan_)) {
   ::signal(SIGIO, SIG_IGN);  // of leases on files that somebody wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
-  std::error_code error;
-  store::make_directory_in_home(job_logs(store), error);
-  if (error) throw std::filesystem::filesystem_error("cannot make", job_logs(store), error);
+  store::require_directory_in_home(job_logs(store));
   orders_.owner = owner_;
   orders_.retries = plan_.retries;
   orders_.lease_us = std::chrono::microseconds(plan_.lease).count();

@@ -44,9 +44,6 @@ std::vector<std::string> split_words(std::string_view text);
 /// becomes {"value": number}. Throws Error for anything else.
 std::string result_json(std::string_view text);
 
-/// The longest text that may be a result; bytes.
-inline constexpr std::size_t kResultLimit = 1 << 20;
-
 /// Of what a program wrote: all of it, or else its last line, if that is JSON.
 std::string result_of_output(const std::string& output);
 

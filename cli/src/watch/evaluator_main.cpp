@@ -5,6 +5,7 @@
 #include <flor/evaluator.h>
 #include <flor/store/error.h>
 #include <flor/store/home_files.h>
+#include <flor/store/jobs.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -76,7 +77,8 @@ std::string read_output(int descriptor) {
       done += static_cast<std::size_t>(written);
     }
     output.append(part, size);
-    if (output.size() > 2 * kResultLimit) output.erase(0, output.size() - kResultLimit);
+    constexpr std::size_t kLimit = store::kResultLimit;
+    if (output.size() > 2 * kLimit) output.erase(0, output.size() - kLimit);
   }
   return output;
 }
@@ -151,9 +153,9 @@ json judge(const Judge& evaluator, const json& job) {
     ::setenv("FLOR_CHECKPOINT", path.c_str(), 1);
     std::string result = evaluator(path);
     if (::getpid() != self) std::_Exit(0);  // a child that the evaluator forked is no worker
-    if (result.size() > kResultLimit) {
-      throw Error(
-          fmt::format("the result has {} bytes: it may have {}", result.size(), kResultLimit));
+    if (result.size() > store::kResultLimit) {
+      throw Error(fmt::format("the result has {} bytes: it may have {}", result.size(),
+                              store::kResultLimit));
     }
     answer = {{"result", std::move(result)}};
   } catch (const std::exception& error) {

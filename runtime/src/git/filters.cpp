@@ -1,5 +1,7 @@
 #include "filters.h"
 
+#include <flor/store/text.h>
+
 #include <fcntl.h>
 #include <iconv.h>
 #include <spawn.h>
@@ -14,25 +16,11 @@
 namespace flor::git {
 namespace {
 
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (char c : text) {
-    if (c == '\'' || c == '!') {
-      quoted += "'\\";
-      quoted += c;
-      quoted += '\'';
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 std::string expanded(const std::string& command, const std::string& path) {
   std::string out;
   for (std::size_t i = 0; i < command.size(); ++i) {
     if (command[i] == '%' && i + 1 < command.size() && command[i + 1] == 'f') {
-      out += shell_quoted(path);
+      out += store::shell_word(path);
       ++i;
     } else if (command[i] == '%' && i + 1 < command.size() && command[i + 1] == '%') {
       out += '%';

@@ -2,6 +2,8 @@
 // codes turned into flor::Error.
 #pragma once
 
+#include <flor/store/text.h>
+
 #include <git2.h>
 
 #include <cstring>
@@ -82,7 +84,6 @@ inline bool operator<(const git_oid& a, const git_oid& b) {
   return std::memcmp(a.id, b.id, sizeof a.id) < 0;
 }
 
-/// A file name as it can be shown: control characters and bytes that are not UTF-8 as \ooo.
-std::string printable(std::string_view path);
+using store::printable;
 
 }  // namespace flor::git

@@ -31,7 +31,7 @@ bool is_recording(const CommitHandle& commit) {
 class Search {
  public:
   Search(git_repository* repository, const std::function<bool()>& goes_on)
-      : repository_(repository), goes_on_(goes_on) {}
+      : repository_(repository), goes_on_(goes_on), tracked_now_(index_of(repository)) {}
 
   SecretHistory run(std::optional<git_oid> tip) {
     for (const Recording& recording : recordings(tip)) {
@@ -47,6 +47,19 @@ class Search {
   }
 
  private:
+  /// Files that the user has added to git's index, committed or not yet; null where the user stands on
+  /// the branch of the recordings, whose files are all in it.
+  static IndexHandle index_of(git_repository* repository) {
+    git_reference* raw = nullptr;
+    if (git_repository_head(&raw, repository) == 0) {
+      const ReferenceHandle head(raw);
+      if (std::string_view(git_reference_shorthand(raw)) == kShadowBranch) return nullptr;
+    }
+    git_index* index = nullptr;
+    if (git_repository_index(&index, repository) != 0) return nullptr;
+    return IndexHandle(index);
+  }
+
   /// Newest first.
   std::vector<Recording> recordings(std::optional<git_oid> at) {
     std::vector<Recording> all;
@@ -106,6 +119,9 @@ class Search {
       const git_diff_delta* delta = git_diff_get_delta(changes, i);
       if (delta->status == GIT_DELTA_DELETED || delta->new_file.mode == GIT_FILEMODE_LINK) continue;
       if (tracks(tracked.get(), delta->new_file.path)) continue;
+      if (tracked_now_ && git_index_get_bypath(tracked_now_.get(), delta->new_file.path, 0)) {
+        continue;
+      }
       if (!goes_on_()) {
         history_.whole = false;
         return;
@@ -145,6 +161,7 @@ class Search {
 
   git_repository* repository_;
   const std::function<bool()>& goes_on_;
+  IndexHandle tracked_now_;
   SecretHistory history_;
 };
 

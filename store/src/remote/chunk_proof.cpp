@@ -53,7 +53,7 @@ void write_slot(int file, std::int64_t slot, std::span<const std::byte> raw,
 }  // namespace
 
 ChunkProof::ChunkProof(std::filesystem::path scratch, FindHere find_here, OnFlaw on_flaw)
-    : scratch_(std::move(scratch)),
+    : scratch_(scratch.empty() ? std::filesystem::temp_directory_path() : std::move(scratch)),
       find_here_(std::move(find_here)),
       on_flaw_(std::move(on_flaw)) {}
 
@@ -190,8 +190,6 @@ void ChunkProof::keep(Base& base, std::span<const std::byte> raw) {
 }
 
 void ChunkProof::open_file() {
-  std::error_code ignored;
-  std::filesystem::create_directories(scratch_, ignored);
   std::string name = (scratch_ / "proof-XXXXXX").string();
   file_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (file_ < 0) throw_scratch("make", scratch_);

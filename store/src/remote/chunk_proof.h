@@ -27,7 +27,7 @@ class ChunkProof {
   /// Hears of a record that does not hold what it claims, and why.
   using OnFlaw = std::function<void(const Record& record, const std::string& why)>;
 
-  /// `scratch`: a directory for the file, which has no name there.
+  /// `scratch`: a directory for the file, which has no name there; empty: that for temporary files.
   ChunkProof(std::filesystem::path scratch, FindHere find_here, OnFlaw on_flaw);
   ~ChunkProof();
   ChunkProof(const ChunkProof&) = delete;

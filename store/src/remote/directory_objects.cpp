@@ -6,7 +6,9 @@
 #include "system_error.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 #include <flor/store/object_store.h>
+#include <flor/store/secrets.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -73,7 +75,8 @@ class Unfinished {
     do {
       path_ = directory / fmt::format("{:08x}{:016x}", std::random_device{}(), random());
       file_ = at_directory("create", path_, [&] {
-        return std::make_unique<File>(Filesystem::system(), path_, O_RDWR | O_CREAT | O_EXCL);
+        return std::make_unique<File>(Filesystem::system(), path_, O_RDWR | O_CREAT | O_EXCL,
+                                      store::kInHome);
       });
       store::lock_file(file_->descriptor(), LOCK_EX);
     } while (!store::is_linked(file_->descriptor()));
@@ -230,7 +233,8 @@ class DirectoryObjects final : public ObjectStore {
     }
     for (const fs::path& directory : {directory_ / kUnfinished, target.parent_path()}) {
       if (prepared_.contains(directory)) continue;
-      fs::create_directories(directory, error);
+      // Objects are for those who may enter the place.
+      store::make_directory_in_home(directory, error);
       if (error) throw_directory_error("create", directory, error.value());
       for (fs::path above = directory; above != directory_; above = above.parent_path()) {
         sync(above.parent_path());
@@ -277,6 +281,14 @@ std::unique_ptr<ObjectStore> open_directory(const std::string& directory) {
 }
 
 std::unique_ptr<ObjectStore> open_objects(std::string_view url) {
+  const std::string shown = store::masked(url);
+  if (shown != url && !url.starts_with("file://")) {
+    throw UsageError(
+        fmt::format("{} has credentials, which would be recorded and shown: leave them out of the "
+                    "URL, and give them in the environment (AWS_ACCESS_KEY_ID, "
+                    "AWS_SECRET_ACCESS_KEY)",
+                    shown));
+  }
   if (url.starts_with("s3://")) {
     const S3Place place = parse_s3_url(url);
     return open_s3(place, find_settings(process_environment(), place.bucket));
@@ -287,9 +299,8 @@ std::unique_ptr<ObjectStore> open_objects(std::string_view url) {
     while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
     return open_directory(directory);
   }
-  throw UsageError(
-      fmt::format("'{}' is no place to spool to: give s3://bucket/prefix or file:///directory",
-                  std::string(url)));
+  throw UsageError(fmt::format(
+      "'{}' is no place to spool to: give s3://bucket/prefix or file:///directory", shown));
 }
 
 }  // namespace flor::remote

@@ -25,7 +25,16 @@ using Evaluations =
 /// one stays.
 void add_evaluations(store::Connection& from, std::int64_t run, Evaluations& evaluations);
 
-/// Writes those that are not there, or not done there. Within a transaction of the caller.
+/// Writes those that are not there into a catalog for others. Within a transaction of the caller.
 void put_evaluations(store::Connection& to, const Evaluations& evaluations);
+
+/// Why these are no results of evaluators, in words: "the result of judge.py:f is no JSON object".
+/// Empty if they are.
+std::string flaw_of(const Evaluations& evaluations);
+
+/// Takes what came with a run into the store of a user: of content of this run alone, and not if
+/// another run that was not fetched has the same. No job that is here changes. Within a transaction
+/// of the caller, who has looked for flaws.
+void take_evaluations(store::Connection& to, std::int64_t run, const Evaluations& evaluations);
 
 }  // namespace flor::remote

@@ -360,7 +360,7 @@ class Fetching {
       if (run) forget_checkpoints(*run);
       const store::RunOrigin origin{store::RunOrigin::Kind::fetched, objects_.url(),
                                     store::now_us()};
-      run = copy_facts(catalog_.connection(), catalog_.run(), to, leader(), origin);
+      run = take_facts(catalog_.connection(), catalog_.run(), database_, leader(), origin);
       store::recount_metrics(database_, *run);
     }
     for (const Content& content : objects_wanted_) put_object(to, content);
@@ -377,7 +377,11 @@ class Fetching {
     }
     Evaluations evaluations;
     add_evaluations(catalog_.connection(), catalog_.run(), evaluations);
-    put_evaluations(to, evaluations);
+    if (const std::string flaw = flaw_of(evaluations); !flaw.empty()) {
+      throw Damaged(fmt::format("run {} in {}: {}: it was not taken over", report_.run.key,
+                                objects_.url(), flaw));
+    }
+    take_evaluations(to, *run, evaluations);
     store::recount_checkpoints(to, *run);
     transaction.commit();
     return true;

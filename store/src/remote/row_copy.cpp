@@ -1,115 +1,26 @@
 #include "row_copy.h"
 
 #include "answers.h"
+#include "replay_merge.h"
 #include "rows.h"
+#include "table_copy.h"
 
 #include <flor/store/error.h>
 
 #include <fmt/core.h>
-#include <sqlite3.h>
 
-#include <set>
-#include <vector>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 namespace flor::remote {
 namespace {
 
 using store::Connection;
-using store::Query;
 
 using Ids = std::unordered_map<std::int64_t, std::int64_t>;
-
-/// Makes the number that a column has in the copy from the one it has in the original.
-using Renumber = std::function<std::int64_t(std::int64_t)>;
-
-std::vector<std::string> columns_of(Connection& connection, std::string_view table) {
-  std::vector<std::string> columns;
-  const auto rows = connection(fmt::format("PRAGMA table_info({})", table));
-  while (rows->step()) columns.push_back(rows->text(1));
-  return columns;
-}
-
-void bind(Query& query, int index, const Query& row, int column) {
-  switch (row.type(column)) {
-    case SQLITE_INTEGER:
-      return query.bind(index, row.integer(column));
-    case SQLITE_FLOAT:
-      return query.bind(index, row.real(column));
-    case SQLITE_TEXT:
-      return query.bind(index, row.text_view(column));
-    case SQLITE_BLOB:
-      return query.bind(index, row.blob(column));
-    default:
-      return query.bind(index, nullptr);
-  }
-}
-
-/// One table: the columns that both sides have.
-class TableCopy {
- public:
-  TableCopy(Connection& from, Connection& to, std::string table)
-      : from_(from), to_(to), table_(std::move(table)) {}
-
-  TableCopy& without(std::string column) {
-    left_out_.insert(std::move(column));
-    return *this;
-  }
-  TableCopy& renumber(std::string column, Renumber change) {
-    changes_[std::move(column)] = std::move(change);
-    return *this;
-  }
-  TableCopy& set(std::string column, std::int64_t value) {
-    return renumber(std::move(column), [value](std::int64_t) { return value; });
-  }
-  /// Called after each row with its old and its new id.
-  TableCopy& then(std::function<void(std::int64_t, std::int64_t)> seen) {
-    seen_ = std::move(seen);
-    return *this;
-  }
-
-  /// Rows where `column` is `value`, in their order.
-  void copy(std::string_view column, std::int64_t value, std::string_view order) {
-    const std::vector<std::string> there = columns_of(to_, table_);
-    std::vector<std::string> columns;
-    for (std::string& name : columns_of(from_, table_)) {
-      const bool known = std::find(there.begin(), there.end(), name) != there.end();
-      if (known && !left_out_.contains(name)) columns.push_back(std::move(name));
-    }
-    if (columns.empty()) return;  // a table that came later
-    std::string names, places;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      names += (i ? ", " : "") + columns[i];
-      places += fmt::format("{}?{}", i ? ", " : "", i + 1);
-    }
-    const std::string id = seen_ ? ", id" : "";
-    const auto rows = from_(fmt::format("SELECT {}{} FROM {} WHERE {} = ?1 ORDER BY {}", names, id,
-                                        table_, column, order),
-                            value);
-    const std::string sql = fmt::format("INSERT INTO {} ({}) VALUES ({})", table_, names, places);
-    while (rows->step()) {
-      const auto insert = to_(sql);
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        const int at = static_cast<int>(i);
-        const auto change = changes_.find(columns[i]);
-        if (change == changes_.end() || rows->is_null(at)) {
-          bind(*insert, at + 1, *rows, at);
-        } else {
-          insert->bind(at + 1, change->second(rows->integer(at)));
-        }
-      }
-      insert->run();
-      if (seen_) seen_(rows->integer(static_cast<int>(columns.size())), to_.last_id());
-    }
-  }
-
- private:
-  Connection& from_;
-  Connection& to_;
-  std::string table_;
-  std::set<std::string> left_out_;
-  std::map<std::string, Renumber> changes_;
-  std::function<void(std::int64_t, std::int64_t)> seen_;
-};
 
 /// The row of `table` in `to` whose text is that of the row `id` in `from`.
 std::int64_t intern(Connection& from, Connection& to, std::string_view table,
@@ -124,9 +35,20 @@ std::int64_t intern(Connection& from, Connection& to, std::string_view table,
 }
 
 /// Tables about the run alone: replaced as a whole. How its program was built is not among them.
-constexpr const char* kFacts[] = {"argument",  "main_loop",  "iteration", "execution", "decision",
-                                  "gap",       "recording",  "resumption", "strategy",  "saved",
-                                  "score",     "series",     "metric",     "replay",    "rank_run"};
+constexpr std::pair<const char*, const char*> kFacts[] = {
+    {"argument", "ordinal"},
+    {"main_loop", "ordinal"},
+    {"iteration", "main_loop, iteration"},
+    {"execution", "main_loop, iteration, loop"},
+    {"decision", "main_loop, first"},
+    {"gap", "first"},
+    {"recording", "run"},
+    {"resumption", "ordinal"},
+    {"strategy", "run"},
+    {"saved", "number"},
+    {"score", "number, name"}};
+/// The same, of what was logged and found.
+constexpr const char* kValues[] = {"series", "metric", "replay"};
 
 /// Columns that change after the start of a run.
 constexpr const char* kCourse[] = {"finished_us", "failed",    "message",      "degraded", "epochs",
@@ -162,9 +84,6 @@ std::int64_t add_run(Connection& from, std::int64_t run, Connection& to) {
 
 /// Keeps what the run was started with: it says what a replay executes.
 void replace_course(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
-  for (const char* table : kFacts) {
-    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();
-  }
   for (const char* column : kCourse) {
     const auto row = from(fmt::format("SELECT {} FROM run WHERE id = ?1", column), run);
     row->step();
@@ -175,10 +94,17 @@ void replace_course(Connection& from, std::int64_t run, Connection& to, std::int
   }
 }
 
-/// A run that was recorded here, or imported, stays what it is.
-bool takes_origin(Connection& to, std::int64_t run) {
-  constexpr auto kFetched = static_cast<std::int64_t>(store::RunOrigin::Kind::fetched);
-  return to("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run, kFetched)->step();
+void replace_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
+                   std::int64_t leader) {
+  for (const auto& [table, order] : kFacts) {
+    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();
+    TableCopy(from, to, table).set("run", target).copy("run", run, order);
+  }
+  to("DELETE FROM rank_run WHERE run = ?1", target)->run();
+  TableCopy(from, to, "rank_run")
+      .set("run", target)
+      .renumber("leader", [&](std::int64_t old) { return old == run ? target : leader; })
+      .copy("run", run, "rank");
 }
 
 std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
@@ -190,7 +116,8 @@ std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
   } else {
     replace_course(from, run, to, target);
   }
-  if (origin && (is_new || takes_origin(to, target))) store::put_origin(to, target, *origin);
+  // A run that was recorded here, or imported, stays what it is.
+  if (origin && (is_new || !is_of_here(to, target))) store::put_origin(to, target, *origin);
   return target;
 }
 
@@ -229,14 +156,34 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
   TableCopy values(from, to, "value");
   values.renumber("series", [&](std::int64_t old) { return series.at(old); })
       .renumber("replay", [&](std::int64_t old) {
+        if (old == 0) return old;
         const auto found = replays.find(old);
-        return found == replays.end() ? std::int64_t{0} : found->second;
+        if (found != replays.end()) return found->second;
+        throw Damaged(
+            fmt::format("a value of run {} names a replay that is not there", key_of(from, run)));
       });
   const auto rows = from("SELECT id FROM series WHERE run = ?1 ORDER BY id", run);
   while (rows->step()) {
     values.copy("series", rows->integer(0), "epoch, step, inner, ordinal");
   }
   copy_apart(from, run, to, target, series, replays);
+}
+
+/// Answers that were fetched and that no execution here has judged are what their origin says.
+void copy_answers(Connection& from, Connection& to, std::int64_t old, std::int64_t id) {
+  if (!store::has_table(from, "claimed_answer")) {
+    return TableCopy(from, to, "answer").set("replay", id).copy("replay", old, "epoch");
+  }
+  const auto rows = from(
+      "SELECT answer.epoch, CASE WHEN answer.verdict = ?2 THEN coalesce(claimed_answer.verdict, "
+      "?2) ELSE answer.verdict END FROM answer LEFT JOIN claimed_answer USING (replay, epoch) "
+      "WHERE answer.replay = ?1 ORDER BY answer.epoch",
+      old, static_cast<std::int64_t>(store::ValueVerdict::unverified));
+  while (rows->step()) {
+    to("INSERT INTO answer (replay, epoch, verdict) VALUES (?1, ?2, ?3)", id, rows->integer(0),
+       rows->integer(1))
+        ->run();
+  }
 }
 
 Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
@@ -247,14 +194,14 @@ Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_
       .then([&](std::int64_t old, std::int64_t id) { replays[old] = id; })
       .copy("run", run, "id");
   const std::pair<const char*, const char*> kinds[] = {
-      {"restoring", "replay"},
-                                                       {"replay_question", "replay"},
-                                                       {"replayed", "part"},
-                                                       {"answer", "epoch"}};
+      {"restoring", "replay"}, {"replay_question", "replay"}, {"replayed", "part"}};
   for (const auto& [table, order] : kinds) {
     for (const auto& [old, id] : std::map(replays.begin(), replays.end())) {
       TableCopy(from, to, table).set("replay", id).copy("replay", old, order);
     }
+  }
+  for (const auto& [old, id] : std::map(replays.begin(), replays.end())) {
+    copy_answers(from, to, old, id);
   }
   return replays;
 }
@@ -264,27 +211,28 @@ Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_
 std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t leader,
                         const std::optional<store::RunOrigin>& origin) {
   const std::int64_t target = put_run(from, run, to, origin);
-  const auto plain = [&](const char* table, const char* order) {
-    TableCopy(from, to, table).set("run", target).copy("run", run, order);
-  };
-  plain("argument", "ordinal");
-  plain("main_loop", "ordinal");
-  plain("iteration", "main_loop, iteration");
-  plain("execution", "main_loop, iteration, loop");
-  plain("decision", "main_loop, first");
-  plain("gap", "first");
-  plain("recording", "run");
-  plain("resumption", "ordinal");
-  plain("strategy", "run");
-  plain("saved", "number");
-  plain("score", "number, name");
+  replace_facts(from, run, to, target, leader);
+  for (const char* table : kValues) {
+    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();
+  }
   TableCopy(from, to, "metric").without("id").set("run", target).copy("run", run, "id");
-  TableCopy(from, to, "rank_run")
-      .set("run", target)
-      .renumber("leader", [&](std::int64_t old) { return old == run ? target : leader; })
-      .copy("run", run, "rank");
   copy_values(from, run, to, target, copy_replays(from, run, to, target));
   return target;
+}
+
+std::int64_t take_facts(Connection& from, std::int64_t run, store::Database& to,
+                        std::int64_t leader, const store::RunOrigin& origin) {
+  Connection& here = to.connection;
+  const std::int64_t known = find_run(here, key_of(from, run));
+  if (known == 0 || !is_of_here(here, known)) {
+    to.series.clear();  // those of the run get other ids
+    return copy_facts(from, run, here, leader, origin);
+  }
+  forget_what_was_resumed(from, run, here, known);
+  replace_course(from, run, here, known);
+  replace_facts(from, run, here, known, leader);
+  merge_values(from, run, to, known, origin);
+  return known;
 }
 
 std::int64_t put_layout(Connection& to, const store::Digest& digest, store::Bytes items) {

@@ -1,17 +1,13 @@
 // Copies the facts of a run from one catalog to another, where everything has other numbers.
 #pragma once
 
+#include "database.h"
 #include "sqlite.h"
 
 #include <flor/store/catalog.h>
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
 
 namespace flor::remote {
 
@@ -24,6 +20,11 @@ namespace flor::remote {
 /// the caller, on both sides.
 std::int64_t copy_facts(store::Connection& from, std::int64_t run, store::Connection& to,
                         std::int64_t leader, const std::optional<store::RunOrigin>& origin);
+
+/// The same for the store of a user, which fetches the run. To a run that is of here it only adds:
+/// what was found here stays as it is, and what replays elsewhere found is no more than unverified.
+std::int64_t take_facts(store::Connection& from, std::int64_t run, store::Database& to,
+                        std::int64_t leader, const store::RunOrigin& origin);
 
 /// Layouts, by their digests; the id in `to`. Within a transaction of the caller.
 std::int64_t put_layout(store::Connection& to, const store::Digest& digest, store::Bytes items);

@@ -241,7 +241,6 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
       // Removed by somebody who needed the room, or damaged here: it is read again.
     }
   }
-  store::make_directory_in_home(cache, error);
   {
     store::NewFile out(store::Filesystem::system(), file);
     unpack_catalog(objects, run, [&](std::span<const std::byte> bytes) { out.append(bytes); });
@@ -312,6 +311,11 @@ std::vector<std::byte> NewCatalog::seal() {
   return object;
 }
 
-fs::path catalog_cache(const fs::path& home) { return home / "cache" / "remote"; }
+fs::path catalog_cache(const fs::path& home) {
+  const fs::path cache = home / "cache" / "remote";
+  std::error_code error;
+  store::make_directory_in_home(cache, error);
+  return error || ::access(cache.c_str(), W_OK) != 0 ? fs::path() : cache;
+}
 
 }  // namespace flor::remote

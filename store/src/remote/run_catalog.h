@@ -75,7 +75,8 @@ class NewCatalog {
   std::unique_ptr<store::Connection> connection_;
 };
 
-/// Where a store keeps catalogs of object stores: those that were used last, up to 256 MiB.
+/// Where a store keeps catalogs of object stores: those that were used last, up to 256 MiB. Empty
+/// where it cannot be written.
 std::filesystem::path catalog_cache(const std::filesystem::path& home);
 
 }  // namespace flor::remote

@@ -3,6 +3,8 @@
 #include "database.h"
 #include "manifest.h"
 
+#include <flor/store/text.h>
+
 #include <fmt/core.h>
 #include <sqlite3.h>
 
@@ -87,14 +89,10 @@ std::strong_ordering order_of_keys(const Query& a, const Query& b, int keys) {
   return std::strong_ordering::equal;
 }
 
-std::string printable(std::string_view text) {
+/// As much of a text as a message has room for.
+std::string beginning_of(std::string_view text) {
   constexpr std::size_t kShown = 60;
-  std::string shown;
-  for (const char c : text.substr(0, kShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    shown += byte < 0x20 || byte >= 0x7F ? '?' : c;
-  }
-  return text.size() > kShown ? shown + "..." : shown;
+  return store::printable(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
 }
 
 std::string text_of(const Query& row, int column) {
@@ -108,7 +106,7 @@ std::string text_of(const Query& row, int column) {
     case SQLITE_BLOB:
       return fmt::format("{} bytes", row.blob(column).size());
     default:
-      return printable(row.text_view(column));
+      return beginning_of(row.text_view(column));
   }
 }
 
@@ -485,7 +483,7 @@ class RunComparison {
       const auto& [kind, main_loop, iteration, loop] = place;
       return fmt::format("{} is {}",
                          store::describe({static_cast<store::CheckpointKind>(kind), main_loop,
-                                          iteration, printable(loop)}),
+                                          iteration, beginning_of(loop)}),
                          lacks ? "here and not there" : "another state here than there");
     }
     return {};

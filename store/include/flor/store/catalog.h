@@ -356,6 +356,9 @@ struct Replay {
   std::int64_t id = 0;
   NewReplay start;
   std::optional<ReplayResult> result;  ///< absent: still running or died
+  /// Where it came from, of a replay that was fetched into a run that is of here: nothing that it
+  /// found is more than unverified until a replay of here has found the same.
+  RunOrigin origin = {};
 };
 
 struct ValueQuery {

@@ -42,6 +42,9 @@ struct NewJob {
   std::int64_t priority = 0;   ///< greater ones are taken first, whatever the order
 };
 
+/// The longest result of an evaluation; bytes.
+inline constexpr std::size_t kResultLimit = 1 << 20;
+
 /// Names one attempt at a job. The token grows with each lease, and when a person interferes: what
 /// a worker says with an older one is refused.
 struct Lease {

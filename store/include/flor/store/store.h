@@ -25,6 +25,7 @@ std::filesystem::path home_directory(std::string_view flag = {});
 enum class OpenMode {
   create,     ///< make the directory and the catalog if they do not exist
   existing,   ///< throw NotFound if there is no store
+  freeing,    ///< like `existing`, and on a full disk give up the reserve: for what frees space
   read_only,  ///< like `existing`, and write nothing at all, not even to recover
 };
 

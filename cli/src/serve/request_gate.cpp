@@ -1,4 +1,4 @@
-#include "serve/gate.h"
+#include "serve/request_gate.h"
 
 #include <flor/store/error.h>
 
@@ -65,17 +65,18 @@ Answer refusal_page(int status, std::string_view why, std::string_view accept) {
                               status, escaped(why))};
 }
 
-Gate::Gate(int port) : port_(port), token_(random_token()) {}
+RequestGate::RequestGate(int port) : port_(port), token_(random_token()) {}
 
 /// This server, by the names that a browser on this machine knows it by.
-bool Gate::is_here(std::string_view host) const {
+bool RequestGate::is_here(std::string_view host) const {
   return host == fmt::format("127.0.0.1:{}", port_) || host == fmt::format("localhost:{}", port_);
 }
 
-std::variant<Ask, Answer> Gate::examine(RequestHead head) const {
+std::variant<Ask, Answer> RequestGate::examine(RequestHead head) const {
   const auto refused = [&](int status, std::string_view why) {
     return refusal_page(status, why, head.accept);
   };
+  if (head.bytes > kHeadLimit) return refused(431, "the head of the request is too large");
   if (head.hosts.size() > 1)
     return refused(400, "a request names one host: this one named several");
   if (head.hosts.empty() || !is_here(head.hosts.front())) {

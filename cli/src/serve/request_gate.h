@@ -3,6 +3,7 @@
 
 #include "serve/http.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,17 +19,21 @@ struct RequestHead {
   std::string origin = {}, accept = {};
   std::string token = {};  ///< the header X-Flor-Token
   bool has_body = false;   ///< one is announced; no request of the page has any
+  std::size_t bytes = 0;   ///< of all of it, and what the library adds to each header
   std::map<std::string, std::string> parameters = {};
 };
+
+/// The largest head of a request; bytes.
+inline constexpr std::size_t kHeadLimit = 32 << 10;
 
 /// A page that says why a request is refused; JSON for a client that accepts JSON and no HTML.
 Answer refusal_page(int status, std::string_view why, std::string_view accept = {});
 
 /// Thread-safe.
-class Gate {
+class RequestGate {
  public:
   /// Admits requests for 127.0.0.1:`port` under a new token of 128 random bits.
-  explicit Gate(int port);
+  explicit RequestGate(int port);
 
   const std::string& token() const { return token_; }
   /// The request without what was examined here, or the refusal. Without the right token all

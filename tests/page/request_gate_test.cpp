@@ -1,5 +1,5 @@
 // Which requests are answered and which connections are dropped, without a server.
-#include "serve/gate.h"
+#include "serve/request_gate.h"
 
 #include "serve/strangers.h"
 
@@ -55,7 +55,7 @@ class GateTest : public ::testing::Test {
     const Answer* refusal = std::get_if<Answer>(&verdict);
     return refusal ? refusal->status : 200;
   }
-  Gate gate_{8080};
+  RequestGate gate_{8080};
 };
 
 TEST_F(GateTest, AdmitsWhatHasTheTokenAndIsForThisServer) {
@@ -66,6 +66,16 @@ TEST_F(GateTest, AdmitsWhatHasTheTokenAndIsForThisServer) {
   EXPECT_EQ(status(other), 200);
   other.hosts = {"localhost:8081"};
   EXPECT_EQ(status(other), 421);
+}
+
+TEST_F(GateTest, RefusesAHeadThatIsTooLargeWhateverItSays) {
+  RequestHead large = head();
+  large.bytes = kHeadLimit;
+  EXPECT_EQ(status(large), 200);
+  ++large.bytes;
+  EXPECT_EQ(status(large), 431);
+  large.path = "/wrong/";
+  EXPECT_EQ(status(large), 431);
 }
 
 TEST_F(GateTest, RefusesSeveralHostsAndBodies) {

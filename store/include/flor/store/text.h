@@ -1,0 +1,25 @@
+// Texts from anywhere, safe to show on a terminal and to give to a shell.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace flor::store {
+
+struct CodePoint {
+  char32_t value = 0;
+  std::size_t length = 0;  ///< bytes; 0: not UTF-8
+};
+/// The first of `text`, which is not empty.
+CodePoint first_code_point(std::string_view text);
+
+/// `text` with everything escaped that would act on a terminal instead of being shown: control
+/// characters, bytes that are not UTF-8, and marks that reverse the direction of writing. Newlines
+/// and tabs become \n and \t.
+std::string printable(std::string_view text);
+
+/// A word for a shell, in quotes where it needs them.
+std::string shell_word(std::string_view word);
+
+}  // namespace flor::store

@@ -1,0 +1,26 @@
+// Values and replays of a catalog that came from elsewhere, added to a run that is of here. What
+// was recorded or found here stays as it is, and what came is no more than unverified.
+#pragma once
+
+#include "database.h"
+#include "sqlite.h"
+
+#include <cstdint>
+
+namespace flor::remote {
+
+/// Whether the run is one of here: recorded in this home, or imported.
+bool is_of_here(store::Connection& connection, std::int64_t run);
+
+/// Before the facts of the run are replaced, of a run that was resumed elsewhere: forgets what
+/// replays found in epochs that were executed again. Within a transaction of the caller.
+void forget_what_was_resumed(store::Connection& from, std::int64_t run, store::Connection& to,
+                             std::int64_t target);
+
+/// Takes over what the run recorded, and the replays that have ended and are not here. The caller
+/// has looked for contradictions. Within a transaction of the caller, on both sides. Damaged if a
+/// value names a replay that is not there.
+void merge_values(store::Connection& from, std::int64_t run, store::Database& to,
+                  std::int64_t target, const store::RunOrigin& origin);
+
+}  // namespace flor::remote

@@ -1,0 +1,149 @@
+// A home that the user may read and not write: what only looks works, and the rest says so in a
+// line.
+#include "cli/fixture.h"
+
+#include <flor/store/remote.h>
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace flor::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+class ReadOnlyHome : public CliTest {
+ protected:
+  static constexpr uid_t kNobody = 65534;
+
+  void SetUp() override {
+    const store::Run run = record({});
+    replay(run, 3, 4);
+    const auto objects = remote::open_objects(bucket());
+    remote::spool(store(), *catalog().run(run.id), *objects, {});
+    close();
+    fs::remove_all(home() / "cache");
+    for (const auto& entry : fs::recursive_directory_iterator(directory_.path())) {
+      ::chmod(entry.path().c_str(), entry.is_directory() ? 0555 : 0444);
+    }
+    ::chmod(directory_.path().c_str(), 0555);
+  }
+  void TearDown() override {
+    ::chmod(directory_.path().c_str(), 0755);
+    for (const auto& entry : fs::recursive_directory_iterator(directory_.path())) {
+      ::chmod(entry.path().c_str(), 0755);
+    }
+  }
+  std::string bucket() const { return "file://" + (directory_ / "bucket").string(); }
+
+  /// As a user who owns nothing of it, even where root runs the test.
+  Outcome as_nobody(const std::vector<std::string>& arguments) {
+    const TemporaryDirectory texts;
+    ::chmod(texts.path().c_str(), 0777);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(97);
+      if (!std::freopen((texts / "out").c_str(), "w", stdout) ||
+          !std::freopen((texts / "err").c_str(), "w", stderr) || ::chdir("/") != 0) {
+        ::_exit(98);
+      }
+      std::vector<std::string> words{FLOR_CLI, "--home", home().string()};
+      words.insert(words.end(), arguments.begin(), arguments.end());
+      std::vector<char*> pointers;
+      for (std::string& word : words) pointers.push_back(word.data());
+      pointers.push_back(nullptr);
+      ::setenv("HOME", "/nonexistent", 1);
+      ::execv(FLOR_CLI, pointers.data());
+      ::_exit(99);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    const auto read = [&](const char* name) {
+      std::ifstream in(texts / name);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    return {.status = WEXITSTATUS(status), .out = read("out"), .err = read("err")};
+  }
+};
+
+TEST_F(ReadOnlyHome, WhatOnlyLooksWorks) {
+  const std::vector<std::vector<std::string>> all = {
+      {"list"},
+      {"show", "linear"},
+      {"log", "linear"},
+      {"query", "loss"},
+      {"sql", "select 1"},
+      {"du"},
+      {"fsck"},
+      {"gc", "--dry-run"},
+      {"keep", "linear", "--last", "1", "--dry-run"},
+      {"jobs"},
+      {"config"},
+      {"remote", "ls", bucket()},
+      {"remote", "verify", bucket(), "--read-data"},
+  };
+  if (as_nobody({"--version"}).status == 99) GTEST_SKIP() << "the program is not for all users";
+  for (const auto& words : all) {
+    const Outcome outcome = as_nobody(words);
+    EXPECT_EQ(outcome.status, 0) << words[0] << ": " << outcome.err;
+  }
+}
+
+TEST_F(ReadOnlyHome, WhatWritesSaysInOneLineThatItCannotAndWhatToDo) {
+  const std::vector<std::vector<std::string>> all = {
+      {"gc"},
+      {"keep", "linear", "--last", "1"},
+      {"archive", "linear"},
+      {"fsck", "--repair"},
+      {"jobs", "retry"},
+      {"replay", "linear", "--", "/bin/true"},
+      {"spool", "linear", "file:///tmp/nothing"},
+      {"fetch", "linear", bucket()},
+      {"replay", "linear", "--from", bucket(), "--", "/bin/true"},
+      {"watch", "/tmp", "--evaluator", "/bin/true", "--until-idle"},
+  };
+  if (as_nobody({"--version"}).status == 99) GTEST_SKIP() << "the program is not for all users";
+  for (const auto& words : all) {
+    const Outcome outcome = as_nobody(words);
+    EXPECT_EQ(outcome.status, 1) << words[0] << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, IsEmpty()) << words[0];
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << words[0] << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("choose a store you may write to")) << words[0];
+    EXPECT_THAT(outcome.err, Not(HasSubstr("filesystem error"))) << words[0];
+  }
+}
+
+/// The catalog may be written, the directory of the logs may not be made.
+TEST_F(ReadOnlyHome, ADirectoryThatCannotBeMadeIsNamedInOneLine) {
+  for (const char* name : {"catalog.db", "locks", "packs"}) {
+    ::chmod((home() / name).c_str(), 0777);
+  }
+  std::ofstream(home() / "logs") << "no directory";
+  ::chmod(home().c_str(), 0777);
+  ::chmod((home() / "logs").c_str(), 0444);
+  if (as_nobody({"--version"}).status == 99) GTEST_SKIP() << "the program is not for all users";
+  const std::vector<std::vector<std::string>> all = {
+      {"watch", "/tmp", "--evaluator", "/bin/true", "--until-idle"},
+      {"replay", "linear", "--", "/bin/true"},
+  };
+  for (const auto& words : all) {
+    const Outcome outcome = as_nobody(words);
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("cannot make the directory " + (home() / "logs").string()));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("filesystem error")));
+  }
+}
+
+}  // namespace
+}  // namespace flor::testing
