@@ -131,15 +131,22 @@ void ProgressOutbox::put(std::vector<store::StorageDecision> decisions,
 }
 
 bool ProgressOutbox::flush(store::Catalog& catalog, std::int64_t run) {
+  bool wrote = false;
+  hand_on([&](const store::Progress& progress) {
+    wrote = !progress.empty();
+    if (wrote) catalog.add_progress(run, progress);
+  });
+  return wrote;
+}
+
+void ProgressOutbox::hand_on(const std::function<void(const store::Progress&)>& write) {
   store::Progress progress;
   {
     const std::lock_guard lock(mutex_);
     std::swap(progress, progress_);
   }
-  if (progress.empty()) return false;
   try {
-    catalog.add_progress(run, progress);
-    return true;
+    write(progress);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     std::swap(progress, progress_);  // `progress` is now what came meanwhile

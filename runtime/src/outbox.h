@@ -76,7 +76,10 @@ class ProgressOutbox {
   bool add(const store::LoopExecution& execution);
   void put(const store::MainLoop& loop);  ///< only the latest word on a loop counts
   void put(std::vector<store::StorageDecision> decisions, const store::Recording& recording);
-  /// True: something was written. Throws what the catalog throws, and all of it waits as before.
+  /// Calls `write` with all of it, also with nothing. Throws what that throws, and all of it waits
+  /// as before.
+  void hand_on(const std::function<void(const store::Progress&)>& write);
+  /// The same, into the catalog. True: something was written.
   bool flush(store::Catalog& catalog, std::int64_t run);
 
  private:

@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include "registry.h"
+
 #include <flor/store/elsewhere.h>
 
 #include <algorithm>
@@ -28,6 +30,31 @@ Record::Record(const store::Catalog& catalog, const store::Run& run)
   }
   for (const store::MainLoop& loop : main_loops_) epochs_ += loop.iterations;
   find_last_executions(executions);
+  leave_out_starts_without_entries(executions);
+}
+
+/// The recorder could store a boundary, and then not what was attached to a loop that began after it:
+/// a replay that began there would execute the loop with other locals. When the main loop begins the
+/// program has them itself.
+void Record::leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions) {
+  std::set<std::pair<std::int64_t, std::string>> with_locals;
+  const std::string begin = entry_name("");
+  for (const auto& [key, id] : checkpoints_) {
+    const auto& [kind, main_loop, iteration, name] = key;
+    const bool entry =
+        kind == static_cast<int>(store::CheckpointKind::loop_end) && name.ends_with(begin);
+    if (entry) with_locals.emplace(main_loop, name.substr(0, name.size() - begin.size()));
+  }
+  for (const store::LoopExecution& execution : executions) {
+    if (execution.iteration == 0 || !with_locals.contains({execution.main_loop, execution.loop})) {
+      continue;
+    }
+    const store::CheckpointKey entry{.kind = store::CheckpointKind::loop_end,
+                                     .main_loop = execution.main_loop,
+                                     .iteration = execution.iteration,
+                                     .loop = entry_name(execution.loop)};
+    if (!checkpoint(entry)) boundaries_[execution.main_loop].erase(execution.iteration);
+  }
 }
 
 void Record::find_last_executions(const std::vector<store::LoopExecution>& executions) {

@@ -9,8 +9,15 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor::detail {
+
+/// Of what begins anew: throws UsageError for --kwargs that are masked, as a command line is that was
+/// copied from a record.
+void refuse_masked(const std::map<std::string, std::string>& kwargs);
+/// The same of the program's own words, which may mean something else: a line for each.
+void warn_of_masked(const std::vector<std::string>& arguments);
 
 class SecretArguments {
  public:

@@ -1,6 +1,7 @@
 // Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
 #include "checkpoint_rows.h"
 #include "database.h"
+#include "gap_rows.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -69,7 +70,20 @@ void insert(Connection& connection, std::int64_t run, const Recording& recording
       ->run();
 }
 
+void put_progress(Connection& connection, std::int64_t run, const Progress& progress) {
+  for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
+  for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
+  for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
+  for (const StorageDecision& decision : progress.decisions) insert(connection, run, decision);
+  if (progress.recording) insert(connection, run, *progress.recording);
+}
+
 }  // namespace
+
+void put_rest(Connection& connection, std::int64_t run, const UnwrittenRest& rest) {
+  put_progress(connection, run, rest.progress);
+  if (rest.gaps) put_gap_rows(connection, run, *rest.gaps);
+}
 
 bool is_stored(StorageReason reason) {
   switch (reason) {
@@ -124,13 +138,8 @@ void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
 
 void Catalog::add_progress(std::int64_t run, const Progress& progress) {
   const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
-  for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
-  for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
-  for (const StorageDecision& decision : progress.decisions) insert(connection, run, decision);
-  if (progress.recording) insert(connection, run, *progress.recording);
+  Transaction transaction(database_->connection);
+  put_progress(database_->connection, run, progress);
   transaction.commit();
 }
 

@@ -158,9 +158,11 @@ void note(Connection& connection, std::int64_t run, const Resumption& resumption
 
 }  // namespace
 
-void Catalog::interrupt_run(std::int64_t run, std::string_view message) {
+void Catalog::interrupt_run(std::int64_t run, std::string_view message,
+                            const UnwrittenRest& rest) {
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
+  put_rest(database_->connection, run, rest);
   database_->connection("UPDATE run SET message = ?2 WHERE id = ?1", run, message)->run();
   transaction.commit();
 }

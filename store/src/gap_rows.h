@@ -1,4 +1,4 @@
-// The rows of what a run is missing.
+// The rows of what a run is missing, and of what it writes last.
 #pragma once
 
 #include "sqlite.h"
@@ -6,10 +6,16 @@
 #include <flor/store/catalog.h>
 
 #include <cstdint>
+#include <span>
 
 namespace flor::store {
 
-/// Within a transaction: what is missing after the point is going to be recorded again.
+// Within a transaction.
+
+/// Replaces the gaps of the run.
+void put_gap_rows(Connection& connection, std::int64_t run, std::span<const Gap> gaps);
+void put_rest(Connection& connection, std::int64_t run, const UnwrittenRest& rest);
+/// What is missing after the point is going to be recorded again.
 void forget_gaps_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
 }  // namespace flor::store

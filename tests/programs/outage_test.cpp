@@ -4,9 +4,11 @@
 #include "workbench.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <random>
 
@@ -37,6 +39,7 @@ struct Left {
   store::Run run;
   std::vector<store::Gap> gaps;
   std::set<std::int64_t> stored, whole;  ///< epochs with any checkpoint, with both of theirs
+  std::set<std::int64_t> begun, entered;  ///< those with the boundary before them, with locals
   std::map<std::string, std::string> checkpoints;
   std::vector<std::string> values;
 };
@@ -46,8 +49,8 @@ class Outages : public ::testing::Test {
   Left look(const std::string& key) const {
     const auto opened = bench_.store();
     const store::Catalog& catalog = opened->catalog();
-    Left left{.run = catalog.resolve(key), .gaps = {}, .stored = {}, .whole = {},
-              .checkpoints = {}, .values = {}};
+    Left left;
+    left.run = catalog.resolve(key);
     left.gaps = catalog.gaps(left.run.id);
     std::map<std::int64_t, int> parts;
     for (const auto& info : catalog.checkpoints(left.run.id)) {
@@ -55,8 +58,10 @@ class Outages : public ::testing::Test {
       left.checkpoints[fmt::format("{} {} {}", static_cast<int>(kind), iteration, name)] =
           info.digest.hex();
       const bool boundary = kind == store::CheckpointKind::boundary;
+      if (boundary) left.begun.insert(iteration);
       if (boundary && iteration == 0) continue;
-      if (name.ends_with("@begin")) continue;
+      if (name.ends_with("@begin")) left.entered.insert(iteration);
+      if (name.find('@') != name.npos) continue;
       ++parts[boundary ? iteration - 1 : iteration];
     }
     for (const auto& [epoch, count] : parts) {
@@ -78,7 +83,7 @@ class Outages : public ::testing::Test {
     for (const auto& [name, value] : environment) options.environment[name] = value;
     return bench_.run("stormy",
                       Words{"--flor", "test", "--flor_every", "1", "--flor_no_git", "--kwargs",
-                            fmt::format("epochs={}", kEpochs)} +
+                            fmt::format("epochs={}", epochs_)} +
                           kwargs,
                       options);
   }
@@ -87,7 +92,7 @@ class Outages : public ::testing::Test {
       const ProcessResult result = record("");
       EXPECT_EQ(result.status, 0) << result.err;
       reference_ = look(bench_.last_run().key);
-      EXPECT_EQ(reference_->whole.size(), static_cast<std::size_t>(kEpochs));
+      EXPECT_EQ(reference_->whole.size(), static_cast<std::size_t>(epochs_));
       EXPECT_THAT(reference_->gaps, IsEmpty());
       printed_ = result.out;
     }
@@ -103,16 +108,24 @@ class Outages : public ::testing::Test {
     }
   }
   /// The gaps are the epochs that are not whole.
-  static void expect_named(const Left& left) {
+  void expect_named(const Left& left) const { expect_named(left, epochs_); }
+  static void expect_named(const Left& left, std::int64_t epochs) {
     std::set<std::int64_t> missing;
     for (const store::Gap& gap : left.gaps) {
       for (std::int64_t epoch = gap.first; epoch <= gap.last; ++epoch) missing.insert(epoch);
     }
-    for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
       if (left.whole.contains(epoch)) continue;
       EXPECT_TRUE(missing.contains(epoch)) << "epoch " << epoch << " is missing without a word";
     }
     EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
+  }
+  /// What is attached to the nested loop is stored with each boundary with which a replay can begin.
+  static void expect_entered(const Left& left, std::int64_t epochs) {
+    for (const std::int64_t epoch : left.begun) {
+      if (epoch == 0 || epoch >= epochs) continue;
+      EXPECT_TRUE(left.entered.contains(epoch)) << "epoch " << epoch;
+    }
   }
   void expect_survives(const std::vector<Fault>& storm, bool settled) {
     std::string text;
@@ -128,6 +141,7 @@ class Outages : public ::testing::Test {
     EXPECT_EQ(left.run.epochs, kEpochs) << "progress is complete";
     expect_right(left, whole);
     expect_named(left);
+    expect_entered(left, epochs_);
     for (const store::Gap& gap : left.gaps) EXPECT_FALSE(gap.values);
     std::int64_t healthy = 0;  // from here on
     for (const Fault& fault : storm) {
@@ -155,15 +169,15 @@ class Outages : public ::testing::Test {
     const auto pick = [&](std::int64_t low, std::int64_t high) {
       return std::uniform_int_distribution<std::int64_t>(low, high)(random);
     };
-    static const char* const kKinds[] = {"ENOSPC", "EIO", "EDQUOT", "EROFS", "fsync", "held",
-                                         "locks"};
+    static const char* const kKinds[] = {"ENOSPC", "EIO",  "EDQUOT", "EROFS",
+                                         "fsync",  "held", "locks",  "packs"};
     for (int i = 0; i < count; ++i) {
       std::vector<Fault> storm;
       for (std::int64_t left = i % 3 == 0 ? pick(2, 5) : 1; left > 0; --left) {
         // From 0.1 s to 60 s, short ones as often as long ones.
         const double share = static_cast<double>(pick(0, 1000)) / 1000;
         const auto length = static_cast<std::int64_t>(100 * std::pow(600, share));
-        storm.push_back({pick(0, 120'000), length, kKinds[static_cast<std::size_t>(pick(0, 6))]});
+        storm.push_back({pick(0, 120'000), length, kKinds[static_cast<std::size_t>(pick(0, 7))]});
       }
       expect_survives(storm, i % 4 != 3);
       if (HasFailure()) return;
@@ -171,6 +185,7 @@ class Outages : public ::testing::Test {
   }
 
   Workbench bench_;
+  int epochs_ = kEpochs;
   std::optional<Left> reference_;
   std::string printed_;
   int gaps_ = 0;
@@ -249,6 +264,18 @@ TEST_F(Outages, ARunThatIsInterruptedInAnOutageIsResumedAndKeepsItsEarlierGaps) 
   expect_named(after);
 }
 
+/// Rows can be written while packs cannot.
+TEST_F(Outages, AKillInAnOutageLosesTenSecondsOfWhatIsKnownOfItsGaps) {
+  record("30000::packs,150000::kill");
+  const Left left = look(bench_.last_run().key);
+  EXPECT_EQ(left.run.state, store::RunState::interrupted);
+  EXPECT_EQ(left.begun, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5}));
+  ASSERT_THAT(left.gaps, Not(IsEmpty()));
+  EXPECT_LE(left.gaps.front().first, 6);
+  EXPECT_GE(left.gaps.back().last, 27) << "the kill was in epoch 29 or 30";
+  EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
+}
+
 TEST_F(Outages, AnOrderlyEndLeavesAWholeCatalogAndNoLock) {
   ASSERT_EQ(record("").status, 0);
   EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db-wal"));
@@ -264,6 +291,121 @@ TEST_F(Outages, AnOrderlyEndLeavesAWholeCatalogAndNoLock) {
 
 /// Long faults as often as short ones, one or several, of every kind.
 TEST_F(Outages, InStormsEveryLaterEpochIsStoredAndTheGapsAreNamed) { storm(10, 1); }
+
+/// One more accident at each change that a recording makes, without an outage and with one.
+class Accidents : public Outages {
+ protected:
+  Accidents() { epochs_ = 6; }
+
+  struct Weather {
+    std::string storm;
+    Words more;
+  };
+  static std::vector<Weather> weathers() {
+    return {{"", {}},
+            {"", {"--flor_every_steps", "2"}},
+            {"9000:9000:packs", {}},
+            {"9000:9000:ENOSPC", {}},
+            {"9000:9000:packs,21000:3000:ENOSPC", {"--flor_every_steps", "2"}}};
+  }
+  ProcessResult record_with(const Weather& weather, const std::string& accident) const {
+    return record(weather.storm, Words{"settled=1"} + weather.more, {{"ACCIDENT", accident}});
+  }
+  static int number_after(const std::string& text, const std::string& word) {
+    const std::size_t at = text.rfind(word);
+    return at == text.npos ? -1 : std::stoi(text.substr(at + word.size()));
+  }
+  static int checkpoints_said(const std::string& err) { return number_after(err, " epochs, "); }
+  /// Every `stride`-th change; of the kind of accident, how many were tried.
+  int try_all(const std::string& kind, int stride,
+              const std::function<void(const Weather&, const ProcessResult&)>& look) {
+    int tried = 0;
+    for (const Weather& weather : weathers()) {
+      const auto counted = record_with(weather, "0:count");
+      const int changes = number_after(counted.err, "changes ");
+      EXPECT_GT(changes, 50) << counted.err;
+      said_ = checkpoints_said(counted.err);
+      for (int at = 1 + tried % stride; at <= changes; at += stride) {
+        SCOPED_TRACE(fmt::format("STORM={} {} ACCIDENT={}:{}", weather.storm,
+                                 fmt::join(weather.more, " "), at, kind));
+        look(weather, record_with(weather, fmt::format("{}:{}", at, kind)));
+        ++tried;
+        if (HasFailure()) return tried;
+      }
+    }
+    return tried;
+  }
+  /// As far as it is durable nothing of it is missing without a word.
+  void expect_known(const Left& left) {
+    const std::int64_t last = left.begun.empty() ? 0 : *left.begun.rbegin();
+    Left lasting = left;
+    std::erase_if(lasting.checkpoints, [](const auto& entry) {
+      return entry.first.find("train@") != std::string::npos && !entry.first.ends_with("@begin");
+    });
+    expect_right(lasting, reference());
+    expect_named(left, last);
+    expect_entered(left, last);
+  }
+  void expect_finished(const Left& left) {
+    EXPECT_EQ(left.run.state, store::RunState::finished);
+    EXPECT_EQ(left.values, reference().values);
+    EXPECT_EQ(left.run.epochs, epochs_);
+    expect_right(left, reference());
+    expect_named(left);
+    expect_entered(left, epochs_);
+    EXPECT_THAT(bench_.damage(), IsEmpty());
+  }
+  void expect_resumed() {
+    const auto resumed = bench_.run("stormy", {"--flor", "test", "--flor_resume", "--flor_no_git"});
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    expect_finished(look(bench_.last_run().key));
+  }
+  void fail_at_each(int stride) {
+    reference();
+    int unfinished = 0, named = 0;
+    const int tried = try_all("EIO", stride, [&](const Weather& weather, const auto& result) {
+      SCOPED_TRACE(result.err);
+      ASSERT_EQ(result.status, 0);
+      EXPECT_EQ(result.out, printed_);
+      const Left left = look(bench_.last_run().key);
+      if (weather.storm.empty()) {
+        EXPECT_LE(checkpoints_said(result.err), said_) << "none is counted twice";
+      }
+      if (left.run.state != store::RunState::finished) {
+        ++unfinished;
+        EXPECT_THAT(result.err, HasSubstr("--flor test --flor_resume computes again"));
+        expect_known(left);
+        return expect_resumed();
+      }
+      named += left.gaps.empty() ? 0 : 1;
+      expect_finished(left);
+    });
+    std::printf("%d recordings with one fault more: %d finished with gaps, %d did not finish\n",
+                tried, named, unfinished);
+  }
+  void kill_at_each(int stride) {
+    reference();
+    const int tried = try_all("kill", stride, [&](const Weather&, const auto& result) {
+      SCOPED_TRACE(result.err);
+      const Left left = look(bench_.last_run().key);
+      if (left.run.state == store::RunState::finished) return expect_finished(left);
+      ASSERT_EQ(result.status, -1) << "a signal ended it";
+      expect_known(left);
+      EXPECT_THAT(bench_.damage(), IsEmpty());
+      expect_resumed();
+    });
+    std::printf("%d recordings were killed and resumed\n", tried);
+  }
+
+  int said_ = 0;
+};
+
+TEST_F(Accidents, OneFaultMoreAtAnyChangeLosesNothingWithoutAWord) { fail_at_each(31); }
+TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); }
+
+class AccidentsSlow : public Accidents {};
+TEST_F(AccidentsSlow, OneFaultMoreAtEachChangeLosesNothingWithoutAWord) { fail_at_each(1); }
+TEST_F(AccidentsSlow, AKillAtEachChangeLosesNothingWithoutAWord) { kill_at_each(1); }
 
 class OutagesSlow : public Outages {};
 TEST_F(OutagesSlow, InTwoHundredStormsEveryLaterEpochIsStored) {

@@ -1,8 +1,10 @@
 // A training on a disk that fails for a while, by a clock of its own that its steps advance. STORM
 // says when: "FROM:LENGTH:KIND,...", in milliseconds of that clock, with KIND a name of the errno
-// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "fsync" (only syncing fails), "locks"
-// (locks fail) or "held" (another connection has the lock). Without a LENGTH it never passes. Each
-// epoch prints when it began.
+// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "packs" (only those of packs do), "fsync"
+// (only syncing fails), "locks" (locks fail), "held" (another connection has the lock) or "kill" (the
+// process is killed). Without a LENGTH it never passes. Each
+// epoch prints when it began. ACCIDENT adds one fault: "N:KIND", where the N-th change that is made
+// after flor::init fails, or kills the program ("kill"); at the end it says how many there were.
 #include "outage.h"
 #include "show.h"
 #include "support/disk.h"
@@ -15,7 +17,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -92,6 +96,10 @@ class Weather {
     const std::string home = std::getenv("FLOR_HOME");
     if (kind == "held") {
       holder_.emplace(home);
+    } else if (kind == "kill") {
+      std::raise(SIGKILL);
+    } else if (kind == "packs") {
+      Disk::fail(home + "/packs", Disk::Calls::changes, 1, ENOSPC, true);
     } else if (kind == "fsync") {
       Disk::fail(home, Disk::Calls::syncs, 1, EIO, true);
     } else if (kind == "locks") {
@@ -106,6 +114,15 @@ class Weather {
   std::optional<Holder> holder_;
 };
 
+void read_accident() {
+  const char* accident = std::getenv("ACCIDENT");
+  if (!accident) return;
+  const std::string text = accident;
+  const std::string kind = text.substr(text.find(':') + 1);
+  const int error = kind == "kill" ? 0 : kind == "EIO" ? EIO : ENOSPC;
+  Disk::one_accident(std::getenv("FLOR_HOME"), std::stoi(text), error);
+}
+
 /// Waits for what was handed to the background, so that it goes at the pace of the clock.
 void settle() {
   try {
@@ -114,18 +131,9 @@ void settle() {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  flor::detail::outage_clock = [] {
-    return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
-  };
-  if (!std::getenv("STORM_PATIENT")) {
-    using std::chrono::milliseconds;
-    flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
-  }
-  if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
+void train(int argc, char** argv) {
   auto session = flor::init(argc, argv);
+  read_accident();
   const int epochs = flor::arg("epochs", 40);
   const int epoch_ms = flor::arg("epoch_ms", 5000);
   const int settled = flor::arg("settled", 1);
@@ -159,4 +167,19 @@ int main(int argc, char** argv) {
   }
   weather.advance(epoch_ms);
   flor::log("end", weights[0]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  flor::detail::outage_clock = [] {
+    return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
+  };
+  if (!std::getenv("STORM_PATIENT")) {
+    using std::chrono::milliseconds;
+    flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
+  }
+  if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
+  train(argc, argv);
+  if (std::getenv("ACCIDENT")) std::fprintf(stderr, "changes %d\n", Disk::changes());
 }

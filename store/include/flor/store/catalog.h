@@ -258,6 +258,12 @@ struct Progress {
   }
 };
 
+/// What a run that ends has not written down yet.
+struct UnwrittenRest {
+  Progress progress = {};
+  std::optional<std::vector<Gap>> gaps = {};  ///< replace those that are known, if set
+};
+
 /// Where an interrupted run goes on when it is resumed: everything before it is durable.
 struct ResumePoint {
   std::int64_t main_loop = 0;  ///< the first main loop that is not complete
@@ -398,12 +404,13 @@ class Catalog {
               const RunOrigin& origin = {});
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
+  /// One transaction: a run is not finished without the rest of it.
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
-                  std::string_view message);
+                  std::string_view message, const UnwrittenRest& rest = {});
   /// Takes back `finish_run`, for a run that is resumed.
   void reopen_run(std::int64_t run);
-  /// Says why the run ends before its end; it stays one that can be resumed.
-  void interrupt_run(std::int64_t run, std::string_view message);
+  /// Says why the run ends before its end; it stays one that can be resumed. One transaction.
+  void interrupt_run(std::int64_t run, std::string_view message, const UnwrittenRest& rest = {});
   /// Takes back `finish_run`, forgets all that was recorded after the point (what replays found
   /// there, and gaps, too), and notes who goes on. One transaction.
   void resume_run(std::int64_t run, const Resumption& resumption);
