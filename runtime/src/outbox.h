@@ -34,11 +34,15 @@ class ValueOutbox {
   bool empty() const { return values_.empty() && contents_.empty(); }
   /// The epochs of what waits.
   std::set<std::int64_t> epochs() const;
+  /// Of that of which the content has to be written first.
+  std::set<std::int64_t> epochs_of_contents() const;
 
   // True: something was written. They throw what their function throws, and what was not written
   // then goes on waiting.
   bool flush_contents(const std::function<std::string(const LoggedContent&)>& write);
   bool flush(const std::function<void(std::span<const store::Value>)>& write);
+  /// Calls `write` once, with all whose contents are written, also with none.
+  void hand_on(const std::function<void(std::span<const store::Value>)>& write);
 
  private:
   struct WithContent {

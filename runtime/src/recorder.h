@@ -165,7 +165,8 @@ class Recorder : public Runtime {
   /// The end: everything is tried once more, and what cannot be written then is a gap.
   void write_rest() noexcept;
   /// The end of the run, in one transaction with what `write_rest` could not write: without that a
-  /// run never counts as finished. Throws what the catalog throws.
+  /// run never counts as finished. Values that alone keep it from that are lost, and said to be.
+  /// Throws what the catalog throws.
   void write_end(
       const std::function<void(store::Catalog&, const store::UnwrittenRest&)>& end);
   void end_run(bool failed, const std::string& message) noexcept;

@@ -166,10 +166,9 @@ void Recorder::write_rest() noexcept {
     const bool locks = store_->why_locks_fail().empty();
     store_->set_patience(locks ? lock_patience.at_end : lock_patience.in_outage);
     write_waiting();
-    if (!values_are_written()) flush_values();
     for (const Taken& entry : held_entries_) miss(entry.epoch);
     drop_held_boundary();
-    for (const std::int64_t epoch : values_.epochs()) miss(epoch, true);
+    for (const std::int64_t epoch : values_.epochs_of_contents()) miss(epoch, true);
     if (!updates_.empty()) miss(-1, true);
     flush_progress();
   } catch (const std::exception& error) {
@@ -179,16 +178,21 @@ void Recorder::write_rest() noexcept {
 
 void Recorder::write_end(
     const std::function<void(store::Catalog&, const store::UnwrittenRest&)>& end) {
-  const auto write = [&](const store::Progress& progress) {
-    end(store_->catalog(), {progress, health_.unwritten_gaps()});
+  const auto write = [&](std::span<const store::Value> values) {
+    progress_.hand_on([&](const store::Progress& progress) {
+      end(store_->catalog(), {values, progress, health_.unwritten_gaps()});
+    });
   };
-  try {
-    progress_.hand_on(write);
-  } catch (const Busy&) {  // it was waited for
-    throw;
-  } catch (const std::exception&) {
-    progress_.hand_on(write);  // the fault may have passed
+  for (int tries = 0; tries < 2; ++tries) {  // a fault may have passed
+    try {
+      return values_.hand_on(write);
+    } catch (const Busy&) {  // it was waited for
+      throw;
+    } catch (const std::exception&) {
+    }
   }
+  for (const std::int64_t epoch : values_.epochs()) miss(epoch, true);
+  write({});
 }
 
 void Recorder::close_store() noexcept {

@@ -1,7 +1,7 @@
 // Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
 #include "checkpoint_rows.h"
 #include "database.h"
-#include "gap_rows.h"
+#include "rest_rows.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -70,6 +70,8 @@ void insert(Connection& connection, std::int64_t run, const Recording& recording
       ->run();
 }
 
+}  // namespace
+
 void put_progress(Connection& connection, std::int64_t run, const Progress& progress) {
   for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
   for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
@@ -78,11 +80,10 @@ void put_progress(Connection& connection, std::int64_t run, const Progress& prog
   if (progress.recording) insert(connection, run, *progress.recording);
 }
 
-}  // namespace
-
-void put_rest(Connection& connection, std::int64_t run, const UnwrittenRest& rest) {
-  put_progress(connection, run, rest.progress);
-  if (rest.gaps) put_gap_rows(connection, run, *rest.gaps);
+void put_rest(Database& database, std::int64_t run, const UnwrittenRest& rest) {
+  insert_values(database, run, rest.values);
+  put_progress(database.connection, run, rest.progress);
+  if (rest.gaps) put_gap_rows(database.connection, run, *rest.gaps);
 }
 
 bool is_stored(StorageReason reason) {

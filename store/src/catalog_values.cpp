@@ -4,6 +4,7 @@
 #include "doubts.h"
 #include "evaluated.h"
 #include "metric_rows.h"
+#include "rest_rows.h"
 #include "resume.h"
 #include "scalar.h"
 
@@ -324,10 +325,15 @@ void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
   if (values.empty()) return;
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
-  ValueInserter inserter(*database_, run);
+  insert_values(*database_, run, values);
+  transaction.commit();
+}
+
+void insert_values(Database& database, std::int64_t run, std::span<const Value> values) {
+  if (values.empty()) return;
+  ValueInserter inserter(database, run);
   for (const Value& value : values) inserter.add(value);
   inserter.finish();
-  transaction.commit();
 }
 
 /// Parts behind the point are no longer answered. Returns the replays, as a list for SQL, of whose

@@ -1,6 +1,6 @@
 // Catalog: the epochs of which something could not be stored.
 #include "database.h"
-#include "gap_rows.h"
+#include "rest_rows.h"
 
 #include <flor/store/catalog.h>
 

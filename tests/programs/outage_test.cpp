@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -99,9 +101,14 @@ class Outages : public ::testing::Test {
     return *reference_;
   }
 
+  /// Of an epoch: it is of use until the next boundary, and none is in the reference.
+  static bool is_inside(const std::string& place) {
+    return place.find("train@") != place.npos && !place.ends_with("@begin");
+  }
   /// Nothing of it is wrong: all that is stored is what it is without faults.
   static void expect_right(const Left& left, const Left& reference) {
     for (const auto& [place, digest] : left.checkpoints) {
+      if (is_inside(place)) continue;
       const auto same = reference.checkpoints.find(place);
       ASSERT_NE(same, reference.checkpoints.end()) << place;
       EXPECT_EQ(digest, same->second) << place;
@@ -316,16 +323,19 @@ class Accidents : public Outages {
     return at == text.npos ? -1 : std::stoi(text.substr(at + word.size()));
   }
   static int checkpoints_said(const std::string& err) { return number_after(err, " epochs, "); }
-  /// Every `stride`-th change; of the kind of accident, how many were tried.
+  /// At every `stride`-th change of all recordings; of the kind of accident, "LENGTH:KIND", how many
+  /// were tried.
   int try_all(const std::string& kind, int stride,
-              const std::function<void(const Weather&, const ProcessResult&)>& look) {
+              const std::function<void(const Weather&, const ProcessResult&)>& look,
+              int last = INT_MAX) {
     int tried = 0;
     for (const Weather& weather : weathers()) {
-      const auto counted = record_with(weather, "0:count");
+      const auto counted = record_with(weather, "0:0:count");
       const int changes = number_after(counted.err, "changes ");
       EXPECT_GT(changes, 50) << counted.err;
       said_ = checkpoints_said(counted.err);
-      for (int at = 1 + tried % stride; at <= changes; at += stride) {
+      const int first = std::max(1, changes - last);
+      for (int at = first + tried % stride; at <= changes; at += stride) {
         SCOPED_TRACE(fmt::format("STORM={} {} ACCIDENT={}:{}", weather.storm,
                                  fmt::join(weather.more, " "), at, kind));
         look(weather, record_with(weather, fmt::format("{}:{}", at, kind)));
@@ -338,11 +348,7 @@ class Accidents : public Outages {
   /// As far as it is durable nothing of it is missing without a word.
   void expect_known(const Left& left) {
     const std::int64_t last = left.begun.empty() ? 0 : *left.begun.rbegin();
-    Left lasting = left;
-    std::erase_if(lasting.checkpoints, [](const auto& entry) {
-      return entry.first.find("train@") != std::string::npos && !entry.first.ends_with("@begin");
-    });
-    expect_right(lasting, reference());
+    expect_right(left, reference());
     expect_named(left, last);
     expect_entered(left, last);
   }
@@ -360,10 +366,11 @@ class Accidents : public Outages {
     ASSERT_EQ(resumed.status, 0) << resumed.err;
     expect_finished(look(bench_.last_run().key));
   }
-  void fail_at_each(int stride) {
+  /// `last`: only so many changes before the end. One fault leaves no checkpoint that is of no use.
+  void fail_at_each(int stride, int length = 1, int last = INT_MAX) {
     reference();
     int unfinished = 0, named = 0;
-    const int tried = try_all("EIO", stride, [&](const Weather& weather, const auto& result) {
+    const auto look_at = [&](const Weather& weather, const ProcessResult& result) {
       SCOPED_TRACE(result.err);
       ASSERT_EQ(result.status, 0);
       EXPECT_EQ(result.out, printed_);
@@ -379,13 +386,17 @@ class Accidents : public Outages {
       }
       named += left.gaps.empty() ? 0 : 1;
       expect_finished(left);
-    });
+      const bool inside = std::ranges::any_of(
+          left.checkpoints, [](const auto& entry) { return is_inside(entry.first); });
+      EXPECT_FALSE(length == 1 && inside);
+    };
+    const int tried = try_all(fmt::format("{}:EIO", length), stride, look_at, last);
     std::printf("%d recordings with one fault more: %d finished with gaps, %d did not finish\n",
                 tried, named, unfinished);
   }
   void kill_at_each(int stride) {
     reference();
-    const int tried = try_all("kill", stride, [&](const Weather&, const auto& result) {
+    const int tried = try_all("1:kill", stride, [&](const Weather&, const auto& result) {
       SCOPED_TRACE(result.err);
       const Left left = look(bench_.last_run().key);
       if (left.run.state == store::RunState::finished) return expect_finished(left);
@@ -401,11 +412,160 @@ class Accidents : public Outages {
 };
 
 TEST_F(Accidents, OneFaultMoreAtAnyChangeLosesNothingWithoutAWord) { fail_at_each(31); }
+TEST_F(Accidents, AFaultAtItsEndLosesNothingOfARunThatFinishes) {
+  fail_at_each(7, 1, 60);
+  fail_at_each(7, 4, 60);
+  fail_at_each(7, 12, 60);
+}
 TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); }
+
+/// In the step from an epoch to the next one, on the training thread.
+TEST_F(Accidents, AnAllocationThatFailsLosesNothingWithoutAWord) {
+  reference();
+  int survived = 0, ended = 0;
+  for (int at = 0;; ++at) {
+    SCOPED_TRACE(fmt::format("MEMORY={}", at));
+    const auto result = record("", {}, {{"MEMORY", std::to_string(at)}});
+    SCOPED_TRACE(result.err);
+    const Left left = look(bench_.last_run().key);
+    ASSERT_NE(result.status, -1) << "no signal";
+    if (result.status == 0) {
+      ++survived;
+      EXPECT_EQ(result.out, printed_);
+      expect_finished(left);
+      if (result.err.find("memory was enough") != std::string::npos) break;
+      EXPECT_TRUE(left.whole.contains(5));
+    } else {
+      ++ended;
+      EXPECT_EQ(left.run.state, store::RunState::failed);
+      expect_known(left);
+    }
+    if (HasFailure() || at > 1000) break;
+  }
+  std::printf("%d recordings survived, %d ended\n", survived, ended);
+}
 
 class AccidentsSlow : public Accidents {};
 TEST_F(AccidentsSlow, OneFaultMoreAtEachChangeLosesNothingWithoutAWord) { fail_at_each(1); }
+TEST_F(AccidentsSlow, ALongerFaultAtAnyChangeLosesNothingWithoutAWord) {
+  for (const int length : {2, 3, 5, 8, 13, 21, 34}) fail_at_each(11, length);
+}
 TEST_F(AccidentsSlow, AKillAtEachChangeLosesNothingWithoutAWord) { kill_at_each(1); }
+
+/// Two processes that record one run: one of them cannot write, or both cannot.
+class RankOutages : public Outages {
+ protected:
+  RankOutages() { epochs_ = 12; }
+
+  using Storms = std::array<std::string, 2>;
+  std::vector<ProcessResult> start_ranks(const Words& words, const Storms& storms) const {
+    std::vector<std::unique_ptr<Process>> ranks;
+    for (std::size_t rank = 0; rank < storms.size(); ++rank) {
+      auto options = bench_.options();
+      options.environment["RANK"] = std::to_string(rank);
+      options.environment["WORLD_SIZE"] = std::to_string(storms.size());
+      options.environment["MASTER_ADDR"] = "127.0.0.1";
+      if (!storms[rank].empty()) options.environment["STORM"] = storms[rank];
+      ranks.push_back(
+          std::make_unique<Process>(Words{program("stormy").string()} + words, options));
+    }
+    std::vector<ProcessResult> results;
+    for (const auto& rank : ranks) results.push_back(rank->wait());
+    return results;
+  }
+  std::vector<ProcessResult> record_ranks(const Storms& storms) const {
+    return start_ranks({"--flor", "test", "--flor_every", "1", "--flor_no_git", "--kwargs",
+                        fmt::format("epochs={}", epochs_)},
+                       storms);
+  }
+  std::vector<Left> look_at_ranks() const {
+    std::vector<std::string> keys;
+    const auto store = bench_.store();
+    const auto& catalog = store->catalog();
+    for (const auto& run : catalog.ranks(catalog.resolve("test").start.rank->group)) {
+      keys.push_back(run.key);
+    }
+    std::vector<Left> ranks;
+    for (const std::string& key : keys) ranks.push_back(look(key));
+    return ranks;
+  }
+  std::vector<Left> whole_ranks() {
+    for (const auto& result : record_ranks({})) EXPECT_EQ(result.status, 0) << result.err;
+    return look_at_ranks();
+  }
+  void expect_whole(const std::vector<Left>& ranks, const std::vector<Left>& whole) {
+    ASSERT_EQ(ranks.size(), whole.size());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      SCOPED_TRACE(fmt::format("rank {}", rank));
+      EXPECT_EQ(ranks[rank].run.state, store::RunState::finished);
+      EXPECT_EQ(ranks[rank].values, whole[rank].values);
+      EXPECT_EQ(ranks[rank].run.epochs, epochs_);
+      EXPECT_TRUE(ranks[rank].whole.contains(epochs_ - 1)) << "the last state";
+      expect_right(ranks[rank], whole[rank]);
+      expect_named(ranks[rank]);
+      expect_entered(ranks[rank], epochs_);
+    }
+  }
+  ProcessResult flor(const Words& words) const {
+    return run_process(Words{FLOR_CLI} + words, bench_.options());
+  }
+};
+
+TEST_F(RankOutages, AFaultOfOneRankIsAGapOfThatRankAndTheGroupIsReplayedExactly) {
+  const auto whole = whole_ranks();
+  const auto homes = bench_.home();
+  int home = 0;
+  for (const std::string storm : {"12000:15000:ENOSPC", "12000:15000:packs", "12000:15000:locks"}) {
+    for (const Storms& storms : {Storms{storm, ""}, Storms{"", storm}, Storms{storm, storm}}) {
+      bench_.use_home(homes / std::to_string(++home));  // what is stored already needs no packs
+      SCOPED_TRACE(fmt::format("rank 0: '{}', rank 1: '{}'", storms[0], storms[1]));
+      const auto results = record_ranks(storms);
+      for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;
+      const auto ranks = look_at_ranks();
+      expect_whole(ranks, whole);
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const bool said = results[rank].err.find("is stored again") != std::string::npos;
+        EXPECT_EQ(ranks[rank].gaps.empty(), !said) << results[rank].err;
+        if (storms[rank].empty()) {
+          EXPECT_FALSE(said) << results[rank].err;
+        } else if (rank == 0 || !storm.ends_with("packs")) {  // the other may find what is there
+          EXPECT_TRUE(said) << results[rank].err;
+        }
+      }
+      if (ranks[0].gaps.empty() && ranks[1].gaps.empty()) continue;
+      const bool only_second = ranks[0].gaps.empty();
+      const std::string where = only_second ? "finished, rank 1: " : "finished, ";
+      const std::string what = ranks[only_second ? 1 : 0].run.degraded;
+      EXPECT_THAT(flor({"list", "-n", "1"}).out, HasSubstr(where + what));
+      const auto replayed = flor({"replay", "test", "--workers", "1", "--verify-epochs", "none"});
+      EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+      EXPECT_THAT(replayed.out, HasSubstr("verified: "));
+      EXPECT_THAT(bench_.damage(), IsEmpty());
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(RankOutages, AGroupOfWhichOneRankCannotEndIsInterruptedAndGoesOnAsAWhole) {
+  const auto whole = whole_ranks();
+  for (const Storms& storms :
+       {Storms{"32000::ENOSPC", ""}, Storms{"", "32000::EIO"}, Storms{"7000::EIO", "32000::EIO"}}) {
+    SCOPED_TRACE(fmt::format("rank 0: '{}', rank 1: '{}'", storms[0], storms[1]));
+    const auto results = record_ranks(storms);
+    for (std::size_t rank = 0; rank < storms.size(); ++rank) {
+      EXPECT_EQ(results[rank].status, 0) << results[rank].err;
+      const bool said = results[rank].err.find("--flor_resume computes again") != std::string::npos;
+      EXPECT_EQ(said, !storms[rank].empty()) << results[rank].err;
+    }
+    EXPECT_THAT(flor({"list", "-n", "1"}).out, HasSubstr("interrupted"));
+    const auto resumed = start_ranks({"--flor", "test", "--flor_resume", "--flor_no_git"}, {});
+    for (const auto& result : resumed) EXPECT_EQ(result.status, 0) << result.err;
+    expect_whole(look_at_ranks(), whole);
+    EXPECT_THAT(flor({"list", "-n", "1"}).out, HasSubstr("finished"));
+    EXPECT_THAT(bench_.damage(), IsEmpty());
+    if (HasFailure()) return;
+  }
+}
 
 class OutagesSlow : public Outages {};
 TEST_F(OutagesSlow, InTwoHundredStormsEveryLaterEpochIsStored) {

@@ -3,8 +3,11 @@
 // with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "packs" (only those of packs do), "fsync"
 // (only syncing fails), "locks" (locks fail), "held" (another connection has the lock) or "kill" (the
 // process is killed). Without a LENGTH it never passes. Each
-// epoch prints when it began. ACCIDENT adds one fault: "N:KIND", where the N-th change that is made
-// after flor::init fails, or kills the program ("kill"); at the end it says how many there were.
+// epoch prints when it began. ACCIDENT adds one fault: "N:LENGTH:KIND", where LENGTH changes
+// from the N-th after flor::init fail, or kill the program ("kill"); at the end it says how many there
+// were. MEMORY takes memory away: "N", of what the training thread allocates after the body of epoch 3
+// the N-th allocation (from 0) fails.
+#include "first_rank.h"
 #include "outage.h"
 #include "show.h"
 #include "support/disk.h"
@@ -23,12 +26,29 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <random>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+namespace {
+
+/// How many allocations of this thread succeed yet; below 0: all.
+thread_local std::int64_t allocations_left = -1;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -117,10 +137,11 @@ class Weather {
 void read_accident() {
   const char* accident = std::getenv("ACCIDENT");
   if (!accident) return;
-  const std::string text = accident;
-  const std::string kind = text.substr(text.find(':') + 1);
-  const int error = kind == "kill" ? 0 : kind == "EIO" ? EIO : ENOSPC;
-  Disk::one_accident(std::getenv("FLOR_HOME"), std::stoi(text), error);
+  int at = 0, length = 0;
+  char kind[16] = {};
+  if (std::sscanf(accident, "%d:%d:%15s", &at, &length, kind) != 3) std::abort();
+  const int error = std::string(kind) == "kill" ? 0 : EIO;
+  Disk::accident(std::getenv("FLOR_HOME"), at, length, error);
 }
 
 /// Waits for what was handed to the background, so that it goes at the pace of the clock.
@@ -144,7 +165,9 @@ void train(int argc, char** argv) {
   const auto state =
       flor::checkpoints(flor::named("weights", weights), flor::named("engine", engine));
   flor::log("start", weights[0]);
+  const char* memory = std::getenv("MEMORY");
   for (const int epoch : flor::loop("epoch", epochs)) {
+    if (std::exchange(allocations_left, -1) >= 0) std::fprintf(stderr, "memory was enough\n");
     show("epoch", epoch, clock_ms - 1'000'000);
     double sum = 0;
     for (const int step : flor::loop("train", kSteps, flor::with(sum))) {
@@ -164,7 +187,9 @@ void train(int argc, char** argv) {
       std::this_thread::yield();
     }
     show("tail", epoch, sum);
+    if (memory && epoch == 3) allocations_left = std::atoi(memory);
   }
+  allocations_left = -1;
   weather.advance(epoch_ms);
   flor::log("end", weights[0]);
 }
@@ -178,8 +203,13 @@ int main(int argc, char** argv) {
   if (!std::getenv("STORM_PATIENT")) {
     using std::chrono::milliseconds;
     flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
+    flor::detail::rank_patience = {milliseconds(100), milliseconds(20)};
   }
   if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
-  train(argc, argv);
+  try {
+    train(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return 1;
+  }
   if (std::getenv("ACCIDENT")) std::fprintf(stderr, "changes %d\n", Disk::changes());
 }

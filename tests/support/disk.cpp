@@ -47,13 +47,18 @@ struct State {
   bool last_was_interrupted = false;
 
   bool accident = false;
-  int accident_at = 0, accident_error = 0, changes = 0;
+  int accident_at = 0, accident_length = 0, accident_error = 0, changes = 0;
 };
 
 /// Never destroyed: files are closed until the very end.
 State& state() {
   static State& the_state = *new State;
   return the_state;
+}
+
+[[noreturn]] void refuse(const char* name) {
+  std::fprintf(stderr, "tests/support/disk.cpp knows nothing of %s, which is called\n", name);
+  std::abort();
 }
 
 std::atomic<bool> watching{false};
@@ -101,7 +106,8 @@ void record_event(DiskEvent event) {
 /// True if the call that is about to be made, with this file, is to fail; `errno` is set.
 bool fails(Disk::Calls calls, std::string_view path) {
   State& now = state();
-  if (now.accident && calls == Disk::Calls::changes && ++now.changes == now.accident_at) {
+  if (now.accident && calls == Disk::Calls::changes && ++now.changes >= now.accident_at &&
+      now.changes < now.accident_at + now.accident_length) {
     if (now.accident_error == 0) ::raise(SIGKILL);
     errno = now.accident_error;
     return true;
@@ -249,6 +255,16 @@ int do_resize(int descriptor, off_t size) {
   return result;
 }
 
+bool do_allocate(int descriptor, off_t offset, off_t size) {
+  if (watching) {
+    const std::lock_guard lock(state().mutex);
+    const std::string path = path_of(descriptor);
+    if (state().recording) refuse("posix_fallocate");
+    if (concerns(path) && fails(Disk::Calls::changes, path)) return false;
+  }
+  return call(SYS_fallocate, descriptor, 0, offset, size) == 0;
+}
+
 /// `change` is the system call; `kind` what it means for `path`.
 template <typename Change>
 int do_change(Kind kind, const char* path, const char* target, const Change& change) {
@@ -358,12 +374,13 @@ int Disk::heal() {
   return now.counted;
 }
 
-void Disk::one_accident(const std::filesystem::path& root, int at, int error) {
+void Disk::accident(const std::filesystem::path& root, int at, int length, int error) {
   const std::lock_guard lock(state().mutex);
   watch(root);
   State& now = state();
   now.accident = true;
   now.accident_at = at;
+  now.accident_length = length;
   now.accident_error = error;
   now.changes = 0;
 }
@@ -384,11 +401,6 @@ namespace {
 
 mode_t mode_of(int flags, va_list arguments) {
   return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-}
-
-[[noreturn]] void refuse(const char* name) {
-  std::fprintf(stderr, "tests/support/disk.cpp knows nothing of %s, which is called\n", name);
-  std::abort();
 }
 
 }  // namespace
@@ -469,10 +481,17 @@ int mkdir(const char* path, mode_t mode) noexcept {
                    [&] { return call(SYS_mkdir, path, mode); });
 }
 
+// Of the memory that ranks share, which no power loss is about.
+int posix_fallocate(int descriptor, off_t offset, off_t size) {
+  if (do_allocate(descriptor, offset, size)) return 0;
+  return errno;
+}
+int posix_fallocate64(int descriptor, off64_t offset, off64_t size) {
+  return posix_fallocate(descriptor, offset, size);
+}
+
 // Nothing of what a store is written with today. Should it be used one day, it must be recorded.
 int fallocate(int, int, off_t, off_t) { refuse("fallocate"); }
 int fallocate64(int, int, off64_t, off64_t) { refuse("fallocate64"); }
-int posix_fallocate(int, off_t, off_t) { refuse("posix_fallocate"); }
-int posix_fallocate64(int, off64_t, off64_t) { refuse("posix_fallocate64"); }
 
 }  // extern "C"

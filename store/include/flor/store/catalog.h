@@ -258,12 +258,6 @@ struct Progress {
   }
 };
 
-/// What a run that ends has not written down yet.
-struct UnwrittenRest {
-  Progress progress = {};
-  std::optional<std::vector<Gap>> gaps = {};  ///< replace those that are known, if set
-};
-
 /// Where an interrupted run goes on when it is resumed: everything before it is durable.
 struct ResumePoint {
   std::int64_t main_loop = 0;  ///< the first main loop that is not complete
@@ -385,6 +379,13 @@ struct MetricSummary {
   bool hindsight = false;           ///< true if no recorded run logged it
   bool evaluated = false;           ///< true if nobody logged it, and evaluators found it
   bool doubtful = false;            ///< what is doubtful of another name, see `ValueQuery::others`
+};
+
+/// What a run that ends has not written down yet.
+struct UnwrittenRest {
+  std::span<const Value> values = {};
+  Progress progress = {};
+  std::optional<std::vector<Gap>> gaps = {};  ///< replace those that are known, if set
 };
 
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an

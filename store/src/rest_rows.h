@@ -1,7 +1,7 @@
 // The rows of what a run is missing, and of what it writes last.
 #pragma once
 
-#include "sqlite.h"
+#include "database.h"
 
 #include <flor/store/catalog.h>
 
@@ -14,7 +14,9 @@ namespace flor::store {
 
 /// Replaces the gaps of the run.
 void put_gap_rows(Connection& connection, std::int64_t run, std::span<const Gap> gaps);
-void put_rest(Connection& connection, std::int64_t run, const UnwrittenRest& rest);
+void put_progress(Connection& connection, std::int64_t run, const Progress& progress);
+void insert_values(Database& database, std::int64_t run, std::span<const Value> values);
+void put_rest(Database& database, std::int64_t run, const UnwrittenRest& rest);
 /// What is missing after the point is going to be recorded again.
 void forget_gaps_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
