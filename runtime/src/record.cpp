@@ -12,7 +12,7 @@ Record::Key Record::index(const store::CheckpointKey& key) {
   return {static_cast<int>(key.kind), key.main_loop, key.iteration, key.loop};
 }
 
-Record::Record(const store::Catalog& catalog, const store::Run& run)
+Record::Record(const store::Catalog& catalog, const store::Run& run, Places places)
     : run_(run.id), main_loops_(catalog.main_loops(run.id)) {
   for (const store::CheckpointInfo& checkpoint : store::reachable_checkpoints(catalog, run.id)) {
     checkpoints_[index(checkpoint.key)] = checkpoint.id;
@@ -31,6 +31,26 @@ Record::Record(const store::Catalog& catalog, const store::Run& run)
   for (const store::MainLoop& loop : main_loops_) epochs_ += loop.iterations;
   find_last_executions(executions);
   leave_out_starts_without_entries(executions);
+  if (places == Places::own || !run.start.rank) return;
+  for (const store::Run& rank : catalog.ranks(run.start.rank->group)) {
+    if (rank.id != run.id) keep_places_of(Record(catalog, rank));
+  }
+}
+
+/// Of the ends of loops, and of the boundaries with which a replay can begin.
+void Record::keep_places_of(const Record& other) {
+  const std::string begin = entry_name("");
+  std::erase_if(checkpoints_, [&](const auto& entry) {
+    const auto& [kind, main_loop, iteration, name] = entry.first;
+    const bool end = kind == static_cast<int>(store::CheckpointKind::loop_end) ||
+                     kind == static_cast<int>(store::CheckpointKind::boundary);
+    return end && !name.ends_with(begin) && !other.checkpoints_.contains(entry.first);
+  });
+  for (auto& [main_loop, iterations] : boundaries_) {
+    std::erase_if(iterations, [&, loop = main_loop](std::int64_t iteration) {
+      return !other.boundaries(loop).contains(iteration);
+    });
+  }
 }
 
 /// The recorder could store a boundary, and then not what was attached to a loop that began after it:

@@ -16,7 +16,9 @@ namespace flor::detail {
 /// The record of a run, indexed by place.
 class Record {
  public:
-  Record(const store::Catalog& catalog, const store::Run& run);
+  /// Ranks that load in different places would wait for each other in different collectives.
+  enum class Places { own, of_all_ranks };
+  Record(const store::Catalog& catalog, const store::Run& run, Places places = Places::own);
 
   std::int64_t run() const { return run_; }
 
@@ -42,6 +44,7 @@ class Record {
  private:
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::string>;
   static Key index(const store::CheckpointKey& key);
+  void keep_places_of(const Record& other);
   void leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions);
   void find_last_executions(const std::vector<store::LoopExecution>& executions);
 
