@@ -34,7 +34,7 @@ class ValueOutbox {
   bool empty() const { return values_.empty() && contents_.empty(); }
   /// The epochs of what waits.
   std::set<std::int64_t> epochs() const;
-  /// Of that of which the content has to be written first.
+  /// Epochs of the values whose content has to be written first.
   std::set<std::int64_t> epochs_of_contents() const;
 
   // True: something was written. They throw what their function throws, and what was not written

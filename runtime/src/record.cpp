@@ -37,7 +37,7 @@ Record::Record(const store::Catalog& catalog, const store::Run& run, Places plac
   }
 }
 
-/// Of the ends of loops, and of the boundaries with which a replay can begin.
+/// Leaves out ends of loops, and boundaries with which a replay can begin, that `other` lacks.
 void Record::keep_places_of(const Record& other) {
   const std::string begin = entry_name("");
   std::erase_if(checkpoints_, [&](const auto& entry) {
@@ -53,8 +53,8 @@ void Record::keep_places_of(const Record& other) {
   }
 }
 
-/// The recorder could store a boundary, and then not what was attached to a loop that began after it:
-/// a replay that began there would execute the loop with other locals. When the main loop begins the
+/// The recorder could store a boundary, and then not what was attached to a loop after it: a replay
+/// that began there would execute the loop with other locals. At the beginning of the main loop the
 /// program has them itself.
 void Record::leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions) {
   std::set<std::pair<std::int64_t, std::string>> with_locals;

@@ -121,7 +121,7 @@ class Recorder : public Runtime {
   void write_checkpoint(Taken taken) noexcept;
   void write_entry(Taken entry) noexcept;
   void count_stored(const store::CheckpointKey& key, const store::CheckpointInfo& info) noexcept;
-  /// What was logged before a checkpoint is durable when the checkpoint is.
+  /// True when all that was logged before the checkpoint is durable.
   bool may_store(bool last_chance) noexcept;
   std::uint64_t state_bytes();
   void set_haste(Haste haste);

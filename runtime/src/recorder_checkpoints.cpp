@@ -22,7 +22,7 @@ std::string print(const store::CheckpointKey& key) {
   return text;
 }
 
-/// Of the locals that are attached to a nested loop, when it begins.
+/// The checkpoint holds the locals that are attached to a nested loop, as they are when it begins.
 bool is_entry(const store::CheckpointKey& key) {
   return key.kind == store::CheckpointKind::loop_end && key.loop.ends_with(entry_name(""));
 }
@@ -259,8 +259,8 @@ void Recorder::write_entry(Taken entry) noexcept {
   retry_held();
 }
 
-/// A kill after a checkpoint goes back to it: what is missing before it is known by then, and so are
-/// the epochs that an outage kept waiting, and the nested loops that ended before a step.
+/// A kill after a checkpoint goes back to it: by then the gaps before it are known, and so are the
+/// epochs that an outage kept waiting, and the nested loops that ended before a step.
 void Recorder::write_before(const store::CheckpointKey& key) {
   const auto gaps = health_.unwritten_gaps();
   if (gaps || key.kind == store::CheckpointKind::step) {
@@ -296,7 +296,7 @@ void Recorder::store_entry(Taken& entry) {
   count_stored(entry.key, entry_writer_->write(entry.key, entry.snapshot.snapshot));
 }
 
-/// What is attached to its nested loops goes first, so that no boundary is stored without it.
+/// Entries go first, so that no boundary is stored without them.
 void Recorder::store_held() {
   while (!held_entries_.empty()) {
     store_entry(held_entries_.front());

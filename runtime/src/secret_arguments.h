@@ -13,8 +13,8 @@
 
 namespace flor::detail {
 
-/// Of what begins anew: throws UsageError for --kwargs that are masked, as a command line is that was
-/// copied from a record.
+/// Throws UsageError for --kwargs that are masked, as in a command line that was copied from a
+/// record: a run that begins has no other source for the value.
 void refuse_masked(const std::map<std::string, std::string>& kwargs);
 /// The same of the program's own words, which may mean something else: a line for each.
 void warn_of_masked(const std::vector<std::string>& arguments);

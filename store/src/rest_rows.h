@@ -17,7 +17,7 @@ void put_gap_rows(Connection& connection, std::int64_t run, std::span<const Gap>
 void put_progress(Connection& connection, std::int64_t run, const Progress& progress);
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values);
 void put_rest(Database& database, std::int64_t run, const UnwrittenRest& rest);
-/// What is missing after the point is going to be recorded again.
+/// Epochs after the point are going to be recorded again.
 void forget_gaps_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
 }  // namespace flor::store

@@ -101,7 +101,7 @@ class Outages : public ::testing::Test {
     return *reference_;
   }
 
-  /// Of an epoch: it is of use until the next boundary, and none is in the reference.
+  /// A checkpoint inside an epoch is of use until the next boundary; the reference has none.
   static bool is_inside(const std::string& place) {
     return place.find("train@") != place.npos && !place.ends_with("@begin");
   }
@@ -127,7 +127,7 @@ class Outages : public ::testing::Test {
     }
     EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
   }
-  /// What is attached to the nested loop is stored with each boundary with which a replay can begin.
+  /// The attached local is stored with each boundary with which a replay can begin.
   static void expect_entered(const Left& left, std::int64_t epochs) {
     for (const std::int64_t epoch : left.begun) {
       if (epoch == 0 || epoch >= epochs) continue;
@@ -323,8 +323,8 @@ class Accidents : public Outages {
     return at == text.npos ? -1 : std::stoi(text.substr(at + word.size()));
   }
   static int checkpoints_said(const std::string& err) { return number_after(err, " epochs, "); }
-  /// At every `stride`-th change of all recordings; of the kind of accident, "LENGTH:KIND", how many
-  /// were tried.
+  /// At every `stride`-th change of all recordings; `kind`: of the accident, "LENGTH:KIND". Returns
+  /// how many were tried.
   int try_all(const std::string& kind, int stride,
               const std::function<void(const Weather&, const ProcessResult&)>& look,
               int last = INT_MAX) {
@@ -433,6 +433,9 @@ TEST_F(Accidents, AnAllocationThatFailsLosesNothingWithoutAWord) {
       ++survived;
       EXPECT_EQ(result.out, printed_);
       expect_finished(left);
+      const auto store = bench_.store();
+      EXPECT_EQ(store->catalog().recording(left.run.id).value().hurried, 0)
+          << "nothing that was lost on its way is waited for";
       if (result.err.find("memory was enough") != std::string::npos) break;
       EXPECT_TRUE(left.whole.contains(5));
     } else {

@@ -381,7 +381,7 @@ struct MetricSummary {
   bool doubtful = false;            ///< what is doubtful of another name, see `ValueQuery::others`
 };
 
-/// What a run that ends has not written down yet.
+/// Rows that a run which ends has not written yet.
 struct UnwrittenRest {
   std::span<const Value> values = {};
   Progress progress = {};
