@@ -4,9 +4,9 @@
 // "fsync" (only syncing fails), "locks" (locks fail), "held" (another connection has the lock) or
 // "kill" (the process is killed). Without a LENGTH it never passes. Each epoch prints when it
 // began. ACCIDENT adds one fault: "N:LENGTH:KIND", where LENGTH changes from the N-th after
-// flor::init fail, or kill the program ("kill"); at the end it says how many there were. MEMORY takes
-// memory away: "N", where the N-th allocation (from 0) of the training thread after the body of
-// epoch 3 fails.
+// flor::init fail, or kill the program ("kill"); at the end it says how many there were. MEMORY
+// takes memory away: "N", where the N-th allocation (from 0) of the training thread after the body
+// of epoch 3 fails.
 #include "first_rank.h"
 #include "outage.h"
 #include "show.h"

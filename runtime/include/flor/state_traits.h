@@ -181,8 +181,8 @@ inline constexpr bool is_string = false;
 template <typename Char, typename Traits, typename Allocator>
 inline constexpr bool is_string<std::basic_string<Char, Traits, Allocator>> = true;
 
-/// A stream keeps an exception to itself that is thrown while it is written or read, and its content
-/// by then would be taken for the whole.
+/// A stream keeps an exception to itself that is thrown while it is written or read, and would be
+/// taken for complete.
 inline void let_throw(std::ios& stream) { stream.exceptions(std::ios::badbit); }
 
 template <typename T>
