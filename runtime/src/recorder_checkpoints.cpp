@@ -95,10 +95,11 @@ bool Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
     health_.miss(whose.epoch);
     return false;
   }
-  const auto way = std::make_shared<OnItsWay>(*this, whose);
   const auto began = Clock::now();
+  std::shared_ptr<OnItsWay> way;
   std::optional<TakenSnapshot> taken;
   try {
+    way = std::make_shared<OnItsWay>(*this, whose);
     // Inside an iteration the next update is near, and no stretch begins that would wait for it.
     const bool inside = key.kind == step || key.kind == saved;
     const bool overlap = overlap_.allowed() && !inside;
@@ -115,6 +116,7 @@ bool Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   }
   const double seconds = seconds_since(began);
   if (!frames_.empty()) frames_.front()->flor_seconds += seconds;
+  if (!way) miss(whose.epoch);
   if (!taken) return false;
   last_bytes_ = taken->snapshot.raw_bytes();
   schedule_.ledger().taken(*batch, seconds, last_bytes_);

@@ -279,7 +279,7 @@ TEST_F(Outages, AKillInAnOutageLosesTenSecondsOfWhatIsKnownOfItsGaps) {
   EXPECT_EQ(left.begun, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5}));
   ASSERT_THAT(left.gaps, Not(IsEmpty()));
   EXPECT_LE(left.gaps.front().first, 6);
-  EXPECT_GE(left.gaps.back().last, 27) << "the kill was in epoch 29 or 30";
+  EXPECT_GE(left.gaps.back().last, 26) << "the kill was 10 s and an epoch later";
   EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
 }
 
@@ -419,6 +419,22 @@ TEST_F(Accidents, AFaultAtItsEndLosesNothingOfARunThatFinishes) {
 }
 TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); }
 
+/// Else nothing more would be stored, as if the writer were late.
+TEST_F(Accidents, ASnapshotThatIsLostOnItsWayToTheWriterIsNotWaitedFor) {
+  for (int at = 0; at < 1000; ++at) {
+    auto options = bench_.options();
+    options.environment["MEMORY"] = std::to_string(at);
+    const auto result = bench_.run("stormy",
+                                   {"--flor", "test", "--flor_epsilon", "1e6", "--flor_no_git",
+                                    "--kwargs", "epochs=20", "epoch_ms=100"},
+                                   options);
+    SCOPED_TRACE(fmt::format("MEMORY={}: {}", at, result.err));
+    if (result.status != 0) continue;
+    EXPECT_GE(look(bench_.last_run().key).begun.size(), 6u);
+    if (HasFailure() || result.err.find("memory was enough") != std::string::npos) return;
+  }
+}
+
 /// In the step from an epoch to the next one, on the training thread.
 TEST_F(Accidents, AnAllocationThatFailsLosesNothingWithoutAWord) {
   reference();
@@ -433,9 +449,6 @@ TEST_F(Accidents, AnAllocationThatFailsLosesNothingWithoutAWord) {
       ++survived;
       EXPECT_EQ(result.out, printed_);
       expect_finished(left);
-      const auto store = bench_.store();
-      EXPECT_EQ(store->catalog().recording(left.run.id).value().hurried, 0)
-          << "nothing that was lost on its way is waited for";
       if (result.err.find("memory was enough") != std::string::npos) break;
       EXPECT_TRUE(left.whole.contains(5));
     } else {
