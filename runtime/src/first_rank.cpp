@@ -25,7 +25,6 @@ bool FirstRank::has_passed(const store::CheckpointKey& key) const {
 void FirstRank::await(const store::CheckpointKey& key, const std::function<bool()>& is_urgent) {
   using namespace std::chrono;
   constexpr int kPatience = 3;
-  constexpr auto kLongest = seconds(10), kUrgent = seconds(1);
   if (in_vain_ >= kPatience) return;
   const auto began = steady_clock::now();
   auto pause = milliseconds(1);
@@ -38,8 +37,8 @@ void FirstRank::await(const store::CheckpointKey& key, const std::function<bool(
     }
     // Rank 0 goes at the pace of this one: where the training waits here, it would wait there.
     const auto waited = steady_clock::now() - began;
-    if (waited >= kUrgent && is_urgent()) return;
-    if (waited >= kLongest) {
+    if (waited >= rank_patience.urgent && is_urgent()) return;
+    if (waited >= rank_patience.longest) {
       ++in_vain_;
       return;
     }

@@ -5,10 +5,18 @@
 
 #include <flor/store/store.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
 namespace flor::detail {
+
+/// How long a rank waits for rank 0; `urgent`: where the training waits for the rank. Replaced by
+/// tests of whole programs.
+struct RankPatience {
+  std::chrono::milliseconds longest{10'000}, urgent{1'000};
+};
+inline RankPatience rank_patience;
 
 /// Of a rank other than 0; belongs to its background thread, never to the training.
 class FirstRank {

@@ -63,6 +63,7 @@ struct Flags {
   std::string sources;        ///< work tree that the program was built from; empty: it says itself
   bool as_recorded = false;   ///< this very program recorded, whatever the sources are now
   std::string plugin_digest;  ///< what the plug-in has to be
+  bool alone = false;         ///< of the ranks of a group only this one is replayed
   bool hands_in = false;      ///< `home` is a snapshot, and what is found is handed in
 
   /// The plug-in sees what is stored, and nothing is executed that does not have to be.

@@ -107,9 +107,17 @@ std::optional<std::vector<store::Gap>> StorageHealth::unwritten_gaps() const {
   return gaps_.all();
 }
 
+bool StorageHealth::gaps_are_due() const {
+  const std::lock_guard lock(mutex_);
+  if (gaps_.all() == written_) return false;
+  const bool lasts = rows_.lasts() || content_.lasts();
+  return !lasts || !written_at_ || now_() >= *written_at_ + kGapPause;
+}
+
 void StorageHealth::written(const std::vector<store::Gap>& gaps) {
   const std::lock_guard lock(mutex_);
   written_ = gaps;
+  written_at_ = now_();
 }
 
 }  // namespace flor::detail

@@ -53,6 +53,8 @@ class StorageHealth {
   using Now = std::function<Outage::Time()>;
   /// Rows may be written where content cannot be, since they are small; content needs its rows.
   enum class Part { rows, content };
+  /// A kill in an outage loses what is known of its gaps since then.
+  static constexpr std::chrono::seconds kGapPause{10};
 
   explicit StorageHealth(Now now = std::chrono::steady_clock::now) : now_(std::move(now)) {}
 
@@ -71,6 +73,8 @@ class StorageHealth {
   std::vector<store::Gap> gaps() const;
   /// The gaps, if they have changed since `written` was last called with them.
   std::optional<std::vector<store::Gap>> unwritten_gaps() const;
+  /// They have, and while an outage lasts, in which they grow, not a moment ago.
+  bool gaps_are_due() const;
   void written(const std::vector<store::Gap>& gaps);
 
  private:
@@ -85,6 +89,7 @@ class StorageHealth {
   bool to_end_ = false;  // the end of what was said is to be said, too
   Gaps gaps_;
   std::vector<store::Gap> written_;
+  std::optional<Outage::Time> written_at_;
 };
 
 /// How long a call of the recorder waits for locks of other processes: longer in the background

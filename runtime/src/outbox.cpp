@@ -46,8 +46,13 @@ void ValueOutbox::add(store::Value value, LoggedContent content) {
 }
 
 std::set<std::int64_t> ValueOutbox::epochs() const {
-  std::set<std::int64_t> epochs;
+  std::set<std::int64_t> epochs = epochs_of_contents();
   for (const store::Value& value : values_) epochs.insert(value.place.epoch);
+  return epochs;
+}
+
+std::set<std::int64_t> ValueOutbox::epochs_of_contents() const {
+  std::set<std::int64_t> epochs;
   for (const WithContent& waiting : contents_) epochs.insert(waiting.value.place.epoch);
   return epochs;
 }
@@ -83,6 +88,12 @@ bool ValueOutbox::flush(const std::function<void(std::span<const store::Value>)>
   }
   forget_written();
   return true;
+}
+
+void ValueOutbox::hand_on(const std::function<void(std::span<const store::Value>)>& write) {
+  write(values_);
+  for (const store::Value& value : values_) bytes_ -= bytes_of(value);
+  values_.clear();
 }
 
 bool UpdateOutbox::add(Update update) {
@@ -131,15 +142,22 @@ void ProgressOutbox::put(std::vector<store::StorageDecision> decisions,
 }
 
 bool ProgressOutbox::flush(store::Catalog& catalog, std::int64_t run) {
+  bool wrote = false;
+  hand_on([&](const store::Progress& progress) {
+    wrote = !progress.empty();
+    if (wrote) catalog.add_progress(run, progress);
+  });
+  return wrote;
+}
+
+void ProgressOutbox::hand_on(const std::function<void(const store::Progress&)>& write) {
   store::Progress progress;
   {
     const std::lock_guard lock(mutex_);
     std::swap(progress, progress_);
   }
-  if (progress.empty()) return false;
   try {
-    catalog.add_progress(run, progress);
-    return true;
+    write(progress);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     std::swap(progress, progress_);  // `progress` is now what came meanwhile

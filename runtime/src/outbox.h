@@ -34,11 +34,15 @@ class ValueOutbox {
   bool empty() const { return values_.empty() && contents_.empty(); }
   /// The epochs of what waits.
   std::set<std::int64_t> epochs() const;
+  /// Epochs of the values whose content has to be written first.
+  std::set<std::int64_t> epochs_of_contents() const;
 
   // True: something was written. They throw what their function throws, and what was not written
   // then goes on waiting.
   bool flush_contents(const std::function<std::string(const LoggedContent&)>& write);
   bool flush(const std::function<void(std::span<const store::Value>)>& write);
+  /// Calls `write` once, with all whose contents are written, also with none.
+  void hand_on(const std::function<void(std::span<const store::Value>)>& write);
 
  private:
   struct WithContent {
@@ -76,7 +80,10 @@ class ProgressOutbox {
   bool add(const store::LoopExecution& execution);
   void put(const store::MainLoop& loop);  ///< only the latest word on a loop counts
   void put(std::vector<store::StorageDecision> decisions, const store::Recording& recording);
-  /// True: something was written. Throws what the catalog throws, and all of it waits as before.
+  /// Calls `write` with all of it, also with nothing. Throws what that throws, and all of it waits
+  /// as before.
+  void hand_on(const std::function<void(const store::Progress&)>& write);
+  /// The same, into the catalog. True: something was written.
   bool flush(store::Catalog& catalog, std::int64_t run);
 
  private:

@@ -160,6 +160,7 @@ std::string WorkerOrder::encode() const {
   json["plugin"] = to_hex(plugin);
   json["plugin_digest"] = plugin_digest;
   json["hands_in"] = hands_in;
+  json["alone"] = alone;
   return dump(json);
 }
 
@@ -179,6 +180,7 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     order.plugin = from_hex(json.value("plugin", std::string()));
     order.plugin_digest = json.value("plugin_digest", std::string());
     order.hands_in = json.value("hands_in", false);
+    order.alone = json.value("alone", false);
     return order;
   } catch (const std::exception&) {
     refuse(line);

@@ -47,6 +47,7 @@ struct WorkerOrder {
   std::string home;  ///< the store
   std::vector<std::string> probes;
   bool no_probe = false, strong = false;
+  bool alone = false;          ///< of the ranks of a group only this one is replayed
   std::optional<int> threads;  ///< instead of the recorded number
   std::vector<int> cores;      ///< to run on; empty: any
   std::string sources = {};    ///< work tree that the program was built from; empty: not known

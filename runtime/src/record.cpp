@@ -1,5 +1,7 @@
 #include "record.h"
 
+#include "registry.h"
+
 #include <flor/store/elsewhere.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@ Record::Key Record::index(const store::CheckpointKey& key) {
   return {static_cast<int>(key.kind), key.main_loop, key.iteration, key.loop};
 }
 
-Record::Record(const store::Catalog& catalog, const store::Run& run)
+Record::Record(const store::Catalog& catalog, const store::Run& run, Places places)
     : run_(run.id), main_loops_(catalog.main_loops(run.id)) {
   for (const store::CheckpointInfo& checkpoint : store::reachable_checkpoints(catalog, run.id)) {
     checkpoints_[index(checkpoint.key)] = checkpoint.id;
@@ -28,6 +30,51 @@ Record::Record(const store::Catalog& catalog, const store::Run& run)
   }
   for (const store::MainLoop& loop : main_loops_) epochs_ += loop.iterations;
   find_last_executions(executions);
+  leave_out_starts_without_entries(executions);
+  if (places == Places::own || !run.start.rank) return;
+  for (const store::Run& rank : catalog.ranks(run.start.rank->group)) {
+    if (rank.id != run.id) keep_places_of(Record(catalog, rank));
+  }
+}
+
+/// Leaves out ends of loops, and boundaries with which a replay can begin, that `other` lacks.
+void Record::keep_places_of(const Record& other) {
+  const std::string begin = entry_name("");
+  std::erase_if(checkpoints_, [&](const auto& entry) {
+    const auto& [kind, main_loop, iteration, name] = entry.first;
+    const bool end = kind == static_cast<int>(store::CheckpointKind::loop_end) ||
+                     kind == static_cast<int>(store::CheckpointKind::boundary);
+    return end && !name.ends_with(begin) && !other.checkpoints_.contains(entry.first);
+  });
+  for (auto& [main_loop, iterations] : boundaries_) {
+    std::erase_if(iterations, [&, loop = main_loop](std::int64_t iteration) {
+      return !other.boundaries(loop).contains(iteration);
+    });
+  }
+}
+
+/// The recorder could store a boundary, and then not what was attached to a loop after it: a replay
+/// that began there would execute the loop with other locals. At the beginning of the main loop the
+/// program has them itself.
+void Record::leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions) {
+  std::set<std::pair<std::int64_t, std::string>> with_locals;
+  const std::string begin = entry_name("");
+  for (const auto& [key, id] : checkpoints_) {
+    const auto& [kind, main_loop, iteration, name] = key;
+    const bool entry =
+        kind == static_cast<int>(store::CheckpointKind::loop_end) && name.ends_with(begin);
+    if (entry) with_locals.emplace(main_loop, name.substr(0, name.size() - begin.size()));
+  }
+  for (const store::LoopExecution& execution : executions) {
+    if (execution.iteration == 0 || !with_locals.contains({execution.main_loop, execution.loop})) {
+      continue;
+    }
+    const store::CheckpointKey entry{.kind = store::CheckpointKind::loop_end,
+                                     .main_loop = execution.main_loop,
+                                     .iteration = execution.iteration,
+                                     .loop = entry_name(execution.loop)};
+    if (!checkpoint(entry)) boundaries_[execution.main_loop].erase(execution.iteration);
+  }
 }
 
 void Record::find_last_executions(const std::vector<store::LoopExecution>& executions) {

@@ -16,7 +16,9 @@ namespace flor::detail {
 /// The record of a run, indexed by place.
 class Record {
  public:
-  Record(const store::Catalog& catalog, const store::Run& run);
+  /// Ranks that load in different places would wait for each other in different collectives.
+  enum class Places { own, of_all_ranks };
+  Record(const store::Catalog& catalog, const store::Run& run, Places places = Places::own);
 
   std::int64_t run() const { return run_; }
 
@@ -25,6 +27,7 @@ class Record {
   /// Id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
   /// (store::Elsewhere).
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
+  /// The iterations with which a replay can begin, and the number of all where the end is stored.
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
   const store::LoopExecution* execution(const store::CheckpointKey& key) const;
   /// The loop may have been left by a `return` that left its main loop, too: code that follows it
@@ -41,6 +44,8 @@ class Record {
  private:
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::string>;
   static Key index(const store::CheckpointKey& key);
+  void keep_places_of(const Record& other);
+  void leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions);
   void find_last_executions(const std::vector<store::LoopExecution>& executions);
 
   std::int64_t run_;

@@ -215,6 +215,9 @@ Recorder::Recorder(Flags flags)
                                  : store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
     take_arguments(*resumed);
+  } else {
+    refuse_masked(flags_.kwargs);
+    warn_of_masked(flags_.arguments);
   }
   const auto build = build_of_program(repository);
   if (launch) {
@@ -277,7 +280,7 @@ void Recorder::note_argument(const store::Argument& argument) {
 LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   frame.ordinal = main_loops_++;
   frame.first_epoch = epochs_;
-  stored_boundary_ = -1;
+  taken_boundary_ = -1;
   in_loop_ = true;
   if (frame.ordinal == 0) {
     warn_of_unused_arguments(
@@ -289,8 +292,7 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
       return begin_resumed(frame, *start);
     }
   }
-  take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}});
-  stored_boundary_ = 0;
+  if (take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}})) taken_boundary_ = 0;
   begin_stretch({}, Edge::iteration);
   put_main_loop(frame, false, false);
   if (is_called_away()) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
@@ -377,9 +379,10 @@ LoopScope::Move Recorder::leave_main(Frame& frame) {
   }
   if (stores(frame)) {
     last_chance_ = last_chance_ || schedule_.decided() == store::StorageReason::last;
-    take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {},
-                    schedule_.batch());
-    stored_boundary_ = frame.index + 1;
+    if (take_checkpoint({.main_loop = frame.ordinal, .iteration = frame.index + 1, .loop = {}}, {},
+                        schedule_.batch())) {
+      taken_boundary_ = frame.index + 1;
+    }
   }
   last_chance_ = false;
   begin_stretch({}, Edge::iteration);
@@ -416,7 +419,7 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
   }
   // The last state is always kept, whatever the rule for the others.
   const std::int64_t complete = frame.index + (how == LoopEnd::broke ? 1 : 0);
-  const bool late = stored_boundary_ != complete;
+  const bool late = taken_boundary_ != complete;
   last_chance_ = true;
   if (late) take_forced({.main_loop = frame.ordinal, .iteration = complete, .loop = {}});
   last_chance_ = false;
@@ -466,7 +469,7 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
     }
   }
   // A replay can begin with this iteration only if the boundary before it is stored.
-  const bool possible_start = stored_boundary_ == main_frame().index;
+  const bool possible_start = taken_boundary_ == main_frame().index;
   if (possible_start && !frame.settings.attached.empty()) take_entry(frame);
   begin_stretch(frame.component, Edge::body);
   return {};
@@ -503,16 +506,21 @@ void Recorder::tick() {
 void Recorder::keep(LogBatch batch) {
   if (!store_) return;
   if (checking_) return check_values(batch);
-  for_each_value(
-      batch, ordinals_, [](const LoggedContent&) { return std::string(); },
-      [&](const LogRecord& record, store::Value value) {
-        if (!values_.has_room()) flush_values();
-        if (!values_.has_room()) return health_.miss(value.place.epoch, true);
-        const bool content =
-            value.type == store::ValueType::tensor || value.type == store::ValueType::image;
-        if (content) return values_.add(std::move(value), std::move(batch.contents[record.bits]));
-        values_.add(std::move(value));
-      });
+  try {
+    for_each_value(
+        batch, ordinals_, [](const LoggedContent&) { return std::string(); },
+        [&](const LogRecord& record, store::Value value) {
+          if (!values_.has_room()) flush_values();
+          if (!values_.has_room()) return miss(value.place.epoch, true);
+          const bool content =
+              value.type == store::ValueType::tensor || value.type == store::ValueType::image;
+          if (content) return values_.add(std::move(value), std::move(batch.contents[record.bits]));
+          values_.add(std::move(value));
+        });
+  } catch (const std::exception& error) {  // no memory for them
+    trouble(StorageHealth::Part::rows, error.what());
+    for (const LogRecord& record : batch.records) miss(record.epoch, true);
+  }
   flush_values();
 }
 
@@ -529,7 +537,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   const ExitStatus status = resumption_ ? ExitStatus::failed : ExitStatus::done;
   try {
     background_->post([this] {
-      flush_journal();
+      write_logged();
       schedule_.ledger().job_begins(background_cpu());
     });
     background_->drain();
@@ -548,19 +556,25 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
 void Recorder::end_run(bool failed, const std::string& message) noexcept {
   write_rest();
   try {
-    store_->catalog().finish_run(run_.id, now_us(), failed, message);
+    write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+      catalog.finish_run(run_.id, now_us(), failed, message, rest);
+    });
+    end_is_written_ = true;
     if (!failed) delete_others(/*at_end=*/true);  // the last one ranks like the others now
     report();
   } catch (const std::exception& error) {
     say(Level::error,
-        fmt::format("the end of run {} could not be recorded: {}; it counts as interrupted after "
-                    "what is stored of it",
-                    run_.key.substr(0, 8), error.what()));
+        end_is_written_
+            ? fmt::format("run {} has ended: {}", run_.key.substr(0, 8), error.what())
+            : fmt::format("the end of run {} could not be recorded: {}; it counts as interrupted, "
+                          "and --flor {} --flor_resume computes again what is not stored of it",
+                          run_.key.substr(0, 8), error.what(), run_.start.experiment));
   }
   close_store();
 }
 
 void Recorder::failed_after_all(std::string_view why) noexcept {
+  if (!end_is_written_) return;  // it does not count as finished, which was said
   try {
     const auto store = store::Store::open(home_, store::OpenMode::create);
     store->catalog().finish_run(run_.id, now_us(), true, why);

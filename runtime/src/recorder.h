@@ -24,6 +24,18 @@
 
 namespace flor::detail {
 
+/// While it lives the training waits for the background thread.
+class Awaiting {
+ public:
+  explicit Awaiting(std::atomic<int>& count) : count_(count) { ++count_; }
+  ~Awaiting() { --count_; }
+  Awaiting(const Awaiting&) = delete;
+  Awaiting& operator=(const Awaiting&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 /// Nothing here throws into the training: what fails is said, the program goes on, and what could
 /// not be written is written later or becomes a gap of the run.
 class Recorder : public Runtime {
@@ -71,12 +83,12 @@ class Recorder : public Runtime {
   double background_cpu() const { return priority_->cpu_seconds() + overlap_.cpu_seconds(); }
   bool stores(const Frame& main);
   Schedule::Now now(const Frame& main);
-  /// `extra`: one more item, beside the state.
-  void take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+  /// `extra`: one more item, beside the state. False: its epoch is a gap.
+  bool take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
                        const std::shared_ptr<Batch>& batch,
                        std::optional<store::SnapshotItem> extra = {});
   /// One that is stored whatever the tolerance is.
-  void take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
+  bool take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
                    std::optional<store::SnapshotItem> extra = {});
   /// A checkpoint on its way to the writer.
   struct Taken {
@@ -85,20 +97,44 @@ class Recorder : public Runtime {
     bool last_chance = false;  ///< it is tried although the store did not work a moment ago
     TakenSnapshot snapshot = {};
   };
-  void store_checkpoint(Taken& taken);  ///< throws what the store throws
-  void write_checkpoint(Taken taken);
+  /// A snapshot between the training and the writer. Wherever it is lost, its epoch is a gap.
+  class OnItsWay {
+   public:
+    OnItsWay(Recorder& recorder, const Taken& taken);
+    ~OnItsWay();
+    OnItsWay(const OnItsWay&) = delete;
+    OnItsWay& operator=(const OnItsWay&) = delete;
+    void arrived() { arrived_ = true; }
+
+   private:
+    Recorder& recorder_;
+    std::int64_t epoch_;
+    bool is_entry_, is_step_;
+    bool arrived_ = false;
+  };
+
+  // Writing checkpoints, on the background thread. The first four throw what the store throws.
+  void write_before(const store::CheckpointKey& key);
+  void store_checkpoint(Taken& taken);
+  void store_entry(Taken& entry);
+  void store_held();
+  void write_checkpoint(Taken taken) noexcept;
+  void write_entry(Taken entry) noexcept;
+  void count_stored(const store::CheckpointKey& key, const store::CheckpointInfo& info) noexcept;
+  /// True when all that was logged before the checkpoint is durable.
+  bool may_store(bool last_chance) noexcept;
   std::uint64_t state_bytes();
   void set_haste(Haste haste);
   /// A checkpoint is complete; null: it was dropped.
   void hand_to_writer(Taken whose, const std::shared_ptr<Batch>& batch,
-                      std::optional<TakenSnapshot> taken);
+                      std::shared_ptr<OnItsWay> way, std::optional<TakenSnapshot> taken);
   /// A stretch of the program begins, see Overlap.
   void begin_stretch(std::string_view nested, Edge edge);
   void stop_overlapping(std::string_view why) noexcept;
   void add_flor_time(Clock::time_point began);
   /// The attached locals of a nested loop that begins. They may have been changed by earlier
   /// iterations, and no boundary can hold them, since there they may be out of scope.
-  void take_entry(const Frame& nested);
+  void take_entry(const Frame& nested) noexcept;
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   void flush_outputs() noexcept;
@@ -118,10 +154,21 @@ class Recorder : public Runtime {
   bool values_are_written() const { return values_.empty() && updates_.empty(); }
   /// Keeps the latest boundary for a better time; any other one is a gap.
   void pass_over(Taken taken) noexcept;
+  /// Keeps what is attached to a nested loop until it is stored, before the boundary if that waits.
+  void hold_entry(Taken entry) noexcept;
+  void drop_held_boundary() noexcept;
+  bool is_after_held(const store::CheckpointKey& entry) const;
+  void miss(std::int64_t epoch, bool values = false) noexcept;
   void retry_held() noexcept;
+  void write_logged() noexcept;
   void write_waiting() noexcept;  ///< values, progress and what is held
   /// The end: everything is tried once more, and what cannot be written then is a gap.
   void write_rest() noexcept;
+  /// The end of the run, in one transaction with what `write_rest` could not write: without that a
+  /// run never counts as finished. Values that alone keep it from that are lost, and said to be.
+  /// Throws what the catalog throws.
+  void write_end(
+      const std::function<void(store::Catalog&, const store::UnwrittenRest&)>& end);
   void end_run(bool failed, const std::string& message) noexcept;
   void close_store() noexcept;
   /// The epoch to which a checkpoint belongs that is taken now.
@@ -171,7 +218,9 @@ class Recorder : public Runtime {
   bool is_due() const;
   bool is_forced(const Frame& main);
   void take_step(const Frame& nested);
-  void forget_step(const store::CheckpointKey& written);  ///< on the background thread
+  // On the background thread.
+  void forget_steps(const store::CheckpointKey& written) noexcept;
+  void drop_old_steps() noexcept;
   [[noreturn]] void preempt(const Frame* nested, const std::string& where);
   [[noreturn]] void end_preempted(const std::string& where) noexcept;
   void heed_signal();  ///< on the background thread
@@ -190,15 +239,18 @@ class Recorder : public Runtime {
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
   /// For checkpoints inside iterations, which do not last, so that nothing is a difference to them.
   std::unique_ptr<store::CheckpointWriter> step_writer_;
-  std::optional<store::CheckpointKey> step_;  // the one that is stored; background thread
+  std::optional<store::CheckpointKey> step_;     // the one that counts; background thread
+  std::vector<store::CheckpointKey> old_steps_;  // still stored; background thread
+  StorageHealth health_{[] { return outage_clock(); }};
+  std::atomic<int> unwritten_{0};  // checkpoints that were taken and are not written yet
+  std::atomic<int> steps_unwritten_{0};
   Snapshotter snapshotter_{[this] { return background_->busy(); },
                            [this](const std::function<void()>& wait) {
                              overlap_.fence();  // hands on what holds memory
                              set_haste(escalation_.waited());
                              const Background::Hurry hurry(*background_);
-                             ++awaited_;
+                             const Awaiting awaiting(awaited_);
                              wait();
-                             --awaited_;
                            }};
   Overlap overlap_{[this](const std::string& why) { stop_overlapping(why); }};
   store::CheckpointStrategy strategy_;  // background thread
@@ -211,14 +263,14 @@ class Recorder : public Runtime {
   Haste haste_ = Haste::none;
   std::optional<Background::Hurry> hurry_;  // while the writer is late
   std::uint64_t last_bytes_ = 0;            // of the last snapshot
-  std::atomic<int> unwritten_{0};           // checkpoints that were taken and are not written yet
   Ordinals ordinals_;                       // used by the background thread
-  StorageHealth health_{[] { return outage_clock(); }};
   ProgressOutbox progress_;
   ValueOutbox values_;          // background thread
   UpdateOutbox updates_;        // background thread
   std::optional<Taken> held_;   // background thread; a boundary that could not be stored yet
+  std::vector<Taken> held_entries_;  // background thread; of that boundary or of one that is stored
   bool ending_ = false;         // background thread: nothing is tried later
+  bool end_is_written_ = false;
   bool last_chance_ = false;    // what is taken now
   std::map<std::string, bool> arguments_used_;
   std::map<std::string, store::Argument> recorded_arguments_;  // of a run that is resumed
@@ -232,10 +284,9 @@ class Recorder : public Runtime {
   bool told_signal_ = false, leaving_ = false;  // background thread
   std::int64_t steps_since_ = 0;                // nested iterations since the last boundary or step
   Clock::time_point kept_at_ = Clock::now();    // when that was taken
-  std::atomic<int> steps_unwritten_{0};
   std::atomic<std::int64_t> main_loops_ = 0;
   std::int64_t epochs_ = 0;            // complete iterations of all main loops
-  std::int64_t stored_boundary_ = -1;  // last one of the current main loop
+  std::int64_t taken_boundary_ = -1;   // last one of the current main loop
   std::atomic<std::int64_t> checkpoints_{0};
   std::atomic<std::uint64_t> raw_bytes_{0}, stored_bytes_{0};
   Clock::time_point began_ = Clock::now();

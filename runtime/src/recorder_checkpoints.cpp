@@ -22,56 +22,67 @@ std::string print(const store::CheckpointKey& key) {
   return text;
 }
 
+/// The checkpoint holds the locals that are attached to a nested loop, as they are when it begins.
+bool is_entry(const store::CheckpointKey& key) {
+  return key.kind == store::CheckpointKind::loop_end && key.loop.ends_with(entry_name(""));
+}
+
 }  // namespace
 
-void Recorder::take_entry(const Frame& nested) {
-  const std::int64_t epoch = epochs_;
-  if (!health_.may_try(StorageHealth::Part::content)) return health_.miss(epoch);
-  const store::CheckpointKey key{.kind = store::CheckpointKind::loop_end,
-                                 .main_loop = main_frame().ordinal,
-                                 .iteration = main_frame().index,
-                                 .loop = entry_name(nested.component)};
+Recorder::OnItsWay::OnItsWay(Recorder& recorder, const Taken& taken)
+    : recorder_(recorder),
+      epoch_(taken.epoch),
+      is_entry_(is_entry(taken.key)),
+      is_step_(taken.key.kind == store::CheckpointKind::step) {
+  if (!is_entry_) ++recorder_.unwritten_;
+  if (is_step_) ++recorder_.steps_unwritten_;
+}
+
+Recorder::OnItsWay::~OnItsWay() {
+  if (!is_entry_) --recorder_.unwritten_;
+  if (is_step_) --recorder_.steps_unwritten_;
+  try {
+    if (!arrived_) recorder_.health_.miss(epoch_);
+  } catch (const std::exception&) {  // no memory for a gap
+  }
+}
+
+void Recorder::take_entry(const Frame& nested) noexcept {
   const auto began = Clock::now();
   try {
-    background_->post([this, key, epoch,
-                       taken = snapshotter_.take_attached(registry_, nested.settings.attached)]() mutable {
-      if (!store_) return;
-      if (!health_.may_try(StorageHealth::Part::content)) return health_.miss(epoch);
-      try {
-        taken.arrive();
-        if (!entry_writer_) {
-          entry_writer_ = std::make_unique<store::CheckpointWriter>(
-              *store_, run_.id, store::WriterOptions{.threads = 1, .priority = priority_});
-        }
-        stored_bytes_ += entry_writer_->write(key, taken.snapshot).stored_bytes;
-        checkpoints_ += 1;
-        works(StorageHealth::Part::content);
-      } catch (const std::exception& error) {
-        trouble(StorageHealth::Part::content, error.what());
-        health_.miss(epoch);
-      }
-    });
-  } catch (const std::exception& error) {
+    Taken taken{.key = {.kind = store::CheckpointKind::loop_end,
+                        .main_loop = main_frame().ordinal,
+                        .iteration = main_frame().index,
+                        .loop = entry_name(nested.component)},
+                .epoch = epochs_};
+    const auto way = std::make_shared<OnItsWay>(*this, taken);
+    try {
+      taken.snapshot = snapshotter_.take_attached(registry_, nested.settings.attached);
+      background_->post([this, way, taken = std::move(taken)]() mutable {
+        write_entry(std::move(taken));
+        way->arrived();
+      });
+    } catch (const std::exception& error) {
+      trouble(StorageHealth::Part::content, error.what());
+    } catch (...) {
+      trouble(StorageHealth::Part::content,
+              "saving an attached local threw an exception of unknown type");
+    }
+  } catch (const std::exception& error) {  // no memory for its name
     trouble(StorageHealth::Part::content, error.what());
-    health_.miss(epoch);
-  } catch (...) {
-    trouble(StorageHealth::Part::content,
-            "saving an attached local threw an exception of unknown type");
-    health_.miss(epoch);
   }
-  const double seconds = seconds_since(began);
-  schedule_.ledger().spent(seconds);
-  frames_.front()->flor_seconds += seconds;
+  add_flor_time(began);
 }
 
-void Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+bool Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
                            std::optional<store::SnapshotItem> extra) {
   const auto batch = schedule_.open_single();
-  take_checkpoint(key, attached, batch, std::move(extra));
+  const bool taken = take_checkpoint(key, attached, batch, std::move(extra));
   schedule_.ledger().close(batch);
+  return taken;
 }
 
-void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+bool Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
                                const std::shared_ptr<Batch>& batch,
                                std::optional<store::SnapshotItem> extra) {
   using enum store::CheckpointKind;
@@ -81,11 +92,14 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   }
   Taken whose{.key = key, .epoch = epoch_of(key), .last_chance = last_chance_};
   if (!last_chance_ && !health_.may_try(StorageHealth::Part::content)) {
-    return health_.miss(whose.epoch);
+    health_.miss(whose.epoch);
+    return false;
   }
   const auto began = Clock::now();
+  std::shared_ptr<OnItsWay> way;
   std::optional<TakenSnapshot> taken;
   try {
+    way = std::make_shared<OnItsWay>(*this, whose);
     // Inside an iteration the next update is near, and no stretch begins that would wait for it.
     const bool inside = key.kind == step || key.kind == saved;
     const bool overlap = overlap_.allowed() && !inside;
@@ -102,18 +116,18 @@ void Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   }
   const double seconds = seconds_since(began);
   if (!frames_.empty()) frames_.front()->flor_seconds += seconds;
-  if (!taken) return health_.miss(whose.epoch);
+  if (!way) miss(whose.epoch);
+  if (!taken) return false;
   last_bytes_ = taken->snapshot.raw_bytes();
   schedule_.ledger().taken(*batch, seconds, last_bytes_);
-  ++unwritten_;
   try {
-    overlap_.add(std::move(*taken), [this, whose, batch](auto complete) {
-      hand_to_writer(whose, batch, std::move(complete));
+    overlap_.add(std::move(*taken), [this, whose, batch, way](auto complete) {
+      hand_to_writer(whose, batch, way, std::move(complete));
     });
   } catch (const std::exception& error) {
     trouble(StorageHealth::Part::content, error.what());
-    health_.miss(whose.epoch);
   }
+  return true;
 }
 
 std::int64_t Recorder::epoch_of(const store::CheckpointKey& key) const {
@@ -123,17 +137,18 @@ std::int64_t Recorder::epoch_of(const store::CheckpointKey& key) const {
 }
 
 void Recorder::hand_to_writer(Taken whose, const std::shared_ptr<Batch>& batch,
-                              std::optional<TakenSnapshot> taken) {
+                              std::shared_ptr<OnItsWay> way, std::optional<TakenSnapshot> taken) {
   if (taken) whose.snapshot = *std::move(taken);
-  background_->post([this, batch, whole = taken.has_value(), whose = std::move(whose)]() mutable {
+  background_->post([this, batch, way = std::move(way), whole = taken.has_value(),
+                     whose = std::move(whose)]() mutable {
     schedule_.ledger().job_begins(background_cpu());
     if (whole) {
       write_checkpoint(std::move(whose));
     } else {
       health_.miss(whose.epoch, false, "the program wrote what was still being copied");
     }
+    way->arrived();
     schedule_.ledger().job_ends(background_cpu(), batch);
-    --unwritten_;
   });
 }
 
@@ -207,21 +222,25 @@ void Recorder::prepare_buffers(const TakenSnapshot& taken) {
   });
 }
 
-void Recorder::write_checkpoint(Taken taken) {
+bool Recorder::may_store(bool last_chance) noexcept {
+  const bool tried = last_chance || ending_;
+  if (!tried && !health_.may_try(StorageHealth::Part::content)) return false;
+  write_logged();
+  if (!values_are_written()) flush_values();
+  return values_are_written();
+}
+
+void Recorder::write_checkpoint(Taken taken) noexcept {
   if (!store_) return;
   try {
     taken.snapshot.arrive();
   } catch (const std::exception& error) {
     trouble(StorageHealth::Part::content, error.what());
-    return health_.miss(taken.epoch);
+    return miss(taken.epoch);
   }
-  const bool tried = taken.last_chance || ending_;
-  if (!tried && !health_.may_try(StorageHealth::Part::content)) return pass_over(std::move(taken));
-  flush_journal();  // what was logged before a checkpoint is durable when the checkpoint is
-  if (!values_are_written()) return pass_over(std::move(taken));
+  if (!may_store(taken.last_chance)) return pass_over(std::move(taken));
   try {
-    if (held_ && held_->key != taken.key) store_checkpoint(*held_);
-    held_.reset();
+    store_held();
     store_checkpoint(taken);
     works(StorageHealth::Part::content);
   } catch (const std::exception& error) {
@@ -230,25 +249,76 @@ void Recorder::write_checkpoint(Taken taken) {
   }
 }
 
+void Recorder::write_entry(Taken entry) noexcept {
+  if (!store_) return;
+  try {
+    entry.snapshot.arrive();
+  } catch (const std::exception& error) {
+    trouble(StorageHealth::Part::content, error.what());
+    return miss(entry.epoch);
+  }
+  hold_entry(std::move(entry));
+  retry_held();
+}
+
+/// A kill after a checkpoint goes back to it: by then the gaps before it are known, and so are the
+/// epochs that an outage kept waiting, and the nested loops that ended before a step.
+void Recorder::write_before(const store::CheckpointKey& key) {
+  const auto gaps = health_.unwritten_gaps();
+  if (gaps || key.kind == store::CheckpointKind::step) {
+    progress_.flush(store_->catalog(), run_.id);
+  }
+  if (!gaps) return;
+  store_->catalog().put_gaps(run_.id, *gaps);
+  health_.written(*gaps);
+}
+
+/// Once it is written nothing throws: it would be kept, and stored and counted again.
 void Recorder::store_checkpoint(Taken& taken) {
   const auto& key = taken.key;
+  write_before(key);
   store::CheckpointWriter* writer = writer_.get();
   if (key.kind == store::CheckpointKind::step) {
-    flush_progress();  // the nested loops that ended before it
     if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
     writer = step_writer_.get();
   }
   let_first_rank_store(key);
-  const store::CheckpointInfo info = writer->write(key, taken.snapshot.snapshot);
+  count_stored(key, writer->write(key, taken.snapshot.snapshot));
+  flush_progress();
+  using enum store::CheckpointKind;
+  if (key.kind == boundary || key.kind == step) forget_steps(key);
+  if (key.kind == boundary && key.iteration > 0) delete_others();
+}
+
+void Recorder::store_entry(Taken& entry) {
+  if (!entry_writer_) {
+    entry_writer_ = std::make_unique<store::CheckpointWriter>(
+        *store_, run_.id, store::WriterOptions{.threads = 1, .priority = priority_});
+  }
+  count_stored(entry.key, entry_writer_->write(entry.key, entry.snapshot.snapshot));
+}
+
+/// Entries go first, so that no boundary is stored without them.
+void Recorder::store_held() {
+  while (!held_entries_.empty()) {
+    store_entry(held_entries_.front());
+    held_entries_.erase(held_entries_.begin());
+  }
+  if (!held_) return;
+  store_checkpoint(*held_);
+  held_.reset();
+}
+
+void Recorder::count_stored(const store::CheckpointKey& key,
+                            const store::CheckpointInfo& info) noexcept {
   checkpoints_ += 1;
   raw_bytes_ += info.raw_bytes;
   stored_bytes_ += info.stored_bytes;
-  flush_progress();
-  say(Level::info, fmt::format("stored {} ({} of {})", print(key), print_bytes(info.stored_bytes),
-                               print_bytes(info.raw_bytes)));
-  using enum store::CheckpointKind;
-  if (key.kind == boundary || key.kind == step) forget_step(key);
-  if (key.kind == boundary && key.iteration > 0) delete_others();
+  try {
+    say(Level::info, fmt::format("stored {} ({} of {})", print(key), print_bytes(info.stored_bytes),
+                                 print_bytes(info.raw_bytes)));
+  } catch (const std::exception&) {  // it was to be said, no more
+  }
 }
 
 }  // namespace flor::detail

@@ -185,7 +185,7 @@ bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit)
 LoopScope::Start Recorder::begin_resumed(Frame& frame, const LoopScope::Start& start) {
   const store::ResumePoint& point = resumption_->point();
   if (start.visit) {
-    stored_boundary_ = point.iteration;
+    taken_boundary_ = point.iteration;
     epochs_ += point.iteration;
   } else {
     epochs_ += frame.index;
@@ -256,7 +256,10 @@ void Recorder::conclude_check() {
       fmt::format("{}; register with flor::checkpoints what the loop changes and begin a new run, "
                   "or go on with run {} all the same: --flor_resume --flor_check none",
                   message, key));
-  store_->catalog().interrupt_run(run_.id, message);
+  write_rows([&](store::Catalog& catalog) {
+    catalog.interrupt_run(run_.id, message);
+    return true;
+  });
   if (board_) board_->close();
   resumption_.reset();
   background_->post([this] { close_store(); });
@@ -317,30 +320,38 @@ void Recorder::leave_nested(Frame& frame) {
     return;
   ++steps_since_;
   // The state inside an iteration is of use only together with that before it.
-  if (is_due() && stored_boundary_ == main_frame().index && steps_unwritten_ == 0) {
+  if (is_due() && taken_boundary_ == main_frame().index && steps_unwritten_ == 0) {
     take_step(frame);
   }
 }
 
 void Recorder::take_step(const Frame& nested) {
   const Frame& main = main_frame();
-  ++steps_unwritten_;
   take_forced({.kind = store::CheckpointKind::step,
                .main_loop = main.ordinal,
                .iteration = main.index,
                .loop = store::step_name(nested.component, nested.index)},
               nested.settings.attached,
               elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
-  background_->post([this] { --steps_unwritten_; });
 }
 
 /// One is enough, and none is needed once a later boundary is durable.
-void Recorder::forget_step(const store::CheckpointKey& written) {
+void Recorder::forget_steps(const store::CheckpointKey& written) noexcept {
   if (step_ && *step_ != written) {
-    store_->catalog().drop_checkpoints(run_.id, std::span(&*step_, 1));
-    step_.reset();
+    old_steps_.push_back(*std::exchange(step_, std::nullopt));
   }
   if (written.kind == store::CheckpointKind::step) step_ = written;
+  std::erase(old_steps_, written);
+  drop_old_steps();
+}
+
+void Recorder::drop_old_steps() noexcept {
+  if (old_steps_.empty()) return;
+  write_rows([this](store::Catalog& catalog) {
+    catalog.drop_checkpoints(run_.id, old_steps_);
+    old_steps_.clear();
+    return true;
+  });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -348,7 +359,7 @@ void Recorder::forget_step(const store::CheckpointKey& written) {
 
 void Recorder::preempt(const Frame* nested, const std::string& where) {
   last_chance_ = true;
-  if (nested && stored_boundary_ == main_frame().index) take_step(*nested);
+  if (nested && taken_boundary_ == main_frame().index) take_step(*nested);
   fence();
   background_->post([this, where] { end_preempted(where); });
   background_->drain();
@@ -358,19 +369,22 @@ void Recorder::preempt(const Frame* nested, const std::string& where) {
 void Recorder::end_preempted(const std::string& where) noexcept {
   write_rest();
   try {
-    store::Catalog& catalog = store_->catalog();
     const std::string name =
         pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
     const std::string message = fmt::format("preempted by {} at {}", name, where);
-    catalog.interrupt_run(run_.id, message);
+    write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+      catalog.interrupt_run(run_.id, message, rest);
+    });
     // What the other ranks have is known when they have ended, too.
     say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}{}",
                                    message, run_.start.experiment, run_.key.substr(0, 8),
                                    store::print_point(plan_resume(*store_, run_.id).point),
                                    ranks_ ? ", or earlier if another rank is not that far" : ""));
   } catch (const std::exception& error) {
-    say(Level::error, fmt::format("the interruption of run {} could not be recorded: {}", run_.key,
-                                  error.what()));
+    say(Level::error,
+        fmt::format("the interruption of run {} could not be recorded: {}; --flor {} --flor_resume "
+                    "goes on after what is stored of it",
+                    run_.key.substr(0, 8), error.what(), run_.start.experiment));
   }
   if (board_) board_->close();
   close_store();

@@ -91,7 +91,7 @@ void Recorder::score_checkpoint(std::string_view name,
 std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
   fence();
   background_->post([this] {
-    flush_journal();
+    write_logged();
     flush_progress();  // an epoch counts once it is known to be complete
   });
   background_->drain();

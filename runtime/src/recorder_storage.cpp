@@ -3,6 +3,8 @@
 #include "process.h"
 #include "recorder.h"
 
+#include <flor/store/error.h>
+
 #include <fmt/format.h>
 
 #include <exception>
@@ -43,7 +45,7 @@ void Recorder::works(Part part) noexcept {
 void Recorder::update(UpdateOutbox::Update change) {
   background_->post([this, change = std::move(change)]() mutable {
     if (!store_) return;
-    if (!updates_.add(std::move(change))) health_.miss(-1, true);
+    if (!updates_.add(std::move(change))) miss(-1, true);
     flush_values();
   });
 }
@@ -79,40 +81,79 @@ void Recorder::flush_values() noexcept {
 
 void Recorder::flush_progress() noexcept {
   flush_outputs();
+  drop_old_steps();
+  write_rows([this](store::Catalog& catalog) { return progress_.flush(catalog, run_.id); });
+  if (!ending_ && !health_.gaps_are_due()) return;
   write_rows([this](store::Catalog& catalog) {
-    const bool wrote = progress_.flush(catalog, run_.id);
     const auto gaps = health_.unwritten_gaps();
-    // While one grows it need not be written again and again.
-    if (!gaps || (health_.lasts() && !ending_)) return wrote;
+    if (!gaps) return false;
     catalog.put_gaps(run_.id, *gaps);
     health_.written(*gaps);
     return true;
   });
 }
 
-void Recorder::pass_over(Taken taken) noexcept {
+void Recorder::miss(std::int64_t epoch, bool values) noexcept {
   try {
-    const bool boundary = taken.key.kind == store::CheckpointKind::boundary;
-    const bool later = boundary && (!held_ || held_->epoch <= taken.epoch);
-    if (!later) return health_.miss(taken.epoch);
-    if (held_ && held_->key != taken.key) health_.miss(held_->epoch);
-    held_ = std::move(taken);
+    health_.miss(epoch, values);
   } catch (const std::exception&) {  // no memory for a gap
   }
 }
 
-void Recorder::retry_held() noexcept {
-  if (!held_ || !health_.may_try(Part::content)) return;
-  write_checkpoint(std::move(*std::exchange(held_, std::nullopt)));
+void Recorder::pass_over(Taken taken) noexcept {
+  const bool boundary = taken.key.kind == store::CheckpointKind::boundary;
+  const bool later = boundary && (!held_ || held_->epoch <= taken.epoch);
+  if (!later) return miss(taken.epoch);
+  drop_held_boundary();
+  held_ = std::move(taken);
 }
 
-void Recorder::write_waiting() noexcept {
-  if (!store_) return;
+/// With what is attached after it: that is of use only to a replay that begins there.
+void Recorder::drop_held_boundary() noexcept {
+  if (!held_) return;
+  miss(held_->epoch);
+  std::erase_if(held_entries_, [this](const Taken& entry) { return is_after_held(entry.key); });
+  held_.reset();
+}
+
+bool Recorder::is_after_held(const store::CheckpointKey& entry) const {
+  return held_ && held_->key.main_loop == entry.main_loop &&
+         held_->key.iteration == entry.iteration;
+}
+
+/// After a boundary that was dropped meanwhile it is not needed.
+void Recorder::hold_entry(Taken entry) noexcept {
+  const std::int64_t epoch = entry.epoch;
+  if (held_ && !is_after_held(entry.key)) return;
+  try {
+    held_entries_.push_back(std::move(entry));
+  } catch (const std::exception&) {
+    miss(epoch);
+  }
+}
+
+void Recorder::retry_held() noexcept {
+  if (!held_ && held_entries_.empty()) return;
+  if (!may_store(false)) return;
+  try {
+    store_held();
+    works(Part::content);
+  } catch (const std::exception& error) {
+    trouble(Part::content, error.what());
+  }
+}
+
+void Recorder::write_logged() noexcept {
   try {
     flush_journal();
   } catch (const std::exception& error) {
     trouble(Part::rows, error.what());
   }
+}
+
+void Recorder::write_waiting() noexcept {
+  if (!store_) return;
+  write_logged();
   flush_values();
   flush_progress();
   retry_held();
@@ -124,20 +165,39 @@ void Recorder::write_rest() noexcept {
     // Another process that holds the catalog is waited for; locks that fail are not.
     const bool locks = store_->why_locks_fail().empty();
     store_->set_patience(locks ? lock_patience.at_end : lock_patience.in_outage);
-    flush_journal();
-    flush_values();
-    if (held_) write_checkpoint(std::move(*std::exchange(held_, std::nullopt)));
-    if (held_) health_.miss(held_->epoch);
-    for (const std::int64_t epoch : values_.epochs()) health_.miss(epoch, true);
-    if (!updates_.empty()) health_.miss(-1, true);
+    write_waiting();
+    for (const Taken& entry : held_entries_) miss(entry.epoch);
+    drop_held_boundary();
+    for (const std::int64_t epoch : values_.epochs_of_contents()) miss(epoch, true);
+    if (!updates_.empty()) miss(-1, true);
     flush_progress();
   } catch (const std::exception& error) {
     say(Level::error, error.what());
   }
 }
 
+void Recorder::write_end(
+    const std::function<void(store::Catalog&, const store::UnwrittenRest&)>& end) {
+  const auto write = [&](std::span<const store::Value> values) {
+    progress_.hand_on([&](const store::Progress& progress) {
+      end(store_->catalog(), {values, progress, health_.unwritten_gaps()});
+    });
+  };
+  for (int tries = 0; tries < 2; ++tries) {  // a fault may have passed
+    try {
+      return values_.hand_on(write);
+    } catch (const Busy&) {  // it was waited for
+      throw;
+    } catch (const std::exception&) {
+    }
+  }
+  for (const std::int64_t epoch : values_.epochs()) miss(epoch, true);
+  write({});
+}
+
 void Recorder::close_store() noexcept {
   held_.reset();
+  held_entries_.clear();
   writer_.reset();
   entry_writer_.reset();
   step_writer_.reset();

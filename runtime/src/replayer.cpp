@@ -34,7 +34,8 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   use_ = store_->use_run(run_.key);
   take_arguments();
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
-  record_ = std::make_unique<Record>(catalog, run_);
+  record_ = std::make_unique<Record>(
+      catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
   check_probes();
   own_digest_ = program_digest();
   if (!flags_.plugin.empty()) load_plugin();

@@ -1,6 +1,7 @@
 #include "resume_check.h"
 
 #include "process.h"
+#include "record.h"
 #include "value_text.h"
 
 #include <fmt/format.h>
@@ -20,13 +21,10 @@ struct StoredCourse {
   double computed = 0;
 };
 
-StoredCourse stored_of(const store::Catalog& catalog, std::int64_t run, std::int64_t main_loop) {
-  StoredCourse stored;
-  for (const store::CheckpointInfo& info : catalog.checkpoints(run)) {
-    const bool boundary = info.key.kind == store::CheckpointKind::boundary;
-    if (boundary && info.key.main_loop == main_loop) stored.boundaries.insert(info.key.iteration);
-  }
-  for (const store::Iteration& iteration : catalog.iterations(run)) {
+StoredCourse stored_of(const store::Catalog& catalog, const store::Run& run,
+                       std::int64_t main_loop) {
+  StoredCourse stored{.boundaries = Record(catalog, run).boundaries(main_loop), .seconds = {}};
+  for (const store::Iteration& iteration : catalog.iterations(run.id)) {
     stored.computed += iteration.seconds;
     if (iteration.main_loop == main_loop) stored.seconds[iteration.iteration] = iteration.seconds;
   }
@@ -50,7 +48,7 @@ CheckPlan plan_check(const store::Catalog& catalog, const store::Run& run,
   if (run.start.rank) ranks = catalog.ranks(run.start.rank->group);
   std::set<std::int64_t> common;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    StoredCourse stored = stored_of(catalog, ranks[i].id, point.main_loop);
+    StoredCourse stored = stored_of(catalog, ranks[i], point.main_loop);
     std::erase_if(stored.boundaries, [&](std::int64_t boundary) {
       return boundary >= point.iteration || !stored.seconds.contains(boundary) ||
              (i > 0 && !common.contains(boundary));

@@ -1,6 +1,7 @@
 #include "secret_arguments.h"
 
 #include "flags.h"
+#include "notice.h"
 
 #include <flor/store/error.h>
 
@@ -9,6 +10,27 @@
 #include <cstdlib>
 
 namespace flor::detail {
+
+void refuse_masked(const std::map<std::string, std::string>& kwargs) {
+  for (const auto& [name, value] : kwargs) {
+    if (!store::is_masked(value)) continue;
+    throw UsageError(fmt::format(
+        "--kwargs {}={}: records have {} in the place of secrets, and the program would use it as "
+        "the value: give the value itself, --kwargs {}=VALUE",
+        name, value, store::kMasked, name));
+  }
+}
+
+void warn_of_masked(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!store::is_masked(arguments[i])) continue;
+    const bool named = i > 0 && arguments[i - 1].starts_with('-');
+    say(Level::warn,
+        fmt::format("the program is given {}{}: records have {} in the place of secrets; if this "
+                    "was copied from one, begin again with the value itself",
+                    named ? arguments[i - 1] + " " : "", arguments[i], store::kMasked));
+  }
+}
 
 SecretArguments::SecretArguments(const store::Catalog& catalog, const store::Run& run,
                                  std::map<std::string, std::string> given)

@@ -9,8 +9,15 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor::detail {
+
+/// Throws UsageError for --kwargs that are masked, as in a command line that was copied from a
+/// record: a run that begins has no other source for the value.
+void refuse_masked(const std::map<std::string, std::string>& kwargs);
+/// The same of the program's own words, which may mean something else: a line for each.
+void warn_of_masked(const std::vector<std::string>& arguments);
 
 class SecretArguments {
  public:

@@ -6,6 +6,7 @@
 #include "preemption.h"
 #include "process.h"
 #include "runtime.h"
+#include "secret_arguments.h"
 #include "worker.h"
 
 #include <flor/adapter.h>
@@ -260,6 +261,7 @@ Session init(int& argc, char** argv, const char* source_file) {
       std::cout << flag_help();
       end_process(ExitStatus::done);
     }
+    if (flags.mode == Mode::off) refuse_masked(flags.kwargs);
     plain_kwargs = flags.kwargs;
     init_called = true;
     if (flags.mode == Mode::off) return Session(Mode::off);

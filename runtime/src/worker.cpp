@@ -65,6 +65,7 @@ Flags worker_flags(int& argc, char** argv) {
   flags.probes = order.probes;
   flags.no_probe = order.no_probe;
   flags.strong = order.strong;
+  flags.alone = order.alone;
   flags.threads = order.threads;
   flags.cores = order.cores;
   flags.sources = order.sources;

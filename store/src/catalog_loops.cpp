@@ -1,6 +1,7 @@
 // Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
 #include "checkpoint_rows.h"
 #include "database.h"
+#include "rest_rows.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -71,6 +72,20 @@ void insert(Connection& connection, std::int64_t run, const Recording& recording
 
 }  // namespace
 
+void put_progress(Connection& connection, std::int64_t run, const Progress& progress) {
+  for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
+  for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
+  for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
+  for (const StorageDecision& decision : progress.decisions) insert(connection, run, decision);
+  if (progress.recording) insert(connection, run, *progress.recording);
+}
+
+void put_rest(Database& database, std::int64_t run, const UnwrittenRest& rest) {
+  insert_values(database, run, rest.values);
+  put_progress(database.connection, run, rest.progress);
+  if (rest.gaps) put_gap_rows(database.connection, run, *rest.gaps);
+}
+
 bool is_stored(StorageReason reason) {
   switch (reason) {
     case StorageReason::worthwhile:
@@ -124,13 +139,8 @@ void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
 
 void Catalog::add_progress(std::int64_t run, const Progress& progress) {
   const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
-  for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
-  for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
-  for (const StorageDecision& decision : progress.decisions) insert(connection, run, decision);
-  if (progress.recording) insert(connection, run, *progress.recording);
+  Transaction transaction(database_->connection);
+  put_progress(database_->connection, run, progress);
   transaction.commit();
 }
 

@@ -1,6 +1,6 @@
 // Catalog: runs that were interrupted, and go on in another process.
 #include "database.h"
-#include "gap_rows.h"
+#include "rest_rows.h"
 #include "resume.h"
 #include "rows.h"
 
@@ -158,9 +158,11 @@ void note(Connection& connection, std::int64_t run, const Resumption& resumption
 
 }  // namespace
 
-void Catalog::interrupt_run(std::int64_t run, std::string_view message) {
+void Catalog::interrupt_run(std::int64_t run, std::string_view message,
+                            const UnwrittenRest& rest) {
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
+  put_rest(*database_, run, rest);
   database_->connection("UPDATE run SET message = ?2 WHERE id = ?1", run, message)->run();
   transaction.commit();
 }

@@ -1,6 +1,7 @@
 // Catalog: runs, from their start to their end, and how they are found again.
 #include "database.h"
 #include "edit_distance.h"
+#include "rest_rows.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -464,9 +465,10 @@ void Catalog::drop_run(std::int64_t run) {
 }
 
 void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
-                         std::string_view message) {
+                         std::string_view message, const UnwrittenRest& rest) {
   const Lock lock(database_->mutex);
   Transaction transaction(database_->connection);
+  put_rest(*database_, run, rest);
   database_
       ->connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
                    finished_us, failed, message)

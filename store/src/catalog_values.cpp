@@ -4,6 +4,7 @@
 #include "doubts.h"
 #include "evaluated.h"
 #include "metric_rows.h"
+#include "rest_rows.h"
 #include "resume.h"
 #include "scalar.h"
 
@@ -330,6 +331,7 @@ void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
 }
 
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values) {
+  if (values.empty()) return;
   ValueInserter inserter(database, run);
   for (const Value& value : values) inserter.add(value);
   inserter.finish();

@@ -1,6 +1,6 @@
 // Catalog: the epochs of which something could not be stored.
 #include "database.h"
-#include "gap_rows.h"
+#include "rest_rows.h"
 
 #include <flor/store/catalog.h>
 
@@ -73,10 +73,7 @@ std::string print_gaps(std::span<const Gap> gaps) {
   return fmt::format("{}{}{} lost", text, text.empty() ? "" : "; ", lost);
 }
 
-void Catalog::put_gaps(std::int64_t run, std::span<const Gap> gaps) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
+void put_gap_rows(Connection& connection, std::int64_t run, std::span<const Gap> gaps) {
   connection("DELETE FROM gap WHERE run = ?1", run)->run();
   for (const Gap& gap : gaps) {
     connection("INSERT INTO gap (run, first, last, lost_values, why) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -84,6 +81,12 @@ void Catalog::put_gaps(std::int64_t run, std::span<const Gap> gaps) {
         ->run();
   }
   put_text(connection, run, gaps);
+}
+
+void Catalog::put_gaps(std::int64_t run, std::span<const Gap> gaps) {
+  const Lock lock(database_->mutex);
+  Transaction transaction(database_->connection);
+  put_gap_rows(database_->connection, run, gaps);
   transaction.commit();
 }
 

@@ -4,9 +4,13 @@
 #include "workbench.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <chrono>
+#include <climits>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <random>
 
@@ -37,6 +41,7 @@ struct Left {
   store::Run run;
   std::vector<store::Gap> gaps;
   std::set<std::int64_t> stored, whole;  ///< epochs with any checkpoint, with both of theirs
+  std::set<std::int64_t> begun, entered;  ///< those with the boundary before them, with locals
   std::map<std::string, std::string> checkpoints;
   std::vector<std::string> values;
 };
@@ -46,8 +51,8 @@ class Outages : public ::testing::Test {
   Left look(const std::string& key) const {
     const auto opened = bench_.store();
     const store::Catalog& catalog = opened->catalog();
-    Left left{.run = catalog.resolve(key), .gaps = {}, .stored = {}, .whole = {},
-              .checkpoints = {}, .values = {}};
+    Left left;
+    left.run = catalog.resolve(key);
     left.gaps = catalog.gaps(left.run.id);
     std::map<std::int64_t, int> parts;
     for (const auto& info : catalog.checkpoints(left.run.id)) {
@@ -55,8 +60,10 @@ class Outages : public ::testing::Test {
       left.checkpoints[fmt::format("{} {} {}", static_cast<int>(kind), iteration, name)] =
           info.digest.hex();
       const bool boundary = kind == store::CheckpointKind::boundary;
+      if (boundary) left.begun.insert(iteration);
       if (boundary && iteration == 0) continue;
-      if (name.ends_with("@begin")) continue;
+      if (name.ends_with("@begin")) left.entered.insert(iteration);
+      if (name.find('@') != name.npos) continue;
       ++parts[boundary ? iteration - 1 : iteration];
     }
     for (const auto& [epoch, count] : parts) {
@@ -78,7 +85,7 @@ class Outages : public ::testing::Test {
     for (const auto& [name, value] : environment) options.environment[name] = value;
     return bench_.run("stormy",
                       Words{"--flor", "test", "--flor_every", "1", "--flor_no_git", "--kwargs",
-                            fmt::format("epochs={}", kEpochs)} +
+                            fmt::format("epochs={}", epochs_)} +
                           kwargs,
                       options);
   }
@@ -87,32 +94,45 @@ class Outages : public ::testing::Test {
       const ProcessResult result = record("");
       EXPECT_EQ(result.status, 0) << result.err;
       reference_ = look(bench_.last_run().key);
-      EXPECT_EQ(reference_->whole.size(), static_cast<std::size_t>(kEpochs));
+      EXPECT_EQ(reference_->whole.size(), static_cast<std::size_t>(epochs_));
       EXPECT_THAT(reference_->gaps, IsEmpty());
       printed_ = result.out;
     }
     return *reference_;
   }
 
+  /// A checkpoint inside an epoch is of use until the next boundary; the reference has none.
+  static bool is_inside(const std::string& place) {
+    return place.find("train@") != place.npos && !place.ends_with("@begin");
+  }
   /// Nothing of it is wrong: all that is stored is what it is without faults.
   static void expect_right(const Left& left, const Left& reference) {
     for (const auto& [place, digest] : left.checkpoints) {
+      if (is_inside(place)) continue;
       const auto same = reference.checkpoints.find(place);
       ASSERT_NE(same, reference.checkpoints.end()) << place;
       EXPECT_EQ(digest, same->second) << place;
     }
   }
   /// The gaps are the epochs that are not whole.
-  static void expect_named(const Left& left) {
+  void expect_named(const Left& left) const { expect_named(left, epochs_); }
+  static void expect_named(const Left& left, std::int64_t epochs) {
     std::set<std::int64_t> missing;
     for (const store::Gap& gap : left.gaps) {
       for (std::int64_t epoch = gap.first; epoch <= gap.last; ++epoch) missing.insert(epoch);
     }
-    for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
       if (left.whole.contains(epoch)) continue;
       EXPECT_TRUE(missing.contains(epoch)) << "epoch " << epoch << " is missing without a word";
     }
     EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
+  }
+  /// The attached local is stored with each boundary with which a replay can begin.
+  static void expect_entered(const Left& left, std::int64_t epochs) {
+    for (const std::int64_t epoch : left.begun) {
+      if (epoch == 0 || epoch >= epochs) continue;
+      EXPECT_TRUE(left.entered.contains(epoch)) << "epoch " << epoch;
+    }
   }
   void expect_survives(const std::vector<Fault>& storm, bool settled) {
     std::string text;
@@ -128,6 +148,7 @@ class Outages : public ::testing::Test {
     EXPECT_EQ(left.run.epochs, kEpochs) << "progress is complete";
     expect_right(left, whole);
     expect_named(left);
+    expect_entered(left, epochs_);
     for (const store::Gap& gap : left.gaps) EXPECT_FALSE(gap.values);
     std::int64_t healthy = 0;  // from here on
     for (const Fault& fault : storm) {
@@ -155,15 +176,15 @@ class Outages : public ::testing::Test {
     const auto pick = [&](std::int64_t low, std::int64_t high) {
       return std::uniform_int_distribution<std::int64_t>(low, high)(random);
     };
-    static const char* const kKinds[] = {"ENOSPC", "EIO", "EDQUOT", "EROFS", "fsync", "held",
-                                         "locks"};
+    static const char* const kKinds[] = {"ENOSPC", "EIO",  "EDQUOT", "EROFS",
+                                         "fsync",  "held", "locks",  "packs"};
     for (int i = 0; i < count; ++i) {
       std::vector<Fault> storm;
       for (std::int64_t left = i % 3 == 0 ? pick(2, 5) : 1; left > 0; --left) {
         // From 0.1 s to 60 s, short ones as often as long ones.
         const double share = static_cast<double>(pick(0, 1000)) / 1000;
         const auto length = static_cast<std::int64_t>(100 * std::pow(600, share));
-        storm.push_back({pick(0, 120'000), length, kKinds[static_cast<std::size_t>(pick(0, 6))]});
+        storm.push_back({pick(0, 120'000), length, kKinds[static_cast<std::size_t>(pick(0, 7))]});
       }
       expect_survives(storm, i % 4 != 3);
       if (HasFailure()) return;
@@ -171,6 +192,7 @@ class Outages : public ::testing::Test {
   }
 
   Workbench bench_;
+  int epochs_ = kEpochs;
   std::optional<Left> reference_;
   std::string printed_;
   int gaps_ = 0;
@@ -249,6 +271,18 @@ TEST_F(Outages, ARunThatIsInterruptedInAnOutageIsResumedAndKeepsItsEarlierGaps) 
   expect_named(after);
 }
 
+/// Rows can be written while packs cannot.
+TEST_F(Outages, AKillInAnOutageLosesTenSecondsOfWhatIsKnownOfItsGaps) {
+  record("30000::packs,150000::kill");
+  const Left left = look(bench_.last_run().key);
+  EXPECT_EQ(left.run.state, store::RunState::interrupted);
+  EXPECT_EQ(left.begun, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5}));
+  ASSERT_THAT(left.gaps, Not(IsEmpty()));
+  EXPECT_LE(left.gaps.front().first, 6);
+  EXPECT_GE(left.gaps.back().last, 26) << "the kill was 10 s and an epoch later";
+  EXPECT_EQ(left.run.degraded, store::print_gaps(left.gaps));
+}
+
 TEST_F(Outages, AnOrderlyEndLeavesAWholeCatalogAndNoLock) {
   ASSERT_EQ(record("").status, 0);
   EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db-wal"));
@@ -264,6 +298,290 @@ TEST_F(Outages, AnOrderlyEndLeavesAWholeCatalogAndNoLock) {
 
 /// Long faults as often as short ones, one or several, of every kind.
 TEST_F(Outages, InStormsEveryLaterEpochIsStoredAndTheGapsAreNamed) { storm(10, 1); }
+
+/// One more accident at each change that a recording makes, without an outage and with one.
+class Accidents : public Outages {
+ protected:
+  Accidents() { epochs_ = 6; }
+
+  struct Weather {
+    std::string storm;
+    Words more;
+  };
+  static std::vector<Weather> weathers() {
+    return {{"", {}},
+            {"", {"--flor_every_steps", "2"}},
+            {"9000:9000:packs", {}},
+            {"9000:9000:ENOSPC", {}},
+            {"9000:9000:packs,21000:3000:ENOSPC", {"--flor_every_steps", "2"}}};
+  }
+  ProcessResult record_with(const Weather& weather, const std::string& accident) const {
+    return record(weather.storm, Words{"settled=1"} + weather.more, {{"ACCIDENT", accident}});
+  }
+  static int number_after(const std::string& text, const std::string& word) {
+    const std::size_t at = text.rfind(word);
+    return at == text.npos ? -1 : std::stoi(text.substr(at + word.size()));
+  }
+  static int checkpoints_said(const std::string& err) { return number_after(err, " epochs, "); }
+  /// At every `stride`-th change of all recordings; `kind`: of the accident, "LENGTH:KIND". Returns
+  /// how many were tried.
+  int try_all(const std::string& kind, int stride,
+              const std::function<void(const Weather&, const ProcessResult&)>& look,
+              int last = INT_MAX) {
+    int tried = 0;
+    for (const Weather& weather : weathers()) {
+      const auto counted = record_with(weather, "0:0:count");
+      const int changes = number_after(counted.err, "changes ");
+      EXPECT_GT(changes, 50) << counted.err;
+      said_ = checkpoints_said(counted.err);
+      const int first = std::max(1, changes - last);
+      for (int at = first + tried % stride; at <= changes; at += stride) {
+        SCOPED_TRACE(fmt::format("STORM={} {} ACCIDENT={}:{}", weather.storm,
+                                 fmt::join(weather.more, " "), at, kind));
+        look(weather, record_with(weather, fmt::format("{}:{}", at, kind)));
+        ++tried;
+        if (HasFailure()) return tried;
+      }
+    }
+    return tried;
+  }
+  /// As far as it is durable nothing of it is missing without a word.
+  void expect_known(const Left& left) {
+    const std::int64_t last = left.begun.empty() ? 0 : *left.begun.rbegin();
+    expect_right(left, reference());
+    expect_named(left, last);
+    expect_entered(left, last);
+  }
+  void expect_finished(const Left& left) {
+    EXPECT_EQ(left.run.state, store::RunState::finished);
+    EXPECT_EQ(left.values, reference().values);
+    EXPECT_EQ(left.run.epochs, epochs_);
+    expect_right(left, reference());
+    expect_named(left);
+    expect_entered(left, epochs_);
+    EXPECT_THAT(bench_.damage(), IsEmpty());
+  }
+  void expect_resumed() {
+    const auto resumed = bench_.run("stormy", {"--flor", "test", "--flor_resume", "--flor_no_git"});
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    expect_finished(look(bench_.last_run().key));
+  }
+  /// `last`: only so many changes before the end. One fault leaves no checkpoint that is of no use.
+  void fail_at_each(int stride, int length = 1, int last = INT_MAX) {
+    reference();
+    int unfinished = 0, named = 0;
+    const auto look_at = [&](const Weather& weather, const ProcessResult& result) {
+      SCOPED_TRACE(result.err);
+      ASSERT_EQ(result.status, 0);
+      EXPECT_EQ(result.out, printed_);
+      const Left left = look(bench_.last_run().key);
+      if (weather.storm.empty()) {
+        EXPECT_LE(checkpoints_said(result.err), said_) << "none is counted twice";
+      }
+      if (left.run.state != store::RunState::finished) {
+        ++unfinished;
+        EXPECT_THAT(result.err, HasSubstr("--flor test --flor_resume computes again"));
+        expect_known(left);
+        return expect_resumed();
+      }
+      named += left.gaps.empty() ? 0 : 1;
+      expect_finished(left);
+      const bool inside = std::ranges::any_of(
+          left.checkpoints, [](const auto& entry) { return is_inside(entry.first); });
+      EXPECT_FALSE(length == 1 && inside);
+    };
+    const int tried = try_all(fmt::format("{}:EIO", length), stride, look_at, last);
+    std::printf("%d recordings with one fault more: %d finished with gaps, %d did not finish\n",
+                tried, named, unfinished);
+  }
+  void kill_at_each(int stride) {
+    reference();
+    const int tried = try_all("1:kill", stride, [&](const Weather&, const auto& result) {
+      SCOPED_TRACE(result.err);
+      const Left left = look(bench_.last_run().key);
+      if (left.run.state == store::RunState::finished) return expect_finished(left);
+      ASSERT_EQ(result.status, -1) << "a signal ended it";
+      expect_known(left);
+      EXPECT_THAT(bench_.damage(), IsEmpty());
+      expect_resumed();
+    });
+    std::printf("%d recordings were killed and resumed\n", tried);
+  }
+
+  int said_ = 0;
+};
+
+TEST_F(Accidents, OneFaultMoreAtAnyChangeLosesNothingWithoutAWord) { fail_at_each(31); }
+TEST_F(Accidents, AFaultAtItsEndLosesNothingOfARunThatFinishes) {
+  fail_at_each(7, 1, 60);
+  fail_at_each(7, 4, 60);
+  fail_at_each(7, 12, 60);
+}
+TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); }
+
+/// Else nothing more would be stored, as if the writer were late.
+TEST_F(Accidents, ASnapshotThatIsLostOnItsWayToTheWriterIsNotWaitedFor) {
+  for (int at = 0; at < 1000; ++at) {
+    auto options = bench_.options();
+    options.environment["MEMORY"] = std::to_string(at);
+    const auto result = bench_.run("stormy",
+                                   {"--flor", "test", "--flor_epsilon", "1e6", "--flor_no_git",
+                                    "--kwargs", "epochs=20", "epoch_ms=100"},
+                                   options);
+    SCOPED_TRACE(fmt::format("MEMORY={}: {}", at, result.err));
+    if (result.status != 0) continue;
+    EXPECT_GE(look(bench_.last_run().key).begun.size(), 6u);
+    if (HasFailure() || result.err.find("memory was enough") != std::string::npos) return;
+  }
+}
+
+/// In the step from an epoch to the next one, on the training thread.
+TEST_F(Accidents, AnAllocationThatFailsLosesNothingWithoutAWord) {
+  reference();
+  int survived = 0, ended = 0;
+  for (int at = 0;; ++at) {
+    SCOPED_TRACE(fmt::format("MEMORY={}", at));
+    const auto result = record("", {}, {{"MEMORY", std::to_string(at)}});
+    SCOPED_TRACE(result.err);
+    const Left left = look(bench_.last_run().key);
+    ASSERT_NE(result.status, -1) << "no signal";
+    if (result.status == 0) {
+      ++survived;
+      EXPECT_EQ(result.out, printed_);
+      expect_finished(left);
+      if (result.err.find("memory was enough") != std::string::npos) break;
+      EXPECT_TRUE(left.whole.contains(5));
+    } else {
+      ++ended;
+      EXPECT_EQ(left.run.state, store::RunState::failed);
+      expect_known(left);
+    }
+    if (HasFailure() || at > 1000) break;
+  }
+  std::printf("%d recordings survived, %d ended\n", survived, ended);
+}
+
+class AccidentsSlow : public Accidents {};
+TEST_F(AccidentsSlow, OneFaultMoreAtEachChangeLosesNothingWithoutAWord) { fail_at_each(1); }
+TEST_F(AccidentsSlow, ALongerFaultAtAnyChangeLosesNothingWithoutAWord) {
+  for (const int length : {2, 3, 5, 8, 13, 21, 34}) fail_at_each(11, length);
+}
+TEST_F(AccidentsSlow, AKillAtEachChangeLosesNothingWithoutAWord) { kill_at_each(1); }
+
+/// Two processes that record one run: one of them cannot write, or both cannot.
+class RankOutages : public Outages {
+ protected:
+  RankOutages() { epochs_ = 12; }
+
+  using Storms = std::array<std::string, 2>;
+  std::vector<ProcessResult> start_ranks(const Words& words, const Storms& storms) const {
+    std::vector<std::unique_ptr<Process>> ranks;
+    for (std::size_t rank = 0; rank < storms.size(); ++rank) {
+      auto options = bench_.options();
+      options.environment["RANK"] = std::to_string(rank);
+      options.environment["WORLD_SIZE"] = std::to_string(storms.size());
+      options.environment["MASTER_ADDR"] = "127.0.0.1";
+      if (!storms[rank].empty()) options.environment["STORM"] = storms[rank];
+      ranks.push_back(
+          std::make_unique<Process>(Words{program("stormy").string()} + words, options));
+    }
+    std::vector<ProcessResult> results;
+    for (const auto& rank : ranks) results.push_back(rank->wait());
+    return results;
+  }
+  std::vector<ProcessResult> record_ranks(const Storms& storms) const {
+    return start_ranks({"--flor", "test", "--flor_every", "1", "--flor_no_git", "--kwargs",
+                        fmt::format("epochs={}", epochs_)},
+                       storms);
+  }
+  std::vector<Left> look_at_ranks() const {
+    std::vector<std::string> keys;
+    const auto store = bench_.store();
+    const auto& catalog = store->catalog();
+    for (const auto& run : catalog.ranks(catalog.resolve("test").start.rank->group)) {
+      keys.push_back(run.key);
+    }
+    std::vector<Left> ranks;
+    for (const std::string& key : keys) ranks.push_back(look(key));
+    return ranks;
+  }
+  std::vector<Left> whole_ranks() {
+    for (const auto& result : record_ranks({})) EXPECT_EQ(result.status, 0) << result.err;
+    return look_at_ranks();
+  }
+  void expect_whole(const std::vector<Left>& ranks, const std::vector<Left>& whole) {
+    ASSERT_EQ(ranks.size(), whole.size());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      SCOPED_TRACE(fmt::format("rank {}", rank));
+      EXPECT_EQ(ranks[rank].run.state, store::RunState::finished);
+      EXPECT_EQ(ranks[rank].values, whole[rank].values);
+      EXPECT_EQ(ranks[rank].run.epochs, epochs_);
+      EXPECT_TRUE(ranks[rank].whole.contains(epochs_ - 1)) << "the last state";
+      expect_right(ranks[rank], whole[rank]);
+      expect_named(ranks[rank]);
+      expect_entered(ranks[rank], epochs_);
+    }
+  }
+  ProcessResult flor(const Words& words) const {
+    return run_process(Words{FLOR_CLI} + words, bench_.options());
+  }
+};
+
+TEST_F(RankOutages, AFaultOfOneRankIsAGapOfThatRankAndTheGroupIsReplayedExactly) {
+  const auto whole = whole_ranks();
+  const auto homes = bench_.home();
+  int home = 0;
+  for (const std::string storm : {"12000:15000:ENOSPC", "12000:15000:packs", "12000:15000:locks"}) {
+    for (const Storms& storms : {Storms{storm, ""}, Storms{"", storm}, Storms{storm, storm}}) {
+      bench_.use_home(homes / std::to_string(++home));  // what is stored already needs no packs
+      SCOPED_TRACE(fmt::format("rank 0: '{}', rank 1: '{}'", storms[0], storms[1]));
+      const auto results = record_ranks(storms);
+      for (const auto& result : results) EXPECT_EQ(result.status, 0) << result.err;
+      const auto ranks = look_at_ranks();
+      expect_whole(ranks, whole);
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        const bool said = results[rank].err.find("is stored again") != std::string::npos;
+        EXPECT_EQ(ranks[rank].gaps.empty(), !said) << results[rank].err;
+        if (storms[rank].empty()) {
+          EXPECT_FALSE(said) << results[rank].err;
+        } else if (rank == 0 || !storm.ends_with("packs")) {  // the other may find what is there
+          EXPECT_TRUE(said) << results[rank].err;
+        }
+      }
+      if (ranks[0].gaps.empty() && ranks[1].gaps.empty()) continue;
+      const bool only_second = ranks[0].gaps.empty();
+      const std::string where = only_second ? "finished, rank 1: " : "finished, ";
+      const std::string what = ranks[only_second ? 1 : 0].run.degraded;
+      EXPECT_THAT(flor({"list", "-n", "1"}).out, HasSubstr(where + what));
+      const auto replayed = flor({"replay", "test", "--workers", "1", "--verify-epochs", "none"});
+      EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+      EXPECT_THAT(replayed.out, HasSubstr("verified: "));
+      EXPECT_THAT(bench_.damage(), IsEmpty());
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(RankOutages, AGroupOfWhichOneRankCannotEndIsInterruptedAndGoesOnAsAWhole) {
+  const auto whole = whole_ranks();
+  for (const Storms& storms :
+       {Storms{"32000::ENOSPC", ""}, Storms{"", "32000::EIO"}, Storms{"7000::EIO", "32000::EIO"}}) {
+    SCOPED_TRACE(fmt::format("rank 0: '{}', rank 1: '{}'", storms[0], storms[1]));
+    const auto results = record_ranks(storms);
+    for (std::size_t rank = 0; rank < storms.size(); ++rank) {
+      EXPECT_EQ(results[rank].status, 0) << results[rank].err;
+      const bool said = results[rank].err.find("--flor_resume computes again") != std::string::npos;
+      EXPECT_EQ(said, !storms[rank].empty()) << results[rank].err;
+    }
+    EXPECT_THAT(flor({"list", "-n", "1"}).out, HasSubstr("interrupted"));
+    const auto resumed = start_ranks({"--flor", "test", "--flor_resume", "--flor_no_git"}, {});
+    for (const auto& result : resumed) EXPECT_EQ(result.status, 0) << result.err;
+    expect_whole(look_at_ranks(), whole);
+    EXPECT_THAT(flor({"list", "-n", "1"}).out, HasSubstr("finished"));
+    EXPECT_THAT(bench_.damage(), IsEmpty());
+    if (HasFailure()) return;
+  }
+}
 
 class OutagesSlow : public Outages {};
 TEST_F(OutagesSlow, InTwoHundredStormsEveryLaterEpochIsStored) {

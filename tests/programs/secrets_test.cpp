@@ -108,6 +108,28 @@ TEST_F(Secrets, OfTheCommandLineAreInNothingThatFlorWrites) {
   expect_none_in_git();
 }
 
+/// A command line that was copied from `flor show` or `flor versions`.
+TEST_F(Secrets, ThatAreMaskedAreNoArgumentsOfWhatBeginsAnew) {
+  record();
+  const std::size_t runs = bench_.run_count();
+  for (const Words& flags : {Words{}, Words{"--flor", "test"}, Words{"--flor", "new"},
+                             Words{"--flor", "new", "--flor_resume", "auto"}}) {
+    const auto refused = run(kOwn + flags + Words{"--kwargs", "rate=0.25", "password=***"});
+    EXPECT_EQ(refused.status, 2) << refused.err;
+    EXPECT_EQ(refused.out, "") << "nothing was trained with it";
+    EXPECT_THAT(refused.err, SaysOnce("--kwargs password=***: records have *** in the place of "
+                                      "secrets"));
+    EXPECT_THAT(refused.err, HasSubstr("--kwargs password=VALUE"));
+  }
+  EXPECT_EQ(bench_.run_count(), runs) << "no run began";
+  const auto part = run(kOwn + Words{"--flor", "new", "--kwargs", "url=https://ada:***@host/x"});
+  EXPECT_EQ(part.status, 2) << part.err;
+  // The program's own words may mean anything.
+  const auto warned = run(Words{"--api-key", "***", "--flor", "new"} + kKwargs);
+  EXPECT_EQ(warned.status, 0) << warned.err;
+  EXPECT_THAT(warned.err, HasSubstr("the program is given --api-key ***: records have ***"));
+}
+
 TEST_F(Secrets, AreAskedForAgainByAReplay) {
   record();
   const Words replay = kOwn + Words{"--replay_flor", "--flor_probe", "train"};

@@ -1,8 +1,13 @@
 // A training on a disk that fails for a while, by a clock of its own that its steps advance. STORM
 // says when: "FROM:LENGTH:KIND,...", in milliseconds of that clock, with KIND a name of the errno
-// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "fsync" (only syncing fails), "locks"
-// (locks fail) or "held" (another connection has the lock). Without a LENGTH it never passes. Each
-// epoch prints when it began.
+// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "packs" (only those of packs do),
+// "fsync" (only syncing fails), "locks" (locks fail), "held" (another connection has the lock) or
+// "kill" (the process is killed). Without a LENGTH it never passes. Each epoch prints when it
+// began. ACCIDENT adds one fault: "N:LENGTH:KIND", where LENGTH changes from the N-th after
+// flor::init fail, or kill the program ("kill"); at the end it says how many there were. MEMORY
+// takes memory away: "N", where the N-th allocation (from 0) of the training thread after the body
+// of epoch 3 fails.
+#include "first_rank.h"
 #include "outage.h"
 #include "show.h"
 #include "support/disk.h"
@@ -15,16 +20,36 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <random>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+namespace {
+
+/// How many allocations of this thread succeed yet; below 0: all.
+thread_local std::int64_t allocations_left = -1;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -92,6 +117,10 @@ class Weather {
     const std::string home = std::getenv("FLOR_HOME");
     if (kind == "held") {
       holder_.emplace(home);
+    } else if (kind == "kill") {
+      std::raise(SIGKILL);
+    } else if (kind == "packs") {
+      Disk::fail(home + "/packs", Disk::Calls::changes, 1, ENOSPC, true);
     } else if (kind == "fsync") {
       Disk::fail(home, Disk::Calls::syncs, 1, EIO, true);
     } else if (kind == "locks") {
@@ -106,6 +135,16 @@ class Weather {
   std::optional<Holder> holder_;
 };
 
+void read_accident() {
+  const char* accident = std::getenv("ACCIDENT");
+  if (!accident) return;
+  int at = 0, length = 0;
+  char kind[16] = {};
+  if (std::sscanf(accident, "%d:%d:%15s", &at, &length, kind) != 3) std::abort();
+  const int error = std::string(kind) == "kill" ? 0 : EIO;
+  Disk::accident(std::getenv("FLOR_HOME"), at, length, error);
+}
+
 /// Waits for what was handed to the background, so that it goes at the pace of the clock.
 void settle() {
   try {
@@ -114,18 +153,9 @@ void settle() {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  flor::detail::outage_clock = [] {
-    return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
-  };
-  if (!std::getenv("STORM_PATIENT")) {
-    using std::chrono::milliseconds;
-    flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
-  }
-  if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
+void train(int argc, char** argv) {
   auto session = flor::init(argc, argv);
+  read_accident();
   const int epochs = flor::arg("epochs", 40);
   const int epoch_ms = flor::arg("epoch_ms", 5000);
   const int settled = flor::arg("settled", 1);
@@ -136,7 +166,9 @@ int main(int argc, char** argv) {
   const auto state =
       flor::checkpoints(flor::named("weights", weights), flor::named("engine", engine));
   flor::log("start", weights[0]);
+  const char* memory = std::getenv("MEMORY");
   for (const int epoch : flor::loop("epoch", epochs)) {
+    if (std::exchange(allocations_left, -1) >= 0) std::fprintf(stderr, "memory was enough\n");
     show("epoch", epoch, clock_ms - 1'000'000);
     double sum = 0;
     for (const int step : flor::loop("train", kSteps, flor::with(sum))) {
@@ -156,7 +188,29 @@ int main(int argc, char** argv) {
       std::this_thread::yield();
     }
     show("tail", epoch, sum);
+    if (memory && epoch == 3) allocations_left = std::atoi(memory);
   }
+  allocations_left = -1;
   weather.advance(epoch_ms);
   flor::log("end", weights[0]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  flor::detail::outage_clock = [] {
+    return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
+  };
+  if (!std::getenv("STORM_PATIENT")) {
+    using std::chrono::milliseconds;
+    flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
+    flor::detail::rank_patience = {milliseconds(100), milliseconds(20)};
+  }
+  if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
+  try {
+    train(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return 1;
+  }
+  if (std::getenv("ACCIDENT")) std::fprintf(stderr, "changes %d\n", Disk::changes());
 }

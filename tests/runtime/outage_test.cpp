@@ -96,6 +96,25 @@ TEST_F(OutageTest, GapsAreWrittenWhenTheyHaveChanged) {
   EXPECT_EQ(store.unwritten_gaps(), std::nullopt);
 }
 
+TEST_F(OutageTest, GapsThatGrowAreWrittenNowAndThenAndAtOnceWhenTheOutageIsOver) {
+  StorageHealth store = health();
+  EXPECT_FALSE(store.gaps_are_due()) << "there are none";
+  store.failed(Part::content, "disk full");
+  std::vector<std::int64_t> written_at;
+  for (std::int64_t second = 0; second < 35; ++second, now_ += seconds(1)) {
+    store.miss(second);
+    if (!store.gaps_are_due()) continue;
+    written_at.push_back(second);
+    store.written(*store.unwritten_gaps());
+    EXPECT_FALSE(store.gaps_are_due());
+  }
+  EXPECT_THAT(written_at, ElementsAre(0, 10, 20, 30));
+  store.succeeded(Part::content);
+  EXPECT_TRUE(store.gaps_are_due());
+  store.written(*store.unwritten_gaps());
+  EXPECT_FALSE(store.gaps_are_due());
+}
+
 TEST(Gaps, WhatTouchesIsOneAndLostValuesStandApart) {
   Gaps gaps;
   for (const std::int64_t epoch : {5, 6, 9, 7, 4, 12}) gaps.add(epoch, false, "full");

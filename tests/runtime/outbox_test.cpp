@@ -144,5 +144,35 @@ TEST_F(CatalogOutboxTest, ProgressThatTheCatalogRefusedIsNotForgotten) {
   EXPECT_EQ(catalog_.recording(run_)->iterations, 3);
 }
 
+/// What a run has not written down is in the transaction that ends it.
+TEST_F(CatalogOutboxTest, ARunEndsWithTheRestOfItsProgressAndItsGapsOrDoesNotEnd) {
+  ProgressOutbox outbox;
+  outbox.put(store::MainLoop{.ordinal = 0, .name = "epoch", .iterations = 1});
+  outbox.add(store::Iteration{.iteration = 0, .seconds = 1});
+  const std::vector<store::Gap> gaps = {{2, 3, false, "disk full"}};
+  const std::vector<store::Gap> refused = {gaps[0], gaps[0]};
+  const auto finish_with = [&](const std::vector<store::Gap>& list) {
+    return [&](const store::Progress& progress) {
+      catalog_.finish_run(run_, 1, false, "", {{}, progress, list});
+    };
+  };
+  const auto state = [&] { return catalog_.run(run_)->state; };
+  EXPECT_ANY_THROW(outbox.hand_on(finish_with(refused)));
+  EXPECT_NE(state(), store::RunState::finished);
+  EXPECT_THAT(catalog_.iterations(run_), IsEmpty());
+  EXPECT_THAT(catalog_.gaps(run_), IsEmpty());
+  outbox.hand_on(finish_with(gaps));
+  EXPECT_EQ(state(), store::RunState::finished);
+  EXPECT_EQ(catalog_.iterations(run_).size(), 1u);
+  EXPECT_EQ(catalog_.gaps(run_), gaps);
+  EXPECT_EQ(catalog_.run(run_)->degraded, "epochs 2..3 not stored");
+  int called = 0;
+  outbox.hand_on([&](const store::Progress& progress) {
+    ++called;
+    EXPECT_TRUE(progress.empty());
+  });
+  EXPECT_EQ(called, 1) << "also with nothing";
+}
+
 }  // namespace
 }  // namespace flor::detail

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -40,15 +41,24 @@ struct State {
 
   bool faulty = false, stays = false, slow = false, interrupted = false;
   Disk::Calls calls = Disk::Calls::changes;
+  std::string fault_root;
   int at = 0, error = 0, counted = 0;
   std::uint64_t limit = UINT64_MAX;
   bool last_was_interrupted = false;
+
+  bool accident = false;
+  int accident_at = 0, accident_length = 0, accident_error = 0, changes = 0;
 };
 
 /// Never destroyed: files are closed until the very end.
 State& state() {
   static State& the_state = *new State;
   return the_state;
+}
+
+[[noreturn]] void refuse(const char* name) {
+  std::fprintf(stderr, "tests/support/disk.cpp knows nothing of %s, which is called\n", name);
+  std::abort();
 }
 
 std::atomic<bool> watching{false};
@@ -93,10 +103,16 @@ void record_event(DiskEvent event) {
   if (state().recording) state().events.push_back(std::move(event));
 }
 
-/// True if the call that is about to be made is to fail; `errno` is set.
-bool fails(Disk::Calls calls) {
+/// True if the call that is about to be made, with this file, is to fail; `errno` is set.
+bool fails(Disk::Calls calls, std::string_view path) {
   State& now = state();
-  if (!now.faulty || calls != now.calls) return false;
+  if (now.accident && calls == Disk::Calls::changes && ++now.changes >= now.accident_at &&
+      now.changes < now.accident_at + now.accident_length) {
+    if (now.accident_error == 0) ::raise(SIGKILL);
+    errno = now.accident_error;
+    return true;
+  }
+  if (!now.faulty || calls != now.calls || !path.starts_with(now.fault_root)) return false;
   ++now.counted;
   if (now.at == 0 || (now.stays ? now.counted < now.at : now.counted != now.at)) return false;
   errno = now.error;
@@ -121,7 +137,7 @@ int do_open(const char* path, int flags, mode_t mode) {
   if (ours && is_interrupted()) return -1;
   const bool changes = ours && (flags & (O_CREAT | O_TRUNC)) != 0;
   const bool creates = changes && (flags & O_CREAT) != 0 && !exists(path);
-  if (ours && fails(changes ? Disk::Calls::changes : Disk::Calls::reads)) return -1;
+  if (ours && fails(changes ? Disk::Calls::changes : Disk::Calls::reads, name)) return -1;
   const int descriptor = static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags, mode));
   if (descriptor < 0 || !ours) return descriptor;
   struct stat status{};
@@ -162,11 +178,12 @@ ssize_t write_now(int descriptor, const void* bytes, std::size_t size, off_t off
 ssize_t do_write(int descriptor, const void* bytes, std::size_t size, off_t offset) {
   if (!watching) return write_now(descriptor, bytes, size, offset);
   const std::lock_guard lock(state().mutex);
-  if (!concerns(path_of(descriptor))) return write_now(descriptor, bytes, size, offset);
+  const std::string path = path_of(descriptor);
+  if (!concerns(path)) return write_now(descriptor, bytes, size, offset);
   if (is_interrupted()) return -1;
   if (!may_grow(descriptor, static_cast<std::uint64_t>(offset) + size)) return -1;
   ssize_t written = 0;
-  if (fails(Disk::Calls::changes)) {
+  if (fails(Disk::Calls::changes, path)) {
     const int error = errno;
     written = write_now(descriptor, bytes, size / 2, offset);
     errno = error;
@@ -188,8 +205,8 @@ ssize_t do_write(int descriptor, const void* bytes, std::size_t size, off_t offs
 ssize_t do_read(int descriptor, void* bytes, std::size_t size, off_t offset) {
   if (watching) {
     const std::lock_guard lock(state().mutex);
-    if (concerns(path_of(descriptor))) {
-      if (is_interrupted() || fails(Disk::Calls::reads)) return -1;
+    if (const std::string path = path_of(descriptor); concerns(path)) {
+      if (is_interrupted() || fails(Disk::Calls::reads, path)) return -1;
       size = hesitant(size);
     }
   }
@@ -202,7 +219,7 @@ int do_sync(int descriptor, long number) {
   const std::lock_guard lock(state().mutex);
   const std::string path = path_of(descriptor);
   if (!concerns(path)) return sync();
-  if (fails(Disk::Calls::changes) || fails(Disk::Calls::syncs)) return -1;
+  if (fails(Disk::Calls::changes, path) || fails(Disk::Calls::syncs, path)) return -1;
   const int result = sync();
   if (result != 0) return result;
   const int file = file_of(descriptor);
@@ -218,7 +235,8 @@ int do_control(int descriptor, int command, void* argument) {
   const bool locks = command == F_SETLK || command == F_SETLKW || command == F_GETLK;
   if (watching && locks) {
     const std::lock_guard lock(state().mutex);
-    if (concerns(path_of(descriptor)) && fails(Disk::Calls::locks)) return -1;
+    const std::string path = path_of(descriptor);
+    if (concerns(path) && fails(Disk::Calls::locks, path)) return -1;
   }
   return static_cast<int>(call(SYS_fcntl, descriptor, command, argument));
 }
@@ -226,14 +244,25 @@ int do_control(int descriptor, int command, void* argument) {
 int do_resize(int descriptor, off_t size) {
   if (!watching) return static_cast<int>(call(SYS_ftruncate, descriptor, size));
   const std::lock_guard lock(state().mutex);
-  const bool ours = concerns(path_of(descriptor));
-  if (ours && (is_interrupted() || fails(Disk::Calls::changes))) return -1;
+  const std::string path = path_of(descriptor);
+  const bool ours = concerns(path);
+  if (ours && (is_interrupted() || fails(Disk::Calls::changes, path))) return -1;
   if (ours && !may_grow(descriptor, static_cast<std::uint64_t>(size))) return -1;
   const int result = static_cast<int>(call(SYS_ftruncate, descriptor, size));
   if (ours && result == 0) {
     record_event({Kind::resize, file_of(descriptor), static_cast<std::uint64_t>(size), {}, {}, {}});
   }
   return result;
+}
+
+bool do_allocate(int descriptor, off_t offset, off_t size) {
+  if (watching) {
+    const std::lock_guard lock(state().mutex);
+    const std::string path = path_of(descriptor);
+    if (state().recording) refuse("posix_fallocate");
+    if (concerns(path) && fails(Disk::Calls::changes, path)) return false;
+  }
+  return call(SYS_fallocate, descriptor, 0, offset, size) == 0;
 }
 
 /// `change` is the system call; `kind` what it means for `path`.
@@ -243,7 +272,7 @@ int do_change(Kind kind, const char* path, const char* target, const Change& cha
   const std::lock_guard lock(state().mutex);
   const std::string name = absolute(path);
   const bool ours = concerns(name);
-  if (ours && fails(Disk::Calls::changes)) return -1;
+  if (ours && fails(Disk::Calls::changes, name)) return -1;
   const int result = static_cast<int>(change());
   if (ours && result == 0) {
     record_event({kind, -1, 0, {}, name, target ? absolute(target) : std::string()});
@@ -278,7 +307,7 @@ void register_files(const std::filesystem::path& root) {
 }
 
 void watch(const std::filesystem::path& root) {
-  state().root = root.string() + "/";
+  if (!state().accident) state().root = root.string() + "/";
   watching = true;
 }
 
@@ -311,6 +340,7 @@ void Disk::fail(const std::filesystem::path& root, Calls calls, int at, int erro
   watch(root);
   State& now = state();
   now.faulty = true;
+  now.fault_root = root.string();
   now.calls = calls;
   now.at = at;
   now.error = error;
@@ -337,11 +367,27 @@ int Disk::heal() {
   State& now = state();
   now.faulty = now.slow = now.interrupted = false;
   now.limit = UINT64_MAX;
-  if (!now.recording) {
+  if (!now.recording && !now.accident) {
     watching = false;
     now.root.clear();
   }
   return now.counted;
+}
+
+void Disk::accident(const std::filesystem::path& root, int at, int length, int error) {
+  const std::lock_guard lock(state().mutex);
+  watch(root);
+  State& now = state();
+  now.accident = true;
+  now.accident_at = at;
+  now.accident_length = length;
+  now.accident_error = error;
+  now.changes = 0;
+}
+
+int Disk::changes() {
+  const std::lock_guard lock(state().mutex);
+  return state().changes;
 }
 
 void Disk::do_not_sync(bool skip) { skip_sync = skip; }
@@ -355,11 +401,6 @@ namespace {
 
 mode_t mode_of(int flags, va_list arguments) {
   return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-}
-
-[[noreturn]] void refuse(const char* name) {
-  std::fprintf(stderr, "tests/support/disk.cpp knows nothing of %s, which is called\n", name);
-  std::abort();
 }
 
 }  // namespace
@@ -440,10 +481,17 @@ int mkdir(const char* path, mode_t mode) noexcept {
                    [&] { return call(SYS_mkdir, path, mode); });
 }
 
+// Of the memory that ranks share, which no power loss is about.
+int posix_fallocate(int descriptor, off_t offset, off_t size) {
+  if (do_allocate(descriptor, offset, size)) return 0;
+  return errno;
+}
+int posix_fallocate64(int descriptor, off64_t offset, off64_t size) {
+  return posix_fallocate(descriptor, offset, size);
+}
+
 // Nothing of what a store is written with today. Should it be used one day, it must be recorded.
 int fallocate(int, int, off_t, off_t) { refuse("fallocate"); }
 int fallocate64(int, int, off64_t, off64_t) { refuse("fallocate64"); }
-int posix_fallocate(int, off_t, off_t) { refuse("posix_fallocate"); }
-int posix_fallocate64(int, off64_t, off64_t) { refuse("posix_fallocate64"); }
 
 }  // extern "C"

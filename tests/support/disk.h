@@ -63,6 +63,13 @@ class Disk {
   /// Everything works again. Returns the number of calls that were counted.
   static int heal();
 
+  /// Beside faults below `root`, and not healed: `length` changes below `root`, from the one
+  /// numbered `at` (from 1), fail with `error`, or, if that is 0, kill the process before they are
+  /// made.
+  static void accident(const std::filesystem::path& root, int at, int length, int error);
+  /// Counted since `accident`.
+  static int changes();
+
   /// Syncing does nothing from now on: tests do not pull the plug, and this is faster.
   static void do_not_sync(bool skip = true);
 };

@@ -164,17 +164,6 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   return logs / fmt::format("replay-{}-{}", short_key(run), ::getpid());
 }
 
-/// Advice, where some were deleted and can come back.
-std::string what_brings_back(const store::Catalog& catalog, const std::vector<store::Run>& ranks) {
-  const bool deleted = std::ranges::any_of(ranks, [&](const store::Run& rank) {
-    return std::ranges::any_of(catalog.discarded(rank.id),
-                               [](const auto& discarded) { return !discarded.collected_us; });
-  });
-  if (!deleted) return {};
-  return fmt::format("`flor keep {} --undo` brings back what was deleted, ",
-                     short_key(ranks.front()));
-}
-
 /// Of the state after an iteration of a main loop, -1 before the first, or after a nested loop.
 struct StatePlace {
   std::int64_t main_loop = 0, iteration = 0;
@@ -230,36 +219,17 @@ void leave_out_unstored(const std::vector<Stored>& ranks, std::vector<store::Mai
   loops.back().ended = false;
 }
 
-/// Ranks that load in different places wait for each other in different collectives.
-void require_same_states(const store::Catalog& catalog, const std::vector<store::Run>& ranks,
-                         const std::vector<Stored>& stored,
-                         const std::vector<store::MainLoop>& loops) {
-  const auto replayed = [&](std::size_t rank) {
-    Stored states = stored[rank];
-    std::erase_if(states, [&](const StatePlace& place) { return !place.is_within(loops); });
-    return states;
-  };
-  const Stored first = replayed(0);
-  for (std::size_t i = 1; i < ranks.size(); ++i) {
-    if (replayed(i) == first) continue;
-    throw Error(fmt::format(
-        "rank {} has not stored the same epochs as rank 0, so that they cannot be replayed "
-        "together: {}--rank R replays one that needs no other",
-        ranks[i].start.rank->rank, what_brings_back(catalog, ranks)));
-  }
-}
-
 /// The main loops that all of the ranks can be replayed in together.
 std::vector<store::MainLoop> replayable_loops(const store::Catalog& catalog,
                                               const std::vector<store::Run>& ranks) {
   std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
   if (ranks.size() < 2) return loops;
-  std::vector<Stored> stored;
-  for (const store::Run& rank : ranks) stored.push_back(states_of(catalog, rank.id));
   const bool whole = std::ranges::all_of(
       ranks, [](const store::Run& rank) { return rank.state == store::RunState::finished; });
-  if (!whole) leave_out_unstored(stored, loops);
-  require_same_states(catalog, ranks, stored, loops);
+  if (whole) return loops;
+  std::vector<Stored> stored;
+  for (const store::Run& rank : ranks) stored.push_back(states_of(catalog, rank.id));
+  leave_out_unstored(stored, loops);
   return loops;
 }
 
@@ -337,6 +307,7 @@ void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest
   request.order.home = store.home().string();
   request.order.no_probe = wish.no_probe;
   request.order.strong = wish.strong;
+  request.order.alone = wish.rank.has_value();
   request.order.threads = wish.threads_given();
   if (!request.order.shows_what_is_stored()) return;
   expect_loads_alone(request.facts);

@@ -181,9 +181,14 @@ inline constexpr bool is_string = false;
 template <typename Char, typename Traits, typename Allocator>
 inline constexpr bool is_string<std::basic_string<Char, Traits, Allocator>> = true;
 
+/// A stream keeps an exception to itself that is thrown while it is written or read, and would be
+/// taken for complete.
+inline void let_throw(std::ios& stream) { stream.exceptions(std::ios::badbit); }
+
 template <typename T>
 std::string text_of(const T& value) {
   std::ostringstream out;
+  let_throw(out);
   out.imbue(std::locale::classic());
   out << value;
   return std::move(out).str();
@@ -191,6 +196,7 @@ std::string text_of(const T& value) {
 template <typename T>
 bool parse_text(const std::string& text, T& value) {
   std::istringstream in(text);
+  let_throw(in);
   in.imbue(std::locale::classic());
   in >> value;
   return !in.fail();
@@ -199,12 +205,14 @@ bool parse_text(const std::string& text, T& value) {
 template <typename T>
 std::string streamed(const T& value) {
   std::ostringstream out;
+  let_throw(out);
   value.save(static_cast<std::ostream&>(out));
   return std::move(out).str();
 }
 template <typename T>
 void load_stream(T& value, std::string_view content) {
   std::istringstream in{std::string(content)};
+  let_throw(in);
   value.load(static_cast<std::istream&>(in));
 }
 

@@ -11,7 +11,6 @@
 
 #include <concepts>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -138,9 +137,7 @@ struct StateTraits<T> {
     if constexpr (detail::HasStateMembers<T>) {
       value.save(writer.within(".own"));
     } else if constexpr (detail::HasStreamMembers<T>) {
-      std::ostringstream out;
-      value.save(static_cast<std::ostream&>(out));
-      writer.bytes(".own", std::move(out).str());
+      writer.bytes(".own", detail::streamed(value));
     }
   }
   static void load(T& value, const StateReader& reader) {
@@ -148,8 +145,7 @@ struct StateTraits<T> {
     if constexpr (detail::HasStateMembers<T>) {
       value.load(reader.within(".own"));
     } else if constexpr (detail::HasStreamMembers<T>) {
-      std::istringstream in(reader.bytes(".own"));
-      value.load(static_cast<std::istream&>(in));
+      detail::load_stream(value, reader.bytes(".own"));
     }
   }
 };

@@ -384,6 +384,13 @@ struct MetricSummary {
   bool doubtful = false;            ///< what is doubtful of another name, see `ValueQuery::others`
 };
 
+/// Rows that a run which ends has not written yet.
+struct UnwrittenRest {
+  std::span<const Value> values = {};
+  Progress progress = {};
+  std::optional<std::vector<Gap>> gaps = {};  ///< replace those that are known, if set
+};
+
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
 /// internal mutex, so it may be shared between threads. Every write is one transaction, durable
 /// when the call returns (synchronous=EXTRA), retried while other processes hold the write lock,
@@ -401,12 +408,13 @@ class Catalog {
               const RunOrigin& origin = {});
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
+  /// One transaction: a run is not finished without the rest of it.
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
-                  std::string_view message);
+                  std::string_view message, const UnwrittenRest& rest = {});
   /// Takes back `finish_run`, for a run that is resumed.
   void reopen_run(std::int64_t run);
-  /// Says why the run ends before its end; it stays one that can be resumed.
-  void interrupt_run(std::int64_t run, std::string_view message);
+  /// Says why the run ends before its end; it stays one that can be resumed. One transaction.
+  void interrupt_run(std::int64_t run, std::string_view message, const UnwrittenRest& rest = {});
   /// Takes back `finish_run`, forgets all that was recorded after the point (what replays found
   /// there, and gaps, too), and notes who goes on. One transaction.
   void resume_run(std::int64_t run, const Resumption& resumption);
