@@ -149,6 +149,7 @@ class Recorder : public Runtime {
   void write_rows(const std::function<bool(store::Catalog&)>& write) noexcept;
   void flush_values() noexcept;
   /// Writes down how far the run has got, and which files were written first.
+  bool write_progress(store::Catalog& catalog);
   void flush_progress() noexcept;
   /// All that was logged is durable.
   bool values_are_written() const { return values_.empty() && updates_.empty(); }

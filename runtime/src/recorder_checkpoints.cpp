@@ -12,19 +12,22 @@
 namespace flor::detail {
 namespace {
 
+/// The checkpoint holds the locals that are attached to a nested loop, as they are when it begins.
+bool is_entry(const store::CheckpointKey& key) {
+  return key.kind == store::CheckpointKind::loop_end && key.loop.ends_with(entry_name(""));
+}
+
 std::string print(const store::CheckpointKey& key) {
   const bool boundary = key.kind == store::CheckpointKind::boundary;
   std::string text = fmt::format("{} {} of main loop {}", boundary ? "boundary" : "iteration",
                                  key.iteration, key.main_loop);
+  if (is_entry(key)) {
+    return text + ", before " + key.loop.substr(0, key.loop.size() - entry_name("").size());
+  }
   if (key.kind == store::CheckpointKind::loop_end) text += ", end of " + key.loop;
   if (key.kind == store::CheckpointKind::step) text += ", step " + key.loop;
   if (key.kind == store::CheckpointKind::saved) text += ", saved as " + key.loop;
   return text;
-}
-
-/// The checkpoint holds the locals that are attached to a nested loop, as they are when it begins.
-bool is_entry(const store::CheckpointKey& key) {
-  return key.kind == store::CheckpointKind::loop_end && key.loop.ends_with(entry_name(""));
 }
 
 }  // namespace
@@ -266,7 +269,7 @@ void Recorder::write_entry(Taken entry) noexcept {
 void Recorder::write_before(const store::CheckpointKey& key) {
   const auto gaps = health_.unwritten_gaps();
   if (gaps || key.kind == store::CheckpointKind::step) {
-    progress_.flush(store_->catalog(), run_.id);
+    write_progress(store_->catalog());
   }
   if (!gaps) return;
   store_->catalog().put_gaps(run_.id, *gaps);
@@ -283,8 +286,9 @@ void Recorder::store_checkpoint(Taken& taken) {
     writer = step_writer_.get();
   }
   let_first_rank_store(key);
-  count_stored(key, writer->write(key, taken.snapshot.snapshot));
+  const store::CheckpointInfo info = writer->write(key, taken.snapshot.snapshot);
   flush_progress();
+  count_stored(key, info);
   using enum store::CheckpointKind;
   if (key.kind == boundary || key.kind == step) forget_steps(key);
   if (key.kind == boundary && key.iteration > 0) delete_others();

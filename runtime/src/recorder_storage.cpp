@@ -79,10 +79,22 @@ void Recorder::flush_values() noexcept {
   });
 }
 
+/// What was logged until then goes first: an epoch that counts as complete has its values.
+bool Recorder::write_progress(store::Catalog& catalog) {
+  bool wrote = false;
+  progress_.hand_on([&](const store::Progress& progress) {
+    if (progress.empty()) return;
+    write_logged();
+    catalog.add_progress(run_.id, progress);
+    wrote = true;
+  });
+  return wrote;
+}
+
 void Recorder::flush_progress() noexcept {
   flush_outputs();
   drop_old_steps();
-  write_rows([this](store::Catalog& catalog) { return progress_.flush(catalog, run_.id); });
+  write_rows([this](store::Catalog& catalog) { return write_progress(catalog); });
   if (!ending_ && !health_.gaps_are_due()) return;
   write_rows([this](store::Catalog& catalog) {
     const auto gaps = health_.unwritten_gaps();
