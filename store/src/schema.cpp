@@ -328,7 +328,7 @@ constexpr LaterTable kTables[] = {
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Replays that were fetched into a run that is of here.
+    // Replays that were fetched into a run that was recorded here.
     {"fetched_replay", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
   place TEXT NOT NULL,

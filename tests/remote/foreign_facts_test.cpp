@@ -1,5 +1,5 @@
 // Results of evaluators and answers of replays that a bucket says: they change no run, no job and
-// no answer of here.
+// no answer found here.
 #include "crafted_bucket.h"
 
 #include <flor/store/error.h>
@@ -141,7 +141,7 @@ TEST_F(ForeignFactsTest, WhatIsRecordedLaterIsJudgedHereAndNotByWhatWasFetched) 
        .retries = {},
        .reports = {{leases[0].lease, store::JobReport::Kind::done, R"({"accuracy": 0.5})"}}});
   EXPECT_THAT(judged(*here, mine.key), ElementsAre(Field(&Value::value, store::Scalar(0.5))));
-  // The bucket's word comes again, and changes nothing any more; nor is it spooled as one of here.
+  // The bucket's word comes again, and changes nothing any more; nor is it spooled as our own.
   fetch(*here, *remote, forged.key);
   EXPECT_THAT(judged(*here, mine.key), ElementsAre(Field(&Value::value, store::Scalar(0.5))));
 }
@@ -196,7 +196,7 @@ TEST_F(ForeignFactsTest, ResultsThatNoEvaluatorGivesAreRefused) {
   }
 }
 
-/// A run of here that was replayed here, spooled, and then replayed by the bucket's owner.
+/// A run recorded here that was replayed here, spooled, and then replayed by the bucket's owner.
 class ForeignReplaysTest : public ForeignFactsTest {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 // Origins of runs: said by the store that receives them, whatever a bucket says; and the meaning of
-// names that runs of here and of elsewhere have.
+// names that runs recorded here and of elsewhere have.
 #include "database.h"
 #include "layout.h"
 #include "remote_fixture.h"
@@ -190,7 +190,7 @@ TEST_F(OriginTest, NoNameFromElsewhereTakesThePlaceOfOneOfHere) {
   const auto here = open();
   const store::Catalog& catalog = here->catalog();
   const Run old = run_of(*here, "a", 1), mine = run_of(*here, "a", 2, {}, "0123456789abcdef");
-  // Called as people call runs of here: by the key, NAME~1, NAME:COMMIT.
+  // Called as people call runs recorded here: by the key, NAME~1, NAME:COMMIT.
   const std::string commit = mine.start.commit.substr(0, 8);
   for (const std::string& name :
        {std::string("01234567"), std::string("a~1"), "a:" + commit, mine.key}) {

@@ -166,7 +166,7 @@ TEST(RecipeText, OfAnotherMachineOnlyWhatNamesNoPlaceCounts) {
     recipe = recipe_with({variable});
     EXPECT_THAT(leave_out_foreign(recipe, {}), ElementsAre(variable.name)) << variable.value;
     EXPECT_THAT(recipe.cache, IsEmpty());
-    // A run of here says the same.
+    // A run recorded here says the same.
     recipe = recipe_with({variable});
     const std::vector<BuildRecipe> ours{recipe};
     EXPECT_THAT(leave_out_foreign(recipe, ours), IsEmpty());

@@ -68,7 +68,7 @@ Examples:
   Json results_ = Json::array();
 };
 
-/// Leaders of groups first. A name means the runs of here alone.
+/// Leaders of groups first. A name means the runs recorded here alone.
 std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
   std::vector<store::Run> runs = catalog.runs(run_);
   const bool is_name = !runs.empty();

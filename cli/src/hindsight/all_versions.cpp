@@ -96,7 +96,7 @@ class Asking {
   }
 
  private:
-  /// Where runs of here have the name, too: they are the ones that it means.
+  /// Where runs recorded here have the name, too: they are the ones that it means.
   void leave_out_fetched(const std::string& experiment, std::vector<VersionRuns>& all) {
     const std::string others = detail::fetched_namesakes(catalog_, experiment);
     if (others.empty()) return;

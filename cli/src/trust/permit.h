@@ -27,7 +27,7 @@ class Permit {
     ordered,        ///< of a seat: the replay that it works for has a permit
   };
   Reason reason() const { return reason_; }
-  /// The run says what this machine said, so that its paths and tools are those of here.
+  /// The run says what this machine said, so that its paths and tools are those of this machine.
   bool is_ours() const {
     return reason_ == Reason::recorded_here || reason_ == Reason::same_as_here;
   }

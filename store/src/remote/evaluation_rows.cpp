@@ -61,7 +61,7 @@ std::optional<std::int64_t> same_result(Connection& to, const Evaluations::value
   return row->step() ? std::optional(row->integer(0)) : std::nullopt;
 }
 
-/// Whether the run has the content, or had it, and no other run that is of here.
+/// Whether the run has the content, or had it, and no other run that was recorded here.
 bool is_of_run_alone(Connection& to, std::int64_t run, const store::Digest& content) {
   const auto rows =
       to("SELECT had.run = ?1, coalesce(origin.kind, 0) FROM (SELECT run FROM checkpoint WHERE "

@@ -1,5 +1,5 @@
-// Values and replays of a catalog that came from elsewhere, added to a run that is of here. What
-// was recorded or found here stays as it is, and what came is no more than unverified.
+// Values and replays of a catalog that came from elsewhere, added to a run that was recorded here.
+// That which was recorded or found here stays as it is; that which came is no more than unverified.
 #pragma once
 
 #include "database.h"
@@ -9,7 +9,7 @@
 
 namespace flor::remote {
 
-/// Whether the run is one of here: recorded in this home, or imported.
+/// Whether the run was recorded in this home, or imported.
 bool is_of_here(store::Connection& connection, std::int64_t run);
 
 /// Before the facts of the run are replaced, of a run that was resumed elsewhere: forgets what
