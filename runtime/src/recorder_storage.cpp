@@ -14,6 +14,12 @@ namespace flor::detail {
 
 using Part = StorageHealth::Part;
 
+namespace {
+
+constexpr int kTriesAtEnd = 8;  // before values that wait are named as lost
+
+}  // namespace
+
 void Recorder::trouble(Part part, std::string_view why) noexcept {
   try {
     const bool begins = health_.failed(part, why);
@@ -195,7 +201,7 @@ void Recorder::write_end(
       end(store_->catalog(), {values, progress, health_.unwritten_gaps()});
     });
   };
-  for (int tries = 0; tries < 2; ++tries) {  // a fault may have passed
+  for (int tries = 0; tries < kTriesAtEnd; ++tries) {  // a fault may have passed
     try {
       return values_.hand_on(write);
     } catch (const Busy&) {  // it was waited for
