@@ -85,15 +85,21 @@ void Recorder::flush_values() noexcept {
   });
 }
 
-/// What was logged until then goes first: an epoch that counts as complete has its values.
+/// The values that were logged until then go first, or it waits with them: an epoch that counts as
+/// complete has its values.
 bool Recorder::write_progress(store::Catalog& catalog) {
+  struct ValuesWait {};
   bool wrote = false;
-  progress_.hand_on([&](const store::Progress& progress) {
-    if (progress.empty()) return;
-    write_logged();
-    catalog.add_progress(run_.id, progress);
-    wrote = true;
-  });
+  try {
+    progress_.hand_on([&](const store::Progress& progress) {
+      if (progress.empty()) return;
+      write_logged();
+      if (!values_.empty()) throw ValuesWait();
+      catalog.add_progress(run_.id, progress);
+      wrote = true;
+    });
+  } catch (const ValuesWait&) {  // the fault of the store is known already
+  }
   return wrote;
 }
 

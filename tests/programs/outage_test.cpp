@@ -351,6 +351,12 @@ class Accidents : public Outages {
     expect_right(left, reference());
     expect_named(left, last);
     expect_entered(left, last);
+    const bool lost = std::ranges::any_of(left.gaps, &store::Gap::values);
+    for (const std::string& value : reference().values) {
+      const std::int64_t epoch = std::stoll(value.substr(value.find(' ')));
+      if (lost || epoch < 0 || epoch >= left.run.epochs) continue;
+      EXPECT_THAT(left.values, ::testing::Contains(value)) << "of an epoch that is complete";
+    }
   }
   void expect_finished(const Left& left) {
     EXPECT_EQ(left.run.state, store::RunState::finished);
