@@ -104,6 +104,32 @@ TEST(SilentCases, DoNotMakeDataDoubtfulThatALoopOnlyReads) {
   EXPECT_TRUE(is_silent(each)) << each.proof().why_not << each.walk();
 }
 
+/// examples/linear.cpp reads its data by zlib before the loops; README shows what this prints.
+TEST(SilentCases, DoNotMakeTheReadmesQuestionDoubtful) {
+  const std::filesystem::path examples = std::filesystem::path(FLOR_SOURCE_DIR) / "examples";
+  const std::string before = testing::read_file(examples / "linear.cpp");
+  std::string now = before;
+  const std::string place = "    const auto correct = ";
+  ASSERT_NE(now.find(place), now.npos);
+  std::istringstream patch(testing::read_file(examples / "hindsight/linear_confusion.patch"));
+  std::string added;
+  for (std::string line; std::getline(patch, line);) {
+    if (line.starts_with("+ ")) added += line.substr(1) + "\n";
+  }
+  ASSERT_NE(added.find("flor::log_table"), added.npos);
+  now.insert(now.find(place), added);
+  AnalysisInput input;
+  input.changed.push_back({"linear.cpp", before, now});
+  for (const char* name : {"data.h", "data.cpp"}) {
+    input.rest.push_back({name, testing::read_file(examples / name)});
+  }
+  input.program = "/project/linear.cpp";
+  input.nested = {"train"};
+  input.main = {"epoch"};
+  const Analysis analysis(std::move(input));
+  EXPECT_TRUE(is_silent(analysis)) << analysis.proof().why_not << analysis.walk();
+}
+
 /// Each way to call a library and each way to read what it keeps, with the same name here or not.
 TEST(SilentCases, AreExecutedWhereOneOfOurFunctionsHasTheSameName) {
   for (const char* name : {"read", "size", "mean", "begin", "get", "item", "max", "forward"}) {

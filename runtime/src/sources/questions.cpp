@@ -424,13 +424,22 @@ bool Questions::outlives(int id, const Source& source, Range loop) const {
 
 std::optional<std::string> Questions::unproven() const {
   if (!complete_) return "the sources are too many to be analysed";
+  // What libraries keep is as it was before the loops where nothing in these calls such code.
+  const bool calls_outside = std::ranges::any_of(main_, [this](const auto& loop) {
+    if (!body_at(*loop.first, loop.second.begin)) return true;
+    return std::ranges::any_of(changed_by(*loop.first, loop.second, true), [this](const auto& key) {
+      return key.first == model_.outside();
+    });
+  });
   for (const Slice& slice : slices_) {
     if (!slice.understood) return slice.change->where + " is outside of all functions";
     for (const auto& key : slice.reads) {
       const int id = key.first;
       const bool outlives_any = std::ranges::any_of(
           main_, [&](const auto& loop) { return outlives(id, *loop.first, loop.second); });
-      if (is_shown(id) || !outlives_any) continue;
+      const Variable& variable = model_.variable(id);
+      const bool elsewhere = id == model_.outside() || (variable.body < 0 && variable.at == 0);
+      if (is_shown(id) || !outlives_any || (elsewhere && !calls_outside)) continue;
       if (id == model_.outside()) {
         return fmt::format("{} calls code that the sources do not show", slice.question);
       }
