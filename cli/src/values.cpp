@@ -44,6 +44,7 @@ std::string shape_of_histogram(const Scalar& value) {
 }  // namespace
 
 std::string readable(double value) {
+  if (std::isnan(value)) return "nan";  // without its sign
   char buffer[32];
   const auto [end, error] =
       std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);

@@ -7,8 +7,8 @@ namespace {
 
 static_assert(std::atomic<int>::is_always_lock_free);
 
-constexpr std::array kSignals{SIGTERM, SIGUSR1};
-volatile std::sig_atomic_t terminated = 0;
+constexpr std::array kSignals{SIGTERM, SIGUSR1, SIGINT};
+volatile std::sig_atomic_t told_to_end = 0;
 
 void set_default(int number) {
   struct sigaction action{};
@@ -17,19 +17,20 @@ void set_default(int number) {
 }
 
 void note(int number) {
-  if (number == SIGTERM && terminated) {
-    set_default(SIGTERM);
-    ::raise(SIGTERM);  // delivered when this returns
+  const bool insists = number == SIGTERM || number == SIGINT;
+  if (insists && told_to_end) {
+    set_default(number);
+    ::raise(number);  // delivered when this returns
     return;
   }
-  if (number == SIGTERM) terminated = 1;
+  if (insists) told_to_end = 1;
   pending_signal.store(number, std::memory_order_relaxed);
 }
 
 }  // namespace
 
 void watch_signals() noexcept {
-  terminated = 0;
+  told_to_end = 0;
   pending_signal = 0;
   for (const int number : kSignals) {
     struct sigaction before{};
@@ -49,6 +50,17 @@ void unwatch_signals() noexcept {
   }
 }
 
-std::string_view signal_name(int number) { return number == SIGUSR1 ? "SIGUSR1" : "SIGTERM"; }
+void die_of(int number) noexcept {
+  set_default(number);
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  ::raise(number);
+}
+
+std::string_view signal_name(int number) {
+  return number == SIGUSR1 ? "SIGUSR1" : number == SIGINT ? "Ctrl-C" : "SIGTERM";
+}
 
 }  // namespace flor::detail

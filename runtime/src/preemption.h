@@ -1,5 +1,5 @@
-// The signals by which a cluster says that a job has to go. A recording takes a checkpoint and ends
-// at its next step; see docs/resume.md.
+// The signals by which a cluster or the user at the terminal says that a job has to go. A recording
+// takes a checkpoint and ends at its next step; see docs/resume.md.
 #pragma once
 
 #include <atomic>
@@ -8,17 +8,21 @@
 
 namespace flor::detail {
 
-/// The signal that asked for the end: SIGTERM, SIGUSR1, or 0.
+/// The signal that asked for the end: SIGTERM, SIGUSR1, SIGINT, or 0.
 inline std::atomic<int> pending_signal{0};
 
-/// Installs the handlers where the program has none; a second SIGTERM then ends the process at
-/// once. Async-signal-safe otherwise: the handlers only note the signal.
+/// Installs the handlers where the program has none and the signal is not ignored; after SIGTERM or
+/// SIGINT another of them ends the process at once. The handlers only note the signal.
 void watch_signals() noexcept;
 
 /// The default actions again, where the handlers are still Flor's. Async-signal-safe.
 void unwatch_signals() noexcept;
 
-/// "SIGTERM"
+/// Ends the process by this signal, so that the shell that started it knows: a script ends with it.
+/// What streams hold is lost.
+void die_of(int number) noexcept;
+
+/// "SIGTERM"; "Ctrl-C" for SIGINT.
 std::string_view signal_name(int number);
 
 }  // namespace flor::detail

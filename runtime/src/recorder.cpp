@@ -34,10 +34,7 @@ std::filesystem::path place_of_work(const std::optional<git::Repository>& reposi
 std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                             const std::filesystem::path& place) {
   if (!flags.name.empty()) return flags.name;
-  if (auto name = last_name(catalog, place.string())) {
-    say(Level::result, fmt::format("recording as {}, the name used last here", *name));
-    return *name;
-  }
+  if (auto name = last_name(catalog, place.string())) return *name;
   throw UsageError(
       fmt::format("--flor: no experiment was recorded in {} yet, so it needs a name: --flor NAME",
                   place.string()));
@@ -250,6 +247,14 @@ Recorder::Recorder(Flags flags)
   start_journal();
   schedule_.started(seconds_since(began_));
   watch_signals();
+  if (!resumed_) announce();
+}
+
+void Recorder::announce() const {
+  say(Level::result,
+      fmt::format("recording {}{} as run {}; follow it with: flor plot {} --follow",
+                  run_.start.experiment, flags_.name.empty() ? ", the name used last here," : "",
+                  run_.key.substr(0, 8), run_.key.substr(0, 8)));
 }
 
 Recorder::~Recorder() {
@@ -404,6 +409,11 @@ void Recorder::complete_iteration(Frame& frame) {
   if (!progress_.add(iteration)) health_.miss(epochs_);
   ++frame.index;
   ++epochs_;
+  const auto count = frame.count ? static_cast<std::int64_t>(*frame.count) : -1;
+  if (const auto news =
+          long_epochs_.completed(epochs_ - 1, frame.index, count, iteration.seconds)) {
+    say(Level::result, *news);
+  }
   // Epochs may be shorter than the time between two ticks.
   if (health_.lasts() && health_.may_try(StorageHealth::Part::rows)) {
     background_->post([this] { write_waiting(); });
@@ -510,6 +520,7 @@ void Recorder::keep(LogBatch batch) {
     for_each_value(
         batch, ordinals_, [](const LoggedContent&) { return std::string(); },
         [&](const LogRecord& record, store::Value value) {
+          watch_for_nan(record, value);
           if (!values_.has_room()) flush_values();
           if (!values_.has_room()) return miss(value.place.epoch, true);
           const bool content =
@@ -522,6 +533,14 @@ void Recorder::keep(LogBatch batch) {
     for (const LogRecord& record : batch.records) miss(record.epoch, true);
   }
   flush_values();
+}
+
+void Recorder::watch_for_nan(const LogRecord& record, const store::Value& value) {
+  if (record.type != store::ValueType::real) return;
+  const double number = std::get<double>(value.value);
+  if (const auto news = nan_watch_.note(record.name, value.name, record.epoch, number)) {
+    say(Level::warn, *news);
+  }
 }
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
@@ -561,7 +580,7 @@ void Recorder::end_run(bool failed, const std::string& message) noexcept {
     });
     end_is_written_ = true;
     if (!failed) delete_others(/*at_end=*/true);  // the last one ranks like the others now
-    report();
+    report(failed);
   } catch (const std::exception& error) {
     say(Level::error,
         end_is_written_
@@ -587,19 +606,12 @@ void Recorder::failed_after_all(std::string_view why) noexcept {
   }
 }
 
-/// What recording cost: of what the tolerance is for, and of what is stored in any case.
-std::string Recorder::cost_text() const {
+/// What recording cost of the computing time; nothing where that is too short for a percentage.
+std::string Recorder::overhead_text() const {
   const store::Recording recording = schedule_.recording();
-  std::string share;
-  constexpr double kTooShort = 0.1;  // for a percentage to mean anything
-  if (recording.computed >= kTooShort) {
-    share = fmt::format(" ({:.2f} %", 100 * recording.cost / recording.computed);
-    if (recording.every == 0) share += fmt::format(", at most {:.3g} %", 100 * recording.epsilon);
-    share += ")";
-  }
-  return fmt::format("recording took {} of {}{}, forced checkpoints {}, start-up {}",
-                     print_seconds(recording.cost), print_seconds(recording.computed), share,
-                     print_seconds(recording.forced), print_seconds(recording.startup));
+  constexpr double kTooShort = 0.1;
+  if (recording.computed < kTooShort) return {};
+  return fmt::format(", overhead {:.1f} %", 100 * recording.cost / recording.computed);
 }
 
 void Recorder::warn_of_unused_arguments(std::string_view when) const {
@@ -611,15 +623,27 @@ void Recorder::warn_of_unused_arguments(std::string_view when) const {
   }
 }
 
-void Recorder::report() const {
+/// The numbers are those of the catalog, which `flor show` and `flor list` print, too.
+void Recorder::report(bool failed) const {
   warn_of_unused_arguments("never asked for");
-  const std::string missing = store::print_gaps(health_.gaps());
-  say(Level::result,
-      fmt::format("recorded {} as run {}{}: {} epochs, {} checkpoints, {} stored of {}; {}{}",
-                  run_.start.experiment, run_.key.substr(0, 8),
-                  run_.start.rank ? fmt::format(" ({})", print_rank(*run_.start.rank)) : "",
-                  epochs_, checkpoints_.load(), print_bytes(stored_bytes_), print_bytes(raw_bytes_),
-                  cost_text(), missing.empty() ? "" : "; MISSING: " + missing));
+  for (const std::string& line : nan_watch_.at_end()) say(Level::warn, line);
+  const store::Run run = store_->catalog().run(run_.id).value_or(run_);
+  const std::string key = run_.key.substr(0, 8);
+  const std::string rank =
+      run_.start.rank ? fmt::format(" ({})", print_rank(*run_.start.rank)) : std::string();
+  const std::string epochs = fmt::format("{} {}", run.epochs, run.epochs == 1 ? "epoch" : "epochs");
+  std::string missing = store::print_gaps(health_.gaps());
+  if (!missing.empty()) missing.insert(0, "; MISSING: ");
+  if (failed) {
+    say(Level::warn,
+        fmt::format("run {} of {}{} failed after {}{}; what it recorded is kept (flor "
+                    "show {}), and --flor {} --flor_resume goes on with it",
+                    key, run_.start.experiment, rank, epochs, missing, key, run_.start.experiment));
+  } else {
+    say(Level::result, fmt::format("recorded {} as run {}{}: {}, {}{}{}; next: flor show {}",
+                                   run_.start.experiment, key, rank, epochs,
+                                   print_bytes(run.stored_bytes), overhead_text(), missing, key));
+  }
 }
 
 void Recorder::abandon(std::string_view why) noexcept {

@@ -14,6 +14,7 @@
 #include "schedule.h"
 #include "secret_arguments.h"
 #include "snapshot.h"
+#include "training_news.h"
 
 #include <flor/store/store.h>
 
@@ -177,8 +178,10 @@ class Recorder : public Runtime {
 
   void prepare_buffers(const TakenSnapshot& taken);
   void put_schedule();
-  std::string cost_text() const;
-  void report() const;
+  void announce() const;
+  std::string overhead_text() const;
+  void report(bool failed) const;
+  void watch_for_nan(const LogRecord& record, const store::Value& value);
   /// Of --kwargs: when the first main loop begins, and at the end.
   void warn_of_unused_arguments(std::string_view when) const;
   void tell_of_unregistered() const;
@@ -292,6 +295,8 @@ class Recorder : public Runtime {
   std::atomic<std::uint64_t> raw_bytes_{0}, stored_bytes_{0};
   Clock::time_point began_ = Clock::now();
   int prepared_ = 0;
+  LongEpochs long_epochs_;
+  NanWatch nan_watch_;  // background thread
 };
 
 }  // namespace flor::detail

@@ -363,7 +363,7 @@ void Recorder::preempt(const Frame* nested, const std::string& where) {
   fence();
   background_->post([this, where] { end_preempted(where); });
   background_->drain();
-  end_process(ExitStatus::preempted);
+  end_process(ExitStatus::preempted);  // the background thread has ended it already
 }
 
 void Recorder::end_preempted(const std::string& where) noexcept {
@@ -371,7 +371,8 @@ void Recorder::end_preempted(const std::string& where) noexcept {
   try {
     const std::string name =
         pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
-    const std::string message = fmt::format("preempted by {} at {}", name, where);
+    const std::string message = fmt::format(
+        "{} by {} at {}", pending_signal == SIGINT ? "interrupted" : "preempted", name, where);
     write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
       catalog.interrupt_run(run_.id, message, rest);
     });
@@ -388,6 +389,10 @@ void Recorder::end_preempted(const std::string& where) noexcept {
   }
   if (board_) board_->close();
   close_store();
+  if (pending_signal == SIGINT) {
+    flush_streams();
+    die_of(SIGINT);
+  }
   end_process(ExitStatus::preempted);
 }
 
@@ -398,8 +403,12 @@ void Recorder::heed_signal() {
   if (in_loop_) {
     if (told_signal_) return;
     told_signal_ = true;
-    say(Level::warn, fmt::format("{}: the run is checkpointed at the next step, and ends",
-                                 signal_name(pending_signal)));
+    const std::string_view name = signal_name(pending_signal);
+    say(Level::warn,
+        fmt::format("{}: the run is checkpointed at the next step, and ends{}", name,
+                    pending_signal == SIGUSR1
+                        ? ""
+                        : fmt::format("; another {} ends it at once, without that", name)));
     return;
   }
   leaving_ = true;

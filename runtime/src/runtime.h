@@ -217,6 +217,7 @@ std::unique_ptr<Runtime> make_recorder(Flags flags);
 std::unique_ptr<Runtime> make_replayer(Flags flags);
 
 /// Flushes the program's output and ends the process, without running what it registered for that.
+void flush_streams() noexcept;
 [[noreturn]] void end_process(ExitStatus status) noexcept;
 
 /// Reports an error that must not be thrown and ends the process with its status.

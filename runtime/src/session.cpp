@@ -164,9 +164,13 @@ std::unique_ptr<Runtime> open_runtime(Flags flags) {
 
 }  // namespace
 
-void end_process(ExitStatus status) noexcept {
+void flush_streams() noexcept {
   std::cout.flush();
   std::fflush(nullptr);
+}
+
+void end_process(ExitStatus status) noexcept {
+  flush_streams();
   std::_Exit(static_cast<int>(status));
 }
 
@@ -332,7 +336,8 @@ void Session::finish() noexcept {
   if (std::exchange(mode_, Mode::off) == Mode::off) return;
   detail::end_session(detail::Ending::normal, "");
   // It came too late for a checkpoint, but the program goes on for who knows how long.
-  if (detail::pending_signal.exchange(0) == SIGTERM) ::raise(SIGTERM);
+  const int signal = detail::pending_signal.exchange(0);
+  if (signal == SIGTERM || signal == SIGINT) ::raise(signal);
 }
 
 std::filesystem::path output(const std::filesystem::path& path) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <variant>
 
@@ -13,6 +15,15 @@ namespace {
 std::string_view last_component(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+/// A NaN has no sign to people; of two that differ the bits say so.
+std::string print_real(double value) {
+  if (!std::isnan(value)) return fmt::format("{}", value);
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return bits == std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN())
+             ? "nan"
+             : fmt::format("nan (bits {:x})", bits);
 }
 
 }  // namespace
@@ -49,7 +60,7 @@ std::string print_value(const store::Value& value) {
     return value.type == store::ValueType::boolean ? (*integer ? "true" : "false")
                                                    : fmt::format("{}", *integer);
   }
-  if (const auto* real = std::get_if<double>(&value.value)) return fmt::format("{}", *real);
+  if (const auto* real = std::get_if<double>(&value.value)) return print_real(*real);
   const std::string& text = std::get<std::string>(value.value);
   constexpr std::size_t kShown = 60;
   return text.size() <= kShown ? fmt::format("'{}'", text)

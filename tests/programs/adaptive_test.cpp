@@ -54,9 +54,8 @@ TEST_F(AdaptiveRuns, ShortEpochsOfALargeStateStayWithinTheTolerance) {
   const auto result = bench_.run(
       "paced", {"--flor", "test", "--kwargs", "epochs=1000", "work=1000", "mib=100", "quiet=true"});
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("at most 6.67 %)"));
-  EXPECT_THAT(result.err, HasSubstr("forced checkpoints "));
-  EXPECT_THAT(result.err, HasSubstr("start-up "));
+  EXPECT_THAT(result.err, HasSubstr("recorded test as run "));
+  EXPECT_THAT(result.err, HasSubstr(", overhead "));
   const store::Recording recorded = recording();
   expect_within(recorded, kEpsilon);
   EXPECT_EQ(recorded.iterations, 1000);

@@ -158,20 +158,42 @@ TEST_F(Resume, ASignalBeforeTheFirstLoopAndAfterTheLastIsHeeded) {
   }
 }
 
-TEST_F(Resume, ASecondSigtermEndsAtOnce) {
-  const auto process =
-      bench_.start("loops", Words{"--flor", "test"} + every("stuck") + Words{"linger"});
-  while (process->out().find("lingering") == std::string::npos) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+TEST_F(Resume, ASecondSignalOfThoseThatInsistEndsAtOnce) {
+  for (const auto& [first, second] :
+       {std::pair(SIGTERM, SIGTERM), {SIGINT, SIGINT}, {SIGTERM, SIGINT}, {SIGINT, SIGTERM}}) {
+    SCOPED_TRACE(std::to_string(first) + " and " + std::to_string(second));
+    const auto process =
+        bench_.start("loops", Words{"--flor", "test"} + every("stuck") + Words{"linger"});
+    while (process->out().find("lingering") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    process->kill(first);
+    while (process->err().find("checkpointed at the next step") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_THAT(process->err(),
+                HasSubstr("another " + std::string(first == SIGINT ? "Ctrl-C" : "SIGTERM") +
+                          " ends it at once"));
+    process->kill(second);
+    EXPECT_EQ(process->wait().signal, second);
+    EXPECT_EQ(bench_.last_run().state, store::RunState::interrupted);
+    EXPECT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
   }
-  process->kill(SIGTERM);
-  while (process->err().find("checkpointed at the next step") == std::string::npos) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  process->kill(SIGTERM);
-  EXPECT_EQ(process->wait().signal, SIGTERM);
+}
+
+TEST_F(Resume, CtrlCIsTakenLikeSigtermAndTheShellIsToldOfIt) {
+  const auto result = run(Words{"--flor", "test"} + every("plain"), after(SIGINT, 11));
+  EXPECT_EQ(result.signal, SIGINT) << "a script that waits for the program ends, too";
+  const auto lines = lines_with(result.err, {"flor: interrupted"});
+  ASSERT_EQ(lines.size(), 1u) << result.err;
+  EXPECT_THAT(lines[0],
+              AllOf(HasSubstr("interrupted by Ctrl-C at epoch 2, step 3 of train"),
+                    HasSubstr("--flor test --flor_resume"), HasSubstr("at epoch 2, step 3")));
   EXPECT_EQ(bench_.last_run().state, store::RunState::interrupted);
-  EXPECT_EQ(run({"--flor", "test", "--flor_resume"}).status, 0);
+  const auto resumed = run({"--flor_resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  const auto whole = bench_.record("loops", every("plain"));
+  EXPECT_EQ(lines_of(result.out + resumed.out), lines_of(whole.out));
 }
 
 TEST_F(Resume, ARunThatIsAliveIsNotResumed) {

@@ -22,7 +22,7 @@ class Instrument : public ::testing::Test {
 
 TEST_F(Instrument, ARunKeepsHowItsProgramIsBuilt) {
   EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));
-  const auto shown = project_.flor({"show", "trained"});
+  const auto shown = project_.flor({"show", "trained", "--all"});
   EXPECT_THAT(shown.out, AllOf(HasSubstr("built"), HasSubstr("target train, Debug, by "),
                                Not(HasSubstr("stale"))));
   const auto json = nlohmann::json::parse(project_.flor({"show", "trained", "--json"}).out);
@@ -38,7 +38,7 @@ TEST_F(Instrument, ARunKeepsHowItsProgramIsBuilt) {
 TEST_F(Instrument, ASourceThatChangedAfterTheBuildIsNamed) {
   project_.repository().append("train.cpp", "// changed\n");
   EXPECT_THAT(recorded(), HasSubstr(std::string("train is older than train.cpp: ") + kOther));
-  EXPECT_THAT(project_.flor({"show", "trained"}).out,
+  EXPECT_THAT(project_.flor({"show", "trained", "--all"}).out,
               HasSubstr("the program is older than train.cpp"));
   project_.build();
   EXPECT_THAT(recorded(), Not(HasSubstr(kOther)));

@@ -1,4 +1,4 @@
-// flor show: a run, or one of its epochs, in full.
+// flor show: a run, or one of its epochs.
 #include "commands/commands.h"
 #include "commands/show_facts.h"
 #include "commands/show_json.h"
@@ -29,20 +29,20 @@ namespace {
 
 using store::CheckpointInfo, store::CheckpointKind;
 
-/// Longer lists are cut in the middle unless --all is given.
-constexpr std::size_t kRowsMax = 20;
-
 class Show final : public Command {
  public:
   std::string_view name() const override { return "show"; }
-  std::string_view summary() const override { return "a run, or one of its epochs, in full"; }
+  std::string_view summary() const override { return "a run, or one of its epochs"; }
   std::string_view lesson() const override {
     return R"(A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
 or NAME:COMMIT. With @EPOCH: everything that is known of that epoch, with what was logged in it.
-With @NAME: a checkpoint that the program saved under that name.
+With @NAME: a checkpoint that the program saved under that name. --all adds where the run was
+recorded and how it was built, its loops, what recording cost, each epoch and why it was stored or
+not, the checkpoints, the replays and the environment.
 
 Examples:
   flor show linear             the latest run of an experiment
+  flor show linear --all       everything that is known of it
   flor show 3f2a               the run whose id begins so
   flor show linear~1@7         the eighth epoch of the run before, tables drawn out
   flor show linear --json      for programs
@@ -51,17 +51,11 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "RUN, RUN@EPOCH or RUN@NAME; the latest run here if left out",
                    false);
-    syntax.flag("-a,--all", all_, "do not shorten long lists of epochs and checkpoints");
+    syntax.flag("-a,--all", all_, "everything that is known of the run");
   }
   int run(Context& context) override;
 
  private:
-  void print_run(Context& context, const ShownRun& shown) const;
-  void print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoch) const;
-  void print_iterations(Context& context, const ShownRun& shown) const;
-  void print_checkpoints(Context& context, const ShownRun& shown,
-                         const std::vector<CheckpointInfo>& checkpoints) const;
-
   std::string run_;
   bool all_ = false;
 };
@@ -126,7 +120,62 @@ std::string build_text(const ShownRun& shown) {
   return text + fmt::format(", in {}", recipe.build_directory);
 }
 
-void print_head(Context& context, const ShownRun& shown) {
+Tone tone_of(store::Verdict verdict) {
+  switch (verdict) {
+    case store::Verdict::verified:
+      return Tone::good;
+    case store::Verdict::unverified:
+    case store::Verdict::doubtful:
+      return Tone::warning;
+    case store::Verdict::differs:
+    case store::Verdict::failed:
+      return Tone::bad;
+  }
+  return Tone::plain;
+}
+
+/// The verdict of a replay that was fetched is the word of its origin. Only of those with a result.
+std::string verdict_text(const store::Replay& replay) {
+  const std::string name(store::to_string(replay.result->verdict));
+  return replay.origin.recorded_here() ? name : "said to be " + name;
+}
+
+Tone verdict_tone(const store::Replay& replay) {
+  if (!replay.result) return Tone::warning;
+  const store::Verdict verdict = replay.result->verdict;
+  const bool hearsay = !replay.origin.recorded_here() && verdict == store::Verdict::verified;
+  return hearsay ? Tone::warning : tone_of(verdict);
+}
+
+/// "62 ms of 5.1 s computing (1.22 %)"
+std::string cost_text(const ShownRun& shown) {
+  if (!shown.recording || !(shown.recording->computed > 0)) return {};
+  return fmt::format("{} of {} computing ({})", duration(shown.recording->cost),
+                     duration(shown.recording->computed),
+                     percent(shown.recording->cost, shown.recording->computed));
+}
+
+/// "3, the last of them verified: 8 new values"
+std::string replays_text(const ShownRun& shown) {
+  if (shown.replays.empty()) return {};
+  const store::Replay& last = shown.replays.back();
+  const std::size_t count = shown.replays.size();
+  return fmt::format(
+      "{}{}{}", count, count == 1 ? ", " : ", the last of them ",
+      last.result ? fmt::format("{}: {} new value{}", verdict_text(last), last.result->values_found,
+                                last.result->values_found == 1 ? "" : "s")
+                  : "running or died");
+}
+
+std::string arguments_text(const ShownRun& shown) {
+  std::string text;
+  for (const store::Argument& argument : shown.arguments) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", argument.name, argument.value);
+  }
+  return printable(text);
+}
+
+void print_head(Context& context, const ShownRun& shown, bool all) {
   const store::Run& run = shown.run;
   context.out().write(fmt::format("{} {} ({})\n", context.style().paint(Tone::strong, "run"),
                                   printable(run.key), printable(run.start.experiment)));
@@ -156,19 +205,27 @@ void print_head(Context& context, const ShownRun& shown) {
     row("origin", origin_text(run.origin, context.now_us()), Tone::strong);
   }
   row("command", run.start.command.text());
-  row("directory", run.start.directory);
+  if (all) row("directory", run.start.directory);
   row("commit", run.start.commit.empty() ? "none (recorded without git)" : run.start.commit);
-  row("repository", run.start.repository);
-  row("program", run.start.program);
-  row("built", build_text(shown));
+  if (all) {
+    row("repository", run.start.repository);
+    row("program", run.start.program);
+    row("built", build_text(shown));
+  }
   if (shown.build && !shown.build->remark.empty()) {
     row("stale", "the program " + shown.build->remark, Tone::bad);
   }
+  if (!all) row("arguments", arguments_text(shown));
   row("epochs", fmt::format("{}", run.epochs));
   row("checkpoints",
       fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));
   row("keeps", strategy_text(shown));
   row("deleted", deleted_text(shown));
+  if (!all) {
+    row("recording", cost_text(shown));
+    row("replays", replays_text(shown),
+        shown.replays.empty() ? Tone::plain : verdict_tone(shown.replays.back()));
+  }
   table.print(context.out(), context.style(), 2);
 }
 
@@ -268,24 +325,7 @@ std::string share_text(const store::Iteration& iteration) {
   return fmt::format("{:.2g} %", 100 * iteration.record_seconds / iteration.seconds);
 }
 
-/// Calls `row` for the elements that are shown, and says below how many were left out.
-template <typename Rows, typename Row>
-std::size_t shortened_rows(const Rows& rows, bool all, Row row) {
-  if (all || rows.size() <= kRowsMax) {
-    for (const auto& element : rows) row(element);
-    return 0;
-  }
-  for (std::size_t i = 0; i < kRowsMax / 2; ++i) row(rows[i]);
-  for (std::size_t i = rows.size() - kRowsMax / 2; i < rows.size(); ++i) row(rows[i]);
-  return rows.size() - kRowsMax;
-}
-
-void say_left_out(Context& context, std::size_t count) {
-  if (count == 0) return;
-  context.out().write(fmt::format("  {} more between them: --all shows them\n", count));
-}
-
-void Show::print_iterations(Context& context, const ShownRun& shown) const {
+void print_iterations(Context& context, const ShownRun& shown) {
   if (shown.iterations.empty()) return;
   heading(context, "epochs");
   Table table({{"epoch", Align::right},
@@ -293,16 +333,14 @@ void Show::print_iterations(Context& context, const ShownRun& shown) const {
                {"Flor", Align::right},
                {"share", Align::right},
                {"nested loops", Align::left, true}});
-  const std::size_t left_out =
-      shortened_rows(shown.iterations, all_, [&](const store::Iteration& iteration) {
-        table.add(fmt::format("{}", shown.epoch_of(iteration.main_loop, iteration.iteration)));
-        table.add(duration(iteration.seconds));
-        table.add(duration(iteration.record_seconds));
-        table.add(share_text(iteration));
-        table.add(nested_text(shown, iteration));
-      });
+  for (const store::Iteration& iteration : shown.iterations) {
+    table.add(fmt::format("{}", shown.epoch_of(iteration.main_loop, iteration.iteration)));
+    table.add(duration(iteration.seconds));
+    table.add(duration(iteration.record_seconds));
+    table.add(share_text(iteration));
+    table.add(nested_text(shown, iteration));
+  }
   table.print(context.out(), context.style(), 2);
-  say_left_out(context, left_out);
 }
 
 /// "before epoch 3", "end of train in epoch 3", "at the end".
@@ -320,42 +358,18 @@ std::string place_text(const ShownRun& shown, const store::CheckpointKey& key) {
   return fmt::format("after epoch {}", epoch - 1);
 }
 
-void Show::print_checkpoints(Context& context, const ShownRun& shown,
-                             const std::vector<CheckpointInfo>& checkpoints) const {
+void print_checkpoints(Context& context, const ShownRun& shown,
+                       const std::vector<CheckpointInfo>& checkpoints) {
   if (checkpoints.empty()) return;
   heading(context, "checkpoints");
   Table table({{"kind"}, {"place"}, {"raw", Align::right}, {"stored", Align::right}});
-  const std::size_t left_out = shortened_rows(checkpoints, all_, [&](const CheckpointInfo& info) {
+  for (const CheckpointInfo& info : checkpoints) {
     table.add(store::to_string(info.key.kind));
     table.add(place_text(shown, info.key));
     table.add(bytes(info.raw_bytes));
     table.add(bytes(info.stored_bytes));
-  });
-  table.print(context.out(), context.style(), 2);
-  say_left_out(context, left_out);
-}
-
-Tone tone_of(store::Verdict verdict) {
-  switch (verdict) {
-    case store::Verdict::verified:
-      return Tone::good;
-    case store::Verdict::unverified:
-    case store::Verdict::doubtful:
-      return Tone::warning;
-    case store::Verdict::differs:
-    case store::Verdict::failed:
-      return Tone::bad;
   }
-  return Tone::plain;
-}
-
-/// The verdict of a replay that was fetched is the word of its origin.
-void add_verdict(Table& table, const store::Replay& replay) {
-  const store::Verdict verdict = replay.result->verdict;
-  const std::string name(store::to_string(verdict));
-  if (replay.origin.recorded_here()) return table.add(name, tone_of(verdict));
-  table.add("said to be " + name,
-            verdict == store::Verdict::verified ? Tone::warning : tone_of(verdict));
+  table.print(context.out(), context.style(), 2);
 }
 
 void print_replays(Context& context, const ShownRun& shown) {
@@ -384,7 +398,7 @@ void print_replays(Context& context, const ShownRun& shown) {
       table.add("-");
       continue;
     }
-    add_verdict(table, replay);
+    table.add(verdict_text(replay), verdict_tone(replay));
     table.add(fmt::format("{} values, {} states", replay.result->values_compared,
                           replay.result->states_compared));
     table.add(fmt::format("{}", replay.result->values_found));
@@ -402,14 +416,20 @@ void print_replays(Context& context, const ShownRun& shown) {
   }
 }
 
-void Show::print_run(Context& context, const ShownRun& shown) const {
-  print_head(context, shown);
-  print_arguments(context, shown.arguments);
+void print_run(Context& context, const ShownRun& shown, bool all) {
+  print_head(context, shown, all);
+  if (all) print_arguments(context, shown.arguments);
   print_metrics(context, shown.metrics);
+  if (!all) {
+    print_saved(context, shown);
+    context.note(fmt::format("flor show {} --all shows its epochs, checkpoints and replays",
+                             short_key(shown.run)));
+    return;
+  }
   print_loops(context, shown.loops);
   print_recording(context, shown);
   print_iterations(context, shown);
-  print_decisions(context, shown, all_);
+  print_decisions(context, shown);
   print_checkpoints(context, shown, shown.checkpoints);
   print_saved(context, shown);
   print_replays(context, shown);
@@ -477,7 +497,7 @@ void print_values(Context& context, const std::vector<store::Value>& values) {
   for (const store::Value& value : values) print_matrix(context, value);
 }
 
-void Show::print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoch) const {
+void print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoch) {
   context.out().write(fmt::format("{} {} of run {}\n", context.style().paint(Tone::strong, "epoch"),
                                   epoch.epoch, title(shown.run)));
   Table table = list_of_pairs();
@@ -488,7 +508,7 @@ void Show::print_epoch(Context& context, const ShownRun& shown, const ShownEpoch
   row("main loop",
       fmt::format("{}, iteration {}", shown.loop_name(epoch.main_loop), epoch.iteration));
   row("took", epoch.timing
-                  ? fmt::format("{}, thereof Flor {} ({})", duration(epoch.timing->seconds),
+                  ? fmt::format("{}, of which Flor {} ({})", duration(epoch.timing->seconds),
                                 duration(epoch.timing->record_seconds), share_text(*epoch.timing))
                   : "not completed");
   if (epoch.decision) row("checkpoints", reason_text(epoch.decision->reason));
@@ -520,7 +540,7 @@ int Show::run(Context& context) {
   } else if (context.json()) {
     print(context.out(), show_run_json(shown));
   } else {
-    print_run(context, shown);
+    print_run(context, shown, all_);
   }
   return 0;
 }

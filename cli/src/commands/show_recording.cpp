@@ -14,13 +14,6 @@ namespace {
 
 using store::Recording, store::StorageDecision, store::StorageReason;
 
-/// Longer lists are cut in the middle unless --all is given.
-constexpr std::size_t kRowsMax = 20;
-
-std::string percent(double part, double whole) {
-  return whole > 0 ? fmt::format("{:.2f} %", 100 * part / whole) : std::string("-");
-}
-
 std::string rule_text(const Recording& recording) {
   if (recording.every == 1) return "every epoch is stored (--flor_every 1)";
   if (recording.every > 1) {
@@ -30,9 +23,12 @@ std::string rule_text(const Recording& recording) {
 }
 
 std::string late_text(const Recording& recording) {
-  return fmt::format(
-      "hurried {} times, cheaper codec {}, no codec {}; the training waited {} times",
-      recording.hurried, recording.fast, recording.raw, recording.waits);
+  const auto times = [](std::int64_t count) {
+    return count == 1 ? std::string("once") : fmt::format("{} times", count);
+  };
+  return fmt::format("hurried {}, cheaper codec {}, no codec {}; the training waited {}",
+                     times(recording.hurried), times(recording.fast), times(recording.raw),
+                     times(recording.waits));
 }
 
 /// "12..40", counted over all main loops.
@@ -43,6 +39,10 @@ std::string epochs_text(const ShownRun& shown, const StorageDecision& decision) 
 }
 
 }  // namespace
+
+std::string percent(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.2f} %", 100 * part / whole) : std::string("-");
+}
 
 std::string reason_text(StorageReason reason) {
   switch (reason) {
@@ -102,7 +102,7 @@ void print_recording(Context& context, const ShownRun& shown) {
   table.print(context.out(), context.style(), 2);
 }
 
-void print_decisions(Context& context, const ShownRun& shown, bool all) {
+void print_decisions(Context& context, const ShownRun& shown) {
   const auto& decisions = shown.decisions;
   if (decisions.empty()) return;
   context.out().write(
@@ -111,10 +111,7 @@ void print_decisions(Context& context, const ShownRun& shown, bool all) {
                {"because", Align::left, true},
                {"cost so far", Align::right},
                {"of", Align::right}});
-  const bool cut = !all && decisions.size() > kRowsMax;
-  for (std::size_t i = 0; i < decisions.size(); ++i) {
-    if (cut && i >= kRowsMax / 2 && i < decisions.size() - kRowsMax / 2) continue;
-    const StorageDecision& decision = decisions[i];
+  for (const StorageDecision& decision : decisions) {
     table.add(epochs_text(shown, decision));
     table.add(reason_text(decision.reason),
               store::is_stored(decision.reason) ? Tone::good : Tone::plain);
@@ -122,10 +119,6 @@ void print_decisions(Context& context, const ShownRun& shown, bool all) {
     table.add(duration(decision.computed));
   }
   table.print(context.out(), context.style(), 2);
-  if (cut) {
-    context.out().write(
-        fmt::format("  {} more between them: --all shows them\n", decisions.size() - kRowsMax));
-  }
 }
 
 Json recording_json(const ShownRun& shown) {

@@ -11,13 +11,16 @@
 
 namespace flor::cli {
 
+/// "1.22 %"; "-" of nothing.
+std::string percent(double part, double whole);
+
 /// "stored: the tolerance allows it", "not stored: the writer was late".
 std::string reason_text(store::StorageReason reason);
 
 /// What recording cost and by which measurements it was decided.
 void print_recording(Context& context, const ShownRun& shown);
-/// A line for each stretch of epochs with one reason; long lists are cut unless `all`.
-void print_decisions(Context& context, const ShownRun& shown, bool all);
+/// A line for each stretch of epochs with one reason.
+void print_decisions(Context& context, const ShownRun& shown);
 
 /// For programs.
 Json recording_json(const ShownRun& shown);

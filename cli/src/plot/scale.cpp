@@ -141,6 +141,8 @@ std::vector<Tick> Scale::ticks(int most) const {
   return ticks.size() >= 2 ? ticks : linear_ticks(most);
 }
 
-std::string value_text(double value) { return fmt::format("{:.6g}", value); }
+std::string value_text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);
+}
 
 }  // namespace flor::cli
