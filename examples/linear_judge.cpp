@@ -38,9 +38,8 @@ State load(const std::string& path) {
 
 /// A layer of the network; as `linear` makes it, the layers 1, 4 and 7 have weights.
 torch::Tensor apply(const State& state, const std::string& layer, const torch::Tensor& input) {
-  const auto weight = state.at("model/" + layer + ".weight").toTensor();
-  return torch::nn::functional::linear(input, weight,
-                                       state.at("model/" + layer + ".bias").toTensor());
+  const auto weight = state.at(layer + ".weight").toTensor();
+  return torch::nn::functional::linear(input, weight, state.at(layer + ".bias").toTensor());
 }
 
 }  // namespace

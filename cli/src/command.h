@@ -37,8 +37,9 @@ class Syntax {
   /// May be given several times.
   void option(std::string names, std::string value, std::vector<std::string>& target,
               std::string help);
+  /// A count of `least` or more.
   void option(std::string names, std::string value, std::optional<std::uint64_t>& target,
-              std::string help);
+              std::string help, std::uint64_t least = 0);
 
   /// An option of another tool, or of an earlier time, and what to say instead of it.
   void other_name(std::string name, std::string instead);

@@ -1,5 +1,6 @@
 #include "export_file.h"
 
+#include "exports/state_dict.h"
 #include "output/text.h"
 
 #include <flor/store/error.h>
@@ -22,20 +23,28 @@ void check_export_name(const std::filesystem::path& file) {
                   printable(file.string())));
 }
 
-store::ExportReport export_checkpoint(const store::Store& store, std::int64_t checkpoint,
-                                      const std::filesystem::path& file,
-                                      const ExportOrigin& origin, const std::stop_token& stop) {
-  if (is_torch(file)) return store::write_torch_archive(store, checkpoint, file, stop);
-  return store::write_safetensors(store, checkpoint, file,
-                                  {{"format", "pt"},
-                                   {"flor.run", origin.run},
-                                   {"flor.experiment", origin.experiment},
-                                   {"flor.commit", origin.commit},
-                                   {"flor.epoch", std::to_string(origin.epoch)},
-                                   {"flor.loop", origin.loop},
-                                   {"flor.saved", origin.saved},
-                                   {"flor.digest", origin.digest}},
-                                  stop);
+ExportedFile export_checkpoint(const store::Store& store, std::int64_t checkpoint,
+                               const std::filesystem::path& file, const ExportOrigin& origin,
+                               std::string_view object, const std::stop_token& stop) {
+  if (is_torch(file)) {
+    const store::CheckpointReader reader(store, checkpoint);
+    StateDict dict = state_dict_of(reader, object);
+    return {store::write_torch_archive(store, reader, dict.tensors, file, stop),
+            std::move(dict.modules)};
+  }
+  if (!object.empty()) {
+    throw UsageError("--object is for .pt files: a .safetensors file has the whole checkpoint");
+  }
+  return {store::write_safetensors(store, checkpoint, file,
+                                   {{"format", "pt"},
+                                    {"flor.run", origin.run},
+                                    {"flor.experiment", origin.experiment},
+                                    {"flor.commit", origin.commit},
+                                    {"flor.epoch", std::to_string(origin.epoch)},
+                                    {"flor.loop", origin.loop},
+                                    {"flor.saved", origin.saved},
+                                    {"flor.digest", origin.digest}},
+                                   stop)};
 }
 
 }  // namespace flor::cli

@@ -8,6 +8,8 @@
 #include <map>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace flor::cli {
 
@@ -23,10 +25,16 @@ struct ExportOrigin {
 
 /// .pt and .pth are archives of PyTorch, .safetensors is the other form; UsageError for any other.
 void check_export_name(const std::filesystem::path& file);
-/// The ending of the name chooses the form. Throws what the writers of flor/store/transfer.h throw.
-store::ExportReport export_checkpoint(const store::Store& store, std::int64_t checkpoint,
-                                      const std::filesystem::path& file,
-                                      const ExportOrigin& origin,
-                                      const std::stop_token& stop = {});
+struct ExportedFile {
+  store::ExportReport report;
+  std::vector<std::string> modules = {};  ///< several, of which `object` could have chosen one
+};
+
+/// The ending of the name chooses the form. A .safetensors file has the whole checkpoint, a .pt
+/// file the state dictionary of `object` (exports/state_dict.h). Throws what the writers of
+/// flor/store/transfer.h throw.
+ExportedFile export_checkpoint(const store::Store& store, std::int64_t checkpoint,
+                               const std::filesystem::path& file, const ExportOrigin& origin,
+                               std::string_view object = {}, const std::stop_token& stop = {});
 
 }  // namespace flor::cli

@@ -61,8 +61,16 @@ void Syntax::option(std::string names, std::string value, std::vector<std::strin
 }
 
 void Syntax::option(std::string names, std::string value, std::optional<std::uint64_t>& target,
-                    std::string help) {
-  app_.add_option(names, target)->type_name(value);
+                    std::string help, std::uint64_t least) {
+  // Before CLI11 converts it: a negative number would become a great one.
+  const auto is_count = [least](const std::string& text) {
+    std::uint64_t count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    const bool good = error == std::errc() && end == text.data() + text.size() && count >= least;
+    return good ? std::string()
+                : fmt::format("{} is not a whole number from {} on", printable(text), least);
+  };
+  app_.add_option(names, target)->type_name(value)->check(is_count);
   entries_.push_back({spaced(names) + " " + value, std::move(help)});
 }
 

@@ -87,7 +87,7 @@ void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
             "a local attached to {} outlives its iteration ({}: {}): it is put right before "
             "the loop, but code before the loop saw another value; register it with "
             "flor::checkpoints instead",
-            nested_end.loop, stale.front().name, stale.front().what));
+            nested_end.loop, item_title(stale.front().name), stale.front().what));
   }
   restore_attached(reader(brought(*checkpoint)), registry_, attached);
 }

@@ -23,6 +23,25 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 
 }  // namespace
 
+std::string item_title(std::string_view item) {
+  constexpr std::string_view kGenerator = "@rng/", kCuda = "cuda", kStructure = "/.layout";
+  if (item == kSlotsItem) return "the list of registered objects";
+  if (item == kThreadsItem) return "the number of threads";
+  if (item == "@sharing") return "the memory that tensors share";
+  if (item == "@elapsed") return "the time that was used";
+  if (item.starts_with(kGenerator)) {
+    const std::string_view device = item.substr(kGenerator.size());
+    return device == "cpu" ? "the random generator of the CPU"
+           : device.starts_with(kCuda)
+               ? fmt::format("the random generator of GPU {}", device.substr(kCuda.size()))
+               : fmt::format("the random generator {}", device);
+  }
+  if (item.ends_with(kStructure)) {
+    return fmt::format("the structure of {}", item.substr(0, item.size() - kStructure.size()));
+  }
+  return std::string(item.substr(0, item.find("/.")));
+}
+
 std::string SlotNames::assign(const Slot& slot) {
   std::string name = slot.name;
   if (name.empty()) {

@@ -1,5 +1,6 @@
 #include "verdict.h"
 
+#include "registry.h"
 #include "value_text.h"
 
 #include <fmt/format.h>
@@ -77,7 +78,7 @@ void Comparison::state(std::int64_t part, const std::string& where,
   const StateDifference& first = differences.front();
   add(part,
       fmt::format(
-          "state at the {}: {}: {}{}", where, first.name, first.what,
+          "state at the {}: {}: {}{}", where, item_title(first.name), first.what,
           differences.size() > 1 ? fmt::format(" (and {} more)", differences.size() - 1) : ""));
 }
 

@@ -220,7 +220,10 @@ class Resolver {
       if (auto run = by_version()) return *run;
       if (auto run = by_key()) return *run;
     }
-    throw NotFound(fmt::format("there is no run or experiment '{}': {}", spec_, advice(spec_)));
+    throw NotFound(fmt::format(
+        "there is no run or experiment '{}': {}", spec_,
+        begins_a_key() ? fmt::format("an id takes at least its first {} digits", kPrefixMin)
+                       : advice(spec_)));
   }
 
   std::vector<Run> passed_over() {
@@ -324,6 +327,15 @@ class Resolver {
     std::vector<std::string> versions;
     while (rows->step()) versions.push_back(rows->text(0).substr(0, 12));
     if (versions.size() > 1) throw_ambiguous(prefix, versions);
+  }
+
+  /// One digit or a few, which are too few to choose by.
+  bool begins_a_key() {
+    const std::string prefix = lower(spec_);
+    if (prefix.empty() || prefix.size() >= kPrefixMin || !is_hex(prefix)) return false;
+    return database_
+        .connection("SELECT 1 FROM run WHERE key >= ?1 AND key < ?2", prefix, prefix_end(prefix))
+        ->step();
   }
 
   std::optional<Run> by_key() {

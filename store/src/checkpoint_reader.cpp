@@ -106,8 +106,11 @@ class Manifest {
   }
 
   [[noreturn]] void rethrow(const Task& task, const std::exception_ptr& error) const {
+    const std::string& name = items_[task.item].name;
+    const bool internal = name.starts_with('@') || name.find("/.") != name.npos;
+    const std::string item = internal ? std::string() : fmt::format("'{}' of ", name);
     const auto explain = [&](const Error& reason) {
-      return fmt::format("cannot read '{}' of {}: {}", items_[task.item].name, what_,
+      return fmt::format("cannot read {}{}: {}; `flor fsck` says what else is lost", item, what_,
                          reason.what());
     };
     try {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
 
 namespace flor::store {
@@ -53,8 +54,8 @@ class Pickle {
  public:
   Pickle() { put("\x80\x02}("); }
 
-  void add(const Item& item, std::size_t record) {
-    text(item.name);
+  void add(std::string_view name, const Item& item, std::size_t record) {
+    text(name);
     put("ctorch._utils\n_rebuild_tensor_v2\n(");
     storage(item, record);
     integer(0);  // the first element of the storage
@@ -129,14 +130,16 @@ class Pickle {
 
 }  // namespace
 
-ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
+ExportReport write_torch_archive(const Store& store, const CheckpointReader& checkpoint,
+                                 std::span<const ArchivedTensor> tensors,
                                  const std::filesystem::path& file, const std::stop_token& stop) {
-  const CheckpointReader reader(store, checkpoint);
   ExportReport report;
   Pickle pickle;
-  for (std::size_t i = 0; i < reader.items().size(); ++i) {
-    const Item& item = reader.items()[i];
-    pickle.add(item, i);
+  std::set<std::size_t> records;
+  for (const ArchivedTensor& tensor : tensors) {
+    const Item& item = checkpoint.items().at(tensor.item);
+    pickle.add(tensor.name, item, tensor.item);
+    records.insert(tensor.item);
     ++(item.type == ElementType::bytes ? report.others : report.tensors);
   }
   NewFile out(store.impl().database->files, file);
@@ -146,9 +149,9 @@ ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
   };
   add_text("archive/data.pkl", pickle.finish());
   add_text("archive/byteorder", "little");
-  for (std::size_t i = 0; i < reader.items().size(); ++i) {
+  for (const std::size_t item : records) {
     throw_if_stopped(stop);
-    zip.add(fmt::format("archive/data/{}", i), reader.read(i));
+    zip.add(fmt::format("archive/data/{}", item), checkpoint.read(item));
   }
   throw_if_stopped(stop);
   add_text("archive/version", "3\n");

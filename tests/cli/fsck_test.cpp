@@ -69,6 +69,18 @@ TEST_F(FsckTest, FindsAFlippedByteAndEndsWithStatusFour) {
   EXPECT_THAT(json["findings"][0]["what"].get<std::string>(), HasSubstr(pack.filename().string()));
 }
 
+TEST_F(FsckTest, OfALostPackSaysInOneLineWhatIsLostAndTheNextCommand) {
+  for (int i = 0; i < 4; ++i) record({});
+  close();
+  std::filesystem::remove(some_pack());
+  const Outcome outcome = flor({"fsck"});
+  EXPECT_EQ(outcome.status, 4);
+  ASSERT_EQ(outcome.lines().size(), 3u) << outcome.out;
+  EXPECT_THAT(outcome.lines()[0], HasSubstr("and 16 more"));
+  EXPECT_THAT(outcome.lines()[2],
+              HasSubstr("1 finding: the store is damaged; flor fsck --repair makes it sound"));
+}
+
 TEST_F(FsckTest, FindsAMissingPackWithoutReadingData) {
   record({});
   close();

@@ -74,6 +74,12 @@ TEST_F(ListTest, ShowsOneExperimentAndLimitsTheNumber) {
   EXPECT_THAT(ids({"linear"}), ElementsAre(second_.key, first_.key));
   EXPECT_THAT(ids({"-n", "2"}), ElementsAre(third_.key, second_.key));
   EXPECT_THAT(ids({"--limit=0"}), IsEmpty());
+  EXPECT_EQ(flor({"list", "--limit", "0"}).err, "");
+  for (const char* wrong : {"-1", "x", "1.5", "99999999999999999999", ""}) {
+    const Outcome refused = flor({"list", "--limit", wrong});
+    EXPECT_EQ(refused.status, 2) << wrong;
+    EXPECT_THAT(refused.err, HasSubstr("is not a whole number from 0 on")) << wrong;
+  }
 }
 
 TEST_F(ListTest, TakesMetricsAndArgumentsAsColumns) {

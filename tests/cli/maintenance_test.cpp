@@ -125,8 +125,8 @@ TEST_F(ExportTest, WhatIsExportedCanBeImported) {
   const store::Run run = record({});
   const Outcome outcome = flor({"export", "linear@1", "state.safetensors"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("state.safetensors: 1 tensors and 0 other items of run " +
-                                     run.key.substr(0, 8) + " (linear) after epoch 1"));
+  EXPECT_THAT(outcome.out, HasSubstr("state.safetensors: 1 tensor of run " + run.key.substr(0, 8) +
+                                     " (linear) after epoch 1"));
   const Json imported = flor({"import", "state.safetensors", "--name", "copy", "--json"}).json();
   EXPECT_EQ(imported["command"], "import");
   EXPECT_EQ(imported["experiment"], "copy");

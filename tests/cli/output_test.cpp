@@ -159,6 +159,15 @@ TEST(Time, GivesDurationsAndSizesThreeDigits) {
   EXPECT_EQ(bytes(UINT64_MAX), "16 EiB");
 }
 
+TEST(Time, WhatRemainsIsSaidRoundly) {
+  EXPECT_EQ(remaining(0.2), "1 s");
+  EXPECT_EQ(remaining(44.6), "45 s");
+  EXPECT_EQ(remaining(61), "2 min");
+  EXPECT_EQ(remaining(3600), "1 h");
+  EXPECT_EQ(remaining(11400), "3 h 10 min");
+  EXPECT_EQ(remaining(-1), "?");
+}
+
 TEST(Numbers, ParseBackToTheSameDouble) {
   for (const double number :
        {0.1, 1.0 / 3, 1e300, 5e-324, -0.0, 123456789.123456789, std::nextafter(1.0, 2.0)}) {

@@ -106,15 +106,38 @@ TEST_F(PlotTest, DrawsAPanelForEachMetricUnlessTheyAreJoined) {
   EXPECT_THAT(joined, HasSubstr("\n  b accuracy  last "));
 }
 
+TEST_F(PlotTest, DrawsWhatIsThereUnlessMetricsAreNamed) {
+  const store::Run run = record({});
+  const Outcome outcome = plot({"linear"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("loss  last "), HasSubstr("accuracy  last ")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("note")));
+  EXPECT_EQ(plot({}).out, outcome.out);
+  const Json json = plot({"linear", "--json"}).json();
+  EXPECT_EQ(json["series"].size(), 2u);
+  std::vector<store::Value> more;
+  for (const char* name : {"a", "b", "c"}) more.push_back(value(name, 1, 0));
+  catalog().add_values(run.id, more);
+  EXPECT_THAT(plot({"linear"}).err, HasSubstr("1 more metric: -m NAME draws it"));
+}
+
+TEST_F(PlotTest, SaysThatARunLoggedNoNumbers) {
+  RunPlan plan;
+  plan.epochs = 0;
+  const store::Run run = record(plan);
+  const Outcome outcome = plot({"linear"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.err, HasSubstr(fmt::format("no numbers were logged in the loops of run {} "
+                                                 "(linear): see `flor show {}`",
+                                                 run.key.substr(0, 8), run.key.substr(0, 8))));
+}
+
 TEST_F(PlotTest, RefusesAMetricThatNobodyLoggedAndNamesThoseThatThereAre) {
   record({});
   const Outcome typo = plot({"linear", "-m", "acuracy"});
   EXPECT_EQ(typo.status, 3);
   EXPECT_THAT(typo.err, HasSubstr("has no metric 'acuracy': did you mean 'accuracy'?"));
   EXPECT_THAT(plot({"linear", "-m", "zebra"}).err, HasSubstr("it has loss, accuracy, note"));
-  const Outcome none = plot({"linear"});
-  EXPECT_EQ(none.status, 2);
-  EXPECT_THAT(none.err, HasSubstr("no metric named"));
   EXPECT_EQ(plot({"linear", "-m", "loss,zebra"}).status, 3);
 }
 
@@ -304,6 +327,17 @@ TEST_F(PlotInTerminal, FollowingEndsCleanlyAtCtrlCAndSaysWhatNeverCame) {
   EXPECT_EQ(plot({"live", "-m", "accuracy", "--follow"}).status, 3);
   record({});
   EXPECT_EQ(plot({"linear", "-m", "accuracy", "--follow"}).status, 2);
+}
+
+TEST_F(PlotInTerminal, FollowingARunThatLoggedNothingYetDrawsWhatComes) {
+  const store::Run run = live();
+  auto lock = store().lock_run(run.key);
+  Terminal followed = terminal({"live", "-f"});
+  catalog().add_values(run.id, std::vector{value("accuracy", 0.25, 0), value("accuracy", 0.5, 1)});
+  EXPECT_TRUE(followed.shows("accuracy  last 0.5"));
+  catalog().finish_run(run.id, 2, false, "");
+  lock.reset();
+  EXPECT_EQ(followed.wait(), 0);
 }
 
 TEST_F(PlotTest, FollowsIntoAFile) {

@@ -154,6 +154,9 @@ TEST_F(UsageTest, RefusesAnAmbiguousPrefix) {
   sqlite3_close(database);
   ASSERT_EQ(rc, SQLITE_OK);
   expect_error(flor({"show", "3f2a"}), 2, "ambiguous");
+  for (const char* few : {"3", "3f", "3F2"}) {
+    expect_error(flor({"show", few}), 3, "an id takes at least its first 4 digits");
+  }
   EXPECT_EQ(flor({"show", "3f2a1", "--json"}).json()["run"]["id"], "3f2a111111111111");
 }
 

@@ -89,5 +89,17 @@ TEST_F(Names, OfAHundredThousandObjectsRegisteredOneByOneTakeLittleTime) {
   EXPECT_TRUE(registry_.names().empty());
 }
 
+TEST(ItemTitle, SaysInWordsWhatFlorKeepsByItself) {
+  for (const auto& [name, title] : {std::pair("model/1.weight", "model/1.weight"),
+                                    {"@slots", "the list of registered objects"},
+                                    {"@rng/cpu", "the random generator of the CPU"},
+                                    {"@rng/cuda1", "the random generator of GPU 1"},
+                                    {"@sharing", "the memory that tensors share"},
+                                    {"model/.layout", "the structure of model"},
+                                    {"mask/.values", "mask"}}) {
+    EXPECT_EQ(item_title(name), title);
+  }
+}
+
 }  // namespace
 }  // namespace flor::detail

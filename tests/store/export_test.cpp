@@ -14,6 +14,7 @@
 namespace flor::store {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -195,6 +196,17 @@ TEST_F(ExportTest, AFileThatDescribesMoreThanItHoldsTakesNoMemory) {
               HasSubstr("overlaps another tensor"));
 }
 
+/// All items under their own names.
+ExportReport archive(const Store& store, std::int64_t checkpoint, const std::filesystem::path& file,
+                     const std::stop_token& stop = {}) {
+  const CheckpointReader reader(store, checkpoint);
+  std::vector<ArchivedTensor> tensors;
+  for (std::size_t i = 0; i < reader.items().size(); ++i) {
+    tensors.push_back({reader.items()[i].name, i});
+  }
+  return write_torch_archive(store, reader, tensors, file, stop);
+}
+
 TEST_F(ExportTest, AFileThatCannotBeWrittenLeavesNothing) {
   const auto store = open();
   const std::int64_t id = write(*store, everything());
@@ -203,7 +215,7 @@ TEST_F(ExportTest, AFileThatCannotBeWrittenLeavesNothing) {
       HasSubstr("No such file or directory"));
   std::filesystem::create_directory(directory_ / "is.pt");
   std::filesystem::create_directory(directory_ / "is.pt" / "full");
-  EXPECT_THAT(message_of<Error>([&] { write_torch_archive(*store, id, directory_ / "is.pt"); }),
+  EXPECT_THAT(message_of<Error>([&] { archive(*store, id, directory_ / "is.pt"); }),
               HasSubstr("cannot create"));
   const std::filesystem::directory_iterator entries(directory_.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 2);  // the store and is.pt
@@ -218,7 +230,7 @@ TEST_F(ExportTest, OneThatIsNotWantedAnyMoreEndsAndLeavesNothing) {
   for (const char* name : {"is.pt", "is.safetensors"}) {
     const bool torch = std::string(name) == "is.pt";
     EXPECT_THAT(message_of<Error>([&] {
-                  torch ? write_torch_archive(*store, id, directory_ / name, token)
+                  torch ? archive(*store, id, directory_ / name, token)
                         : write_safetensors(*store, id, directory_ / name, {}, token);
                 }),
                 HasSubstr("not wanted any more"));
@@ -250,8 +262,7 @@ std::map<std::string, std::string> unzip(const std::string& file) {
 TEST_F(ExportTest, ATorchArchiveHoldsEveryItemAndAPickleThatNamesThem) {
   const auto store = open();
   const Snapshot snapshot = everything();
-  const ExportReport report =
-      write_torch_archive(*store, write(*store, snapshot), directory_ / "state.pt");
+  const ExportReport report = archive(*store, write(*store, snapshot), directory_ / "state.pt");
   EXPECT_EQ(report.tensors, 15);
   EXPECT_EQ(report.others, 1);
   const auto entries = unzip(slurp(directory_ / "state.pt"));
@@ -267,6 +278,22 @@ TEST_F(ExportTest, ATorchArchiveHoldsEveryItemAndAPickleThatNamesThem) {
   }
   EXPECT_THAT(pickle, HasSubstr("torch._utils\n_rebuild_tensor_v2\n"));
   EXPECT_THAT(pickle, HasSubstr("ComplexDoubleStorage"));
+}
+
+TEST_F(ExportTest, NamesOfOneTensorShareItsMemoryInATorchArchive) {
+  const auto store = open();
+  const std::int64_t id = write(*store, everything());
+  const CheckpointReader reader(*store, id);
+  const auto tensor = static_cast<std::size_t>(
+      std::ranges::find_if(reader.items(),
+                           [](const Item& item) { return item.type == ElementType::f32; }) -
+      reader.items().begin());
+  const std::vector<ArchivedTensor> tensors{{"encoder.weight", tensor}, {"decoder.weight", tensor}};
+  EXPECT_EQ(write_torch_archive(*store, reader, tensors, directory_ / "state.pt").tensors, 2);
+  const auto entries = unzip(slurp(directory_ / "state.pt"));
+  EXPECT_EQ(entries.size(), 4u) << "the pickle, the byte order, the version and one tensor";
+  EXPECT_THAT(entries.at("archive/data.pkl"),
+              AllOf(HasSubstr("encoder.weight"), HasSubstr("decoder.weight")));
 }
 
 /// What `python3` prints when it runs the script: the distribution's interpreter first, which sees
@@ -300,7 +327,7 @@ TEST_F(ExportTest, PythonsTorchReadsEveryItemBitForBit) {
   }
   const auto store = open();
   const Snapshot snapshot = everything();
-  write_torch_archive(*store, write(*store, snapshot), directory_ / "state.pt");
+  archive(*store, write(*store, snapshot), directory_ / "state.pt");
   const testing::ProcessResult read = python(R"(
 import sys, torch
 names = {torch.float32: 'f32', torch.float64: 'f64', torch.float16: 'f16', torch.bfloat16: 'bf16',

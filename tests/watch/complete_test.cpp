@@ -69,7 +69,9 @@ class CompleteTest : public store::StoreTest {
     const auto run = opened->catalog().add_run(store::new_run());
     store::CheckpointWriter writer(*opened, run.id);
     const auto id = writer.write(store::boundary(0), store::make_snapshot(1, 1, 500)).id;
-    store::write_torch_archive(*opened, id, path("model.pt"));
+    const store::CheckpointReader reader(*opened, id);
+    const std::vector<store::ArchivedTensor> tensors{{"weight", 0}};
+    store::write_torch_archive(*opened, reader, tensors, path("model.pt"));
     return read_file(path("model.pt"));
   }
   std::string safetensors() {

@@ -14,6 +14,7 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -31,16 +32,18 @@ class Export final : public Command {
   std::string_view name() const override { return "export"; }
   std::string_view summary() const override { return "checkpoints and logged values as files"; }
   std::string_view lesson() const override {
-    return R"(With a file that ends in .safetensors or .pt: the state after an epoch, or after the last one that is
-stored. A .pt file holds a dictionary of tensors, for torch.load of Python and torch::pickle_load of
-libtorch. With --format, or a file that ends in .csv, .json or .jsonl: all values that the runs
+    return R"(With a file that ends in .pt or .safetensors: the state after an epoch, or after the last one that is
+stored. A .pt file is the state dictionary of the module that the program registered, for
+load_state_dict in Python and torch::pickle_load in libtorch; where there are several, of all objects,
+unless --object chooses one. A .safetensors file has the whole checkpoint. With --format, or a file that ends in .csv, .json or .jsonl: all values that the runs
 logged, that replays found and that evaluators found, one a row. For TensorBoard -o names the
 directory in which each run gets one of its own: then 'tensorboard --logdir DIRECTORY'.
 
 Examples:
-  flor export linear@12 model.safetensors
-  flor export linear@s3 model.safetensors         what flor::save_checkpoint named s3
-  flor export linear model.pt                     the last state of the latest run
+  flor export linear@12 model.pt                  then model.load_state_dict(torch.load("model.pt"))
+  flor export gan model.pt --object generator     one of several modules
+  flor export linear@12 state.safetensors         everything that was registered
+  flor export linear@s3 model.pt                  what flor::save_checkpoint named s3
   flor export linear@12 model.pt --loop train     at the end of the nested loop
   flor export linear values.csv                   what it logged
   flor export linear --format jsonl -m loss | head
@@ -54,6 +57,7 @@ Examples:
     syntax.option("--format", "FORMAT", format_,
                   "csv, json, jsonl or tensorboard; else what the file ends in");
     syntax.option("-l,--loop", "NAME", loop_, "the state at the end of this nested loop");
+    syntax.option("--object", "NAME", object_, "of a .pt file: whose state dictionary it is");
     syntax.option("-m,--metric", "METRIC", metrics_, "only values of this name");
     syntax.option("--epochs", "A..B", epochs_, "only values of these epochs, both included");
   }
@@ -70,7 +74,7 @@ Examples:
                                const std::string& stored) const;
 
   std::vector<std::string> words_, metrics_;
-  std::string output_, format_, loop_, epochs_;
+  std::string output_, format_, loop_, object_, epochs_;
 };
 
 std::optional<Format> format_of(std::string_view file) {
@@ -116,8 +120,8 @@ Format Export::read_words() {
   if (format == Format::checkpoint && (words_.size() != 1 || values_asked)) {
     throw UsageError("a checkpoint is of one run, as in 'flor export RUN@EPOCH model.pt'");
   }
-  if (format != Format::checkpoint && !loop_.empty()) {
-    throw UsageError("--loop chooses a checkpoint: leave it out for values");
+  if (format != Format::checkpoint && !(loop_.empty() && object_.empty())) {
+    throw UsageError("--loop and --object choose of a checkpoint: leave them out for values");
   }
   if (format == Format::tensorboard && output_.empty()) {
     throw UsageError("TensorBoard reads directories: name one with -o");
@@ -207,7 +211,7 @@ int Export::export_one_checkpoint(Context& context) {
   const RunChoice choice = parse_run(context, words_.front());
   const CheckpointInfo info = choose(context.catalog(), choice);
   const std::int64_t epoch = epoch_of(context.catalog().main_loops(choice.run.id), info.key);
-  const store::ExportReport report =
+  const auto [report, modules] =
       export_checkpoint(context.store(), info.id, file,
                         {.run = choice.run.key,
                          .experiment = choice.run.start.experiment,
@@ -215,7 +219,8 @@ int Export::export_one_checkpoint(Context& context) {
                          .epoch = epoch,
                          .loop = choice.saved.empty() ? info.key.loop : "",
                          .saved = choice.saved,
-                         .digest = info.digest.hex()});
+                         .digest = info.digest.hex()},
+                        object_);
   if (context.json()) {
     Json result = document("export");
     result["run"] = choice.run.key;
@@ -232,9 +237,18 @@ int Export::export_one_checkpoint(Context& context) {
   }
   const std::string place = choice.saved.empty() ? fmt::format("after epoch {}", epoch)
                                                  : "saved as " + printable(choice.saved);
-  context.out().write(fmt::format("{}: {} tensors and {} other items of run {} {}, {}\n",
-                                  printable(output_), report.tensors, report.others,
+  const std::string others = report.others == 0 ? ""
+                                                : fmt::format(" and {} other item{}", report.others,
+                                                              report.others == 1 ? "" : "s");
+  context.out().write(fmt::format("{}: {} tensor{}{} of run {} {}, {}\n", printable(output_),
+                                  report.tensors, report.tensors == 1 ? "" : "s", others,
                                   title(choice.run), place, bytes(report.bytes)));
+  if (!modules.empty()) {
+    context.note(
+        fmt::format("several modules are registered: --object NAME writes the state "
+                    "dictionary of one, of {}",
+                    printable(fmt::format("{}", fmt::join(modules, ", ")))));
+  }
   return 0;
 }
 

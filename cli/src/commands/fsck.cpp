@@ -110,7 +110,8 @@ void Fsck::print_text(Context& context, const CheckReport& report) const {
     out.write(style.paint(Tone::good, "no damage found") + "\n");
   } else {
     const auto count = static_cast<std::int64_t>(report.findings.size());
-    out.write(style.paint(Tone::bad, plural(count, "finding") + ": the store is damaged") + "\n");
+    out.write(style.paint(Tone::bad, plural(count, "finding") + ": the store is damaged") +
+              "; flor fsck --repair makes it sound, and says what is lost\n");
   }
 }
 

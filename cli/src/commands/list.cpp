@@ -258,7 +258,7 @@ int List::run(Context& context) {
     table.reserve(std::min(what.limit, context.catalog().count_runs(experiment_)));
     each_listed(context.store(), what, [&](ListedRun& facts) { table.add(facts); });
     if (table.empty()) {
-      context.note(kNoRuns);
+      if (limit_ != 0) context.note(kNoRuns);
     } else {
       table.print(context);
     }
@@ -274,6 +274,7 @@ int List::run(Context& context) {
   } else if (context.json()) {
     print_json(context, runs);
   } else if (runs.empty()) {
+    if (limit_ == 0) return 0;
     context.note(empty ? kNoRuns : "no run meets the conditions");
   } else {
     RunRows table = rows(context, runs);

@@ -35,16 +35,17 @@ class Plot final : public Command {
   std::string_view summary() const override { return "metrics as curves, here or in a picture"; }
   std::string_view lesson() const override {
     return R"(Draws what runs logged, what replays found in hindsight and what evaluators found, as flor query
-has it. Each -m is a panel of its own; metrics with a comma between them share one. What was
-logged in nested loops is drawn by step unless --by says otherwise, all else by epoch. --smooth is
-the weight of an exponential moving average, 0.9 for instance.
+has it. Each -m is a panel of its own; metrics with a comma between them share one; without -m the
+first numbers that were logged are drawn. What was logged in nested loops is drawn by step unless --by
+says otherwise, all else by epoch. --smooth is the weight of an exponential moving average, 0.9 for
+instance.
 
 Examples:
-  flor plot -m loss                            the latest run here
+  flor plot                                    the latest run here
   flor plot linear linear~1 -m loss --log      the last two, logarithmic
   flor plot $(flor list linear -q -n 5) -m loss -m accuracy
   flor plot -m loss,val_loss --by epoch --smooth 0.9 -o loss.svg
-  flor plot -m loss --follow                   while the run goes on
+  flor plot --follow                           while the run goes on
 )";
   }
   void setup(Syntax& syntax) override {
@@ -66,6 +67,7 @@ Examples:
   std::vector<std::string> read_metrics(const store::Catalog& catalog,
                                         std::span<const store::Run> runs);
   std::vector<PlottedRun> ask(Context& context);
+  void choose_panels(const std::vector<PlottedRun>& runs);
   void require_numbers(const std::vector<PlottedRun>& runs) const;
   TerminalForm terminal_form(Context& context) const;
   bool draw(Context& context);
@@ -82,6 +84,7 @@ Examples:
   std::optional<PictureSize> picture_size_;
   std::optional<TerminalForm> terminal_size_;
   bool is_redrawn_ = false;
+  std::size_t not_drawn_ = 0;  // without -m: metrics for which there was no room
 };
 
 double parse_weight(const std::string& text) {
@@ -190,6 +193,7 @@ std::vector<std::string> Plot::read_metrics(const store::Catalog& catalog,
 }
 
 std::vector<PlottedRun> Plot::ask(Context& context) {
+  if (metrics_.empty()) question_.metrics = number_names(context.catalog(), chosen_);
   if (by_.empty()) {
     plan_.axis = has_steps(context.store(), chosen_, question_.metrics) ? Axis::step : Axis::epoch;
   }
@@ -202,10 +206,37 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
     SeriesAnswer answer = series_of(context.store(), now, question_, now_us());
     result.push_back({std::move(now), catalog.arguments(run.id), std::move(answer)});
   }
+  if (metrics_.empty()) choose_panels(result);
   return result;
 }
 
+/// A panel for each of the first metrics that make a curve. They share the height of the terminal.
+void Plot::choose_panels(const std::vector<PlottedRun>& runs) {
+  constexpr std::size_t kPanelsMax = 4;
+  plan_.panels.clear();
+  not_drawn_ = 0;
+  for (const std::string& metric : question_.metrics) {
+    const bool drawn = std::ranges::any_of(runs, [&](const PlottedRun& plotted) {
+      return std::ranges::any_of(plotted.answer.series, [&](const Series& series) {
+        return (series.asked.empty() ? series.metric : series.asked) == metric;
+      });
+    });
+    if (!drawn) continue;
+    if (plan_.panels.size() < kPanelsMax) {
+      plan_.panels.push_back({metric});
+    } else {
+      ++not_drawn_;
+    }
+  }
+}
+
 void Plot::require_numbers(const std::vector<PlottedRun>& runs) const {
+  if (metrics_.empty() && plan_.panels.empty()) {
+    throw NotFound(fmt::format("no numbers were logged in the loops of {}: see `flor show {}`",
+                               chosen_.size() == 1 ? "run " + title(chosen_.front())
+                                                   : fmt::format("these {} runs", chosen_.size()),
+                               short_key(chosen_.front())));
+  }
   std::int64_t no_numbers = 0, no_place = 0;
   for (const PlottedRun& plotted : runs) {
     if (!plotted.answer.series.empty()) return;
@@ -286,7 +317,9 @@ bool Plot::draw(Context& context) {
   const bool goes_on = std::ranges::any_of(runs, [](const PlottedRun& plotted) {
     return plotted.run.state == store::RunState::running;
   });
-  if (!goes_on) require_metrics(context.catalog(), chosen_, question_.metrics, kUsage);
+  if (!goes_on && !metrics_.empty()) {
+    require_metrics(context.catalog(), chosen_, question_.metrics, kUsage);
+  }
   if (!follow_ || !goes_on) require_numbers(runs);
   if (context.json()) {
     print_json(context, runs);
@@ -300,6 +333,10 @@ bool Plot::draw(Context& context) {
   }
   if (!file_.empty() || (follow_ && goes_on)) return goes_on;
   for (const std::string& note : figure.notes) context.note(note);
+  if (not_drawn_ > 0) {
+    context.note(fmt::format("{} more metric{}: -m NAME draws {}", not_drawn_,
+                             not_drawn_ == 1 ? "" : "s", not_drawn_ == 1 ? "it" : "one"));
+  }
   return goes_on;
 }
 
@@ -316,7 +353,7 @@ int Plot::run(Context& context) {
   if (chosen_.empty()) chosen_.push_back(default_run(catalog));
   question_.metrics = read_metrics(catalog, chosen_);
   // A run that has just begun may log them yet.
-  const bool may_come = follow_ && !metrics_.empty() && is_running(chosen_);
+  const bool may_come = metrics_.empty() || (follow_ && is_running(chosen_));
   if (!may_come) require_metrics(catalog, chosen_, question_.metrics, kUsage);
   if (runs_.empty() && !context.json()) context.note("run " + title(chosen_.front()));
   if (!follow_) {

@@ -65,6 +65,7 @@ Examples:
   int run(Context& context) override {
     if (!has_page()) page_with(Json());  // says how to get one
     const EndSignals signals;
+    make_store(context);
     PageApi api(context.store().home(), queue_);
     HttpServer server(port_.value_or(0), [&](const Ask& ask) { return api.answer(ask); });
     std::exception_ptr failure;
@@ -86,6 +87,19 @@ Examples:
   }
 
  private:
+  /// So that the page can be opened before the first recording, which it then shows.
+  static void make_store(Context& context) {
+    try {
+      context.store();
+    } catch (const NotFound&) {
+      const store::Store& made = context.store_to_change(store::OpenMode::create);
+      context.note(
+          fmt::format("no runs in {} yet: the first one that a program records with --flor "
+                      "NAME appears on the page",
+                      printable(made.home().string())));
+    }
+  }
+
   static void announce(Context& context, const HttpServer& server) {
     if (context.json()) {
       Json result = document("serve");
@@ -94,7 +108,7 @@ Examples:
       context.out().write(compact(result) + "\n");
     } else {
       context.out().write(server.url() + "\n");
-      context.note("serving until Ctrl-C; the address lets whoever has it look at your runs");
+      context.note("press Ctrl-C to stop; anyone with this address can see your runs");
     }
     context.out().flush();
   }

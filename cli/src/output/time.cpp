@@ -4,6 +4,7 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -62,6 +63,16 @@ std::string duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string remaining(double seconds) {
+  if (!(seconds >= 0)) return "?";
+  const auto whole = std::max<std::int64_t>(1, std::llround(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  const std::int64_t minutes = (whole + 59) / 60;
+  if (minutes < 60) return fmt::format("{} min", minutes);
+  return minutes % 60 == 0 ? fmt::format("{} h", minutes / 60)
+                           : fmt::format("{} h {} min", minutes / 60, minutes % 60);
 }
 
 std::string bytes(std::uint64_t count) {

@@ -18,6 +18,9 @@ std::string relative(std::int64_t time_us, std::int64_t now_us);
 /// "85 us", "12 ms", "3.21 s", "4 min 05 s", "3 h 12 min".
 std::string duration(double seconds);
 
+/// What is left, in words that do not pretend: "1 s", "45 s", "4 min", "3 h 10 min".
+std::string remaining(double seconds);
+
 /// "0 B", "1.2 KiB", "34 MiB": IEC units, 3 digits at most.
 std::string bytes(std::uint64_t count);
 

@@ -26,7 +26,7 @@ std::string print_transfer(const remote::TransferProgress& progress, double seco
   text += fmt::format(", {}/s", bytes(static_cast<std::uint64_t>(rate)));
   if (progress.done < progress.all) {
     text += fmt::format(", {} to go",
-                        duration(static_cast<double>(progress.all - progress.done) / rate));
+                        remaining(static_cast<double>(progress.all - progress.done) / rate));
   }
   return text;
 }

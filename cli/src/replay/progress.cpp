@@ -21,7 +21,7 @@ void Progress::show(std::int64_t done, std::int64_t all, int workers, double sec
   if (all == 0) return;
   const auto now = std::chrono::steady_clock::now();
   const std::string left =
-      done == all || seconds_left < 0 ? "" : fmt::format(", {} to go", duration(seconds_left));
+      done == all || seconds_left < 0 ? "" : fmt::format(", {} to go", remaining(seconds_left));
   const std::string text =
       fmt::format("{} of {} epochs, {} worker{}{}{}{}", done, all, workers, workers == 1 ? "" : "s",
                   left, waiting_for.empty() ? "" : "; ", printable(waiting_for));

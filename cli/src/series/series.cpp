@@ -86,6 +86,21 @@ Series placed(const Gathered& gathered, const Course& course, Axis axis) {
   return series;
 }
 
+template <typename Condition>
+std::vector<std::string> names_where(const store::Catalog& catalog,
+                                     std::span<const store::Run> runs, Condition condition) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string> met;
+  for (const store::Run& run : runs) {
+    for (store::MetricSummary& metric : catalog.metrics(run.id)) {
+      if (condition(metric) && met.insert(metric.name).second) {
+        names.push_back(std::move(metric.name));
+      }
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
@@ -127,14 +142,17 @@ bool has_steps(const store::Store& store, std::span<const store::Run> runs,
 
 std::vector<std::string> metric_names(const store::Catalog& catalog,
                                       std::span<const store::Run> runs) {
-  std::vector<std::string> known;
-  std::unordered_set<std::string> met;
-  for (const store::Run& run : runs) {
-    for (store::MetricSummary& metric : catalog.metrics(run.id)) {
-      if (met.insert(metric.name).second) known.push_back(std::move(metric.name));
-    }
-  }
-  return known;
+  return names_where(catalog, runs, [](const store::MetricSummary&) { return true; });
+}
+
+std::vector<std::string> number_names(const store::Catalog& catalog,
+                                      std::span<const store::Run> runs) {
+  return names_where(catalog, runs, [](const store::MetricSummary& metric) {
+    const bool number = metric.type == store::ValueType::real ||
+                        metric.type == store::ValueType::integer ||
+                        metric.type == store::ValueType::boolean;
+    return number && !metric.doubtful;
+  });
 }
 
 void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,

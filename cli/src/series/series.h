@@ -57,6 +57,9 @@ bool has_steps(const store::Store& store, std::span<const store::Run> runs,
 /// The names that the runs have, in the order in which they were first logged.
 std::vector<std::string> metric_names(const store::Catalog& catalog,
                                       std::span<const store::Run> runs);
+/// Those of them whose last value is a number, without what is doubtful.
+std::vector<std::string> number_names(const store::Catalog& catalog,
+                                      std::span<const store::Run> runs);
 /// Throws NotFound, with the names that there are, if one of `metrics` is in none of the runs, and
 /// UsageError if `metrics` is empty; `how` is what the command would be ("flor query METRIC...").
 void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,

@@ -27,7 +27,7 @@ std::string as_typed(std::string_view word) { return printable(shell_word(word))
 std::string command_text(const store::Run& run) {
   std::string text = as_typed(run.start.program);
   const auto& words = run.start.command.words();
-  for (std::size_t i = 1; i < words.size(); ++i) text += " " + as_typed(words[i]);
+  for (std::size_t i = 1; i < words.size(); ++i) text.append(" ").append(as_typed(words[i]));
   const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
   if (!words.empty() && name(words.front()) != name(run.start.program)) {
     text += fmt::format(" (called {})", as_typed(words.front()));

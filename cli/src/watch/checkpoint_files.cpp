@@ -164,7 +164,7 @@ fs::path CheckpointFiles::write(const Order& order, const store::NamedCheckpoint
                      .epoch = named.epoch.value_or(0),
                      .saved = named.saved,
                      .digest = named.info.digest.hex()},
-                    stop);
+                    /*object=*/{}, stop);
   return below / name;
 }
 

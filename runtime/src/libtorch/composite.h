@@ -2,7 +2,7 @@
 // their scale.
 #pragma once
 
-#include "layout.h"
+#include "module_layout.h"
 
 #include <flor/state.h>
 

@@ -1,7 +1,7 @@
 // How gradients are kept and restored. Those that are all zero, as after zero_grad(), cost nothing.
 #include "gradient.h"
 
-#include "layout.h"
+#include "module_layout.h"
 #include "lineage.h"
 #include "sparse_gradient.h"
 #include "tensor.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gradient.h"
-#include "layout.h"
+#include "module_layout.h"
 
 #include <flor/state.h>
 

@@ -1,7 +1,7 @@
 // Optimizers. Those of libtorch field by field, keyed by group and index, so that equal optimizers
 // have equal bytes in every process (libtorch keys them by address) and a changed learning rate
 // comes back (libtorch drops it).
-#include "layout.h"
+#include "module_layout.h"
 #include "optimizer_fields.h"
 #include "tensor.h"
 

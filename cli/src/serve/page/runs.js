@@ -263,8 +263,8 @@ class RunsView {
     if (!this.answered) return;
     if (!this.found) {
       fill(this.body, h('tr', {}, h('td.nothing', {colSpan: this.answered.length + 1},
-        this.runs ? empty('No run is like that.', 'Words are looked for in names, states, arguments and commits.')
-          : empty('There are no runs yet.', 'Record one: ./train --flor NAME'))));
+        this.runs ? empty('No matching runs.', 'Words are looked for in names, states, arguments and commits.')
+          : empty('There are no runs yet.', 'Wrap the training loop in flor::loop, build, and run the program with --flor NAME: the run appears here while it goes on.'))));
       return;
     }
     const [first, last] = this.visible();

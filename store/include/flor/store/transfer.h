@@ -36,10 +36,17 @@ ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
 ExportReport write_safetensors(const Snapshot& snapshot, const std::filesystem::path& file,
                                const std::map<std::string, std::string>& metadata);
 
-/// Writes the tensors as a .pt archive: a dictionary from name to tensor, on the CPU, which
+/// An item of a checkpoint under a name of a .pt file; several names may have one item.
+struct ArchivedTensor {
+  std::string name;
+  std::size_t item = 0;  ///< index in `CheckpointReader::items`
+};
+
+/// Writes these tensors as a .pt archive: a dictionary from name to tensor, on the CPU, which
 /// `torch.load` of Python and `torch::pickle_load` of libtorch read. Items that are no tensors
 /// become tensors of their bytes. As for the rest like `write_safetensors`.
-ExportReport write_torch_archive(const Store& store, std::int64_t checkpoint,
+ExportReport write_torch_archive(const Store& store, const CheckpointReader& checkpoint,
+                                 std::span<const ArchivedTensor> tensors,
                                  const std::filesystem::path& file,
                                  const std::stop_token& stop = {});
 

@@ -1,5 +1,5 @@
 // The description of modules and tensors as text.
-#include "layout.h"
+#include "module_layout.h"
 
 #include <flor/store/error.h>
 
