@@ -40,6 +40,7 @@ endif()
 # The command line tool, its manual, and what shells know of it.
 if(TARGET flor_cli)
   install(TARGETS flor_cli COMPONENT tool)
+  install(DIRECTORY docs/sample/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flor/sample COMPONENT tool)
   set(manual ${PROJECT_BINARY_DIR}/manual)
   find_program(FLOR_GZIP gzip REQUIRED)
   add_custom_command(
