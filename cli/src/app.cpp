@@ -37,7 +37,7 @@ struct Entry {
 };
 
 constexpr std::string_view kIntroduction =
-    R"(flor: what was recorded, and what can still be asked
+    R"(flor: look at recorded runs, and ask them what they did not log
 
 Usage: flor [OPTIONS] COMMAND ...
 

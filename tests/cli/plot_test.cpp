@@ -143,7 +143,7 @@ TEST_F(PlotTest, RefusesAMetricThatNobodyLoggedAndNamesThoseThatThereAre) {
 
 TEST_F(PlotTest, SaysWhyWhatIsNoCurveIsNotDrawn) {
   replay(record({}), 3, 4);
-  EXPECT_THAT(plot({"linear", "-m", "confusion"}).err, HasSubstr("no numbers"));
+  EXPECT_THAT(plot({"linear", "-m", "confusion"}).err, HasSubstr("cannot be plotted as a curve"));
   EXPECT_EQ(plot({"linear", "-m", "confusion"}).status, 3);
   catalog().add_values(catalog().resolve("linear").id, std::vector{value("final", 1)});
   EXPECT_THAT(plot({"linear", "-m", "final"}).err, HasSubstr("outside of every loop"));

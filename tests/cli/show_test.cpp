@@ -218,7 +218,7 @@ TEST_F(ShowTest, ExplainsWhyEpochsAreStoredAndWhatRecordingCost) {
        {"adaptive, at most 6.67 % of the computing time", "2 of 3 epochs",
         "500 ms of 12.5 s computing (4.00 %)", "forced checkpoints 100 ms, start-up 30 ms",
         "M 250 ms to store an epoch, C 4 s to compute one, c 1.5",
-        "hurried 2 times, cheaper codec once", "stored: the tolerance allows it",
+        "hurried 2 times, cheaper codec once", "stored: within the overhead budget",
         "not stored: budget", "6.80 %", "stored: the last"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }

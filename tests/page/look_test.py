@@ -104,7 +104,7 @@ class LookTest(unittest.TestCase):
         self.browser.screenshot("runs-wrong-condition")
         self.browser.run("document.querySelector('#filter').value = '';")
         self.browser.write("#filter", "nobody has this")
-        self.browser.wait_text(".empty", "No run is like that")
+        self.browser.wait_text(".empty", "No matching runs")
         self.browser.complaints()  # a refused condition shows in the console, too
 
     def test_columns_are_chosen_and_remembered(self):
@@ -249,7 +249,7 @@ class LookTest(unittest.TestCase):
         self.browser.wait_text("main table", "verified")
         self.browser.screenshot("run-replays")
         self.go(f"{self.url}#/run/{self.first}/replays")
-        self.browser.wait_text(".empty", "not replayed yet")
+        self.browser.wait_text(".empty", "Not replayed yet")
 
     def test_sources_since_the_version_before(self):
         self.fresh(f"#/run/{self.main}/sources")

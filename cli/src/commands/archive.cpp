@@ -22,7 +22,7 @@ using store::CollectReport;
 class Archive final : public Command {
  public:
   std::string_view name() const override { return "archive"; }
-  std::string_view summary() const override { return "store a finished run shorter"; }
+  std::string_view summary() const override { return "recompress a finished run"; }
   std::string_view lesson() const override {
     return R"(Encodes the checkpoints of a finished run anew, in longer chains of differences and in whichever form
 is shortest; checks all of it, then removes the old form and other garbage, as `flor gc` does. May run

@@ -33,7 +33,9 @@ struct Point {
 class Blame final : public Command {
  public:
   std::string_view name() const override { return "blame"; }
-  std::string_view summary() const override { return "the version at which a metric moved most"; }
+  std::string_view summary() const override {
+    return "find the version at which a metric moved most";
+  }
   std::string_view lesson() const override {
     return R"(Compares the metric in successive versions, oldest first: the mean of its last values in the runs of
 each version (or loss:min, accuracy:max, ...). Names the step that is largest, and what changed in

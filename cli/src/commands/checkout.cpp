@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 class Checkout final : public Command {
  public:
   std::string_view name() const override { return "checkout"; }
-  std::string_view summary() const override { return "the sources of a recorded version"; }
+  std::string_view summary() const override {
+    return "check out the sources of a recorded version";
+  }
   std::string_view lesson() const override {
     return R"(Makes DIR a linked work tree of the repository with the sources as the run had them: all of them,
 detached, beside your own work tree, whose files, HEAD and index stay as they are. Submodules come from

@@ -14,7 +14,7 @@ namespace {
 class Config final : public Command {
  public:
   std::string_view name() const override { return "config"; }
-  std::string_view summary() const override { return "what is set, and where it comes from"; }
+  std::string_view summary() const override { return "show settings and where they come from"; }
   std::string_view lesson() const override {
     return R"(Settings are read by programs that record and replay and by this command, from lines NAME = VALUE
 in ~/.config/flor/config (or $XDG_CONFIG_HOME/flor/config), then in the file config of the store,

@@ -60,7 +60,7 @@ struct Side {
 class Diff final : public Command {
  public:
   std::string_view name() const override { return "diff"; }
-  std::string_view summary() const override { return "what two runs do not have in common"; }
+  std::string_view summary() const override { return "compare two runs"; }
   std::string_view lesson() const override {
     return R"(Compares arguments, last values of the metrics, environment and sources; what is equal is left out.
 

@@ -19,7 +19,7 @@ namespace {
 class Doctor final : public Command {
  public:
   std::string_view name() const override { return "doctor"; }
-  std::string_view summary() const override { return "what is here, and what is wrong with it"; }
+  std::string_view summary() const override { return "check the installation and the store"; }
   std::string_view lesson() const override {
     return R"(Looks at the versions of Flor and its libraries, the libtorch and the BLAS that programs would
 get here, threads, the store and its file system, the git repository around this directory, what

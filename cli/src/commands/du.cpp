@@ -19,7 +19,7 @@ using store::Usage;
 class Du final : public Command {
  public:
   std::string_view name() const override { return "du"; }
-  std::string_view summary() const override { return "what takes the space in the store"; }
+  std::string_view summary() const override { return "show disk usage"; }
   std::string_view lesson() const override {
     return R"(Lists experiments and runs, or the items of one run: their raw size, what they need of the store,
 what of that others need as well, and what `flor gc` would free if they were deleted.

@@ -30,7 +30,9 @@ enum class Format { csv, json, jsonl, tensorboard, checkpoint };
 class Export final : public Command {
  public:
   std::string_view name() const override { return "export"; }
-  std::string_view summary() const override { return "checkpoints and logged values as files"; }
+  std::string_view summary() const override {
+    return "write checkpoints and logged values as files";
+  }
   std::string_view lesson() const override {
     return R"(With a file that ends in .pt or .safetensors: the state after an epoch, or after the last one that is
 stored. A .pt file is the state dictionary of the module that the program registered, for

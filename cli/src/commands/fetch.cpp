@@ -21,7 +21,7 @@ namespace {
 class Fetch final : public Command {
  public:
   std::string_view name() const override { return "fetch"; }
-  std::string_view summary() const override { return "bring runs back from an object store"; }
+  std::string_view summary() const override { return "download runs from an object store"; }
   std::string_view lesson() const override {
     return R"(Copies all runs of NAME, or one run, from an object store to the store here, which is made if there is
 none. With --epochs only the checkpoints that a replay of these epochs reads, and what these are

@@ -20,7 +20,7 @@ using store::CollectReport;
 class Gc final : public Command {
  public:
   std::string_view name() const override { return "gc"; }
-  std::string_view summary() const override { return "give back the space of what was removed"; }
+  std::string_view summary() const override { return "free disk space of deleted data"; }
   std::string_view lesson() const override {
     return R"(Removes content that no checkpoint and no logged tensor needs any more, and what killed programs
 left behind, and gives the space back to the disk. May run while others record, replay and read.

@@ -32,7 +32,7 @@ using store::JobState;
 class Jobs final : public Command {
  public:
   std::string_view name() const override { return "jobs"; }
-  std::string_view summary() const override { return "evaluations and their results"; }
+  std::string_view summary() const override { return "list evaluations and their results"; }
   std::string_view lesson() const override {
     return R"(Without ACTION it lists them, oldest first. ACTION is retry (failed, dead and cancelled ones are
 tried again), cancel (not judged, or not any longer), drop (forgotten with their results) or logs

@@ -86,7 +86,7 @@ class RunRows {
 class List final : public Command {
  public:
   std::string_view name() const override { return "list"; }
-  std::string_view summary() const override { return "experiments and runs, newest first"; }
+  std::string_view summary() const override { return "list experiments and runs, newest first"; }
   std::string_view lesson() const override {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
 directory, message, metrics, rank, ranks, the name of any metric (its last value; loss:min, loss:max

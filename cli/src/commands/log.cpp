@@ -34,7 +34,7 @@ class Log final : public Command {
  public:
   std::string_view name() const override { return "log"; }
   std::string_view summary() const override {
-    return "versions of an experiment and their changes";
+    return "list versions of an experiment and their changes";
   }
   std::string_view lesson() const override {
     return R"(A version is a recorded commit of the sources (they lie on the branch flor.shadow); each is shown

@@ -1,4 +1,4 @@
-// flor merge: how to take a recorded version into a branch of one's own.
+// flor merge: explain how to take a recorded version into a branch of one's own.
 #include "commands/commands.h"
 #include "context.h"
 #include "output/json.h"
@@ -21,7 +21,7 @@ class Merge final : public Command {
  public:
   std::string_view name() const override { return "merge"; }
   std::string_view summary() const override {
-    return "how to take a recorded version into a branch";
+    return "explain how to take a recorded version into a branch";
   }
   std::string_view lesson() const override {
     return R"(Prints what differs between HEAD and the version that recorded the run, and the commands of git that

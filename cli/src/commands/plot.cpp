@@ -32,7 +32,9 @@ constexpr int kPlainWidth = 80, kPlainHeight = 24;
 class Plot final : public Command {
  public:
   std::string_view name() const override { return "plot"; }
-  std::string_view summary() const override { return "metrics as curves, here or in a picture"; }
+  std::string_view summary() const override {
+    return "draw metrics as curves, here or in a picture";
+  }
   std::string_view lesson() const override {
     return R"(Draws what runs logged, what replays found in hindsight and what evaluators found, as flor query
 has it. Each -m is a panel of its own; metrics with a comma between them share one; without -m the
@@ -248,7 +250,9 @@ void Plot::require_numbers(const std::vector<PlottedRun>& runs) const {
         "these values were logged outside of every loop, which makes no curve: see `flor query`");
   }
   if (no_numbers > 0) {
-    throw NotFound("these values are no numbers, which makes no curve: see `flor query`");
+    throw NotFound(
+        "these values are histograms, tables or texts, and cannot be plotted as a curve: see `flor "
+        "query`");
   }
   throw NotFound("no values there: see `flor show RUN` for what was logged and where");
 }

@@ -45,7 +45,9 @@ struct Shape {
 class Query final : public Command {
  public:
   std::string_view name() const override { return "query"; }
-  std::string_view summary() const override { return "logged values, recorded and hindsight"; }
+  std::string_view summary() const override {
+    return "print logged values, recorded and hindsight";
+  }
   std::string_view lesson() const override {
     return R"(Without --run and --experiment: the latest run of the name last recorded in this repository, else
 of the newest experiment. What was logged once per epoch is repeated beside what was logged per

@@ -23,7 +23,9 @@ using remote::RemoteRun;
 class Remote final : public Command {
  public:
   std::string_view name() const override { return "remote"; }
-  std::string_view summary() const override { return "look after runs in an object store"; }
+  std::string_view summary() const override {
+    return "list, verify or prune runs in an object store";
+  }
   std::string_view lesson() const override {
     return R"(ls lists the runs that are in an object store. verify looks whether they are complete there, with
 --read-data also whether every byte is what was sent. prune deletes checkpoints there by the rules of

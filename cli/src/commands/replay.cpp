@@ -21,7 +21,7 @@ namespace {
 class Replay final : public Command {
  public:
   std::string_view name() const override { return "replay"; }
-  std::string_view summary() const override { return "ask a run something afterwards"; }
+  std::string_view summary() const override { return "rerun a run to get values it did not log"; }
   std::string_view lesson() const override {
     return R"(Runs the recorded command again (or the program after --, usually the same one rebuilt with more
 log statements) in several processes that share the epochs, and keeps what it logs. Nested loops are

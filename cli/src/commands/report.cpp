@@ -21,7 +21,7 @@ namespace {
 class ReportCommand final : public Command {
  public:
   std::string_view name() const override { return "report"; }
-  std::string_view summary() const override { return "a run as one file for a browser"; }
+  std::string_view summary() const override { return "write a run as one file for a browser"; }
   std::string_view lesson() const override {
     return R"(Writes what flor serve shows of a run into one HTML file, with its curves, pictures and tables.
 It opens without a server, reaches for no network, and can be sent to somebody. Curves are thinned,

@@ -46,7 +46,7 @@ class Serve final : public Command {
   std::string_view lesson() const override {
     return R"(Serves one page on 127.0.0.1: runs, their metrics while they go on, comparisons, checkpoints,
 pictures and tables that were logged, replays, evaluations. It prints the page's address, which
-holds a token without which it answers no request; keep it to yourself. It reads the store; only
+holds a token: anyone with this address can see your runs. It reads the store; only
 evaluations can be tried again or cancelled. Ctrl-C ends it.
 
 Examples:

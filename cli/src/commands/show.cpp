@@ -32,7 +32,7 @@ using store::CheckpointInfo, store::CheckpointKind;
 class Show final : public Command {
  public:
   std::string_view name() const override { return "show"; }
-  std::string_view summary() const override { return "a run, or one of its epochs"; }
+  std::string_view summary() const override { return "show a run, or one of its epochs"; }
   std::string_view lesson() const override {
     return R"(A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
 or NAME:COMMIT. With @EPOCH: everything that is known of that epoch, with what was logged in it.

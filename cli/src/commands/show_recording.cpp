@@ -47,7 +47,7 @@ std::string percent(double part, double whole) {
 std::string reason_text(StorageReason reason) {
   switch (reason) {
     case StorageReason::worthwhile:
-      return "stored: the tolerance allows it";
+      return "stored: within the overhead budget";
     case StorageReason::last:
       return "stored: the last";
     case StorageReason::end:

@@ -14,7 +14,7 @@ namespace flor::cli {
 /// "1.22 %"; "-" of nothing.
 std::string percent(double part, double whole);
 
-/// "stored: the tolerance allows it", "not stored: the writer was late".
+/// "stored: within the overhead budget", "not stored: the writer was late".
 std::string reason_text(store::StorageReason reason);
 
 /// What recording cost and by which measurements it was decided.

@@ -24,7 +24,7 @@ namespace {
 class Spool final : public Command {
  public:
   std::string_view name() const override { return "spool"; }
-  std::string_view summary() const override { return "bring runs to an object store"; }
+  std::string_view summary() const override { return "upload runs to an object store"; }
   std::string_view lesson() const override {
     return R"(Copies all runs of NAME, or one run, to an object store: what they recorded, checkpoints included. Only
 what is not there is sent; an attempt that was interrupted goes on where it was. Others see a run when

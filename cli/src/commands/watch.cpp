@@ -40,15 +40,17 @@ void append_metrics(const Json& object, const std::string& prefix, std::string& 
 class Watch final : public Command {
  public:
   std::string_view name() const override { return "watch"; }
-  std::string_view summary() const override { return "judge each new checkpoint of a directory"; }
+  std::string_view summary() const override {
+    return "evaluate each new checkpoint of a directory";
+  }
   std::string_view lesson() const override {
     return R"(Starts an evaluation for each checkpoint that appears in DIR, as soon as it is complete, also for
 those that came while no watch ran. SPEC is file.py:function or package.module.function, which is
 called with the path and returns a dictionary; lib.so:symbol (flor/evaluator.h); or a program, which
 gets the path for {} and prints JSON. DIR=SPEC judges one of the directories only. Without DIR it
 helps others: it judges what they find. What is there when a directory is watched for the first time
-is left alone, unless --existing is given. Ctrl-C ends the watch and gives back what it was at. flor
-jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own runs, as they
+is left alone, unless --existing is given. Ctrl-C stops the watch and returns unfinished jobs to the
+queue. flor jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own runs, as they
 are committed; the results are metrics of the run (flor query accuracy.value).
 
 Examples:

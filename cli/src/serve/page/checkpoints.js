@@ -83,7 +83,7 @@ class ReplaysTab {
       {title: 'first difference', wide: true, cell: (each) => (each.result && each.result.first_difference) || '–'},
     ];
     fill(this.element, run.replays.length ? table('replays', columns, [...run.replays].reverse())
-      : empty('It was not replayed yet.', `flor replay ${run.id.slice(0, 8)} asks it what was not logged.`));
+      : empty('Not replayed yet.', `Add a flor::log, rebuild, then run flor replay ${run.id.slice(0, 8)}.`));
   }
 
   close() {}

@@ -18,7 +18,7 @@ function confusionMatrix(value) {
   const cell = (count, i, j) => {
     const share = sums[i] ? count / sums[i] : 0;
     const td = h('td.number.cell' + (i === j ? '.right' : '.wrong'), {
-      title: `${columns[i]} taken for ${columns[j]}: ${grouped(count)} of ${grouped(sums[i])}, ${percent(count, sums[i])}`,
+      title: `${columns[i]} predicted as ${columns[j]}: ${grouped(count)} of ${grouped(sums[i])}, ${percent(count, sums[i])}`,
     }, count || h('span.zero', {}, '0'));
     // Few mistakes should be seen beside many hits.
     td.style.setProperty('--heat', `${Math.round(100 * Math.sqrt(share) * 0.9)}%`);
@@ -27,9 +27,9 @@ function confusionMatrix(value) {
   };
   return h('div.scroll', {tabindex: '0', role: 'region', 'aria-label': 'confusion matrix'},
     h('table.confusion', {},
-      h('caption', {}, h('strong', {}, `${percent(right, all)} right`),
-        ` · ${grouped(right)} of ${grouped(all)}; a row for what is, a column for what it was taken for`),
-      h('thead', {}, h('tr', {}, h('th.corner', {scope: 'col'}, 'is \\ taken for'),
+      h('caption', {}, h('strong', {}, `accuracy ${percent(right, all)}`),
+        ` (${grouped(right)} of ${grouped(all)}) · rows: actual, columns: predicted`),
+      h('thead', {}, h('tr', {}, h('th.corner', {scope: 'col'}, 'actual \\ predicted'),
         columns.map((name) => h('th.number', {scope: 'col'}, name)),
         h('th.number.edge', {scope: 'col', title: 'share of the row that is right'}, 'recall'))),
       h('tbody', {}, rows.map((row, i) => h('tr', {}, h('th', {scope: 'row'}, columns[i]),

@@ -39,7 +39,7 @@ class DetailsTab {
       table('epochs', [
         {title: 'epoch', number: true, cell: (each) => each.epoch},
         {title: 'took', number: true, cell: (each) => duration(each.seconds)},
-        {title: 'thereof Flor', number: true, cell: (each) => duration(each.flor_seconds)},
+        {title: 'of which Flor', number: true, cell: (each) => duration(each.flor_seconds)},
         {title: 'nested loops', wide: true, cell: (each) => each.loops.map((loop) =>
           `${loop.loop}: ${plural(loop.iterations, 'iteration')} in ${duration(loop.seconds)}${loop.broke ? ', left early' : ''}`).join('; ') || '–'},
       ], shown)];
