@@ -230,7 +230,7 @@ def draw(lines, delays):
 
 
 def terminal(options):
-    place = pathlib.Path(tempfile.mkdtemp(prefix="flor-picture-"))
+    place = pathlib.Path(tempfile.mkdtemp(prefix="flor-"))
     try:
         lines, seen = record(options.source, options.prefix, place)
     finally:
@@ -244,18 +244,19 @@ def page(options):
     if not browser.find_programs():
         print("skipped: no chromium, or no chromedriver (scripts/packages-browser.txt)")
         sys.exit(77)
-    place = pathlib.Path(tempfile.mkdtemp(prefix="flor-picture-"))
+    place = pathlib.Path(tempfile.mkdtemp(prefix="flor-"))
     environment = os.environ | {"FLOR_HOME": str(place / "home"), "HOME": str(place)}
     flor = str(options.prefix / "bin/flor")
     server = None
     try:
-        subprocess.run([flor, "fetch", "spirals", f"file://{options.source}/docs/sample"], env=environment, check=True,
+        shutil.copytree(options.source / "docs/sample", place / "sample")  # the page shows where they came from
+        subprocess.run([flor, "fetch", "spirals", f"file://{place}/sample"], env=environment, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         server = subprocess.Popen([flor, "serve", "--json"], env=environment, stdout=subprocess.PIPE, text=True)
         url = json.loads(server.stdout.readline())["url"]
         run = subprocess.run([flor, "list", "-q", "-n", "1"], env=environment, check=True, capture_output=True,
                              text=True).stdout.strip()
-        with browser.Browser(1120, 720) as window:
+        with browser.Browser(1120, 860) as window:
             window.prefer("light")
             window.open(f"{url}#/run/{run}")
             window.wait_for("canvas")
