@@ -13,7 +13,7 @@ comments of HTML, each on lines of its own:
 
 A page has one shell, a home and an empty directory of its own, in which it begins. In it FLOR_HOME, SOURCE
 (the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; INSTALLED says
-what of PREFIX a page calls by its place in a package. `sample` fills FLOR_HOME with the runs of docs/sample;
+what of the repository a page calls by its place in a package. `sample` fills FLOR_HOME with the runs of docs/sample;
 `until_told TEXT SIGNAL COMMAND` sends a command the signal when it prints TEXT. What differs from run to
 run is made alike by VOLATILE before it is compared. `write` puts what was printed into the page: read the
 difference before you believe it.
@@ -54,7 +54,7 @@ VOLATILE = [
     (r"-{3,}", "---"),
 ]
 
-INSTALLED = ["share/flor/sample", "share/doc/libflor-dev/examples"]
+INSTALLED = {"/usr/share/flor/sample": "docs/sample", "/usr/share/doc/libflor-dev/examples": "examples"}
 # What programs say since the tests did not build them in the project that records them.
 DROPPED = re.compile(r"flor: \w+ was built in .*, outside of the repository ")
 MARK = "\x1e"
@@ -168,8 +168,8 @@ class Shell:
 
     def run(self, command):
         """What it prints, as (whether on stderr, line) in the order of arrival, and its status."""
-        for place in INSTALLED:
-            command = command.replace(f"/usr/{place}", f"{self.prefix}/{place}")
+        for place, here in INSTALLED.items():
+            command = command.replace(place, f"{self.source}/{here}")
         self.bash.stdin.write(f"{command}\nprintf '\\n{MARK}%s\\n' $?; printf '\\n{MARK}\\n' >&2\n".encode())
         self.bash.stdin.flush()
         selector = selectors.DefaultSelector()
@@ -198,6 +198,8 @@ class Shell:
         return printed, status
 
     def neutral(self, text):
+        for place, here in INSTALLED.items():
+            text = text.replace(f"{self.source}/{here}", place)
         return (text.replace(str(self.directory), "/home/me").replace(str(self.place), "/tmp")
                 .replace(self.prefix + "/", "/usr/").replace(self.source, "/src/flor"))
 
