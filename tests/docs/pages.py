@@ -10,10 +10,11 @@ comments of HTML, each on lines of its own:
     <!-- run: COMMANDS -->       runs them before the next block
     <!-- instead: COMMAND -->    runs it in the place of the next block's commands
     <!-- not run: REASON -->     does not run the next block, since a test cannot
+    <!-- not yet: WHAT -->       does not run it either, until the page makes WHAT; --waiting says how many there are
 
 A page has one shell, a home and an empty directory of its own, in which it begins. In it FLOR_HOME, SOURCE
 (the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; INSTALLED says
-what of the repository a page calls by its place in a package. `sample` fills FLOR_HOME with the runs of docs/sample;
+what of the repository a page calls by its place in a package; /mnt/archive is a directory of the page's own. `sample` fills FLOR_HOME with the runs of docs/sample;
 `until_told TEXT SIGNAL COMMAND` sends a command the signal when it prints TEXT. What differs from run to
 run is made alike by VOLATILE before it is compared. `write` puts what was printed into the page: read the
 difference before you believe it.
@@ -97,7 +98,7 @@ def parse(text):
     at = 0
     while at < len(lines):
         line = lines[at]
-        if match := re.match(r"<!-- (run|instead|not run): ?(.*)", line):
+        if match := re.match(r"<!-- (run|instead|not run|not yet): ?(.*)", line):
             kind, body = match.groups()
             while not body.endswith("-->"):
                 at += 1
@@ -108,7 +109,7 @@ def parse(text):
             elif kind == "instead":
                 instead = body
             else:
-                reason = body
+                reason = (kind, body)
         elif line == "```sh":
             block = Block(at + 1)
             block.before, block.instead, block.reason = before, instead, reason
@@ -148,6 +149,8 @@ class Shell:
 
     def __init__(self, place, settings, in_order):
         self.place, self.prefix, self.source = place, settings["PREFIX"], settings["SOURCE"]
+        self.places = {called: f"{self.source}/{here}" for called, here in INSTALLED.items()}
+        self.places["/mnt/archive"] = str(place / "archive")
         self.directory = place / "me"
         self.directory.mkdir()
         environment = {key: value for key, value in os.environ.items()
@@ -168,8 +171,8 @@ class Shell:
 
     def run(self, command):
         """What it prints, as (whether on stderr, line) in the order of arrival, and its status."""
-        for place, here in INSTALLED.items():
-            command = command.replace(place, f"{self.source}/{here}")
+        for place, here in self.places.items():
+            command = command.replace(place, here)
         self.bash.stdin.write(f"{command}\nprintf '\\n{MARK}%s\\n' $?; printf '\\n{MARK}\\n' >&2\n".encode())
         self.bash.stdin.flush()
         selector = selectors.DefaultSelector()
@@ -198,8 +201,8 @@ class Shell:
         return printed, status
 
     def neutral(self, text):
-        for place, here in INSTALLED.items():
-            text = text.replace(f"{self.source}/{here}", place)
+        for place, here in self.places.items():
+            text = text.replace(here, place)
         return (text.replace(str(self.directory), "/home/me").replace(str(self.place), "/tmp")
                 .replace(self.prefix + "/", "/usr/").replace(self.source, "/src/flor"))
 
@@ -298,6 +301,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--prefix", type=pathlib.Path, required=True)
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("/nonexistent"))
+    parser.add_argument("--waiting", type=int, default=0, help="how many blocks are not run yet")
     options = parser.parse_args()
     path = options.source / options.page
     lines, blocks = parse(path.read_text())
@@ -319,10 +323,13 @@ def main():
             lines[first:end] = text
         path.write_text("\n".join(lines))
     left = [block for block in blocks if block.reason]
+    waiting = sum(block.reason[0] == "not yet" for block in left)
+    if waiting != options.waiting:
+        complaints.append(f"{waiting} blocks wait to be run, tests/docs/CMakeLists.txt says {options.waiting}: lower it, never raise it")
     print(f"{options.page}: {sum(len(b.steps) for b in blocks if not b.reason)} commands in "
-          f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run; {len(left)} blocks cannot be run here")
+          f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left) - waiting} cannot be, {waiting} wait")
     for block in left:
-        print(f"  line {block.line}: {block.reason}")
+        print(f"  line {block.line}: {': '.join(block.reason)}")
     print("\n".join(complaints))
     sys.exit(1 if complaints else 0)
 
