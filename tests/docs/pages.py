@@ -10,7 +10,8 @@ comments of HTML, each on lines of its own:
     <!-- run: COMMANDS -->       runs them before the next block
     <!-- instead: COMMAND -->    runs it in the place of the next block's commands
     <!-- not run: REASON -->     does not run the next block, since a test cannot
-    <!-- not yet: WHAT -->       does not run it either, until the page makes WHAT; --waiting says how many there are
+    <!-- not yet: WHAT -->       does not run it either, until the page makes WHAT; --waiting says how many there are,
+                                 with the commands that are indented instead of fenced
 
 A page has one shell, a home and an empty directory of its own, in which it begins. In it FLOR_HOME, SOURCE
 (the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; INSTALLED says
@@ -49,7 +50,7 @@ VOLATILE = [
     (r"\b\d+ of \d+ recomputed values( and \d+ states)?", "N of N recomputed values"),
     (r"\bepochs? \d+( (to|and) \d+)? executed beside it", "epochs N executed beside it"),
     (r"\((verified by execution|(proven by the sources|unverified); verified in epochs? [\d, to]+)\)", "(found)"),
-    (r"\brecorded\+(proven|verified)\b", "recorded+found"),
+    (r"\brecorded\+(proven|verified|unverified)\b", "recorded+found"),
     (r"^\[\s*\d+(%|/\d+)\] ", "[N] "),  # of CMake's builds
     (r"\s+", " "),  # columns are as wide as what is in them
     (r"-{3,}", "---"),
@@ -181,7 +182,10 @@ class Shell:
             selector.register(stream, selectors.EVENT_READ)
         printed, status = [], None
         while selector.get_map():
-            for key, _ in selector.select():
+            ready = selector.select(240)
+            if not ready:
+                raise RuntimeError(f"does not end: {command}")
+            for key, _ in ready:
                 stream, is_error = key.fileobj, key.fileobj is self.bash.stderr
                 data = os.read(stream.fileno(), 65536)
                 if not data:
@@ -323,11 +327,12 @@ def main():
             lines[first:end] = text
         path.write_text("\n".join(lines))
     left = [block for block in blocks if block.reason]
-    waiting = sum(block.reason[0] == "not yet" for block in left)
+    loose = sum(line.startswith("    $ ") for line in lines)  # shown, and not fenced
+    waiting = sum(block.reason[0] == "not yet" for block in left) + loose
     if waiting != options.waiting:
         complaints.append(f"{waiting} blocks wait to be run, tests/docs/CMakeLists.txt says {options.waiting}: lower it, never raise it")
     print(f"{options.page}: {sum(len(b.steps) for b in blocks if not b.reason)} commands in "
-          f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left) - waiting} cannot be, {waiting} wait")
+          f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left) + loose - waiting} cannot be, {waiting} wait")
     for block in left:
         print(f"  line {block.line}: {': '.join(block.reason)}")
     print("\n".join(complaints))
