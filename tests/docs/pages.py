@@ -309,6 +309,18 @@ def main():
     options = parser.parse_args()
     path = options.source / options.page
     lines, blocks = parse(path.read_text())
+    complaints, changes = [], []
+    if any(block.steps and not block.reason for block in blocks):
+        complaints, changes = run_page(blocks, options)
+    if changes:
+        for first, end, text in reversed(changes):
+            lines[first:end] = text
+        path.write_text("\n".join(lines))
+    report(options, lines, blocks, complaints)
+
+
+def run_page(blocks, options):
+    """Complaints about the blocks, and what is to be put into the page: (first line, line after the last, text)."""
     place = pathlib.Path(tempfile.mkdtemp(prefix="flor-page-"))
     settings = {"SOURCE": str(options.source.resolve()), "PREFIX": str(options.prefix.resolve()),
                 "PROGRAMS": str(options.programs.resolve())}
@@ -322,10 +334,11 @@ def main():
     finally:
         shell.close()
         shutil.rmtree(place, ignore_errors=True)
-    if changes:
-        for first, end, text in reversed(changes):
-            lines[first:end] = text
-        path.write_text("\n".join(lines))
+    return complaints, changes
+
+
+def report(options, lines, blocks, complaints):
+    """Says what was run and what was not, and ends the program."""
     left = [block for block in blocks if block.reason]
     loose = sum(line.startswith("    $ ") for line in lines)  # shown, and not fenced
     waiting = sum(block.reason[0] == "not yet" for block in left) + loose
