@@ -9,6 +9,7 @@ comments of HTML, each on lines of its own:
 
     <!-- run: COMMANDS -->       runs them before the next block
     <!-- instead: COMMAND -->    runs it in the place of the next block's commands
+    <!-- numbers: REASON -->     in the next block no number is compared
     <!-- not run: REASON -->     does not run the next block, since a test cannot
     <!-- not yet: WHAT -->       does not run it either, until the page makes WHAT; --waiting says how many there are,
                                  with the commands that are indented instead of fenced
@@ -47,6 +48,7 @@ VOLATILE = [
     (r"skipped (\w+) (once|twice|\d+ times); executed \1 (once|twice|\d+ times): not stored", r"skipped \1 N times"),
     (r"skipped (\w+) (once|twice|\d+ times)", r"skipped \1 N times"),
     (r"(preempted by \w+|with run \w+|resuming run \w+ of \w+) at (the end of )?epoch \d+(, step \d+ of \w+)?", r"\1 at PLACE"),
+    (r"\bchecked: epoch \d+ computed again, \d+ values and \d+ states? equal", "checked: epoch N computed again"),
     (r"\b\d+ of \d+ recomputed values( and \d+ states)?", "N of N recomputed values"),
     (r"\bepochs? \d+( (to|and) \d+)? executed beside it", "epochs N executed beside it"),
     (r"\((verified by execution|(proven by the sources|unverified); verified in epochs? [\d, to]+)\)", "(found)"),
@@ -84,7 +86,8 @@ class Block:
         self.steps = []  # (command, lines that are expected, first line, line after the last)
         self.before = []  # commands that nobody sees
         self.instead = None
-        self.reason = None
+        self.reason = None  # why it is not run
+        self.numbers = True  # whether they are compared
 
 
 def unfinished(command):
@@ -95,11 +98,11 @@ def unfinished(command):
 
 def parse(text):
     lines = text.split("\n")
-    blocks, before, instead, reason = [], [], None, None
+    blocks, before, instead, reason, numbers = [], [], None, None, True
     at = 0
     while at < len(lines):
         line = lines[at]
-        if match := re.match(r"<!-- (run|instead|not run|not yet): ?(.*)", line):
+        if match := re.match(r"<!-- (run|instead|numbers|not run|not yet): ?(.*)", line):
             kind, body = match.groups()
             while not body.endswith("-->"):
                 at += 1
@@ -109,20 +112,22 @@ def parse(text):
                 before.append(body)
             elif kind == "instead":
                 instead = body
+            elif kind == "numbers":
+                numbers = False
             else:
                 reason = (kind, body)
         elif line == "```sh":
             block = Block(at + 1)
-            block.before, block.instead, block.reason = before, instead, reason
-            before, instead, reason = [], None, None
+            block.before, block.instead, block.reason, block.numbers = before, instead, reason, numbers
+            before, instead, reason, numbers = [], None, None, True
             first = at + 1
             at = lines.index("```", first)
             block.steps.append(("\n".join(lines[first:at]), None, first, at))
             blocks.append(block)
         elif line == "```console":
             block = Block(at + 1)
-            block.before, block.instead, block.reason = before, instead, reason
-            before, instead, reason = [], None, None
+            block.before, block.instead, block.reason, block.numbers = before, instead, reason, numbers
+            before, instead, reason, numbers = [], None, None, True
             at += 1
             while lines[at] != "```":
                 if not lines[at].startswith("$ "):
@@ -218,16 +223,16 @@ class Shell:
         self.bash.wait()
 
 
-def alike(line):
+def alike(line, numbers=True):
     for pattern, instead in VOLATILE:
         line = re.sub(pattern, instead, line)
-    return line.strip()
+    return (line if numbers else re.sub(r"(?<!\w)\d+(\.\d+)?", "NUMBER", line)).strip()
 
 
-def matches(expected, printed):
+def matches(expected, printed, numbers):
     """True if `expected` can be read from the two streams, each in its order; `...` is any lines."""
-    wanted = [alike(line) for line in expected]
-    streams = [[alike(line) for error, line in printed if error == which] for which in (False, True)]
+    wanted = [alike(line, numbers) for line in expected]
+    streams = [[alike(line, numbers) for error, line in printed if error == which] for which in (False, True)]
     reached, open_states = set(), [(0, 0, 0)]
     while open_states:
         state = open_states.pop()
@@ -288,7 +293,7 @@ def run_block(shell, block, write):
             if status:
                 complaints.append(f"line {first}: ends with status {status}: {command}\n" + shown(printed))
             continue
-        if matches(expected, printed) and not (write and "..." not in expected):
+        if matches(expected, printed, block.numbers) and not (write and "..." not in expected):
             continue
         if write:
             changes.append((first, end, shorten(expected, printed)))
