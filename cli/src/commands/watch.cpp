@@ -50,8 +50,8 @@ called with the path and returns a dictionary; lib.so:symbol (flor/evaluator.h);
 gets the path for {} and prints JSON. DIR=SPEC judges one of the directories only. Without DIR it
 helps others: it judges what they find. What is there when a directory is watched for the first time
 is left alone, unless --existing is given. Ctrl-C stops the watch and returns unfinished jobs to the
-queue. flor jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own runs, as they
-are committed; the results are metrics of the run (flor query accuracy.value).
+queue. flor jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own
+runs, as they are committed; the results are metrics of the run (flor query accuracy.value).
 
 Examples:
   flor watch runs/ --evaluator judge.py:accuracy
