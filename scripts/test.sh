@@ -6,6 +6,8 @@
 # `--package` makes the packages of Debian and tries them in a clean Debian 12 (as root).
 # `--browser` runs those, and only those, that look at the page of flor serve in a real browser: it
 # installs Chromium. FLOR_TEST_SCREENSHOTS: a directory for what they saw.
+# `--sanitize address` or `--sanitize thread` builds all but what needs libtorch with clang's
+# sanitizers, and runs the tests that come of it.
 # Further arguments go to ctest.
 #
 # FLOR_TEST_DATA: a directory with real data (mnist/, tinyshakespeare.txt) for the tests that can
@@ -35,6 +37,15 @@ if [ "${1-}" = --package ]; then
   # shellcheck disable=SC2046  # two paths
   exec tests/install/clean_root.sh $(ls build/package/flor_*.deb build/package/libflor-dev_*.deb)
 fi
+preset=ci
+if [ "${1-}" = --sanitize ]; then
+  case ${2-} in
+    address) preset=asan ;;
+    thread) preset=tsan ;;
+    *) echo "--sanitize wants address or thread" >&2; exit 2 ;;
+  esac
+  shift 2
+fi
 browser=
 if [ "${1-}" = --browser ]; then
   browser=1
@@ -43,8 +54,8 @@ if [ "${1-}" = --browser ]; then
 fi
 scripts/install-packages.sh packages-page.txt packages-test.txt ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt} \
   ${browser:+packages-browser.txt}
-cmake --preset ci
-cmake --build --preset ci -j "$(scripts/jobs.sh)"
+cmake --preset $preset
+cmake --build --preset $preset -j "$(scripts/jobs.sh)"
 if [ -n "$s3" ]; then
   server=$(mktemp -d)
   # shellcheck disable=SC2064  # the directory of now
@@ -65,4 +76,4 @@ if [ -n "$slurm" ]; then
   exit
 fi
 # shellcheck disable=SC2086  # two words or none
-exec ctest --preset ci -j 2 $labels "$@"
+exec ctest --preset $preset -j 2 $labels "$@"

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -146,6 +147,7 @@ class Collector {
   void run() {
     report_.remarks.clear();
     report_.kept_garbage = 0;
+    report_.bytes_before = report_.freed;
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
@@ -154,18 +156,19 @@ class Collector {
       dead_ = marks_.dead();
       packs_ = load_packs(*connection);
     }
+    for (const PackUse& pack : packs_) report_.bytes_before += pack.size;
     report_.chunks = static_cast<std::int64_t>(dead_.size());
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
     // First what frees space without needing any.
     if (!dry_run_) settle_log();
     remove_orphans();
     if (!dry_run_) {
-      give_up_discarded();
-      sweep();
-      settle_log();
-      const auto connection = open_for_reading(database_.paths);
-      ReadTransaction transaction(*connection);
-      packs_ = load_packs(*connection);
+      // The packs of rows that went make room for the rest.
+      while (const auto full = try_to_sweep()) {
+        const std::uint64_t freed = report_.freed;
+        remove_dead_packs();
+        if (report_.freed == freed) std::rethrow_exception(full);
+      }
     }
     remove_dead_packs();
     if (!dry_run_) remove_rank_boards();
@@ -173,6 +176,23 @@ class Collector {
   }
 
  private:
+  /// What the disk had no room for; nothing where all of it is done.
+  std::exception_ptr try_to_sweep() {
+    std::exception_ptr full;
+    try {
+      give_up_discarded();
+      sweep();
+    } catch (const std::exception& error) {
+      if (!is_no_space(error)) throw;
+      full = std::current_exception();
+    }
+    settle_log();
+    const auto connection = open_for_reading(database_.paths);
+    ReadTransaction transaction(*connection);
+    packs_ = load_packs(*connection);
+    return full;
+  }
+
   /// Deleted checkpoints whose chunks are to go. Who reads a run asked for that before it looked up
   /// its checkpoints: if it knows one that is deleted in this state of the catalog, that is seen
   /// now.
@@ -313,7 +333,6 @@ class Collector {
 
   void remove_dead_packs() {
     for (const PackUse& pack : packs_) {
-      report_.bytes_before += pack.size;
       if (!pack.is_dead()) continue;
       const auto path = database_.paths.pack(pack.name);
       std::error_code error;
@@ -436,7 +455,6 @@ class Collector {
     // The others lose their tails with all the rest.
     if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
-    report_.bytes_before += size - used;
     report_.freed += size - used;
     pack->size = used;
   }

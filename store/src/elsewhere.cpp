@@ -19,6 +19,7 @@
 #include <system_error>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 extern char** environ;
 
@@ -156,20 +157,26 @@ std::string Elsewhere::text() const {
   return json{{"facts", directory_.string()}, {"flor", flor_}, {"url", url_}}.dump();
 }
 
-void Elsewhere::add_to(std::vector<CheckpointInfo>& here, const std::string& run) const {
+void Elsewhere::add_to(std::vector<CheckpointInfo>& here, const Catalog& catalog,
+                       const Run& run) const {
   const auto place = [](const CheckpointInfo& info) {
     return std::tuple(info.key.kind, info.key.main_loop, info.key.iteration, info.key.loop);
   };
+  std::set<std::pair<decltype(place(CheckpointInfo())), Digest>> had;
+  for (const DiscardedCheckpoint& gone : catalog.discarded(run.id)) {
+    had.emplace(place(gone.info), gone.info.digest);
+  }
   std::set<decltype(place(CheckpointInfo()))> known;
   for (const CheckpointInfo& info : here) known.insert(place(info));
   std::int64_t id = 0;
   try {
-    id = facts_->catalog().resolve(run).id;
+    id = facts_->catalog().resolve(run.key).id;
   } catch (const NotFound&) {
     return;  // of another run
   }
   for (CheckpointInfo& info : facts_->catalog().checkpoints(id)) {
     if (known.contains(place(info))) continue;
+    if (!run.origin.from_elsewhere() && !had.contains({place(info), info.digest})) continue;
     info.id += kNumbers;
     here.push_back(std::move(info));
   }
@@ -225,7 +232,7 @@ Elsewhere::Arrived Elsewhere::arrived() const {
 std::vector<CheckpointInfo> reachable_checkpoints(const Catalog& catalog, std::int64_t run) {
   std::vector<CheckpointInfo> list = catalog.checkpoints(run);
   if (const Elsewhere* elsewhere = Elsewhere::of_process()) {
-    if (const auto row = catalog.run(run)) elsewhere->add_to(list, row->key);
+    if (const auto row = catalog.run(run)) elsewhere->add_to(list, catalog, *row);
   }
   return list;
 }

@@ -13,7 +13,9 @@
 #include <flor/store/store.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <optional>
 
 namespace flor::store {
 namespace {
@@ -119,14 +121,21 @@ class Plan {
     report_.freed = weight->freed();
   }
 
-  void discard(Connection& connection) const {
-    if (report_.deleted == 0) return;
+  std::int64_t deleted() const { return report_.deleted; }
+
+  /// The first `most` of those that go. Returns how many these were.
+  std::int64_t discard(Connection& connection, std::int64_t most) const {
+    if (report_.deleted == 0) return 0;
     const std::int64_t now = now_us();
+    std::int64_t done = 0;
     for (const LoadedUnit& unit : units_) {
       if (unit.unit.decision.kept) continue;
+      if (done == most) break;
       for (const std::int64_t id : unit.unit.checkpoints) discard_checkpoint(connection, id, now);
+      ++done;
     }
     for (const std::int64_t run : together_.runs) recount_checkpoints(connection, run);
+    return done;
   }
 
   RetentionReport report() && {
@@ -138,6 +147,54 @@ class Plan {
   RunsTogether together_;
   std::vector<LoadedUnit> units_;
   RetentionReport report_;
+};
+
+/// Deletes what goes of a run: as much at once as the disk has room for.
+class Deletion {
+ public:
+  Deletion(Database& database, std::int64_t run, const KeepRules& rules, bool weighed)
+      : database_(database), run_(run), rules_(rules), weighed_(weighed) {}
+
+  /// May be called again where the disk was full.
+  void operator()() {
+    std::int64_t at_once = std::numeric_limits<std::int64_t>::max();
+    do {
+      std::int64_t wanted = at_once;
+      try {
+        step(at_once, wanted);
+        if (at_once < kMost) at_once *= 2;
+      } catch (const std::exception& error) {
+        if (!is_no_space(error) || std::min(at_once, wanted) <= 1) throw;
+        at_once = std::max<std::int64_t>(1, std::min(at_once, wanted) / 8);
+      }
+    } while (!report_ || report_->left > 0);
+  }
+
+  bool has_begun() const { return report_.has_value(); }
+  RetentionReport report() && { return *std::move(report_); }
+
+ private:
+  static constexpr std::int64_t kMost = 1 << 20;
+
+  /// Decided and done in one transaction: another process may be deleting by other rules.
+  void step(std::int64_t most, std::int64_t& wanted) {
+    const Lock lock(database_.mutex);
+    if (most <= kMost) database_.connection.truncate_log();
+    Transaction transaction(database_.connection);
+    Plan plan(database_, database_.connection, run_, rules_, weighed_);
+    wanted = plan.deleted();
+    const std::int64_t done = plan.discard(database_.connection, most);
+    transaction.commit();
+    // What is said of sizes is said before anything went.
+    if (!report_) report_ = std::move(plan).report();
+    report_->left = wanted - done;
+  }
+
+  Database& database_;
+  std::int64_t run_;
+  const KeepRules& rules_;
+  bool weighed_;
+  std::optional<RetentionReport> report_;
 };
 
 void check_metrics(Connection& connection, std::int64_t run, const KeepRules& rules) {
@@ -245,16 +302,19 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
   check_rules(rules);
   const KeepRules all = with_strategy(rules, store.catalog().strategy(run));
   Database& database = *store.impl().database;
-  return with_reserve(database, [&] {
+  if (sizes == Sizes::weighed) {
     const Lock lock(database.mutex);
-    // Decided and done in one transaction: another process may be deleting by other rules.
-    Transaction transaction(database.connection);
-    if (sizes == Sizes::weighed) check_metrics(database.connection, run, rules);
-    Plan plan(database, database.connection, run, all, sizes == Sizes::weighed || rules.under);
-    plan.discard(database.connection);
-    transaction.commit();
-    return std::move(plan).report();
-  });
+    check_metrics(database.connection, run, rules);
+  }
+  Deletion deletion(database, run, all, sizes == Sizes::weighed || rules.under);
+  try {
+    with_reserve(database, [&] { deletion(); });
+  } catch (const std::exception& error) {
+    if (!is_no_space(error) || !deletion.has_begun()) throw;
+  }
+  RetentionReport report = std::move(deletion).report();
+  report.deleted -= report.left;
+  return report;
 }
 
 RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<std::int64_t> epoch,

@@ -336,20 +336,5 @@ TEST_F(ForeignReplaysTest, SpooledAgainTheAnswersAreCalledWhatTheirFinderCalledT
   EXPECT_FALSE(spool(*here_, run_, *remote_).changed);
 }
 
-TEST_F(ForeignReplaysTest, WhatWasResumedElsewhereComesAndTheRestStays) {
-  const Run open_run = here_->catalog().add_run(store::new_run("open"));
-  record(*here_, open_run, 5, 0, 3);
-  spool(*here_, open_run, *remote_);
-  const auto there = open("other");
-  fetch(*there, *remote_, open_run.key);
-  const Run copy = there->catalog().resolve(open_run.key);
-  record(*there, copy, 5, 3, 5);
-  spool(*there, copy, *remote_);
-  fetch(*here_, *remote_, open_run.key);
-  EXPECT_THAT(here_->catalog().values({.run = open_run.id, .names = {"loss"}}), SizeIs(5));
-  EXPECT_TRUE(here_->catalog().resolve(open_run.key).origin.recorded_here());
-  EXPECT_EQ(store::damage(*here_), "");
-}
-
 }  // namespace
 }  // namespace flor::remote

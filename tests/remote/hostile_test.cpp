@@ -1,6 +1,7 @@
 // What an attacker who can write to a bucket can do to who reads it, through the real program:
 // nothing is executed, nothing that is here is replaced, nothing hangs, and memory stays in
 // proportion to what was sent.
+#include "catalog_rows.h"
 #include "hostile_cases.h"
 #include "support/process.h"
 
@@ -82,21 +83,8 @@ class Scene {
       found[entry.path().filename()] = read_text(entry.path());
     }
     store::Connection catalog(home() / "catalog.db", store::Connection::Mode::read_only);
-    std::vector<std::string> tables;
-    {
-      const auto rows = catalog(
-          "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence'");
-      while (rows->step()) tables.push_back(rows->text(0));
-    }
-    for (const std::string& table : tables) {
-      std::string columns;
-      const auto names = catalog(fmt::format("SELECT name FROM pragma_table_info('{}')", table));
-      while (names->step()) {
-        columns +=
-            fmt::format("{}quote(\"{}\")", columns.empty() ? "" : " || ',' || ", names->text(0));
-      }
-      const auto rows = catalog(fmt::format("SELECT {} FROM {} ORDER BY 1", columns, table));
-      while (rows->step()) found[table] += rows->text(0) + "\n";
+    for (const std::string& table : catalog_tables(catalog)) {
+      found[table] = catalog_rows(catalog, table);
     }
     return found;
   }

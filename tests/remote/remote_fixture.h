@@ -95,6 +95,11 @@ class RemoteTest : public ::testing::Test {
     options.last_epoch = last;
     return remote::fetch(store, objects, choose_run(objects, key), options);
   }
+  static FetchReport take_over(Store& store, ObjectStore& objects, const std::string& key) {
+    FetchOptions options;
+    options.take_over = true;
+    return remote::fetch(store, objects, choose_run(objects, key), options);
+  }
   static std::vector<std::string> damage_of(ObjectStore& objects) {
     return verify(objects, list_runs(objects).runs, true, {}).findings;
   }

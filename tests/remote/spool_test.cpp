@@ -235,7 +235,7 @@ TEST_F(SpoolTest, ContentInAnotherFormHereIsBuiltUpon) {
   EXPECT_EQ(store::damage(*there), "");
 }
 
-TEST_F(SpoolTest, ARunThatWentOnElsewhereIsNotTakenBack) {
+TEST_F(SpoolTest, ARunThatWentOnElsewhereComesBackWhereTheUserTakesItOver) {
   const auto here = open();
   const Run run = here->catalog().add_run(store::new_run());
   record(*here, run, 1, 0, 2);
@@ -247,8 +247,9 @@ TEST_F(SpoolTest, ARunThatWentOnElsewhereIsNotTakenBack) {
   record(*there, copy, 1, 2, 4);
   spool(*there, copy, *remote);
   EXPECT_THROW(spool(*here, run, *remote), Error);
-  const FetchReport back = fetch(*here, *remote, run.key);
+  const FetchReport back = take_over(*here, *remote, run.key);
   EXPECT_FALSE(back.added);
+  EXPECT_EQ(here->catalog().resolve(run.key).origin.kind, store::RunOrigin::Kind::fetched);
   expect_boundaries(*here, run.key, 1, 0, 4);
   EXPECT_EQ(here->catalog().values({run.id, {"loss"}}).size(), 4U);
   EXPECT_FALSE(spool(*here, run, *remote).changed);
@@ -270,7 +271,7 @@ TEST_F(SpoolTest, WhatIsHereStaysWhenItWasPrunedThereAndTheRunWentOn) {
   options.rules.emplace();
   options.rules->last = 1;
   ASSERT_GT(prune(*remote, {choose_run(*remote, run.key)}, options).checkpoints, 0);
-  fetch(*here, *remote, run.key);
+  take_over(*here, *remote, run.key);
   std::set<std::int64_t> epochs;
   for (const auto& info : here->catalog().checkpoints(run.id)) {
     epochs.insert(info.key.iteration);

@@ -1,7 +1,9 @@
 // A disk without a free byte: what frees space still works. On a file system in memory of the
 // test's own where it may mount one, and by a quota that is taken over at link time elsewhere.
+#include "checkpoint_rows.h"
 #include "paths.h"
 #include "reserve.h"
+#include "sqlite.h"
 #include "store_fixture.h"
 #include "support/disk.h"
 
@@ -30,6 +32,20 @@ class FullDisk : public StoreTest {
   void TearDown() override {
     Disk::heal();
     if (!mounted_.empty()) ::umount2(mounted_.c_str(), MNT_DETACH);
+  }
+
+  /// A file system of the test's own; empty where the user may mount none.
+  std::filesystem::path mounted(const char* options) {
+    const std::filesystem::path disk = home() / "disk";
+    std::filesystem::create_directories(disk);
+    if (::mount("flor-test", disk.c_str(), "tmpfs", 0, options) != 0) return {};
+    return mounted_ = disk;
+  }
+  static void fill(const std::filesystem::path& disk) {
+    std::ofstream filler(disk / "filler", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) continue;
+    ASSERT_EQ(Filesystem::system().available(disk.c_str()), 0u);
   }
 
   static Snapshot state(unsigned run, int step) {
@@ -96,18 +112,9 @@ class FullDisk : public StoreTest {
 };
 
 TEST_F(FullDisk, KeepAndGcFreeSpaceOnAFileSystemWithoutAFreeByte) {
-  const std::filesystem::path disk = home() / "disk";
-  std::filesystem::create_directories(disk);
-  if (::mount("flor-test", disk.c_str(), "tmpfs", 0, "size=25m") != 0) {
-    GTEST_SKIP() << "this user may not mount a file system";
-  }
-  mounted_ = disk;
-  expect_frees(disk / "home", [&] {
-    std::ofstream filler(disk / "filler", std::ios::binary);
-    const std::string block(4096, 'x');
-    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) continue;
-    ASSERT_EQ(Filesystem::system().available(disk.c_str()), 0u);
-  });
+  const std::filesystem::path disk = mounted("size=25m");
+  if (disk.empty()) GTEST_SKIP() << "this user may not mount a file system";
+  expect_frees(disk / "home", [&] { fill(disk); });
 }
 
 TEST_F(FullDisk, KeepAndGcFreeSpaceWhereTheQuotaIsUsedUp) {
@@ -132,6 +139,89 @@ TEST_F(FullDisk, APackIsCopiedOnlyWhereTheCopyFits) {
   Disk::heal();
   EXPECT_EQ(collect(*store, false).packs_compacted, 1);
   EXPECT_EQ(damage(*store), "");
+}
+
+/// What is to be written takes more than the reserve: the rows of 12,000 checkpoints that go.
+class FullOfRows : public FullDisk {
+ protected:
+  static constexpr int kRows = 12'000;
+
+  /// As checkpoint 1, which has a chunk of its own, in packs that no other checkpoint needs.
+  static void multiply(const std::filesystem::path& home, std::int64_t run) {
+    Connection catalog(home / "catalog.db", Connection::Mode::existing);
+    Transaction transaction(catalog);
+    catalog(
+        "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+        "stored_bytes, digest, layout, chunks) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i "
+        "+ 1 FROM n WHERE i < ?2) SELECT run, 1, main_loop, (i - 1) * 39 / ?2, hex(zeroblob(100)) || i, "
+        "created_us, raw_bytes, stored_bytes, digest, layout, chunks FROM checkpoint, n WHERE run "
+        "= ?1 AND kind = 0 AND iteration = 1",
+        run, kRows)
+        ->run();
+    recount_checkpoints(catalog, run);
+    transaction.commit();
+  }
+  /// `fill` leaves no byte.
+  void expect_all_goes(const std::filesystem::path& home, const std::function<void()>& fill) {
+    {
+      const auto store = Store::open(home, OpenMode::create);
+      multiply(home, record(*store, 1).id);
+      record(*store, 2);
+    }
+    ASSERT_EQ(std::filesystem::file_size(home / "reserve"), kReserveBytes);
+    fill();
+    const auto store = Store::open(home, OpenMode::freeing);
+    const Run first = store->catalog().resolve("run1"), second = store->catalog().resolve("run2");
+    const RetentionReport kept = retain(*store, first.id, {.last = 1}, Sizes::weighed);
+    EXPECT_EQ(kept.deleted, 39);
+    EXPECT_EQ(kept.left, 0);
+    EXPECT_EQ(store->catalog().checkpoints(first.id).size(), 1u);
+    const CollectReport report = collect(*store, false);
+    EXPECT_EQ(report.checkpoints, kRows + 39);
+    EXPECT_GE(report.freed, 9 * kMiB);
+    EXPECT_GE(report.bytes_before, report.freed);
+    EXPECT_EQ(damage(*store), "");
+    EXPECT_EQ(store->catalog().checkpoints(second.id).size(), 40u);
+  }
+};
+
+TEST_F(FullOfRows, KeepAndGcDoInPartsWhatTheReserveHasNoRoomFor) {
+  const std::filesystem::path disk = mounted("size=64m");
+  if (disk.empty()) GTEST_SKIP() << "this user may not mount a file system";
+  expect_all_goes(disk / "home", [&] { fill(disk); });
+}
+
+TEST_F(FullOfRows, KeepAndGcDoInPartsWhatTheQuotaHasNoRoomFor) {
+  std::filesystem::create_directories(home());
+  expect_all_goes(home(), [&] { Disk::limit(home(), bytes_in(home())); });
+}
+
+/// Where rows of a part alone can be written, these go and the rest is said.
+TEST_F(FullOfRows, WhatTheDiskHasNoRoomForStaysAndIsCounted) {
+  std::filesystem::create_directories(home());
+  {
+    const auto store = open();
+    multiply(home(), record(*store, 1).id);
+  }
+  const auto store = Store::open(home(), OpenMode::existing);
+  const Run run = store->catalog().resolve("run1");
+  std::filesystem::remove(home() / "reserve");
+  // The rows of a few checkpoints, and no room to write the log anew.
+  Disk::limit(home(), bytes_in(home()) + (768 << 10));
+  const RetentionReport report = [&] {
+    try {
+      return retain(*store, run.id, {.last = 1}, Sizes::weighed);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is full, and its reserve is used up"));
+      return RetentionReport{};
+    }
+  }();
+  EXPECT_EQ(report.deleted + report.left, report.units.empty() ? 0 : 39);
+  EXPECT_EQ(damage(*store), "");
+  Disk::heal();
+  const RetentionReport rest = retain(*store, run.id, {.last = 1}, Sizes::weighed);
+  EXPECT_EQ(rest.left, 0);
+  EXPECT_EQ(store->catalog().checkpoints(run.id).size(), 1u);
 }
 
 TEST_F(FullDisk, TheReserveIsMadeWhereThereIsRoomAndMadeAgain) {

@@ -26,6 +26,8 @@ class Fetch final : public Command {
     return R"(Copies all runs of NAME, or one run, from an object store to the store here, which is made if there is
 none. With --epochs only the checkpoints that a replay of these epochs reads, and what these are
 differences to; the others count as deleted and can be fetched later. What is here is not read again.
+To a run that was recorded here come its own checkpoints, and what replays elsewhere found; what another
+machine recorded of it does only with --take-over.
 
 Examples:
   flor fetch linear file:///mnt/archive                 all runs of linear
@@ -40,10 +42,14 @@ Examples:
     syntax.option("--checkpoint", "PLACE", places_,
                   "only this one of RUN, as KIND:LOOP:ITERATION:NAME; may be repeated");
     syntax.option("--threads", "N", threads_, "transfers at once (8)");
+    syntax.flag(
+        "--take-over", take_over_,
+        "let a run that was recorded here go on as it did elsewhere; it counts as fetched then");
   }
   int run(Context& context) override {
     remote::FetchOptions options;
     options.threads = parse_threads(threads_);
+    options.take_over = take_over_;
     if (!epochs_.empty()) {
       const EpochRange range = parse_epochs(epochs_);
       options.first_epoch = range.first;
@@ -94,6 +100,7 @@ Examples:
     entry["checkpoints"] = report.checkpoints;
     entry["chunks_received"] = report.chunks_received;
     entry["bytes_received"] = report.bytes_received;
+    entry["proof_seconds"] = report.proof_seconds;
     return entry;
   }
   static void print_text(Context& context, const remote::FetchReport& report) {
@@ -106,6 +113,7 @@ Examples:
   std::string run_, url_, epochs_;
   std::vector<std::string> places_;
   std::optional<std::uint64_t> threads_;
+  bool take_over_ = false;
 };
 
 }  // namespace

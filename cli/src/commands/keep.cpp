@@ -64,7 +64,15 @@ Examples:
     } else {
       print_text(context, run, report);
     }
-    return static_cast<int>(report.fits ? ExitStatus::done : ExitStatus::partly_done);
+    if (report.left > 0) {
+      context.note(fmt::format(
+          "{} that no rule keeps: the disk has no room to write down that they go; give it some "
+          "with `flor gc`, then give this command again",
+          report.left == 1 ? "1 checkpoint stays"
+                           : fmt::format("{} checkpoints stay", report.left)));
+    }
+    const bool whole = report.fits && report.left == 0;
+    return static_cast<int>(whole ? ExitStatus::done : ExitStatus::partly_done);
   }
 
  private:
@@ -193,6 +201,7 @@ void Keep::print_json(Context& context, const store::Run& run,
   result["dry_run"] = dry_run_;
   result["kept"] = report.kept;
   result["deleted"] = report.deleted;
+  result["left"] = report.left;
   result["fits"] = report.fits;
   result["stored_bytes_before"] = report.before;
   result["stored_bytes"] = report.after;

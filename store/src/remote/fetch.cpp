@@ -10,7 +10,9 @@
 #include "pack_rows.h"
 #include "pack_writer.h"
 #include "parcels.h"
+#include "replay_merge.h"
 #include "row_copy.h"
+#include "rows.h"
 #include "run_catalog.h"
 #include "run_comparison.h"
 #include "run_progress.h"
@@ -24,6 +26,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <ctime>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -79,6 +82,20 @@ std::vector<FetchRequest> plan_requests(
   }
   return requests;
 }
+
+/// Processor time of this thread.
+double thread_seconds() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// What a fetch changes of the facts of a run.
+enum class Takes : std::uint8_t {
+  nothing,
+  replays,  ///< what replays elsewhere found: all that comes to a run that was recorded here
+  all,      ///< of a run that is new, was fetched before, or counts as fetched from now on
+};
 
 class Fetching {
  public:
@@ -259,11 +276,14 @@ class Fetching {
       store::WorkerPool(options_.threads, nullptr).for_each(requests.size(), [&](std::size_t i) {
         const FetchRequest& request = requests[i];
         const std::vector<std::byte> bytes = read(request);
+        const double begun = thread_seconds();
         for (const std::size_t number : request.records) {
           const Record& record = records_.list()[number];
           proof.take(record, std::span(bytes).subspan(record.offset - request.begin));
         }
+        const double spent = thread_seconds() - begun;
         const std::lock_guard lock(mutex);
+        report_.proof_seconds += spent;
         for (const std::size_t record : request.records) {
           const std::uint64_t at = records_.list()[record].offset - request.begin;
           places[record] = append(records_.list()[record], std::span(bytes).subspan(at));
@@ -355,14 +375,21 @@ class Fetching {
     }
     std::optional<std::int64_t> run = local_run();
     report_.added = !run;
-    const bool replaces = report_.added || is_behind(*run);
+    const Takes takes = report_.added ? Takes::all : takes_of(*run);
+    const bool replaces = takes == Takes::all;
+    const store::RunOrigin origin{store::RunOrigin::Kind::fetched, objects_.url(), store::now_us()};
     if (replaces) {
       if (run) forget_checkpoints(*run);
-      const store::RunOrigin origin{store::RunOrigin::Kind::fetched, objects_.url(),
-                                    store::now_us()};
-      run = take_facts(catalog_.connection(), catalog_.run(), database_, leader(), origin);
-      store::recount_metrics(database_, *run);
+      const std::int64_t leads = leader();
+      if (options_.take_over) {
+        if (run) count_as_fetched(*run, origin);
+        if (leads != 0) count_as_fetched(leads, origin);
+      }
+      run = take_facts(catalog_.connection(), catalog_.run(), database_, leads, origin);
+    } else if (takes == Takes::replays) {
+      merge_replays(catalog_.connection(), catalog_.run(), database_, *run, origin);
     }
+    if (takes != Takes::nothing) store::recount_metrics(database_, *run);
     for (const Content& content : objects_wanted_) put_object(to, content);
     if (replaces && !options_.objects) note_absent_objects(to);
     for (const Content& content : checkpoints_) restore(*run, content, replaces);
@@ -401,20 +428,25 @@ class Fetching {
   /// Before anything is received.
   void check_contradiction() {
     const Lock lock(database_.mutex);
-    if (const auto run = local_run()) is_behind(*run);
+    if (const auto run = local_run()) {
+      takes_of(*run);
+    } else {
+      leader();
+    }
   }
 
   /// Single checkpoints of a run that is here, for a replay that is on its way: nothing else
   /// changes.
   bool only_adds_checkpoints() const { return options_.only && !options_.only->empty(); }
 
-  /// Whether the run is an older state of what is there. Error if both have what the other has not,
-  /// or contradict each other.
-  bool is_behind(std::int64_t run) {
-    if (only_adds_checkpoints()) return false;
+  /// What the run here lacks of that which is there. Error if both have what the other has not, or
+  /// contradict each other, or if the run was recorded here and went on there.
+  Takes takes_of(std::int64_t run) {
+    if (only_adds_checkpoints()) return Takes::nothing;
     const RunProgress here(database_.connection, run);
     const RunProgress there(catalog_.connection(), catalog_.run());
     const bool is_older = there.is_ahead_of(here) && !here.is_ahead_of(there);
+    const bool is_own = is_of_here(database_.connection, run);
     const std::string differs = contradiction({database_.connection, run},
                                               {catalog_.connection(), catalog_.run()}, is_older);
     if (!differs.empty()) {
@@ -424,11 +456,41 @@ class Fetching {
                       "fetch it to another store (--home)",
                       report_.run.key, objects_.url(), differs));
     }
-    if (is_older || !there.is_ahead_of(here)) return is_older;
+    if (is_own && there.is_further_than(here) && !options_.take_over) throw_went_on(here, there);
+    if (!there.is_ahead_of(here)) return Takes::nothing;
+    if (is_older) return is_own && !there.is_further_than(here) ? Takes::replays : Takes::all;
     throw Error(fmt::format(
         "run {} has gone on, or was replayed, both here and in {}: fetch it to another store "
         "(--home), or spool it to another place",
         report_.run.key, objects_.url()));
+  }
+
+  [[noreturn]] void throw_went_on(const RunProgress& here, const RunProgress& there) const {
+    const bool more = there.epochs() > here.epochs();
+    throw Error(fmt::format(
+        "run {} was recorded here, and {} in {}: nothing was changed here; to look at that one, "
+        "fetch it to another store (--home), or let the run here count as fetched, with "
+        "--take-over",
+        report_.run.key,
+        there.was_resumed_after(here) ? "was resumed elsewhere, as it is"
+        : more ? fmt::format("has {} epoch{} instead of {}", there.epochs(),
+                             there.epochs() == 1 ? "" : "s", here.epochs())
+               : "has more",
+        objects_.url()));
+  }
+
+  /// The user lets what was recorded elsewhere become part of a run, or of a group, of here.
+  void count_as_fetched(std::int64_t run, const store::RunOrigin& origin) {
+    Connection& to = database_.connection;
+    std::vector<std::int64_t> members{run};
+    const auto ranks = to(
+        "SELECT run FROM rank_run WHERE leader = ?1 OR leader = (SELECT leader FROM rank_run WHERE "
+        "run = ?1)",
+        run);
+    while (ranks->step()) members.push_back(ranks->integer(0));
+    for (const std::int64_t member : members) {
+      if (is_of_here(to, member)) store::put_origin(to, member, origin);
+    }
   }
 
   /// Before the facts of the run are replaced: what is there or was once, and is here, stays. What
@@ -452,13 +514,52 @@ class Fetching {
     to("DELETE FROM discarded WHERE run = ?1", run)->run();
   }
 
-  /// Of a rank of a group: id of the run that leads it.
+  /// Of a rank of a group: id of the run that leads it. Error if that was recorded here, or has
+  /// another run of this rank.
   std::int64_t leader() {
-    if (report_.run.leader.empty()) return 0;
-    const auto row = database_.connection("SELECT id FROM run WHERE key = ?1", report_.run.leader);
-    if (row->step()) return row->integer(0);
-    throw NotFound(fmt::format("run {} is a rank of the group of run {}: fetch that first",
-                               report_.run.key, report_.run.leader));
+    const RemoteRun& run = report_.run;
+    check_rank();
+    if (run.leader.empty()) return 0;
+    Connection& to = database_.connection;
+    const auto row = to("SELECT id FROM run WHERE key = ?1", run.leader);
+    if (!row->step()) {
+      throw NotFound(fmt::format("run {} is a rank of the group of run {}: fetch that first",
+                                 run.key, run.leader));
+    }
+    const std::int64_t group = row->integer(0);
+    const std::string claim =
+        fmt::format("run {} in {} says that it is rank {} of the group of run {}", run.key,
+                    objects_.url(), run.rank, run.leader);
+    if (is_of_here(to, group) && !options_.take_over) {
+      throw Error(fmt::format(
+          "{}, which was recorded here: nothing was changed here; fetch both to another store "
+          "(--home), or let that group count as fetched, with --take-over",
+          claim));
+    }
+    const auto other = to(
+        "SELECT key FROM rank_run JOIN run ON run.id = rank_run.run WHERE leader = ?1 AND rank = "
+        "?2 AND key <> ?3",
+        group, run.rank, run.key);
+    if (!other->step()) return group;
+    throw Error(fmt::format(
+        "{}, as run {} here does: nothing was changed here; fetch it to another store (--home)",
+        claim, other->text(0)));
+  }
+
+  /// Manifest and catalog name the same place in a group.
+  void check_rank() {
+    const RemoteRun& run = report_.run;
+    const auto row = catalog_.connection()("SELECT leader = run, rank FROM rank_run WHERE run = ?1",
+                                           catalog_.run());
+    const bool has_place = row->step(), leads = has_place && row->integer(0) != 0;
+    const bool agree = run.leader.empty()
+                           ? run.rank == 0 && (!has_place || (leads && row->integer(1) == 0))
+                           : has_place && !leads && run.rank > 0 && row->integer(1) == run.rank;
+    if (agree) return;
+    throw Damaged(
+        fmt::format("run {} in {} says two things of its place in a group of ranks: it was "
+                    "not taken over; spool it again from where it was recorded",
+                    run.key, objects_.url()));
   }
 
   void restore(std::int64_t run, const Content& content, bool replaced) {

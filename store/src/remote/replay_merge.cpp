@@ -31,29 +31,10 @@ ReplayKey key_of(const store::Query& row, int column) {
   return {row.integer(column), row.integer(column + 1), row.integer(column + 2)};
 }
 
-std::int64_t count_recorded(Connection& connection, std::int64_t run) {
-  const auto row = connection(
-      "SELECT count(*) FROM series JOIN value ON value.series = series.id WHERE run = ?1 AND "
-      "replay = 0",
-      run);
-  row->step();
-  return row->integer(0);
-}
-
 class Merge {
  public:
   Merge(Connection& from, std::int64_t run, store::Database& to, std::int64_t target)
       : from_(from), run_(run), to_(to), target_(target) {}
-
-  void recorded() {
-    if (count_recorded(from_, run_) == count_recorded(to_.connection, target_)) return;
-    to_.connection(
-           "DELETE FROM value WHERE replay = 0 AND series IN (SELECT id FROM series WHERE run = "
-           "?1)",
-           target_)
-        ->run();
-    add_values("value.replay = 0 ORDER BY series.id");
-  }
 
   void replays(const store::RunOrigin& origin) {
     std::set<ReplayKey> known;
@@ -69,7 +50,7 @@ class Merge {
       const bool is_new = there->integer(4) != 0 && known.insert(key_of(*there, 1)).second;
       ids_[id] = is_new ? std::optional(add_replay(id, origin)) : std::nullopt;
     }
-    add_values("value.replay <> 0 ORDER BY value.replay, series.id");
+    add_values();
   }
 
  private:
@@ -92,24 +73,22 @@ class Merge {
   }
 
   /// The values under the names by which they were logged; where they stand is decided here.
-  void add_values(const char* which) {
+  void add_values() {
     const auto rows = from_(
-        fmt::format("SELECT coalesce(of, name), path, epoch, step, inner, value.ordinal, "
-                    "value.replay, value.type, value.value FROM series JOIN value ON value.series "
-                    "= series.id LEFT JOIN apart ON apart.series = series.id WHERE run = ?1 AND {}",
-                    which),
+        "SELECT coalesce(of, name), path, epoch, step, inner, value.ordinal, value.replay, "
+        "value.type, value.value FROM series JOIN value ON value.series = series.id LEFT JOIN "
+        "apart ON apart.series = series.id WHERE run = ?1 AND value.replay <> 0 ORDER BY "
+        "value.replay, series.id",
         run_);
     std::vector<Value> batch;
     while (rows->step()) {
       Value value = store::read_value(*rows);
-      if (value.replay != 0) {
-        const auto id = ids_.find(value.replay);
-        if (id == ids_.end()) {
-          throw Damaged(fmt::format("a value of run {} names a replay that is not there", key()));
-        }
-        if (!id->second) continue;  // it is here, and so is what it found
-        value.replay = *id->second;
+      const auto id = ids_.find(value.replay);
+      if (id == ids_.end()) {
+        throw Damaged(fmt::format("a value of run {} names a replay that is not there", key()));
       }
+      if (!id->second) continue;  // it is here, and so is what it found
+      value.replay = *id->second;
       batch.push_back(std::move(value));
       if (batch.size() < kBatch) continue;
       store::insert_values(to_, target_, batch);
@@ -138,30 +117,9 @@ bool is_of_here(Connection& connection, std::int64_t run) {
   return !connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run, kFetched)->step();
 }
 
-void forget_what_was_resumed(Connection& from, std::int64_t run, Connection& to,
-                             std::int64_t target) {
-  std::int64_t known = 0;
-  {
-    const auto row = to("SELECT count(*) FROM resumption WHERE run = ?1", target);
-    if (row->step()) known = row->integer(0);
-  }
-  const auto row =
-      from("SELECT min(epoch) FROM resumption WHERE run = ?1 AND ordinal >= ?2", run, known);
-  if (!row->step() || row->is_null(0)) return;
-  const std::int64_t epoch = row->integer(0);
-  to("DELETE FROM value WHERE epoch >= ?2 AND series IN (SELECT id FROM series WHERE run = ?1)",
-     target, epoch)
-      ->run();
-  to("DELETE FROM replayed WHERE part >= ?2 AND replay IN (SELECT id FROM replay WHERE run = ?1)",
-     target, epoch)
-      ->run();
-}
-
-void merge_values(Connection& from, std::int64_t run, store::Database& to, std::int64_t target,
-                  const store::RunOrigin& origin) {
-  Merge merge(from, run, to, target);
-  merge.recorded();
-  merge.replays(origin);
+void merge_replays(Connection& from, std::int64_t run, store::Database& to, std::int64_t target,
+                   const store::RunOrigin& origin) {
+  Merge(from, run, to, target).replays(origin);
 }
 
 }  // namespace flor::remote

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -116,8 +117,7 @@ std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
   } else {
     replace_course(from, run, to, target);
   }
-  // A run that was recorded here, or imported, stays what it is.
-  if (origin && (is_new || !is_of_here(to, target))) store::put_origin(to, target, *origin);
+  if (origin) store::put_origin(to, target, *origin);
   return target;
 }
 
@@ -222,17 +222,12 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
 
 std::int64_t take_facts(Connection& from, std::int64_t run, store::Database& to,
                         std::int64_t leader, const store::RunOrigin& origin) {
-  Connection& here = to.connection;
-  const std::int64_t known = find_run(here, key_of(from, run));
-  if (known == 0 || !is_of_here(here, known)) {
-    to.series.clear();  // those of the run get other ids
-    return copy_facts(from, run, here, leader, origin);
+  const std::int64_t known = find_run(to.connection, key_of(from, run));
+  if (known != 0 && is_of_here(to.connection, known)) {
+    throw std::logic_error("what was recorded elsewhere becomes no part of a run recorded here");
   }
-  forget_what_was_resumed(from, run, here, known);
-  replace_course(from, run, here, known);
-  replace_facts(from, run, here, known, leader);
-  merge_values(from, run, to, known, origin);
-  return known;
+  to.series.clear();  // those of the run get other ids
+  return copy_facts(from, run, to.connection, leader, origin);
 }
 
 std::int64_t put_layout(Connection& to, const store::Digest& digest, store::Bytes items) {

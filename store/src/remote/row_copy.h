@@ -21,9 +21,9 @@ namespace flor::remote {
 std::int64_t copy_facts(store::Connection& from, std::int64_t run, store::Connection& to,
                         std::int64_t leader, const std::optional<store::RunOrigin>& origin);
 
-/// The same for the store of a user, which fetches the run. To a run that was recorded here it only
-/// adds: what was found here stays as it is, and what replays elsewhere found is no more than
-/// unverified.
+/// The same for the store of a user, which fetches a run that it does not have, or that it fetched
+/// before. Not for one that was recorded here: nothing that was recorded elsewhere becomes part of
+/// that.
 std::int64_t take_facts(store::Connection& from, std::int64_t run, store::Database& to,
                         std::int64_t leader, const store::RunOrigin& origin);
 

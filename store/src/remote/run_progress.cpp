@@ -33,12 +33,13 @@ RunProgress::RunProgress(store::Connection& connection, std::int64_t run) {
   while (rows->step()) replays_.emplace(rows->integer(0), rows->integer(1), rows->integer(2));
 }
 
+bool RunProgress::was_resumed_after(const RunProgress& other) const {
+  return std::ranges::mismatch(resumptions_, other.resumptions_).in1 != resumptions_.end();
+}
+
 bool RunProgress::is_further_than(const RunProgress& other) const {
-  if (resumptions_ != other.resumptions_) {
-    // Of two that were resumed apart from each other each is further than the other.
-    const auto [mine, theirs] = std::ranges::mismatch(resumptions_, other.resumptions_);
-    return mine != resumptions_.end();
-  }
+  // Of two that were resumed apart from each other each is further than the other.
+  if (resumptions_ != other.resumptions_) return was_resumed_after(other);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] > other.counts_[i]) return true;
   }

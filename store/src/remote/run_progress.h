@@ -17,6 +17,8 @@ class RunProgress {
   /// It was resumed, or has more of anything, or has ended, while the other did not. Each of two
   /// may be further in something.
   bool is_further_than(const RunProgress& other) const;
+  bool was_resumed_after(const RunProgress& other) const;
+  std::int64_t epochs() const { return counts_.front(); }
   /// It was replayed where the other was not.
   bool has_other_replays_than(const RunProgress& other) const;
   bool is_ahead_of(const RunProgress& other) const {
@@ -25,7 +27,8 @@ class RunProgress {
 
  private:
   std::vector<std::int64_t> resumptions_;  ///< when
-  std::vector<std::int64_t> counts_;       ///< of what only grows between two resumptions
+  /// Of what only grows between two resumptions, epochs first.
+  std::vector<std::int64_t> counts_;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> replays_;
 };
 

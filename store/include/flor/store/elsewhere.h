@@ -28,8 +28,9 @@ class Elsewhere {
   /// The value of FLOR_ELSEWHERE.
   std::string text() const;
 
-  /// Adds to the checkpoints of a run those that are only there, with numbers below 0.
-  void add_to(std::vector<CheckpointInfo>& here, const std::string& run) const;
+  /// Adds to the checkpoints of a run those that are only there, with numbers below 0: of a run that
+  /// was recorded here those alone that it has had, in the same state.
+  void add_to(std::vector<CheckpointInfo>& here, const Catalog& catalog, const Run& run) const;
   /// Says what is in a checkpoint of such a number; `read` would find nothing.
   CheckpointReader facts_of(std::int64_t checkpoint) const;
   /// Brings a checkpoint of such a number to `store`, and returns its number there. Waits for

@@ -85,6 +85,9 @@ struct FetchOptions : TransferOptions {
   /// Only these checkpoints, whatever their epochs.
   std::optional<std::vector<store::CheckpointKey>> only;
   bool objects = true;  ///< tensors and images that were logged, too
+  /// What another machine added to a run that was recorded here, or to its group, comes, too: the
+  /// run counts as fetched from then on, with all ranks of its group.
+  bool take_over = false;
 };
 
 struct FetchReport {
@@ -93,14 +96,19 @@ struct FetchReport {
   std::int64_t checkpoints = 0;      ///< that came
   std::int64_t chunks_received = 0;  ///< that were not here
   std::uint64_t bytes_received = 0;  ///< in parcels, or parts of them
+  /// Processor time of all threads that decoded what was received and compared its digests.
+  double proof_seconds = 0;
 };
 
 /// Brings a run back: its facts, and its checkpoints as far as they are wanted; all others count
 /// as deleted and can be fetched later. Content that is here is not received again. The run and
 /// its checkpoints appear in one transaction, when their content is durable; what dies before
-/// that leaves content that the next attempt finds, or `flor gc` collects. Throws Damaged where
-/// what arrives does not have its checksums, Busy while the run is recorded here, Error if the run
-/// here is ahead of the one there.
+/// that leaves content that the next attempt finds, or `flor gc` collects. To a run that was
+/// recorded here come its own checkpoints and logged tensors, and what replays and evaluations
+/// elsewhere found, marked as such; never what was recorded elsewhere, unless `take_over` is set.
+/// Throws Damaged where what arrives does not have its checksums, Busy while the run is recorded
+/// here, Error if the run here is ahead of the one there, or was recorded here and has gone on
+/// there.
 FetchReport fetch(store::Store& store, ObjectStore& objects, const RemoteRun& run,
                   const FetchOptions& options);
 

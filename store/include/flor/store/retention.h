@@ -32,6 +32,8 @@ struct RetentionReport {
   KeepRules rules;  ///< those that were applied: with the best one of the run's own strategy
   std::vector<RetainedUnit> units;  ///< in the order of their time
   std::int64_t kept = 0, deleted = 0;
+  /// Of those that no rule keeps: the disk had no room to write down that they go.
+  std::int64_t left = 0;
   bool fits = true;          ///< false: what must stay takes more than KeepRules::under
   std::uint64_t before = 0;  ///< bytes of records that the run's checkpoints need
   std::uint64_t after = 0;   ///< the same of those that are kept
@@ -44,14 +46,17 @@ enum class Sizes : std::uint8_t {
 };
 
 /// Decides over the checkpoints of a run, and deletes what is not kept, all of it in one
-/// transaction: other processes see all of them or none, whatever happens to this one. What is
+/// transaction: other processes see all of them or none, whatever happens to this one. A disk that
+/// is full may have room for a part alone: then it is one transaction after another, each decided
+/// anew. What is
 /// never deleted: the state before each main loop, a checkpoint inside an epoch, what the run
 /// needs to be resumed, unless it has finished, and what has yet to be judged: it has an evaluation
-/// in the queue, or a watch that lives has not looked at it. With `rules` that name no metric the score of the
-/// run's own strategy, if it has one, says which is the best. A deleted checkpoint takes its space
-/// until `collect`, and can be brought back until then. Safe while others record, replay and read,
-/// and while others do the same. Throws UsageError for rules that make no sense; with sizes also
-/// NotFound or UsageError for a metric that the run does not have, or that is no number.
+/// in the queue, or a watch that lives has not looked at it. With `rules` that name no metric the
+/// score of the run's own strategy, if it has one, says which is the best. A deleted checkpoint
+/// takes its space until `collect`, and can be brought back until then. Safe while others record,
+/// replay and read, and while others do the same. Throws UsageError for rules that make no sense;
+/// with sizes also NotFound or UsageError for a metric that the run does not have, or that is no
+/// number.
 RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, Sizes sizes);
 /// Decides, with sizes, and changes nothing.
 RetentionReport plan_retention(const Store& store, std::int64_t run, const KeepRules& rules);
