@@ -18,6 +18,8 @@ namespace flor::detail {
 /// with "with:". Registered names can contain neither these nor '/'.
 inline constexpr std::string_view kSlotsItem = "@slots";
 inline constexpr std::string_view kThreadsItem = "@threads";
+/// Only in checkpoints inside a nested loop: how long it had taken.
+inline constexpr std::string_view kElapsedItem = "@elapsed";
 inline constexpr std::string_view kAttachedPrefix = "with:";
 
 /// Gives unnamed slots their kind as name, numbered from the second on: "model", "model2"; the
