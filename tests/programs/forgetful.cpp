@@ -36,6 +36,7 @@ struct Training {
   std::vector<double> weights = std::vector<double>(4, 1.0);
   double state = 0;  // what may be forgotten
   std::string change = flor::arg("change", "epoch_begin"), use = flor::arg("use", "in_loop");
+  int steps = 0;  // of this epoch
   int die_epoch = -1, die_step = -1, die_signal = 0;
 
   Training() {
@@ -50,7 +51,8 @@ struct Training {
     if (change == "every_other" && when == "epoch_end" && epoch % 2 == 1) state += 20;
   }
   void step(int epoch, int item) {
-    if (item > 0 && item % 3 == 0 && std::getenv("AWAIT")) await_step(epoch, item);
+    if (steps > 0 && steps % 3 == 0 && std::getenv("AWAIT")) await_step(epoch, steps);
+    ++steps;
     if (epoch == die_epoch && item == die_step) {
       if (die_signal == 0) throw std::runtime_error("the machine failed");
       std::raise(die_signal);
@@ -69,6 +71,7 @@ struct Training {
   }
   void epoch(int epoch) {
     changes("epoch_begin", epoch);
+    steps = 0;
     if (use == "whether_entered" && state > 15) {
       weights[1] += 1;
     } else {
