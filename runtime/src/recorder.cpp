@@ -473,7 +473,6 @@ void Recorder::flush_outputs() noexcept {
 LoopScope::Start Recorder::begin_nested(Frame& frame) {
   if (resumption_) {
     if (const auto start = resumption_->begin_nested(main_frame(), frame)) {
-      frame.arriving = start->skip > 0;
       if (frame.arriving) suppress(true);
       return *start;
     }
@@ -488,7 +487,10 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
   if (how == LoopEnd::failed) return;
   const Frame& main = main_frame();
-  if (checking_) return resumption_->end_checked(main, frame, how);
+  if (checking_) {
+    if (resumption_->end_checked(main, frame, how)) conclude_check();
+    return;
+  }
   const store::LoopExecution execution{.main_loop = main.ordinal,
                                        .iteration = main.index,
                                        .loop = frame.component,
@@ -574,6 +576,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
 
 void Recorder::end_run(bool failed, const std::string& message) noexcept {
   write_rest();
+  if (!failed) drop_steps(0);  // the run is not resumed any more
   try {
     write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
       catalog.finish_run(run_.id, now_us(), failed, message, rest);

@@ -73,7 +73,7 @@ class Recorder : public Runtime {
   LoopScope::Move leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   LoopScope::Start begin_nested(Frame& frame) override;
-  void leave_nested(Frame& frame) override;
+  std::int64_t leave_nested(Frame& frame) override;
   void reach(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
@@ -211,6 +211,8 @@ class Recorder : public Runtime {
                          const std::string& commit) const;
   LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);
   void enter_resumed(Frame& frame);
+  void begin_check();
+  std::int64_t leave_checked(Frame& frame);
   /// Where to go on, if the iteration was only passed through.
   std::optional<LoopScope::Move> leave_resumed(Frame& frame);
   /// An iteration was executed again to compare it with the record: says so, or ends the process.
@@ -223,8 +225,8 @@ class Recorder : public Runtime {
   bool is_forced(const Frame& main);
   void take_step(const Frame& nested);
   // On the background thread.
-  void forget_steps(const store::CheckpointKey& written) noexcept;
-  void drop_old_steps() noexcept;
+  void add_step(const store::CheckpointKey& written) noexcept;
+  void drop_steps(std::size_t kept = 2) noexcept;  ///< all but the last ones
   [[noreturn]] void preempt(const Frame* nested, const std::string& where);
   [[noreturn]] void end_preempted(const std::string& where) noexcept;
   void heed_signal();  ///< on the background thread
@@ -243,8 +245,7 @@ class Recorder : public Runtime {
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
   /// For checkpoints inside iterations, which do not last, so that nothing is a difference to them.
   std::unique_ptr<store::CheckpointWriter> step_writer_;
-  std::optional<store::CheckpointKey> step_;     // the one that counts; background thread
-  std::vector<store::CheckpointKey> old_steps_;  // still stored; background thread
+  std::vector<store::CheckpointKey> steps_;  // stored ones, the last one last; background thread
   StorageHealth health_{[] { return outage_clock(); }};
   std::atomic<int> unwritten_{0};  // checkpoints that were taken and are not written yet
   std::atomic<int> steps_unwritten_{0};

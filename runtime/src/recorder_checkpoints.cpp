@@ -290,7 +290,7 @@ void Recorder::store_checkpoint(Taken& taken) {
   flush_progress();
   count_stored(key, info);
   using enum store::CheckpointKind;
-  if (key.kind == boundary || key.kind == step) forget_steps(key);
+  if (key.kind == step) add_step(key);
   if (key.kind == boundary && key.iteration > 0) delete_others();
 }
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 namespace flor::detail {
 namespace {
@@ -37,7 +38,7 @@ bool same_argument(const store::Argument& recorded, const std::string& text) {
 }
 
 /// Two numbers, as kElapsedItem has them.
-store::SnapshotItem elapsed_item(const Resumption::Elapsed& elapsed) {
+store::SnapshotItem elapsed_item(const Elapsed& elapsed) {
   const std::shared_ptr<std::byte[]> bytes(new std::byte[sizeof elapsed]);
   std::memcpy(bytes.get(), &elapsed, sizeof elapsed);
   return {{.name = std::string(kElapsedItem),
@@ -120,11 +121,8 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
                               .command = flags_.command});
   health_.set_gaps(catalog.gaps(run.id));
   resumed_ = true;
-  if (!point.loop.empty()) {
-    step_ = {.kind = store::CheckpointKind::step,
-             .main_loop = point.main_loop,
-             .iteration = point.iteration,
-             .loop = store::step_name(point.loop, point.step)};
+  for (const store::CheckpointInfo& info : catalog.checkpoints(run.id)) {
+    if (info.key.kind == store::CheckpointKind::step) steps_.push_back(info.key);
   }
   run_ = catalog.run(run.id).value_or(run);
   recorded_saves_ = recorded_saves();
@@ -132,8 +130,8 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
                                  run_.start.experiment, store::print_point(point)));
   if (!point.boundary && point.main_loop == 0) return use_.reset();  // nothing is passed by
-  CheckPlan check = plan_check(catalog, run_, point, flags_.check_seconds);
-  if (!flags_.check) check = {.why_not = "--flor_check none"};
+  CheckPlan check = plan_check(*store_, run_, point, flags_.check_seconds);
+  if (!flags_.check) check = {.stretch = {}, .why_not = "--flor_check none"};
   if (check.iteration < 0) say(Level::result, "not checked: " + check.why_not);
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
                                              std::move(check), exact, registry_);
@@ -200,13 +198,8 @@ void Recorder::arrive(Frame& frame, bool gone) {
 void Recorder::enter_resumed(Frame& frame) {
   rehearsing_ = resumption_->rehearses(frame);
   if (rehearsing_) {
-    if (!resumption_->checks(frame)) return;
-    // What was logged before counts for what comes after.
-    background_->post([this] { flush_journal(); });
-    background_->drain();
-    suppress(false);
-    checking_ = true;
-    return resumption_->check().begin();
+    if (resumption_->checks_all_of(frame)) begin_check();
+    return;
   }
   if (resumption_->point().loop.empty()) return reached();
   // The code before the nested loop is executed again, and so is what it logs.
@@ -214,10 +207,20 @@ void Recorder::enter_resumed(Frame& frame) {
   frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
 }
 
+/// What was logged before counts for what comes after.
+void Recorder::begin_check() {
+  background_->post([this] { flush_journal(); });
+  background_->drain();
+  suppress(false);
+  checking_ = true;
+  resumption_->check().begin();
+}
+
 std::optional<LoopScope::Move> Recorder::leave_resumed(Frame& frame) {
   if (resumption_->rehearses(frame)) {
+    const bool checked = resumption_->checks_at_end(frame);
     const LoopScope::Move move = resumption_->leave_rehearsed(frame);
-    if (checking_) conclude_check();
+    if (checked) conclude_check();
     return move;
   }
   throw Error(fmt::format(
@@ -283,8 +286,26 @@ void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
 }
 
 void Recorder::reach(Frame& frame) {
+  if (resumption_->checks_stretch()) return begin_check();
   frame.opened_at -= duration_of(resumption_->elapsed().loop);
   reached();
+}
+
+/// The steps to the next iteration.
+std::int64_t Recorder::leave_checked(Frame& frame) {
+  if (!resumption_->leave_checked(main_frame(), frame)) return 1;
+  conclude_check();
+  const std::int64_t step = resumption_->point().step;
+  // The check is no part of what is recorded.
+  frame.opened_at = Clock::now();
+  frames_.front()->iteration_began = Clock::now() - duration_of(resumption_->elapsed().iteration);
+  if (frame.index == step) {
+    reach(frame);
+    return 1;
+  }
+  frame.arriving = true;
+  const std::int64_t executed = std::exchange(frame.index, step) - 1;
+  return step - executed;
 }
 
 void Recorder::reached() {
@@ -308,21 +329,19 @@ bool Recorder::is_forced(const Frame& main) {
   return board_ ? board_->force(main.ordinal, main.index, is_due()) : is_due();
 }
 
-void Recorder::leave_nested(Frame& frame) {
-  if (resumption_) {
-    if (checking_) resumption_->leave_checked(main_frame(), frame);
-    return;
-  }
+std::int64_t Recorder::leave_nested(Frame& frame) {
+  if (resumption_) return checking_ ? leave_checked(frame) : 1;
   if (is_called_away()) [[unlikely]] {
     preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));
   }
   if (!flags_.every_steps && !flags_.every_seconds) [[likely]]
-    return;
+    return 1;
   ++steps_since_;
   // The state inside an iteration is of use only together with that before it.
   if (is_due() && taken_boundary_ == main_frame().index && steps_unwritten_ == 0) {
     take_step(frame);
   }
+  return 1;
 }
 
 void Recorder::take_step(const Frame& nested) {
@@ -335,21 +354,19 @@ void Recorder::take_step(const Frame& nested) {
               elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
 }
 
-/// One is enough, and none is needed once a later boundary is durable.
-void Recorder::forget_steps(const store::CheckpointKey& written) noexcept {
-  if (step_ && *step_ != written) {
-    old_steps_.push_back(*std::exchange(step_, std::nullopt));
-  }
-  if (written.kind == store::CheckpointKind::step) step_ = written;
-  std::erase(old_steps_, written);
-  drop_old_steps();
+/// A run goes on at the last one, or at a later boundary, and checks itself from the one before.
+void Recorder::add_step(const store::CheckpointKey& written) noexcept {
+  std::erase(steps_, written);
+  steps_.push_back(written);
+  drop_steps();
 }
 
-void Recorder::drop_old_steps() noexcept {
-  if (old_steps_.empty()) return;
-  write_rows([this](store::Catalog& catalog) {
-    catalog.drop_checkpoints(run_.id, old_steps_);
-    old_steps_.clear();
+void Recorder::drop_steps(std::size_t kept) noexcept {
+  if (steps_.size() <= kept) return;
+  write_rows([&](store::Catalog& catalog) {
+    const auto last = steps_.end() - static_cast<std::ptrdiff_t>(kept);
+    catalog.drop_checkpoints(run_.id, {steps_.begin(), last});
+    steps_.erase(steps_.begin(), last);
     return true;
   });
 }

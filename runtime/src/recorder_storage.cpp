@@ -105,7 +105,7 @@ bool Recorder::write_progress(store::Catalog& catalog) {
 
 void Recorder::flush_progress() noexcept {
   flush_outputs();
-  drop_old_steps();
+  drop_steps();
   write_rows([this](store::Catalog& catalog) { return write_progress(catalog); });
   if (!ending_ && !health_.gaps_are_due()) return;
   write_rows([this](store::Catalog& catalog) {

@@ -18,6 +18,8 @@ namespace flor::detail {
 /// with "with:". Registered names can contain neither these nor '/'.
 inline constexpr std::string_view kSlotsItem = "@slots";
 inline constexpr std::string_view kThreadsItem = "@threads";
+/// Only in checkpoints inside a nested loop: how long it had taken.
+inline constexpr std::string_view kElapsedItem = "@elapsed";
 inline constexpr std::string_view kAttachedPrefix = "with:";
 
 /// What an item is to people: its name, or in words what it is that Flor keeps by itself.

@@ -57,7 +57,7 @@ class Replayer : public Runtime {
   LoopScope::Move leave_main(Frame& frame) override;
   void end_main(Frame& frame, LoopEnd how) override;
   LoopScope::Start begin_nested(Frame& frame) override;
-  void leave_nested(Frame& frame) override;
+  std::int64_t leave_nested(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void left_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;

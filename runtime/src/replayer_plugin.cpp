@@ -52,9 +52,10 @@ void Replayer::show_live(ProbeAt at, const Frame* nested, std::int64_t epoch) {
   }
 }
 
-void Replayer::leave_nested(Frame& frame) {
+std::int64_t Replayer::leave_nested(Frame& frame) {
   const Frame& main = main_frame();
   if (main.ordinal >= 0) show_live(ProbeAt::step_end, &frame, main.first_epoch + main.index);
+  return 1;
 }
 
 void Replayer::left_nested(Frame& frame, LoopEnd how) {

@@ -72,7 +72,7 @@ class Comparer : public StateSink {
 
   std::vector<StateDifference> take() {
     for (const std::string& name : missing_) {
-      if (!name.starts_with(kAttachedPrefix)) {
+      if (!name.starts_with(kAttachedPrefix) && name != kElapsedItem) {
         differences_.push_back({name, name == kSharingItem
                                           ? std::string(kSharesOtherwise)
                                           : "was recorded, but is not registered now"});

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace flor::detail {
@@ -42,7 +41,7 @@ Resumption::Resumption(const store::Store& store, const store::Run& run, store::
                  : std::make_unique<ResumeCheck>(
                        store, run.id, point_.epoch - point_.iteration + plan_.iteration,
                        record_.main_loops().at(static_cast<std::size_t>(point_.main_loop)).name,
-                       exact)),
+                       plan_.stretch, exact)),
       state_(store, record_, registry, check_ ? check_->comparison() : unused_, true) {}
 
 bool Resumption::restore_boundary(std::int64_t iteration) {
@@ -108,7 +107,7 @@ void Resumption::arrive(const Frame& frame, bool gone) {
   const bool at_end = frame.count && frame.index == static_cast<std::int64_t>(*frame.count);
   if (gone && !at_end) throw_too_short(frame, frame.index);
   if (frame.depth > 0) {
-    state_.restore(step_key(), frame.settings.attached);
+    state_.restore(step_key(frame.component, frame.index), frame.settings.attached);
   } else if (!restore_boundary(frame.index)) {
     restore_boundary(point_.iteration);
   }
@@ -116,10 +115,16 @@ void Resumption::arrive(const Frame& frame, bool gone) {
 
 /// The iterations between the one that is checked and those that are rehearsed are stepped over.
 LoopScope::Move Resumption::leave_rehearsed(Frame& main) {
-  if (checks(main) && !check_->is_cut()) {
+  if (checks_all_of(main) && !check_->is_cut()) {
     state_.compare_with(check_->epoch(),
                         {.main_loop = main.ordinal, .iteration = main.index + 1, .loop = {}},
                         fmt::format("end of epoch {}", check_->epoch()), {}, true);
+  }
+  if (checks(main) && checks_stretch()) {
+    check_->comparison().difference(
+        check_->epoch(), fmt::format("epoch {}: {} was recorded, and the program does not come to "
+                                     "it now",
+                                     check_->epoch(), plan_.stretch->loop));
   }
   if (main.index + 1 < rehearsal_.first && !fits(rehearsal_.first)) {
     rehearsal_.first = main.index + 1;
@@ -131,86 +136,128 @@ LoopScope::Move Resumption::leave_rehearsed(Frame& main) {
 }
 
 /// As often as it was recorded: what decides on its end may be what is missing.
-LoopScope::Start Resumption::begin_checked(const store::CheckpointKey& end, Frame& frame) {
-  if (check_->is_cut()) {
-    const auto checkpoint = record_.checkpoint(end);
-    if (checkpoint && state_.has_attached(*checkpoint, frame.settings.attached)) {
-      state_.restore(end, frame.settings.attached);
-      return {.visit = false};
-    }
-  }
-  state_.restore_entry(end, frame.settings.attached);
+void Resumption::limit_as_recorded(const store::CheckpointKey& end, Frame& frame) const {
   if (const store::LoopExecution* execution = record_.execution(end)) {
     frame.limit = execution->iterations;
     frame.limit_broke = execution->broke;
   }
+}
+
+/// The loop is not executed; its end is loaded, where it is stored.
+LoopScope::Start Resumption::load(const store::CheckpointKey& end, const Frame& frame) {
+  const auto checkpoint = record_.checkpoint(end);
+  if (checkpoint && state_.has_attached(*checkpoint, frame.settings.attached)) {
+    state_.restore(end, frame.settings.attached);
+  }
+  return {.visit = false};
+}
+
+LoopScope::Start Resumption::begin_at(std::int64_t step, Frame& frame) {
+  frame.index = step;
+  frame.arriving = true;
+  return {.visit = true, .skip = static_cast<std::uint64_t>(step)};
+}
+
+LoopScope::Start Resumption::begin_checked(const store::CheckpointKey& end, Frame& frame) {
+  if (plan_.stretch) {
+    if (!checks_stretch() || frame.component != plan_.stretch->loop) return load(end, frame);
+    limit_as_recorded(end, frame);
+    return begin_at(plan_.stretch->from, frame);
+  }
+  if (check_->is_cut()) {
+    const auto checkpoint = record_.checkpoint(end);
+    if (checkpoint && state_.has_attached(*checkpoint, frame.settings.attached)) {
+      return load(end, frame);
+    }
+  }
+  state_.restore_entry(end, frame.settings.attached);
+  limit_as_recorded(end, frame);
   return {};
 }
 
-void Resumption::leave_checked(const Frame& main, Frame& nested) {
+bool Resumption::leave_checked(const Frame& main, Frame& nested) {
+  const bool to_point = plan_.stretch && plan_.stretch->to;
+  if (to_point && nested.index == point_.step) {
+    state_.compare_with(check_->epoch(), point_key(), store::print_point(point_),
+                        nested.settings.attached, true);
+    stretch_over_ = true;
+    return true;
+  }
   const bool over = check_->seconds() > plan_.budget || pending_signal != 0;
-  if (!over || check_->is_cut() || plan_.recorded <= plan_.budget) return;
+  if (!over || check_->is_cut() || plan_.fits()) return false;
   const auto checkpoint = record_.checkpoint(end_of(main, nested));
-  if (!checkpoint || !state_.has_attached(*checkpoint, nested.settings.attached)) return;
-  check_->cut(fmt::format("step {} of {}", nested.index - 1, nested.component));
+  const bool can_be_left =
+      plan_.stretch || (checkpoint && state_.has_attached(*checkpoint, nested.settings.attached));
+  if (!can_be_left) return false;
+  check_->cut(
+      fmt::format("step {}{}", nested.index - 1, plan_.stretch ? "" : " of " + nested.component));
+  stretch_over_ = plan_.stretch.has_value();
+  if (to_point) return true;
   nested.limit = nested.index;
   nested.limit_broke = true;
+  return false;
 }
 
-void Resumption::end_checked(const Frame& main, const Frame& nested, LoopEnd how) {
+void Resumption::compare_length(const store::CheckpointKey& end, const Frame& nested,
+                                std::int64_t begun) {
+  const store::LoopExecution* execution = record_.execution(end);
+  if (execution && !nested.cut && begun == execution->iterations) return;
+  check_->comparison().difference(
+      check_->epoch(),
+      fmt::format("end of {}, epoch {}: {} iterations were recorded, now it has {}{}",
+                  nested.component, check_->epoch(), execution ? execution->iterations : 0, begun,
+                  nested.cut ? " and more" : ""));
+}
+
+bool Resumption::end_checked(const Frame& main, const Frame& nested, LoopEnd how) {
   const store::CheckpointKey end = end_of(main, nested);
+  const std::int64_t begun = nested.index + (how == LoopEnd::broke ? 1 : 0);
+  stretch_over_ = plan_.stretch.has_value();
   if (check_->is_cut()) {
     if (record_.checkpoint(end)) state_.restore(end, nested.settings.attached);
-    return;
+    return stretch_over_;
   }
-  const std::string where = fmt::format("end of {}, epoch {}", nested.component, check_->epoch());
-  const store::LoopExecution* execution = record_.execution(end);
-  const std::int64_t begun = nested.index + (how == LoopEnd::broke ? 1 : 0);
-  if (!execution || nested.cut || begun != execution->iterations) {
+  if (plan_.stretch && plan_.stretch->to) {
     check_->comparison().difference(
         check_->epoch(),
-        fmt::format("{}: {} iterations were recorded, now it has {}{}", where,
-                    execution ? execution->iterations : 0, begun, nested.cut ? " and more" : ""));
+        fmt::format("{}: {} had {} complete iterations, now it ends after {}",
+                    store::print_point(point_), nested.component, point_.step, begun));
+    return true;
   }
-  state_.compare_with(check_->epoch(), end, where, nested.settings.attached, true);
+  compare_length(end, nested, begun);
+  state_.compare_with(check_->epoch(), end,
+                      fmt::format("end of {}, epoch {}", nested.component, check_->epoch()),
+                      nested.settings.attached, true);
+  return stretch_over_;
 }
 
 std::optional<LoopScope::Start> Resumption::begin_nested(const Frame& main, Frame& frame) {
   const store::CheckpointKey end = end_of(main, frame);
-  if (checks(main)) return begin_checked(end, frame);
   const bool rehearsed = rehearses(main);
+  if (rehearsed && checks(main)) return begin_checked(end, frame);
   if (!rehearsed && frame.component == point_.loop) {
-    frame.index = point_.step;
-    return LoopScope::Start{.visit = true, .skip = static_cast<std::uint64_t>(point_.step)};
+    return begin_at(checks_stretch() ? plan_.stretch->from : point_.step, frame);
   }
+  if (rehearsed) return load(end, frame);
   const bool kept = std::ranges::find(point_.kept, frame.component) != point_.kept.end();
-  if (!rehearsed && !kept) return std::nullopt;
-  const auto checkpoint = record_.checkpoint(end);
+  const auto checkpoint = kept ? record_.checkpoint(end) : std::nullopt;
   if (!checkpoint || !state_.has_attached(*checkpoint, frame.settings.attached)) {
-    if (rehearsed) return LoopScope::Start{.visit = false};
     return std::nullopt;
   }
-  state_.restore(end, frame.settings.attached);
-  return LoopScope::Start{.visit = false};
+  return load(end, frame);
 }
 
-store::CheckpointKey Resumption::step_key() const {
+/// In the iteration of the point, and where a stretch is to be executed, in that of the stretch.
+store::CheckpointKey Resumption::step_key(const std::string& loop, std::int64_t step) const {
   return {.kind = store::CheckpointKind::step,
           .main_loop = point_.main_loop,
-          .iteration = point_.iteration,
-          .loop = store::step_name(point_.loop, point_.step)};
+          .iteration = checks_stretch() ? plan_.iteration : point_.iteration,
+          .loop = store::step_name(loop, step)};
 }
 
-Resumption::Elapsed Resumption::elapsed() const {
-  Elapsed elapsed;
-  const auto checkpoint = record_.checkpoint(step_key());
-  if (!checkpoint) return elapsed;
-  const store::CheckpointReader reader(store_, *checkpoint);
-  const auto item = reader.find(kElapsedItem);
-  if (!item) return elapsed;
-  const std::vector<std::byte> content = reader.read(*item);
-  if (content.size() == sizeof elapsed) std::memcpy(&elapsed, content.data(), sizeof elapsed);
-  return elapsed;
+Elapsed Resumption::elapsed() const {
+  const auto checkpoint = record_.checkpoint(point_key());
+  return checkpoint ? elapsed_at(store_, *checkpoint) : Elapsed{};
 }
 
 }  // namespace flor::detail

@@ -31,26 +31,32 @@ class Resumption {
 
   /// Nothing: the main loop is one that the run has not begun, and begins as usual.
   std::optional<LoopScope::Start> begin_main(Frame& frame, bool random_access);
-  /// Before the last step to the first visited iteration, or to the step of a nested loop; `gone`:
-  /// the range has not so many elements.
+  /// Before the last step to the first visited iteration, or to the step of a nested loop, be it
+  /// that of the point or that at which the check begins; `gone`: the range has not so many
+  /// elements.
   void arrive(const Frame& frame, bool gone);
   /// The iteration is complete, and visited only for the locals of its nested loops.
   bool rehearses(const Frame& main) const { return main.index < point_.iteration; }
   LoopScope::Move leave_rehearsed(Frame& main);
   /// The iteration is visited in order to be compared, and its nested loops are executed.
-  bool checks(const Frame& main) const { return check_ && main.index == plan_.iteration; }
+  bool checks_all_of(const Frame& main) const {
+    return check_ && !plan_.stretch && main.index == plan_.iteration;
+  }
+  /// A stretch of a nested loop is still to be executed in order to be compared.
+  bool checks_stretch() const { return check_ && plan_.stretch && !stretch_over_; }
+  /// Whether the check ends with the iteration.
+  bool checks_at_end(const Frame& main) const {
+    return checks_all_of(main) || (checks(main) && checks_stretch());
+  }
   ResumeCheck& check() { return *check_; }
-  const CheckPlan& plan() const { return plan_; }
-  /// After a step of a nested loop that is executed for the check.
-  void leave_checked(const Frame& main, Frame& nested);
-  /// After the loop itself.
-  void end_checked(const Frame& main, const Frame& nested, LoopEnd how);
+  /// After a step of a nested loop that is executed for the check. True: the check is over, and the
+  /// run goes on in this loop.
+  bool leave_checked(const Frame& main, Frame& nested);
+  /// After the loop itself. True: the check is over.
+  bool end_checked(const Frame& main, const Frame& nested, LoopEnd how);
   /// Nothing: the nested loop is executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& frame);
-  /// Seconds that the iteration and the nested loop had taken when the checkpoint was made.
-  struct Elapsed {
-    double iteration = 0, loop = 0;
-  };
+  /// What had passed when the checkpoint at the point was made.
   Elapsed elapsed() const;
 
  private:
@@ -58,10 +64,16 @@ class Resumption {
   std::int64_t first() const {
     return check_ ? std::min(plan_.iteration, rehearsal_.first) : rehearsal_.first;
   }
-  store::CheckpointKey step_key() const;
+  store::CheckpointKey step_key(const std::string& loop, std::int64_t step) const;
+  store::CheckpointKey point_key() const { return step_key(point_.loop, point_.step); }
+  bool checks(const Frame& main) const { return check_ && main.index == plan_.iteration; }
   bool restore_boundary(std::int64_t iteration);
   bool fits(std::int64_t iteration);
   LoopScope::Start begin_checked(const store::CheckpointKey& end, Frame& frame);
+  LoopScope::Start begin_at(std::int64_t step, Frame& frame);
+  LoopScope::Start load(const store::CheckpointKey& end, const Frame& frame);
+  void limit_as_recorded(const store::CheckpointKey& end, Frame& frame) const;
+  void compare_length(const store::CheckpointKey& end, const Frame& nested, std::int64_t begun);
   void restore_first(const store::MainLoop& loop);
 
   const store::Store& store_;
@@ -70,11 +82,9 @@ class Resumption {
   CheckPlan plan_;
   Record record_;
   std::unique_ptr<ResumeCheck> check_;  // none: nothing is executed again
+  bool stretch_over_ = false;
   Comparison unused_;
   RecordedState state_;
 };
-
-/// The item of a checkpoint inside a nested loop that says how long it had taken until then.
-inline constexpr std::string_view kElapsedItem = "@elapsed";
 
 }  // namespace flor::detail

@@ -156,8 +156,9 @@ LoopScope::Move Runtime::leave_iteration(Frame& frame) {
   frame.inside = false;
   if (frame.depth == 0) return leave_main(frame);
   ++frame.index;
-  if (frame.depth == 1) leave_nested(frame);
-  return {.go_on = frame.limit < 0 || frame.index < frame.limit || !frame.limit_broke};
+  const std::int64_t steps = frame.depth == 1 ? leave_nested(frame) : 1;
+  return {.go_on = frame.limit < 0 || frame.index < frame.limit || !frame.limit_broke,
+          .steps = steps};
 }
 
 void Runtime::end_loop(Frame& frame, LoopEnd how) {

@@ -146,8 +146,8 @@ class Runtime {
   virtual LoopScope::Move leave_main(Frame& frame) = 0;
   virtual void end_main(Frame& frame, LoopEnd how) = 0;
   virtual LoopScope::Start begin_nested(Frame& frame) = 0;
-  /// After an iteration of a nested loop.
-  virtual void leave_nested(Frame&) {}
+  /// After an iteration of a nested loop. The steps to the next one, as LoopScope::Move has them.
+  virtual std::int64_t leave_nested(Frame&) { return 1; }
   /// Before the first iteration of a nested loop that was begun with `arriving`.
   virtual void reach(Frame&) {}
   virtual void end_nested(Frame& frame, LoopEnd how) = 0;

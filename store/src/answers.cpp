@@ -1,5 +1,7 @@
 #include "answers.h"
 
+#include "metric_rows.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -89,7 +91,11 @@ ValueVerdict Answers::verdict(std::int64_t replay, std::int64_t epoch) {
 }
 
 bool Answers::is_fetched(std::int64_t replay) {
-  return connection_("SELECT 1 FROM fetched_replay WHERE replay = ?1", replay)->step();
+  const auto [known, is_new] = fetched_.try_emplace(replay);
+  if (is_new) {
+    known->second = connection_("SELECT 1 FROM fetched_replay WHERE replay = ?1", replay)->step();
+  }
+  return known->second;
 }
 
 /// The better verdict does; of two that are alike, what was found here.
@@ -99,21 +105,27 @@ bool Answers::outranks(std::int64_t one, std::int64_t other, std::int64_t epoch)
 }
 
 bool Answers::same_question(std::int64_t a, std::int64_t b) {
-  const auto row = connection_(
-      "SELECT 1 FROM replay_question AS one JOIN replay_question AS two USING (question) "
-      "WHERE one.replay = ?1 AND two.replay = ?2",
-      a, b);
-  return row->step();
+  const auto [known, is_new] = same_questions_.try_emplace({a, b});
+  if (is_new) {
+    const auto row = connection_(
+        "SELECT 1 FROM replay_question AS one JOIN replay_question AS two USING (question) "
+        "WHERE one.replay = ?1 AND two.replay = ?2",
+        a, b);
+    known->second = row->step();
+  }
+  return known->second;
 }
 
 std::int64_t Answers::series(const std::string& name, const std::string& path) {
+  const auto [known, is_new] = series_.try_emplace({name, path});
+  if (!is_new) return known->second;
   connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_, name,
               path)
       ->run();
   const auto row = connection_("SELECT id FROM series WHERE run = ?1 AND name = ?2 AND path = ?3",
                                run_, name, path);
   row->step();
-  return row->integer(0);
+  return known->second = row->integer(0);
 }
 
 std::int64_t Answers::set_apart(const std::string& name, const std::string& path, Apart why,
@@ -171,16 +183,23 @@ Answers::Place Answers::decide(const Value& value) {
     set_apart(value.name, path, Apart::other, value.replay);
     return {apart_name(value.name, Apart::other, value.replay), false};
   }
-  if (!others.empty()) supersede(value.name, path, unit, value.replay);
+  supersede(value.name, path, unit, value.replay, others);
   return {value.name, true};
 }
 
 /// What is superseded no longer counts as completed by the other replays: asked again, they answer
 /// again.
 void Answers::supersede(const std::string& name, const std::string& path, Unit unit,
-                        std::int64_t by) {
+                        std::int64_t by, std::span<const std::int64_t> others) {
   const std::int64_t standing = series(name, path);
-  for (const std::int64_t replay : others_standing(standing, unit, by)) {
+  for (const std::int64_t replay : others) {
+    {
+      const auto gone = connection_(
+          "SELECT '', '', epoch, step, inner, ordinal, replay, type, value FROM value WHERE "
+          "series = ?1 AND" FLOR_IN_UNIT "AND replay = ?4",
+          standing, unit.epoch, unit.ordinal, replay);
+      while (gone->step()) removed_(name, read_value(*gone));
+    }
     if (same_question(replay, by)) {
       connection_("DELETE FROM value WHERE series = ?1 AND" FLOR_IN_UNIT "AND replay = ?4",
                   standing, unit.epoch, unit.ordinal, replay)
@@ -194,7 +213,6 @@ void Answers::supersede(const std::string& name, const std::string& path, Unit u
                 outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch)
         ->run();
   }
-  touched_.insert(name);
 }
 
 /// Of what the same question found and is doubtful, the newest is enough.
@@ -286,8 +304,10 @@ void Answers::verify(std::int64_t replay, std::int64_t epoch) {
     while (rows->step()) waiting.push_back({rows->integer(0), rows->text(1), rows->text(2)});
   }
   for (const Found& found : waiting) {
-    supersede(found.name, found.path, {.epoch = epoch}, replay);
-    move(found.series, {.epoch = epoch}, replay, series(found.name, found.path));
+    const std::int64_t standing = series(found.name, found.path);
+    const Unit unit{.epoch = epoch};
+    supersede(found.name, found.path, unit, replay, others_standing(standing, unit, replay));
+    move(found.series, unit, replay, standing);
     touched_.insert(found.name);
   }
 }

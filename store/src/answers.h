@@ -7,6 +7,7 @@
 #include <flor/store/catalog.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -51,7 +52,10 @@ std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t ru
 /// Inside a transaction of its caller.
 class Answers {
  public:
-  Answers(Connection& connection, std::int64_t run) : connection_(connection), run_(run) {}
+  /// `removed` hears of each value that a better answer replaces under a name.
+  Answers(Connection& connection, std::int64_t run,
+          std::function<void(const std::string&, const Value&)> removed)
+      : connection_(connection), run_(run), removed_(std::move(removed)) {}
 
   void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict);
   /// The name of the series to which a value of a replay belongs. Sets apart what it replaces; an
@@ -66,7 +70,7 @@ class Answers {
   /// An execution found the same in this epoch.
   void verify(std::int64_t replay, std::int64_t epoch);
 
-  /// Names whose values were moved.
+  /// Names whose values were moved otherwise.
   const std::set<std::string>& touched() const { return touched_; }
 
  private:
@@ -91,13 +95,19 @@ class Answers {
                          std::int64_t replay);
   void move(std::int64_t from, Unit unit, std::int64_t replay, std::int64_t to);
   std::vector<std::int64_t> others_standing(std::int64_t series, Unit unit, std::int64_t replay);
-  void supersede(const std::string& name, const std::string& path, Unit unit, std::int64_t by);
+  void supersede(const std::string& name, const std::string& path, Unit unit, std::int64_t by,
+                 std::span<const std::int64_t> others);
   void stand_again(const std::string& name, const std::string& path, Unit unit);
   void forget_repeated(const std::string& name, const std::string& path, Unit unit,
                        std::int64_t replay);
 
   Connection& connection_;
   std::int64_t run_;
+  std::function<void(const std::string&, const Value&)> removed_;
+  // What does not change within a transaction.
+  std::map<std::pair<std::string, std::string>, std::int64_t> series_;
+  std::map<std::pair<std::int64_t, std::int64_t>, bool> same_questions_;
+  std::map<std::int64_t, bool> fetched_;
   using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
   std::map<Key, Place> places_;
   std::set<std::string> touched_;

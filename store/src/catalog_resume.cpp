@@ -5,6 +5,7 @@
 #include "rows.h"
 
 #include <flor/store/catalog.h>
+#include <flor/store/resume_point.h>
 
 #include <fmt/core.h>
 
@@ -28,8 +29,9 @@ bool is_kept(const ResumePoint& point, CheckpointKind kind, std::string_view nam
     return kind == CheckpointKind::loop_end;
   }
   if (loop_of(name) != point.loop) return false;
-  return kind == CheckpointKind::step ? name == fmt::format("{}@{}", point.loop, point.step)
-                                      : name != point.loop;  // its end came later
+  if (kind != CheckpointKind::step) return name != point.loop;  // its end came later
+  const auto step = parse_step_name(name);
+  return step && step->step <= point.step;  // the resumed run checks itself from an earlier one
 }
 
 void forget_checkpoints_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
@@ -38,11 +40,6 @@ void forget_checkpoints_after(Connection& connection, std::int64_t run, const Re
       "DELETE FROM checkpoint WHERE run = ?1 AND (main_loop > ?2 OR (main_loop = ?2 AND "
       "(iteration > ?3 OR (NOT ?4 AND kind = ?5))))",
       run, point.main_loop, point.iteration, point.boundary, boundary)
-      ->run();
-  connection(
-      "DELETE FROM checkpoint WHERE run = ?1 AND kind = ?4 AND (main_loop < ?2 OR (main_loop = ?2 "
-      "AND iteration < ?3))",
-      run, point.main_loop, point.iteration, static_cast<std::int64_t>(CheckpointKind::step))
       ->run();
   std::vector<std::int64_t> gone;
   const auto rows = connection(

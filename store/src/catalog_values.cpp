@@ -59,7 +59,9 @@ void check_type(const Value& value) {
   }
 }
 
-/// What `metric` says of one name, while values are added to it.
+/// What `metric` says of one name, while values are added to it and removed. Where what is removed
+/// was the least, the greatest or the last, and nothing that comes after takes its place, all
+/// values have to be looked at.
 struct Summary {
   ValueType type = ValueType::real;
   std::int64_t count = 0;
@@ -69,15 +71,24 @@ struct Summary {
   Scalar last;
   std::int64_t last_epoch = 0, last_step = 0, last_ordinal = 0;
   std::string last_inner;
-  bool stale = false;  ///< a value was replaced: to be computed from all of them
+  bool stale = false;  ///< to be computed from all values
+  bool lost_minimum = false, lost_maximum = false, lost_last = false;
+
+  bool is_stale() const { return stale || lost_minimum || lost_maximum || lost_last; }
 
   void add(const Value& value) {
     ++count;
     if (value.replay == 0) ++recorded;
     const double number = number_of(value.type, value.value);
     if (!std::isnan(number)) {
-      if (std::isnan(minimum) || number < minimum) minimum = number;
-      if (std::isnan(maximum) || number > maximum) maximum = number;
+      if (std::isnan(minimum) || number <= minimum) {
+        minimum = number;
+        lost_minimum = false;
+      }
+      if (std::isnan(maximum) || number >= maximum) {
+        maximum = number;
+        lost_maximum = false;
+      }
     }
     if (count == 1 || !is_before_last(value)) {
       type = value.type;
@@ -86,7 +97,17 @@ struct Summary {
       last_step = value.place.step;
       last_inner = value.place.inner;
       last_ordinal = value.ordinal;
+      lost_last = false;
     }
+  }
+
+  void remove(const Value& value) {
+    --count;
+    if (value.replay == 0) --recorded;
+    const double number = number_of(value.type, value.value);
+    lost_minimum = lost_minimum || number == minimum;
+    lost_maximum = lost_maximum || number == maximum;
+    lost_last = lost_last || !is_before_last(value);
   }
 
  private:
@@ -106,7 +127,9 @@ class ValueInserter {
       : database_(database),
         connection_(database.connection),
         run_(run),
-        answers_(connection_, run),
+        answers_(
+            connection_, run,
+            [this](const std::string& name, const Value& value) { summary(name).remove(value); }),
         insert_(connection_.prepare("INSERT OR IGNORE INTO value (series, epoch, step, inner, "
                                     "ordinal, replay, type, value) "
                                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")) {}
@@ -128,7 +151,7 @@ class ValueInserter {
   void finish() {
     for (const std::string& name : answers_.touched()) refresh(name);
     for (auto& [name, summary] : summaries_) {
-      if (summary.stale) summary = compute(name);
+      if (summary.is_stale()) summary = compute(name);
       write(name, summary);
     }
     for (auto& [key, id] : new_series_) database_.series.insert_or_assign(key, id);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 namespace flor::store {
@@ -120,6 +121,31 @@ ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run, std::int
   return *std::ranges::find_if(points, [&](const ResumePoint& point) {
     return point.main_loop < interrupted || point.iteration <= latest || !point.boundary;
   });
+}
+
+std::optional<CheckpointInfo> step_before(const Catalog& catalog, std::int64_t run,
+                                          const ResumePoint& point) {
+  if (!point.boundary) return std::nullopt;
+  const std::int64_t iteration = point.iteration - (point.loop.empty() ? 1 : 0);
+  std::map<std::string, std::int64_t> ends{{point.loop, point.step}};
+  if (point.loop.empty()) {
+    for (const LoopExecution& execution : catalog.executions(run)) {
+      if (execution.main_loop == point.main_loop && execution.iteration == iteration) {
+        ends[execution.loop] = execution.iterations;
+      }
+    }
+  }
+  std::optional<CheckpointInfo> nearest;
+  for (const CheckpointInfo& info : catalog.checkpoints(run)) {  // the latest counts
+    if (info.key.kind != CheckpointKind::step || info.key.main_loop != point.main_loop ||
+        info.key.iteration != iteration) {
+      continue;
+    }
+    const auto name = parse_step_name(info.key.loop);
+    const auto end = name ? ends.find(name->loop) : ends.end();
+    if (end != ends.end() && name->step < end->second) nearest = info;
+  }
+  return nearest;
 }
 
 std::string print_point(const ResumePoint& point) {

@@ -1,9 +1,12 @@
 // A training whose result hangs on one number that it may have forgotten to register, changed and
 // used in every way: --kwargs change=... use=... registered=true. DIE=EPOCH:STEP:SIGNAL sends it
-// that signal there; 0: an exception leaves the loop.
+// that signal there; 0: an exception leaves the loop. AWAIT=1 waits every three steps until the
+// checkpoint that is due there is stored.
 #include <flor/flor.h>
+#include <flor/store/store.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,14 +14,29 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
+
+void await_step(int epoch, int step) {
+  const auto store =
+      flor::store::Store::open(flor::store::home_directory({}), flor::store::OpenMode::existing);
+  const flor::store::Catalog& catalog = store->catalog();
+  const std::string name = "train@" + std::to_string(step);
+  const auto is_it = [&](const flor::store::CheckpointInfo& info) {
+    return info.key.iteration == epoch && info.key.loop == name;
+  };
+  while (std::ranges::none_of(catalog.checkpoints(catalog.runs().at(0).id), is_it)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 struct Training {
   std::vector<double> weights = std::vector<double>(4, 1.0);
   double state = 0;  // what may be forgotten
   std::string change = flor::arg("change", "epoch_begin"), use = flor::arg("use", "in_loop");
+  int steps = 0;  // of this epoch
   int die_epoch = -1, die_step = -1, die_signal = 0;
 
   Training() {
@@ -33,12 +51,14 @@ struct Training {
     if (change == "every_other" && when == "epoch_end" && epoch % 2 == 1) state += 20;
   }
   void step(int epoch, int item) {
+    if (steps > 0 && steps % 3 == 0 && std::getenv("AWAIT")) await_step(epoch, steps);
+    ++steps;
     if (epoch == die_epoch && item == die_step) {
       if (die_signal == 0) throw std::runtime_error("the machine failed");
       std::raise(die_signal);
     }
     changes("step", epoch);
-    const double by = use == "in_loop" ? state : 0;
+    const double by = use == "in_loop" || (use == "late" && item >= 8) ? state : 0;
     for (double& w : weights) w = 0.5 * w + 0.1 * item + 0.01 * by;
     if (use == "logged_in_loop") flor::log("seen", state);
     flor::log("loss", weights[0]);
@@ -51,6 +71,7 @@ struct Training {
   }
   void epoch(int epoch) {
     changes("epoch_begin", epoch);
+    steps = 0;
     if (use == "whether_entered" && state > 15) {
       weights[1] += 1;
     } else {

@@ -2,6 +2,8 @@
 // before the run goes on, and a program that registers it goes on.
 #include "workbench.h"
 
+#include <array>
+
 namespace flor::testing {
 namespace {
 
@@ -24,7 +26,7 @@ std::vector<Way> all_ways() {
   std::vector<Way> ways;
   for (const char* change : {"epoch_begin", "step", "epoch_end", "once", "every_other"}) {
     for (const char* use : {"in_loop", "logged_in_loop", "after_loop", "logged", "order", "steps",
-                            "whether_logged", "whether_entered"}) {
+                            "whether_logged", "whether_entered", "late"}) {
       for (const char* die : {"4:0:0", "4:1:15", "6:0:0"}) {
         ways.push_back({change, use, die, ways.size() % 4 == 3});
       }
@@ -113,7 +115,7 @@ TEST_F(ResumeCheck, GoesOnAllTheSameWhenToldTo) {
 }
 
 TEST_F(ResumeCheck, ExecutesAsMuchOfALongEpochAsItsTimeAllows) {
-  const Way way{"epoch_begin", "in_loop", "4:1:15"};
+  const Way way{"epoch_begin", "in_loop", "4:0:0"};
   ASSERT_TRUE(is_killed(way, true));
   const auto resumed = start({"--flor_resume", "--flor_check", "1e-9"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
@@ -137,12 +139,100 @@ TEST_F(ResumeCheck, TakesTheLastEpochWhoseBeginningIsStored) {
   EXPECT_EQ(resumed.out, whole.out);
 }
 
+/// Of a long epoch the last stretch before the point is executed again.
+class ResumeCheckOfLongEpochs : public ResumeCheck {
+ protected:
+  /// The program is killed, and the record says that its complete epochs took hours.
+  bool is_killed_late(const Way& way, bool registered) const {
+    auto options = bench_.options();
+    options.environment["DIE"] = way.die;
+    options.environment["AWAIT"] = "1";
+    const auto result = bench_.run(
+        "forgetful",
+        Words{"--flor", "test", "--flor_every_steps", "3"} + arguments(way, registered), options);
+    if (result.status != 75 && result.signal == 0) return false;
+    store::Progress longer{.loops = {}, .iterations = {}, .executions = {}};
+    const auto store = bench_.store();
+    const auto run = bench_.last_run();
+    for (store::Iteration iteration : store->catalog().iterations(run.id)) {
+      iteration.seconds = 1e4;
+      longer.iterations.push_back(iteration);
+    }
+    store->catalog().add_progress(run.id, longer);
+    return true;
+  }
+  ProcessResult resume(const char* seconds = "1000") const {
+    return start({"--flor_resume", "--flor_check", seconds});
+  }
+  void expect_exact(const ProcessResult& resumed, const Way& way, const char* checked) const {
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr(checked));
+    EXPECT_EQ(resumed.out, start(arguments(way, true)).out);
+  }
+};
+
+TEST_F(ResumeCheckOfLongEpochs, TheStretchUpToTheStepAtWhichTheRunGoesOnIsComputedAgain) {
+  const Way way{"epoch_begin", "late", "4:9:15"};
+  ASSERT_TRUE(is_killed_late(way, true));
+  expect_exact(resume(), way,
+               "checked: epoch 4 computed again from step 9 of train up to step 9, 1 value and 1 "
+               "state equal");
+  ASSERT_TRUE(is_killed_late(way, false));
+  const auto resumed = resume();
+  EXPECT_EQ(resumed.status, kDiffers) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("not resumed: epoch 4 computed again"));
+  EXPECT_EQ(resume().status, kDiffers) << "what it is checked from is still there";
+}
+
+TEST_F(ResumeCheckOfLongEpochs, TheStretchUpToTheEndOfAnEpochIsComputedAgain) {
+  const Way way{"epoch_begin", "late", "4:0:0"};
+  ASSERT_TRUE(is_killed_late(way, true));
+  expect_exact(resume(), way,
+               "checked: epoch 3 computed again from step 9 of train up to its end, 2 values and "
+               "1 state equal");
+  ASSERT_TRUE(is_killed_late(way, false));
+  EXPECT_EQ(resume().status, kDiffers);
+  EXPECT_EQ(resume().status, kDiffers);
+}
+
+TEST_F(ResumeCheckOfLongEpochs, TheFirstEpochIsCheckedToo) {
+  const Way way{"epoch_begin", "late", "0:2:15"};
+  ASSERT_TRUE(is_killed_late(way, true));
+  expect_exact(resume(), way,
+               "checked: epoch 0 computed again from step 0 of train up to step 2, 3 values and 1 "
+               "state equal");
+}
+
+TEST_F(ResumeCheckOfLongEpochs, AStretchIsLeftForThePointWhenItsTimeIsOver) {
+  const Way way{"epoch_begin", "in_loop", "4:1:15", true};
+  ASSERT_TRUE(is_killed_late(way, true));
+  expect_exact(resume("1e-9"), way,
+               "checked: epoch 4 computed again from step 0 of train up to step 0, 1 value and 0 "
+               "states equal");
+  ASSERT_TRUE(is_killed_late(way, false));
+  EXPECT_EQ(resume("1e-9").status, kDiffers);
+}
+
+TEST_F(ResumeCheckOfLongEpochs, SlowKeptStateGoesOnInEveryWay) {
+  constexpr std::array kDie = {"4:0:0", "4:4:15", "6:9:15", "5:10:15"};
+  int number = 0;
+  for (Way way : all_ways()) {
+    way.die = kDie.at(static_cast<std::size_t>(number) % kDie.size());
+    SCOPED_TRACE(::testing::PrintToString(way));
+    const char* seconds = ++number % 3 == 0 ? "1e-9" : "1000";
+    if (!is_killed_late(way, true)) continue;
+    expect_exact(resume(seconds), way, "checked: epoch ");
+    if (HasFailure()) return;
+  }
+}
+
 TEST_F(ResumeCheck, SaysWhereNothingCanBeChecked) {
-  const Way way{"epoch_begin", "in_loop", "0:2:15"};
+  const Way way{"epoch_begin", "in_loop", "0:0:0"};
   ASSERT_TRUE(is_killed(way, true));
   const auto resumed = start({"--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, Not(HasSubstr("flor: checked")));
+  EXPECT_THAT(resumed.err, AllOf(HasSubstr("not checked: no epoch of its loop is complete"),
+                                 Not(HasSubstr("flor: checked"))));
 }
 
 }  // namespace

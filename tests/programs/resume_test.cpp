@@ -36,7 +36,7 @@ class Resume : public ::testing::Test {
   }
 
   /// Records, and interrupts after each `count` pieces of work until the run gets to its end.
-  int interrupted(const Words& arguments, int signal, int count) {
+  int interrupted(const Words& arguments, int signal, int count, const Words& check = {}) {
     const std::size_t before = bench_.run_count();
     ProcessResult result = run(Words{"--flor", "test"} + arguments, after(signal, count));
     int resumed = 0;
@@ -46,7 +46,8 @@ class Resume : public ::testing::Test {
       EXPECT_EQ(bench_.run_count(), before + 1);
       if (::testing::Test::HasFailure() || ++resumed > 100) return resumed;
       // Each attempt gets further than the one before: at least one iteration more.
-      result = run({"--flor", "test", "--flor_resume"}, after(signal, count + resumed * count));
+      result = run(Words{"--flor", "test", "--flor_resume"} + check,
+                   after(signal, count + resumed * count));
     }
     return resumed;
   }
@@ -56,13 +57,14 @@ class Resume : public ::testing::Test {
 
 class ResumeLoops : public Resume, public ::testing::WithParamInterface<const char*> {
  protected:
-  void expect_same_as_uninterrupted(int signal, int first, int stride, const Words& flags = {}) {
+  void expect_same_as_uninterrupted(int signal, int first, int stride, const Words& flags = {},
+                                    const Words& check = {}) {
     const Words arguments = scenario(GetParam()) + (flags.empty() ? kAll : flags);
     bench_.record("loops", arguments);
     const WholeRecord whole = record();
     for (int count = first;; count += stride) {
       SCOPED_TRACE(std::string(GetParam()) + " interrupted after " + std::to_string(count));
-      const int resumed = interrupted(arguments, signal, count);
+      const int resumed = interrupted(arguments, signal, count, check);
       const WholeRecord again = record();
       EXPECT_EQ(again.values, whole.values);
       EXPECT_EQ(again.loops, whole.loops);
@@ -102,6 +104,11 @@ TEST_P(ResumeLoopsSlow, GoOnExactlyWhereverTheyAreKilled) {
 }
 TEST_P(ResumeLoopsSlow, GoOnExactlyWhereverTheyAreKilledWithStepsKept) {
   expect_same_as_uninterrupted(SIGKILL, 1, 1, {"--flor_every_steps", "1", "--flor_every", "1"});
+}
+
+TEST_P(ResumeLoopsSlow, GoOnExactlyWhateverIsCheckedBefore) {
+  expect_same_as_uninterrupted(SIGTERM, 2, 1, {"--flor_every_steps", "2", "--flor_every", "1"},
+                               {"--flor_check", "1e-9"});
 }
 
 /// "preempted by ..." and where it goes on.

@@ -86,6 +86,21 @@ TEST(SilentCases, DoNotMakeCopiesDoubtful) {
   }
 }
 
+/// No library can name these, and no name reaches what no library was called for.
+TEST(SilentCases, DoNotMakeOwnVariablesDoubtful) {
+  for (const char* top : {"static int n = 0;", "namespace { int n = 0; }", "int n = 0;",
+                          "extern int n; int n = 0;", "extern \"C\" { static int n = 0; }"}) {
+    const Analysis analysis = analysed({{"top", std::string(top) + "\n"},
+                                        {"loop", "lib::step(i);\n"},
+                                        {"ask", "flor::log(\"q\", n);\n"}});
+    EXPECT_TRUE(is_silent(analysis)) << top << ": " << analysis.proof().why_not;
+  }
+  const Analysis alone = analysed({{"top", "extern \"C\" { int n = 0; }\n"},
+                                   {"loop", "w += 1;\n"},
+                                   {"ask", "flor::log(\"q\", n);\n"}});
+  EXPECT_TRUE(is_silent(alone)) << alone.proof().why_not;
+}
+
 TEST(SilentCases, DoNotMakeDataDoubtfulThatALoopOnlyReads) {
   const std::string list = "std::vector<torch::Tensor> list; list.push_back(torch::ones({3}));";
   EXPECT_TRUE(is_skipped("torch::Tensor data = torch::ones({9});", "w += data[i];", "data.mean()"));

@@ -451,11 +451,13 @@ Evaluator::Name Evaluator::name_at(std::size_t k, std::size_t end) const {
   return name;
 }
 
-/// A variable that these sources do not declare: code that they do not show may use it, too.
+/// A variable that these sources do not declare, or that any code can name: code that they do not
+/// show may use it, too.
 bool Evaluator::is_declared_elsewhere(int id) const {
   const Variable& variable = model_.variable(id);
-  return variable.body < 0 && variable.at == 0 && id != model_.outside() &&
-         !is_constant_name(variable.name) && !model_.is_field(variable.name) &&
+  if (!variable.is_open() || id == model_.outside()) return false;
+  if (variable.c_linkage || variable.external) return true;
+  return !is_constant_name(variable.name) && !model_.is_field(variable.name) &&
          !has_hidden_state(variable.name);
 }
 

@@ -28,6 +28,27 @@ bool is_type_declaration(const Reader& reader, Range range) {
   return false;
 }
 
+bool has_word(const Reader& reader, Range tokens, std::string_view word) {
+  for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
+    if (reader.is(k, word)) return true;
+  }
+  return false;
+}
+
+/// Of a variable of a namespace: extern "C" int n; or within the braces of one.
+bool has_c_linkage(const Reader& reader, Range type, std::size_t at) {
+  if (has_word(reader, type, "static")) return false;
+  for (std::size_t k = type.begin; k < type.end; ++k) {
+    if (reader.is(k, "extern") && reader.text(k + 1) == "\"C\"") return true;
+  }
+  for (auto open = reader.bracket_around(at); open; open = reader.bracket_around(*open)) {
+    if (*open >= 2 && reader.is(*open - 2, "extern") && reader.text(*open - 1) == "\"C\"") {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool Body::is_constructor() const {
@@ -224,9 +245,10 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     const bool first = variable(id).at == 0;
     Variable& other = variable(id);
     other.array = other.array || reader.is(k + 1, "[");
-    bool elsewhere = false;  // that another library has, perhaps
-    for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
-      elsewhere = elsewhere || reader.is(i, "extern");
+    const bool elsewhere = has_word(reader, found->type, "extern");  // of another library, perhaps
+    if (piece.owner.empty()) {
+      other.external = other.external || elsewhere;
+      other.c_linkage = other.c_linkage || has_c_linkage(reader, found->type, k);
     }
     if (elsewhere && first) {
       declares = true;
@@ -238,11 +260,8 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     } else {
       other.type.constant = other.type.constant && type.constant;
     }
-    bool fixed = piece.owner.empty();
-    for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
-      fixed = fixed || reader.is(i, "static");
-    }
-    if (fixed) not_only_fields_.insert(reader.text(k));
+    if (piece.owner.empty() || has_word(reader, found->type, "static"))
+      not_only_fields_.insert(reader.text(k));
     if (!piece.owner.empty()) {
       fields_.insert(reader.text(k));
       auto& fields = class_fields_[piece.owner];
@@ -359,10 +378,14 @@ void Model::find_locals(int id, Range range) {
     variable.array = reader.is(k + 1, "[");
     variable.binding = found->binding;
     if (found->binding) variable.type.kind = Kind::unknown;
-    for (std::size_t i = found->type.begin; i < found->type.end; ++i) {
-      variable.persistent = variable.persistent || reader.is(i, "static") ||
-                            reader.is(i, "thread_local") || reader.is(i, "extern");
+    if (!in_head && has_word(reader, found->type, "extern")) {  // what all functions have
+      Variable& other = this->variable(shared(variable.name));
+      other.external = true;
+      other.array = other.array || variable.array;
+      continue;
     }
+    variable.persistent =
+        has_word(reader, found->type, "static") || has_word(reader, found->type, "thread_local");
     if (in_head) {
       variable.parameter = static_cast<int>(reader.split({*around + 1, k}).size()) - 1;
     }

@@ -42,9 +42,14 @@ struct Variable {
   Type type;
   int parameter = -1;
   bool persistent = false;  ///< outlives the function: static or shared
+  bool external = false;    ///< some declaration says `extern`
+  bool c_linkage = false;   ///< code in any language can name it
   bool binding = false;
   bool array = false;      ///< or shares its memory with others: its name is an address
   bool is_result = false;  ///< what a function returns
+
+  /// Other code than these sources can name it, since they do not define it or by its C linkage.
+  bool is_open() const { return body < 0 && (at == 0 || c_linkage); }
 };
 
 /// A statement, or the header of one that controls others.

@@ -438,7 +438,7 @@ std::optional<std::string> Questions::unproven() const {
       const bool outlives_any = std::ranges::any_of(
           main_, [&](const auto& loop) { return outlives(id, *loop.first, loop.second); });
       const Variable& variable = model_.variable(id);
-      const bool elsewhere = id == model_.outside() || (variable.body < 0 && variable.at == 0);
+      const bool elsewhere = id == model_.outside() || variable.is_open();
       if (is_shown(id) || !outlives_any || (elsewhere && !calls_outside)) continue;
       if (id == model_.outside()) {
         return fmt::format("{} calls code that the sources do not show", slice.question);

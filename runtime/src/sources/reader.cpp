@@ -153,7 +153,8 @@ std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) cons
       k = before;
       type = true;
     } else if (is(before, "&") || is(before, "*") || is(before, "&&") ||
-               (is(before, "::") && k != at)) {
+               (is(before, "::") && k != at) ||
+               (before > begin && is_literal(before) && is(before - 1, "extern"))) {  // "C"
       k = before;
     } else {
       break;

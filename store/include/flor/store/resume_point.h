@@ -42,6 +42,12 @@ bool is_same_place(const ResumePoint& a, const ResumePoint& b);
 std::vector<ResumePoint> common_resume_points(const Catalog& catalog,
                                               std::span<const std::int64_t> runs);
 
+/// The checkpoint inside a nested loop that is the nearest one before the point and before the end
+/// of that loop: in the same execution of the loop, or, where the point is the beginning of an
+/// iteration, in the iteration before it. Nothing if none is stored.
+std::optional<CheckpointInfo> step_before(const Catalog& catalog, std::int64_t run,
+                                          const ResumePoint& point);
+
 /// "epoch 3, step 120 of train", "epoch 3", "the end of its loops"
 std::string print_point(const ResumePoint& point);
 
