@@ -7,7 +7,8 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS features FEATURES
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS ${features} -DFLOR_BUILD_TESTS=OFF -DFLOR_BUILD_EXAMPLES=OFF -DFLOR_UPLOT=OFF
-          -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
+          -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12
+  MAYBE_UNUSED_VARIABLES FLOR_UPLOT)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/flor)
 vcpkg_fixup_pkgconfig()
