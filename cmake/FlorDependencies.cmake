@@ -27,6 +27,10 @@ else()
   endif()
 endif()
 if(FLOR_WITH_TORCH)
+  # The project that Flor is a part of is compiled with libtorch's headers, too.
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+  endif()
   find_package(Torch)
   if(NOT Torch_FOUND)
     message(FATAL_ERROR "Flor found no libtorch: give -DCMAKE_PREFIX_PATH=ITS_DIRECTORY, or "
