@@ -155,7 +155,8 @@ tarball() {
   step "The tarball, where no package of Flor or of its libraries is installed"
   inside sh -c '! dpkg-query -W libgit2-dev libfmt-dev 2>/dev/null | grep .'
   timed "tar xf" sh -euc 'mkdir "/opt/any place" && tar -C "/opt/any place" --strip-components 1 -xf /debs/flor-*.tar.gz'
-  timed "apt install g++ cmake make git" sh -c "$(install g++ cmake make git pkg-config)"
+  timed "apt install g++ cmake make git, and what plots and pages need" \
+    sh -c "$(install g++ cmake make git pkg-config libcairo2 libmicrohttpd12)"
   inside '/opt/any place/bin/flor' --version
   rm -rf "$root/tmp/core"
   build_project '/opt/any place' core

@@ -1,7 +1,7 @@
 #!/bin/bash
 # conan.sh SOURCES DIRECTORY: the recipe makes a package without a network, with Debian's libraries in
 # the place of Conan's, and a program that uses the package records and replays. Status 77 where there
-# is no Conan 2 (`pip install conan`).
+# is no Conan 2 (`pip install conan`). Without optimization: the recipe is tried here, and compiled sooner.
 set -euo pipefail
 sources=$1 work=$2
 if ! conan --version 2>/dev/null | grep -q 'version 2'; then
@@ -15,6 +15,7 @@ cat >"$work/profile" <<EOF
 include(default)
 [settings]
 compiler.cppstd=20
+build_type=Debug
 [platform_requires]
 $(for library in fmt libgit2 libxxhash:xxhash sqlite3 libzstd:zstd; do
   echo "${library#*:}/$(pkg-config --modversion "${library%:*}")"

@@ -304,8 +304,8 @@ TEST(Layout, ThePortOfVcpkgHasTheVersionOfTheProject) {
     std::smatch match;
     return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : file;
   };
-  EXPECT_EQ(found("packaging/vcpkg/flor/vcpkg.json", R"("version": "([0-9.]+)")"),
-            found("CMakeLists.txt", R"(project\(flor VERSION ([0-9.]+))"));
+  EXPECT_EQ(found("packaging/vcpkg/flor/vcpkg.json", R"re("version": "([0-9.]+)")re"),
+            found("CMakeLists.txt", R"re(project\(flor VERSION ([0-9.]+))re"));
 }
 
 }  // namespace
