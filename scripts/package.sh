@@ -42,8 +42,9 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 name=flor-$(sed -n 's/^set(CPACK_PACKAGE_VERSION "\(.*\)")/\1/p' "$build/CPackConfig.cmake")-linux-$(uname -m)
 for component in tool dev torch bundle; do
-  # The last brings a command that needs no packages. CMake would not replace one of the same second.
-  [ "$component" != bundle ] || rm "$stage/$name/bin/flor"
+  # The last brings a command and a file for pkg-config that need no packages. CMake would not replace
+  # files that were written in the same second.
+  [ "$component" != bundle ] || rm "$stage/$name/bin/flor" "$stage/$name/lib/pkgconfig/flor-core.pc"
   cmake --install "$build" --component "$component" --prefix "$stage/$name" --strip >/dev/null
 done
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner -cf - "$name" |
