@@ -1,12 +1,12 @@
 # What `cmake --install` puts in place, and the CMake package that `find_package(flor)` finds there.
-# Two components, which are two packages of Debian: `dev` (headers and libraries) and `tool` (the
-# command line tool, its manual and completions).
+# Three components, which are three packages of Debian: `dev` (headers and libraries), `torch` (those
+# that need libtorch) and `tool` (the command line tool, its manual and completions).
 set(flor_package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/flor)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 
 # The libraries that need libtorch are an export set of their own, so that projects without it can
 # use the rest.
-set(FLOR_PACKAGE_HAS_TORCH ${FLOR_WITH_TORCH})
+set(FLOR_PACKAGE_TORCH_VERSION "${Torch_VERSION}")
 # Only core's library needs it, at link time: its headers stay here.
 set_target_properties(flor_git PROPERTIES EXPORT_NAME git INTERFACE_INCLUDE_DIRECTORIES
                       "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/src>")
@@ -17,8 +17,9 @@ install(TARGETS flor_store flor_git flor_protocol flor_sources flor_data flor_co
         EXPORT florTargets FILE_SET HEADERS)
 if(FLOR_WITH_TORCH)
   install(TARGETS flor_torch flor_torch_data flor_runtime flor_probe_torch
-          EXPORT florTorchTargets FILE_SET HEADERS)
-  install(EXPORT florTorchTargets NAMESPACE flor:: DESTINATION ${flor_package_directory})
+          EXPORT florTorchTargets COMPONENT torch FILE_SET HEADERS COMPONENT torch)
+  install(EXPORT florTorchTargets NAMESPACE flor:: DESTINATION ${flor_package_directory}
+          COMPONENT torch)
 else()
   install(TARGETS flor_runtime EXPORT florTargets)
 endif()
@@ -30,11 +31,14 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/florConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/florConfig.cmake ${PROJECT_BINARY_DIR}/florConfigVersion.cmake
-              cmake/FlorInstrument.cmake cmake/FlorSources.cmake
+              cmake/FlorCoreLibraries.cmake cmake/FlorInstrument.cmake cmake/FlorSources.cmake
         DESTINATION ${flor_package_directory})
 include(FlorPkgConfig)
+install(DIRECTORY examples/first/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples/first)
 if(FLOR_WITH_TORCH)
-  install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
+  install(DIRECTORY examples/ COMPONENT torch
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-torch-dev/examples
+          PATTERN first EXCLUDE)
 endif()
 
 # The command line tool, its manual, and what shells know of it.
@@ -65,4 +69,7 @@ if(TARGET flor_cli)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
+if(FLOR_BUNDLE)
+  include(FlorBundle)
+endif()
 include(FlorPackage)

@@ -8,6 +8,10 @@
 # Links flor::runtime (flor::core, where there is no libtorch) unless the target links one of them
 # itself, and compiles two small files into it: how the target is built, and what its sources were
 # when it was built. To be called in the directory that defines the target.
+
+# The functions are read as CMake 3.25 would, whatever the project asks for: it is warned of no policy.
+cmake_policy(VERSION 3.21...3.25)
+
 function(flor_instrument target)
   if(NOT TARGET ${target})
     message(FATAL_ERROR "flor_instrument(${target}): there is no such target")
@@ -36,7 +40,9 @@ function(flor_instrument target)
     COMMENT "Noting the sources of ${target}"
     VERBATIM)
   target_sources(${target} PRIVATE ${directory}/recipe.cpp ${directory}/sources.cpp)
-  set_source_files_properties(${directory}/recipe.cpp PROPERTIES GENERATED TRUE)
+  # Two texts, which need no header: a precompiled one takes seconds to load.
+  set_source_files_properties(${directory}/recipe.cpp ${directory}/sources.cpp PROPERTIES
+    GENERATED TRUE SKIP_PRECOMPILE_HEADERS TRUE SKIP_UNITY_BUILD_INCLUSION TRUE)
 
   # What the target links, and which options the project has, is known at the end.
   cmake_language(EVAL CODE

@@ -1,4 +1,5 @@
-# Packages of Debian, made by scripts/package.sh: `flor`, the command line tool, and `libflor-dev`.
+# Packages of Debian, made by scripts/package.sh: `flor`, the command line tool, `libflor-dev` and, for
+# programs that train with libtorch, `libflor-torch-dev`, so that the others need no libtorch.
 set(flor_deb ${PROJECT_SOURCE_DIR}/cmake/debian)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME flor)
@@ -9,6 +10,9 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES TRUE)
 set(CPACK_COMPONENTS_ALL tool dev)
+if(FLOR_WITH_TORCH)
+  list(APPEND CPACK_COMPONENTS_ALL torch)
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
@@ -29,21 +33,28 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libflor-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "libzstd-dev, libsqlite3-dev, libfmt-dev, nlohmann-json3-dev, libgit2-dev, libxxhash-dev, pkg-config")
-if(FLOR_WITH_TORCH)
-  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtorch-dev, libjpeg-dev, libpng-dev")
-  # With the reference BLAS libtorch multiplies matrices many times slower.
-  set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "flor (= ${PROJECT_VERSION}), libopenblas0-pthread")
-else()
-  set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "flor (= ${PROJECT_VERSION})")
-endif()
-set(CPACK_COMPONENT_DEV_DESCRIPTION "record-replay runtime for model training in C++
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "flor (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "libflor-torch-dev")
+set(flor_about "
  Flor records the training of a model cheaply, so that any question that was
  not asked while training can be asked afterwards. A program wraps its loops,
- registers its state, and is replayed exactly. This package has the headers,
- the static libraries, and the files for CMake and pkg-config.")
+ registers its state, and is replayed exactly.")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "record-replay runtime for model training in C++${flor_about}
+ This package has the headers, the static libraries, and the files for CMake
+ and pkg-config. It needs no libtorch.")
+
+set(CPACK_DEBIAN_TORCH_PACKAGE_NAME libflor-torch-dev)
+set(CPACK_DEBIAN_TORCH_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS
+    "libflor-dev (= ${PROJECT_VERSION}), libtorch-dev, libjpeg-dev, libpng-dev")
+# With the reference BLAS libtorch multiplies matrices many times slower.
+set(CPACK_DEBIAN_TORCH_PACKAGE_RECOMMENDS "libopenblas0-pthread")
+set(CPACK_COMPONENT_TORCH_DESCRIPTION "record-replay runtime for model training with libtorch${flor_about}
+ This package has what programs with libtorch use: modules, optimizers and
+ tensors as state, samplers, data sets and groups of processes.")
 
 # What Debian wants beside it: who made it and what changed.
-foreach(pair "tool flor" "dev libflor-dev")
+foreach(pair "tool flor" "dev libflor-dev" "torch libflor-torch-dev")
   separate_arguments(pair)
   list(GET pair 0 component)
   list(GET pair 1 package)

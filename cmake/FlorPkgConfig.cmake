@@ -9,12 +9,16 @@ includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
 
 Version: ${PROJECT_VERSION}
 ")
-file(WRITE ${PROJECT_BINARY_DIR}/flor-core.pc "${flor_pc_head}Name: flor-core
+set(flor_pc_core "-Wl,--start-group -lflor_core -lflor_git -lflor_protocol -lflor_sources -lflor_data -lflor_store")
+# flor_pc_write_core(FILE REQUIRES LIBRARIES): the libraries are those in lib/flor.
+function(flor_pc_write_core file requires libraries)
+  file(WRITE ${file} "${flor_pc_head}Name: flor-core
 Description: Record-replay runtime for model training, without libtorch
-Requires: libzstd sqlite3 fmt libgit2 libxxhash
-Cflags: -I\${includedir} -pthread
-Libs: -L\${libdir} -Wl,--start-group -lflor_core -lflor_git -lflor_protocol -lflor_sources -lflor_data -lflor_store -Wl,--end-group -pthread -ldl
+${requires}Cflags: -I\${includedir} -pthread
+Libs: -L\${libdir} ${flor_pc_core}${libraries} -Wl,--end-group -pthread -ldl -lm
 ")
+endfunction()
+flor_pc_write_core(${PROJECT_BINARY_DIR}/flor-core.pc "Requires: libzstd sqlite3 fmt libgit2 libxxhash\n" "")
 install(FILES ${PROJECT_BINARY_DIR}/flor-core.pc DESTINATION ${flor_pc_directory})
 
 if(FLOR_WITH_TORCH)
@@ -41,5 +45,5 @@ Requires: flor-core libjpeg libpng
 Cflags: -fopenmp${flags}
 Libs: -L\${libdir} -lflor_torch_data -lflor_torch -lflor_core ${libraries}-Wl,--no-as-needed -ltorch -ltorch_cpu -lc10 -Wl,--as-needed -fopenmp
 ")
-  install(FILES ${PROJECT_BINARY_DIR}/flor.pc DESTINATION ${flor_pc_directory})
+  install(FILES ${PROJECT_BINARY_DIR}/flor.pc DESTINATION ${flor_pc_directory} COMPONENT torch)
 endif()

@@ -14,6 +14,11 @@ if(FLOR_SANITIZE)
   target_link_options(flor_settings INTERFACE -fsanitize=${FLOR_SANITIZE})
 endif()
 
+# Linked PRIVATE by what runs once a command or once a run, and not for each step or byte: optimizing it
+# further takes up to a third of its compile time, and makes queries 4 % quicker.
+add_library(flor_seldom INTERFACE)
+target_compile_options(flor_seldom INTERFACE $<$<CONFIG:Release>:-O1>)
+
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # ccache does not keep what is compiled with a precompiled header without it, and without
   # CCACHE_SLOPPINESS as the presets set it.
@@ -28,7 +33,7 @@ endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 

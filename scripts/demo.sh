@@ -20,11 +20,20 @@ step() {  # says which of the steps this is, and how long it has been
 
 echo 'The demo takes some minutes on two cores, most of them for packages and the compiler.'
 step 'packages of Debian'
-scripts/install-packages.sh
+scripts/install-packages.sh --without-torch
 
+# While the larger half of the packages, libtorch, is installed, what needs none of it is compiled.
 step 'Flor'
-cmake --preset demo >/dev/null
-NINJA_STATUS='[%f of %t, %e s] ' cmake --build --preset demo -j "$(scripts/jobs.sh)"
+build() {
+  cmake --preset demo "-DFLOR_WITH_TORCH=$1" >/dev/null
+  shift
+  NINJA_STATUS='[%f of %t, %e s] ' cmake --build --preset demo -j "$(scripts/jobs.sh)" "$@"
+}
+scripts/install-packages.sh &
+libtorch=$!
+build OFF --target flor_cli flor_core
+wait "$libtorch"
+build ON
 demo=$(mktemp -d /tmp/flor-demo.XXXXXX)
 cmake --install build/demo --prefix "$demo/flor" >/dev/null
 

@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 carry() {
-  local out=${1:-build/carry} library header symbol
+  local out=${1:-build/carry} library header
   local from=/usr/lib/$(gcc -print-multiarch)
   rm -rf "$out"
   mkdir -p "$out/lib" "$out/include"
@@ -22,16 +22,9 @@ carry() {
                  pugixml hiredis xxhash jpeg png16 gtest gtest_main gmock rapidcheck; do
     cp "$from/lib$library.a" "$out/lib/"
   done
-  # Debian's libgit2 can log in to servers by Kerberos, whose library is shared. Flor opens no server:
-  # here every such call fails.
-  for symbol in delete_sec_context display_status import_name indicate_mechs init_sec_context \
-                release_buffer release_name release_oid_set; do
-    echo "unsigned gss_$symbol(void) { return 16u << 16; }  /* GSS_S_UNAVAILABLE */"
-  done >"$out/no_kerberos.c"
-  echo 'void* GSS_C_NT_HOSTBASED_SERVICE = 0;' >>"$out/no_kerberos.c"
-  gcc -O2 -fPIC -c "$out/no_kerberos.c" -o "$out/no_kerberos.o"
+  gcc -O2 -fPIC -c cmake/bundle/no_kerberos.c -o "$out/no_kerberos.o"
   ar rcs "$out/lib/libno_kerberos.a" "$out/no_kerberos.o"
-  rm "$out"/no_kerberos.[co]
+  rm "$out/no_kerberos.o"
   # Debian has these as shared libraries alone; their names are what programs look for.
   for library in benchmark; do
     cp -L "$from/lib$library.so" "$out/lib/"

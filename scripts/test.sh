@@ -3,7 +3,8 @@
 # summary and status. `--slow` runs the slow tests too. `--s3` runs those, and only those, that want
 # a real S3 server: it installs Ceph's RADOS gateway and rclone, and starts the former on loopback.
 # `--slurm` does the same with a Slurm of two nodes, as root.
-# `--package` makes the packages of Debian and tries them in a clean Debian 12 (as root).
+# `--package` makes the packages of Debian and the tarball, tries them in a clean Debian 12 (as root),
+# and says how long each step took.
 # `--browser` runs those, and only those, that look at the page of flor serve in a real browser: it
 # installs Chromium. FLOR_TEST_SCREENSHOTS: a directory for what they saw.
 # `--sanitize address` or `--sanitize thread` builds all but what needs libtorch with clang's
@@ -34,8 +35,7 @@ if [ "${1-}" = --slurm ]; then
 fi
 if [ "${1-}" = --package ]; then
   scripts/package.sh
-  # shellcheck disable=SC2046  # two paths
-  exec tests/install/clean_root.sh $(ls build/package/flor_*.deb build/package/libflor-dev_*.deb)
+  exec tests/install/clean_root.sh build/package
 fi
 preset=ci
 if [ "${1-}" = --sanitize ]; then

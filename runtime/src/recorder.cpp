@@ -247,7 +247,6 @@ Recorder::Recorder(Flags flags)
   start_journal();
   schedule_.started(seconds_since(began_));
   watch_signals();
-  if (!resumed_) announce();
 }
 
 void Recorder::announce() const {
@@ -288,6 +287,7 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   taken_boundary_ = -1;
   in_loop_ = true;
   if (frame.ordinal == 0) {
+    if (!resumed_) announce();
     warn_of_unused_arguments(
         fmt::format("has not asked, by the beginning of {}, for", frame.component));
     tell_of_unregistered();

@@ -1,17 +1,19 @@
 #!/bin/bash
-# clean_root.sh FLOR_DEB LIBFLOR_DEV_DEB [DIRECTORY]
+# clean_root.sh DIRECTORY_WITH_THE_PACKAGES [DIRECTORY]
 #
-# Installs the packages in a Debian that has nothing else, and there builds, records, replays and looks
-# at a project of somebody's, with CMake and with pkg-config. As root; DIRECTORY (by default a new
-# one in /tmp) holds the root and is gone afterwards. FLOR_DEB_CACHE: a directory that keeps the
-# packages of Debian that were downloaded, for the next time.
+# What a user meets who has a Debian 12 with nothing else, and what scripts/package.sh made: the first
+# answer of hindsight without libtorch, the same with it, projects built by CMake and by pkg-config,
+# recorded, replayed, plotted and served; the packages are removed without a trace, and the tarball does
+# the same without packages. Prints the seconds of each step. As root; DIRECTORY (by default a new one
+# in /tmp) holds the root and is gone afterwards. FLOR_DEB_CACHE: a directory that keeps the packages of
+# Debian that were downloaded, for the next time. FLOR_STEPS: the steps to take, all by default.
 set -euo pipefail
-tool=$(realpath "$1")
-dev=$(realpath "$2")
+packages=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
-base=${3-$(mktemp -d /tmp/flor-root.XXXXXX)}
+base=${2-$(mktemp -d /tmp/flor-root.XXXXXX)}
 root=$base/root
 cache=${FLOR_DEB_CACHE-}
+steps=${FLOR_STEPS-first torch projects pkg_config removed tarball}
 
 clean_up() {
   # Never delete what is only mounted there.
@@ -26,67 +28,145 @@ clean_up() {
 }
 trap clean_up EXIT
 
+now() { echo $(($(date +%s%N) / 1000000)); }  # in ms
+since() { echo $(($(now) - $1)) | awk '{ printf "%8.1f s  ", $1 / 1000 }'; }
 step() { printf '\n== %s\n' "$*"; }
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root \
   DEBIAN_FRONTEND=noninteractive "$@"; }
 
-# The mirror that this machine uses.
-mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(CODENAME)' 'Created-By: Packages' |
-  awk '$2 == "Debian" && $3 == "bookworm" { print $1; exit }')
-if [ -z "$mirror" ]; then
-  echo "apt knows no packages of Debian 12 (bookworm): run apt-get update, on a Debian 12" >&2
-  exit 1
-fi
-step "Debian 12 from $mirror"
-mkdir -p "$root" ${cache:+"$cache"}
-debootstrap ${cache:+--cache-dir="$cache"} --variant=minbase bookworm "$root" "$mirror" >"$base/debootstrap.log" 2>&1 ||
-  { tail -n 5 "$base/debootstrap.log" >&2; exit 1; }
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
-rm -f "$root"/etc/apt/apt.conf.d/{20packagekit,50appstream,docker-clean}
-if [ -n "$cache" ]; then cp -n "$cache"/*.deb "$root/var/cache/apt/archives/"; fi
-mount -t proc proc "$root/proc"
-mount --bind /dev "$root/dev"
+# timed WORDS COMMAND...: runs it inside and says how long it took; its output only where it fails.
+timed() {
+  local words=$1 begun
+  shift
+  begun=$(now)
+  inside "$@" >"$base/step.log" 2>&1 || { tail -n 30 "$base/step.log" >&2; echo "FAILED: $words" >&2; exit 1; }
+  echo "$(since "$begun")$words"
+}
+install() { echo "apt-get install -qq -y $*"; }
+# A command line in the project of the first answer.
+project() { echo "cd /tmp/first && FLOR_HOME=/tmp/first/home && export FLOR_HOME && $*"; }
 
-step "apt install ./flor.deb ./libflor-dev.deb"
-mkdir "$root/debs"
-cp "$tool" "$dev" "$root/debs"
-inside apt-get update -qq
-inside sh -c 'apt-get install -qq -y /debs/*.deb' >"$base/apt.log" 2>&1 ||
-  { tail -n 20 "$base/apt.log" >&2; exit 1; }
-inside flor --version
-inside sh -c '! ldd /usr/bin/flor | grep -E "not found|torch"'
-inside sh -c 'test -s /usr/share/man/man1/flor-replay.1.gz -a -s /usr/share/bash-completion/completions/flor'
+debian() {
+  # The mirror that this machine uses.
+  local mirror
+  mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(CODENAME)' 'Created-By: Packages' |
+    awk '$2 == "Debian" && $3 == "bookworm" { print $1; exit }')
+  if [ -z "$mirror" ]; then
+    echo "apt knows no packages of Debian 12 (bookworm): run apt-get update, on a Debian 12" >&2
+    exit 1
+  fi
+  step "Debian 12 (debootstrap --variant=minbase)"
+  mkdir -p "$root" ${cache:+"$cache"}
+  debootstrap ${cache:+--cache-dir="$cache"} --variant=minbase bookworm "$root" "$mirror" >"$base/debootstrap.log" 2>&1 ||
+    { tail -n 5 "$base/debootstrap.log" >&2; exit 1; }
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+  rm -f "$root"/etc/apt/apt.conf.d/{20packagekit,50appstream,docker-clean}
+  if [ -d /usr/local/share/ca-certificates ]; then
+    mkdir -p "$root/usr/local/share" && cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"
+  fi
+  if [ -n "$cache" ]; then cp -n "$cache"/*.deb "$root/var/cache/apt/archives/"; fi
+  mount -t proc proc "$root/proc"
+  mount --bind /dev "$root/dev"
+  mkdir "$root/debs" "$root/project"
+  cp "$packages"/*.deb "$packages"/*.tar.gz "$root/debs"
+  cp -r "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
+  inside sh -c 'printf "[user]\nname = a\nemail = a@localhost\n[init]\ndefaultBranch = main\n" >/root/.gitconfig'
+}
 
-step "A compiler, CMake and git"
-inside apt-get install -qq -y --no-install-recommends g++ cmake git make >"$base/apt.log" 2>&1
+first() {
+  local begun
+  step "From a bare Debian 12 to the first answer, without libtorch"
+  begun=$(now)
+  timed "apt update" apt-get update -qq
+  timed "apt install ./flor.deb ./libflor-dev.deb g++ cmake make git" \
+    sh -c "$(install /debs/flor_*.deb /debs/libflor-dev_*.deb g++ cmake make git)"
+  timed "a project: the example, in a git repository" sh -euc '
+    cp -r /usr/share/doc/libflor-dev/examples/first /tmp/first && cd /tmp/first
+    echo /build/ >.gitignore && git init -q . && git add . && git commit -q -m "Fit a line"'
+  timed "cmake -B build && cmake --build build" sh -euc "$(project 'cmake -B build && cmake --build build')"
+  timed "build/train --flor first" sh -euc "$(project build/train --flor first)"
+  timed "a log statement is added" sh -euc "$(project git apply forgotten.patch)"
+  timed "cmake --build build" sh -euc "$(project cmake --build build)"
+  timed "build/train --replay_flor" sh -euc "$(project build/train --replay_flor)"
+  timed "flor query loss slope" sh -euc "$(project flor query loss slope)"
+  echo "$(since "$begun")to the first answer"
+  cat "$base/step.log"
+  grep -q 'recorded+hindsight' "$base/step.log"
+  inside sh -c 'test "$(dpkg-query -W -f "\${Package}\n" | grep -c torch)" = 0'
+  inside sh -c '! ldd /usr/bin/flor | grep -E "not found|torch"'
+  inside sh -c 'test -s /usr/share/man/man1/flor-replay.1.gz -a -s /usr/share/bash-completion/completions/flor'
+  inside env FLOR_HOME=/tmp/first/home bash /project/look.sh slope
+}
 
-if [ -n "$cache" ]; then cp -n "$root"/var/cache/apt/archives/*.deb "$cache"; fi
+torch() {
+  local before
+  step "libtorch"
+  before=$(inside du -sm /usr | cut -f 1)
+  timed "apt install ./libflor-torch-dev.deb" sh -c "$(install /debs/libflor-torch-dev_*.deb)"
+  printf '%8d MB on disk\n' "$(($(inside du -sm /usr | cut -f 1) - before))"
+}
 
-mkdir "$root/project"
-cp -r "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
-for component in core torch; do
-  step "A project outside, with component $component, by CMake"
-  inside sh -c "git config --global user.name a; git config --global user.email a@localhost"
-  inside bash /project/outside_project.sh /usr "/tmp/$component" "$component" \
-    -DCMAKE_BUILD_TYPE=Release >"$base/project.log" 2>&1 || { tail -n 30 "$base/project.log"; exit 1; }
-  inside env FLOR_HOME="/tmp/$component/home" flor list
-  inside env FLOR_HOME="/tmp/$component/home" flor query total
-  inside env FLOR_HOME="/tmp/$component/home" bash /project/look.sh total
-done
+# build_project PREFIX COMPONENT: outside_project.sh, and a look at what it recorded.
+build_project() {
+  timed "a project outside, with component $2: built by CMake, recorded, replayed" \
+    bash /project/outside_project.sh "$1" "/tmp/$2" "$2" -DCMAKE_BUILD_TYPE=Release
+  inside env FLOR_HOME="/tmp/$2/home" PATH="$1/bin:/usr/bin:/bin" flor query total
+  timed "... listed, plotted, reported, served" \
+    env FLOR_HOME="/tmp/$2/home" PATH="$1/bin:/usr/bin:/bin" bash /project/look.sh total
+}
 
-step "The same by pkg-config"
-inside sh -euc '
-  mkdir /tmp/pc && cd /tmp/pc && git init -q . && cp /project/outside/*.cpp .
-  export FLOR_HOME=/tmp/pc/home
-  c++ -std=c++20 counter.cpp $(pkg-config --cflags --libs flor-core) -o counter
-  c++ -std=c++20 learner.cpp $(pkg-config --cflags --libs flor) -o learner
-  for program in counter learner; do
-    ./$program --flor $program >recorded.txt
-    ./$program --replay_flor --flor_probe train >replayed.txt
-    cmp recorded.txt replayed.txt
-    flor query total | tail -n 1
-  done
-  flor doctor
-'
+projects() {
+  step "Projects"
+  build_project /usr core
+  build_project /usr torch
+}
+
+pkg_config() {
+  step "The same by pkg-config"
+  timed "counter.cpp and learner.cpp, recorded and replayed" sh -euc '
+    mkdir /tmp/pc && cd /tmp/pc && git init -q . && cp /project/outside/*.cpp .
+    export FLOR_HOME=/tmp/pc/home
+    c++ -std=c++20 counter.cpp $(pkg-config --cflags --libs flor-core) -o counter
+    c++ -std=c++20 learner.cpp $(pkg-config --cflags --libs flor) -o learner
+    for program in counter learner; do
+      ./$program --flor $program >recorded.txt
+      ./$program --replay_flor --flor_probe train >replayed.txt
+      cmp recorded.txt replayed.txt
+      flor query total | tail -n 1
+    done
+    flor doctor'
+}
+
+removed() {
+  step "Removal"
+  timed "apt purge flor libflor-dev libflor-torch-dev" \
+    sh -c 'apt-get purge -qq -y --autoremove $(dpkg-query -W -f "\${Package} " "*flor*")'
+  inside find / -xdev '(' -path /proc -o -path /tmp -o -path /debs -o -path /project -o -path /root ')' -prune -o \
+    -iname '*flor*' -print >"$base/left"
+  if [ -s "$base/left" ]; then
+    echo "FAILED: the packages leave behind: $(cat "$base/left")" >&2
+    exit 1
+  fi
+  echo 'no file of Flor is left'
+}
+
+tarball() {
+  step "The tarball, where no package of Flor or of its libraries is installed"
+  inside sh -c '! dpkg-query -W libgit2-dev libfmt-dev 2>/dev/null | grep .'
+  timed "tar xf" sh -euc 'mkdir "/opt/any place" && tar -C "/opt/any place" --strip-components 1 -xf /debs/flor-*.tar.gz'
+  timed "apt install g++ cmake make git, and what plots and pages need" \
+    sh -c "$(install g++ cmake make git pkg-config libcairo2 libmicrohttpd12)"
+  inside '/opt/any place/bin/flor' --version
+  rm -rf "$root/tmp/core"
+  build_project '/opt/any place' core
+  timed "counter.cpp by pkg-config" sh -euc '
+    cp -r "/opt/any place" /opt/flor && cd /tmp/core/project && cp /project/outside/counter.cpp .
+    c++ -std=c++20 counter.cpp $(PKG_CONFIG_PATH=/opt/flor/lib/pkgconfig pkg-config --cflags --libs flor-core) -o counter
+    ./counter'
+}
+
+debian
+for each in $steps; do $each; done
+if [ -n "$cache" ]; then cp -n "$root"/var/cache/apt/archives/*.deb "$cache" || true; fi
 step "done"

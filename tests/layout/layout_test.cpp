@@ -297,4 +297,15 @@ TEST(Layout, EverySourceFileIsReadableInOneSitting) {
   EXPECT_THAT(long_files, IsEmpty());
 }
 
+TEST(Layout, ThePortOfVcpkgHasTheVersionOfTheProject) {
+  const auto found = [](const char* file, const char* pattern) {
+    std::ifstream in(kRoot / file);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::smatch match;
+    return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : file;
+  };
+  EXPECT_EQ(found("packaging/vcpkg/flor/vcpkg.json", R"re("version": "([0-9.]+)")re"),
+            found("CMakeLists.txt", R"re(project\(flor VERSION ([0-9.]+))re"));
+}
+
 }  // namespace

@@ -30,10 +30,11 @@ std::string_view to_string(SaveStrategy strategy);  ///< "sync_any"
 /// The reverse. Throws flor::Error with the list of what there is.
 SaveStrategy parse_save_strategy(std::string_view name);
 
+/// How an AtomicDirectory saves.
 struct AtomicDirectoryOptions {
   /// Tells savers in one directory apart; a rank's own name is "NAME_rank_3" with `async`.
   std::string name = "AtomicDirectory";
-  SaveStrategy strategy = SaveStrategy::sync_any;
+  SaveStrategy strategy = SaveStrategy::sync_any;  ///< which ranks save
   /// How many finished checkpoints that are not forced are kept, at least 1; 0 keeps all. While one
   /// is written, there is one more on the disk.
   int keep_last = 0;
@@ -41,9 +42,9 @@ struct AtomicDirectoryOptions {
 
 /// A complete checkpoint.
 struct SavedDirectory {
-  std::int64_t index = 0;
-  bool forced = false;
-  std::filesystem::path path;
+  std::int64_t index = 0;      ///< counts from 0
+  bool forced = false;         ///< never deleted by keep_last
+  std::filesystem::path path;  ///< the directory
 };
 
 /// Saves checkpoints as directories NAME_checkpoint_I or NAME_checkpoint_I_force, and keeps the

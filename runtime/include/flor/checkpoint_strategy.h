@@ -39,13 +39,14 @@ using store::CheckpointStrategy;
 
 /// A number by which a checkpoint ranks.
 struct MetricScore {
+  /// Of a metric, by any number.
   template <typename Number>
     requires std::is_arithmetic_v<Number>
   MetricScore(std::string_view metric, Number score)
       : name(metric), value(static_cast<double>(score)) {}
 
-  std::string_view name;
-  double value;
+    std::string_view name;  ///< of the metric
+    double value;           ///< NaN ranks worst
 };
 
 /// A stored checkpoint of a run.
@@ -55,7 +56,7 @@ struct Checkpoint {
   std::string name;             ///< of a saved one
   std::optional<double> score;  ///< by the strategy; of one just saved always empty
 
-  explicit operator bool() const { return !run.empty(); }
+  explicit operator bool() const { return !run.empty(); }  ///< true if there is one
   /// "0123456789abcdef@12" or "0123456789abcdef@s3", as `flor export` and `flor show` take it.
   std::string address() const;
 };

@@ -14,13 +14,14 @@ namespace flor {
 class Group {
  public:
   virtual ~Group() = default;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
+  virtual int rank() const = 0;  ///< from 0 to size() - 1
+  virtual int size() const = 0;  ///< the number of members
   /// The numbers of all members, in the order of their ranks; each member gives equally many.
   virtual std::vector<std::int64_t> all_gather(std::span<const std::int64_t> mine) = 0;
 
   /// Returns when all members are here.
   void barrier() { all_gather({}); }
+  /// One number of each member.
   std::vector<std::int64_t> all_gather(std::int64_t mine) {
     return all_gather(std::span(&mine, 1));
   }
@@ -30,8 +31,9 @@ class Group {
 class SoloGroup final : public Group {
  public:
   using Group::all_gather;
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
+  int rank() const override { return 0; }  ///< always 0
+  int size() const override { return 1; }  ///< always 1
+  /// Returns `mine`.
   std::vector<std::int64_t> all_gather(std::span<const std::int64_t> mine) override {
     return {mine.begin(), mine.end()};
   }

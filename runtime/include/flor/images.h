@@ -11,7 +11,8 @@ namespace flor {
 
 /// Red, green and blue of each pixel, 8 bits each, row by row from the top.
 struct Image {
-  std::int64_t height = 0, width = 0;
+  std::int64_t height = 0;  ///< in pixels
+  std::int64_t width = 0;   ///< in pixels
   std::vector<std::uint8_t> pixels = {};  ///< height * width * 3
 };
 

@@ -19,13 +19,13 @@ namespace flor {
 
 /// A JSON text to be logged as such.
 struct Json {
-  std::string text;
+  std::string text;  ///< valid JSON
 };
 
 /// Rows of numbers under named columns, e.g. a confusion matrix.
 struct Table {
-  std::vector<std::string> columns;
-  std::vector<std::vector<double>> rows;
+  std::vector<std::string> columns;       ///< their names
+  std::vector<std::vector<double>> rows;  ///< each as long as `columns`
   std::vector<std::string> row_names;  ///< empty, or one a row
 };
 

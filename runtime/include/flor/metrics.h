@@ -34,13 +34,13 @@ class Metrics {
   void mean(std::string_view name, double value, double weight = 1);
   /// NaN, if any value is NaN.
   void min(std::string_view name, double value);
-  void max(std::string_view name, double value);
+  void max(std::string_view name, double value);  ///< NaN, if any value is NaN
 
   /// What this rank gathered. Throws NotFound, with the names there are.
   double operator[](std::string_view name) const;
   /// All of it, by name.
   std::map<std::string, double> values() const;
-  bool empty() const { return entries_.empty(); }
+  bool empty() const { return entries_.empty(); }  ///< true if nothing was gathered
 
   /// What all ranks gathered together; the numbers here stay as they are, so calling it twice gives
   /// the same. All ranks have to call it. Throws flor::Error on all of them, naming the rank and
@@ -52,10 +52,10 @@ class Metrics {
   std::map<std::string, double> log_and_reset(Group& group, std::string_view prefix = "");
   /// The same of one process.
   std::map<std::string, double> log_and_reset(std::string_view prefix = "");
-  void reset() { entries_.clear(); }
+  void reset() { entries_.clear(); }  ///< begins anew
 
-  void save(const StateWriter& writer) const;
-  void load(const StateReader& reader);
+  void save(const StateWriter& writer) const;  ///< for flor::checkpoints
+  void load(const StateReader& reader);        ///< for flor::checkpoints
 
  private:
   enum class Kind : std::uint8_t { sum, mean, min, max };
@@ -88,7 +88,7 @@ class Metrics {
 /// a mark says when its work was queued. For one thread.
 class StepTimer {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = std::chrono::steady_clock;  ///< the steady clock
   StepTimer() : last_(Clock::now()), begin_(last_) {}
 
   /// The time since the last mark belongs to `name`; returns it in seconds.
@@ -98,7 +98,7 @@ class StepTimer {
   /// Measures from now on; what was gathered stays.
   void restart() { begin_ = last_ = Clock::now(); }
 
-  std::uint64_t steps() const { return steps_; }
+  std::uint64_t steps() const { return steps_; }  ///< since the construction
   /// Seconds of all marks of that name; 0 if there is none.
   double seconds(std::string_view name) const;
   /// Of all steps.

@@ -55,7 +55,7 @@ constexpr std::uint32_t operator|(std::uint32_t a, ProbeAt b) {
 
 /// The place in the loops, each counted from 0.
 struct ProbePlace {
-  ProbeAt at = ProbeAt::epoch_end;
+  ProbeAt at = ProbeAt::epoch_end;    ///< why the plug-in is called
   std::int64_t epoch = 0;             ///< over all main loops
   std::int64_t main_loop = 0;         ///< which of the main loops
   std::int64_t iteration = 0;         ///< of this main loop
@@ -113,12 +113,13 @@ struct ProbeHost {
 /// until flor_probe returns.
 class Probe {
  public:
-  explicit Probe(const detail::ProbeHost& host) : host_(&host) {}
+  explicit Probe(const detail::ProbeHost& host) : host_(&host) {}  ///< made by the replay
 
-  const ProbePlace& place() const { return host_->place; }
-  std::int64_t epoch() const { return place().epoch; }
+  const ProbePlace& place() const { return host_->place; }  ///< where the replay is
+  std::int64_t epoch() const { return place().epoch; }      ///< over all main loops
 
   std::string run() const { return fact("run").value_or(""); }  ///< key, 16 hexadecimal digits
+  /// The name of the run.
   std::string experiment() const { return fact("experiment").value_or(""); }
   /// What flor::arg returned in the recorded run, as text; nothing if there was no such argument,
   /// or it is a secret.
@@ -147,6 +148,7 @@ class Probe {
     }
     throw std::runtime_error("the state has no '" + name + "'; it has " + names());
   }
+  /// True if there is an item of that very name.
   bool has(const std::string& name) const {
     const auto found = items(name);
     return std::ranges::any_of(found, [&](const store::Item& item) { return item.name == name; });
@@ -233,15 +235,18 @@ class Probe {
                   const std::vector<std::int64_t>& sizes) const {
     log_content(name, false, detail::element_type_of<T>(), sizes, std::as_bytes(values));
   }
+  /// The bytes of an array, row-major of shape `sizes`; `image`: shown as a picture.
   void log_content(const std::string& name, bool image, store::ElementType type,
                    const std::vector<std::int64_t>& sizes,
                    std::span<const std::byte> content) const {
     host_->log_content(host_->self, name.c_str(), image, type, sizes.size(), sizes.data(),
                        content.data(), content.size());
   }
+  /// The distribution of `values`, in `bins` of equal width.
   void log_histogram(const std::string& name, std::span<const double> values, int bins = 64) const {
     host_->log_histogram(host_->self, name.c_str(), values.data(), values.size(), bins);
   }
+  /// Rows of numbers, such as a confusion matrix.
   void log_table(const std::string& name, const Table& table) const {
     host_->log_table(host_->self, name.c_str(), &table);
   }

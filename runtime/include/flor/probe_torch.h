@@ -38,8 +38,8 @@ class TorchProbe {
   /// Refers to `probe`.
   explicit TorchProbe(const Probe& probe) : probe_(probe) {}
 
-  const Probe& plain() const { return probe_; }
-  const ProbePlace& place() const { return probe_.place(); }
+  const Probe& plain() const { return probe_; }               ///< the probe that it reads from
+  const ProbePlace& place() const { return probe_.place(); }  ///< where the replay is
 
   /// A registered tensor, parameter or buffer, or a part of an optimizer's state:
   /// "model/0.weight", "optimizer/group0/3/exp_avg".
@@ -107,11 +107,13 @@ class TorchProbe {
       probe_.log(name, value);
     }
   }
+  /// A whole tensor.
   void log_tensor(const std::string& name, const at::Tensor& value) const {
     const at::Tensor host = on_host(value);
     probe_.log_content(name, false, element_type(host.scalar_type()), host.sizes().vec(),
                        {static_cast<const std::byte*>(host.data_ptr()), host.nbytes()});
   }
+  /// The distribution of its elements, in `bins` of equal width.
   void log_histogram(const std::string& name, const at::Tensor& values, int bins = 64) const {
     const at::Tensor host = on_host(values).to(at::kDouble);
     probe_.log_histogram(name, {host.data_ptr<double>(), static_cast<std::size_t>(host.numel())},

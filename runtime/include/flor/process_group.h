@@ -33,8 +33,9 @@ class ProcessGroup final : public Group {
               return group->allgather(all, mine);
             },
             deadline, device) {}
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int rank() const override { return rank_; }  ///< of the backend
+  int size() const override { return size_; }  ///< of the backend
+  /// Throws after the deadline.
   std::vector<std::int64_t> all_gather(std::span<const std::int64_t> mine) override;
 
  private:

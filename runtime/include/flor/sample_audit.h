@@ -11,7 +11,7 @@ namespace flor {
 
 /// One epoch of one sampler. Counts are of samples; of batches where batches keep to their groups.
 struct EpochAudit {
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;     ///< of the sampler, from 0
   std::uint64_t samples = 0;   ///< of the data set
   std::uint64_t once = 0;      ///< used exactly once
   std::uint64_t repeated = 0;  ///< used more than once to fill up (Tail::repeat)

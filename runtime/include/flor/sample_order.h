@@ -50,8 +50,9 @@ Tail parse_tail(std::string_view name);
 /// steps on average, from 256 samples on. Not meant to resist anybody who tries to predict it.
 class KeyedPermutation {
  public:
+  /// Of [0, size), one for each (seed, epoch).
   KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::uint64_t epoch);
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return size_; }  ///< of the set
   /// `position` < size().
   std::uint64_t operator[](std::uint64_t position) const;
 
@@ -68,6 +69,7 @@ class KeyedPermutation {
 /// sample, from 2^32 samples on 8. Immutable, so any thread may read it.
 class SampleOrder {
  public:
+  /// Of the samples [0, samples).
   SampleOrder(std::uint64_t samples, Shuffle shuffle, std::uint64_t seed, std::uint64_t epoch);
   /// Keeps the samples in `lanes`: the one at position p is always of lane p % lanes, which has the
   /// same samples in every epoch. For replicas that hold their part of the data.
@@ -78,7 +80,7 @@ class SampleOrder {
     return {samples, shuffle, seed, 0};
   }
 
-  std::uint64_t size() const { return keyed_.size(); }
+  std::uint64_t size() const { return keyed_.size(); }  ///< how many samples
   /// The sample at `position` < size().
   std::uint64_t operator[](std::uint64_t position) const {
     if (lanes_ > 0) position = in_lane(position);
@@ -105,11 +107,11 @@ constexpr Tail tail_of_batches(Tail tail) { return tail == Tail::uneven ? Tail::
 /// `base` on every `world`-th, beginning with its own rank. What lies before `base` was consumed
 /// before, by however many replicas there were then.
 struct Share {
-  std::uint64_t units = 0;
-  std::uint64_t base = 0;
-  std::uint64_t world = 1;
-  std::uint64_t rank = 0;
-  Tail tail = Tail::repeat;
+  std::uint64_t units = 0;   ///< of the epoch
+  std::uint64_t base = 0;    ///< the first position that is shared
+  std::uint64_t world = 1;   ///< replicas
+  std::uint64_t rank = 0;    ///< of this replica
+  Tail tail = Tail::repeat;  ///< how unequal shares are filled
 
   /// How many units this replica gets: none only where no replica gets any.
   std::uint64_t size() const;
@@ -135,7 +137,8 @@ class GroupedBatches {
   /// The number of batches: the same for every order.
   static std::uint64_t count(std::span<const std::int64_t> groups, std::uint64_t batch_size,
                              Tail tail);
-  std::uint64_t size() const { return begins_.size() - 1; }
+  std::uint64_t size() const { return begins_.size() - 1; }  ///< how many batches
+  /// The samples of one batch.
   std::span<const std::uint64_t> operator[](std::uint64_t batch) const {
     return std::span(samples_).subspan(begins_[batch], begins_[batch + 1] - begins_[batch]);
   }

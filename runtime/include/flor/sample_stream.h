@@ -18,13 +18,13 @@ class Group;
 
 /// What is to be visited, and how. All of it but `record` is checked when a state is loaded.
 struct SampleSetup {
-  std::uint64_t samples = 0;
-  Shuffle shuffle = Shuffle::torch;
-  std::uint64_t seed = 0;
-  Tail tail = Tail::repeat;
+  std::uint64_t samples = 0;         ///< of the data set
+  Shuffle shuffle = Shuffle::torch;  ///< how the order is made
+  std::uint64_t seed = 0;            ///< with the epoch it gives the order
+  Tail tail = Tail::repeat;          ///< how unequal shares are filled
   /// Not empty: batches of `batch_size` samples, none of which mixes groups. One number a sample.
   std::vector<std::int64_t> groups = {};
-  std::uint64_t batch_size = 0;
+  std::uint64_t batch_size = 0;  ///< with `groups` only
   /// Each replica gets the samples of its own lane in every epoch (SampleOrder::in_lanes), as many
   /// lanes as there are replicas when the epoch begins. Not with `groups`.
   bool sharded = false;
@@ -36,8 +36,10 @@ struct SampleSetup {
 
 /// A piece of an epoch: the positions [from, to), consumed by `world` replicas.
 struct SampleSpan {
-  std::uint64_t from = 0, to = 0, world = 1;
-  bool operator==(const SampleSpan&) const = default;
+  std::uint64_t from = 0;   ///< the first position
+  std::uint64_t to = 0;     ///< the one after the last
+  std::uint64_t world = 1;  ///< replicas
+  bool operator==(const SampleSpan&) const = default;  ///< member by member
 };
 
 /// One replica's way through the epochs. Two positions are kept apart: how far samples were *drawn*
@@ -57,13 +59,13 @@ class SampleStream {
   /// nothing at all.
   SampleStream(SampleSetup setup, std::uint64_t world, std::uint64_t rank);
 
-  const SampleSetup& setup() const { return setup_; }
-  std::uint64_t world() const { return world_; }
-  std::uint64_t rank() const { return rank_; }
+  const SampleSetup& setup() const { return setup_; }  ///< as it was made
+  std::uint64_t world() const { return world_; }       ///< replicas
+  std::uint64_t rank() const { return rank_; }         ///< of this replica
 
   // Epochs ----------------------------------------------------------------------------------------
 
-  std::uint64_t epoch() const { return place_.epoch; }
+  std::uint64_t epoch() const { return place_.epoch; }  ///< the present one
   /// True when this replica has consumed its share of the epoch, or gave up the rest.
   bool complete() const;
   /// The epoch to go on with: the present one, or the next if that is complete.
@@ -77,9 +79,10 @@ class SampleStream {
   // Progress, in units of this replica: samples, or batches where there are groups ----------------
 
   std::uint64_t size() const { return place_.share.size(); }  ///< since the share was last dealt
-  std::uint64_t consumed() const { return place_.count; }
+  std::uint64_t consumed() const { return place_.count; }     ///< since the share was last dealt
+  /// Of this epoch.
   std::uint64_t remaining() const { return complete() ? 0 : size() - place_.count; }
-  std::uint64_t drawn() const { return drawn_; }
+  std::uint64_t drawn() const { return drawn_; }  ///< since `begin`
   /// Positions of the epoch's order that all replicas together have consumed.
   std::uint64_t consumed_by_all() const;
 
@@ -116,8 +119,9 @@ class SampleStream {
   /// what does not fit.
   void parse(const std::string& text);
 
+  /// For flor::checkpoints.
   void save(const StateWriter& writer) const { writer.bytes("", print()); }
-  void load(const StateReader& reader) { parse(reader.bytes("")); }
+  void load(const StateReader& reader) { parse(reader.bytes("")); }  ///< for flor::checkpoints
 
  private:
   struct Place {

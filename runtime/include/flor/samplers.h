@@ -34,37 +34,40 @@ namespace flor {
 /// (`enforce_ordering`).
 class StreamSampler : public ::torch::data::samplers::Sampler<> {
  public:
-  std::uint64_t epoch() const { return stream_->epoch(); }
+  std::uint64_t epoch() const { return stream_->epoch(); }  ///< see SampleStream::epoch
+  /// See SampleStream::resume_epoch.
   std::uint64_t resume_epoch() const { return stream_->resume_epoch(); }
+  /// See SampleStream::set_epoch.
   void set_epoch(std::uint64_t epoch) { stream_->set_epoch(epoch); }
-  void end_epoch() { stream_->end_epoch(); }
-  bool complete() const { return stream_->complete(); }
+  void end_epoch() { stream_->end_epoch(); }             ///< see SampleStream::end_epoch
+  bool complete() const { return stream_->complete(); }  ///< see SampleStream::complete
 
   /// After each step: the batch that was trained on has been used.
   void advance() { stream_->advance(); }
-  void advance(std::int64_t units) { stream_->advance(units); }
+  void advance(std::int64_t units) { stream_->advance(units); }  ///< the same in units
   /// In units: samples, or batches of a group sampler.
   std::uint64_t size() const { return stream_->size(); }
+  /// Since the share was last dealt.
   std::uint64_t consumed() const { return stream_->consumed(); }
-  std::uint64_t remaining() const { return stream_->remaining(); }
-  void agree(Group& group) { stream_->agree(group); }
+  std::uint64_t remaining() const { return stream_->remaining(); }  ///< of this epoch
+  void agree(Group& group) { stream_->agree(group); }               ///< see SampleStream::agree
 
-  SampleStream& stream() { return *stream_; }
-  const SampleStream& stream() const { return *stream_; }
+  SampleStream& stream() { return *stream_; }              ///< its position and order
+  const SampleStream& stream() const { return *stream_; }  ///< its position and order
 
-  // For the data loader.
+  /// For the data loader.
   void reset(::torch::optional<std::size_t> new_size = ::torch::nullopt) override;
+  /// For the data loader.
   ::torch::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
 
-  // For torch::save and torch::load.
-  void save(::torch::serialize::OutputArchive& archive) const override;
-  void load(::torch::serialize::InputArchive& archive) override;
+  void save(::torch::serialize::OutputArchive& archive) const override;  ///< for torch::save
+  void load(::torch::serialize::InputArchive& archive) override;         ///< for torch::load
 
-  // For flor::checkpoints and flor::atomic_save.
-  void save(const StateWriter& writer) const { stream_->save(writer); }
-  void load(const StateReader& reader) { stream_->load(reader); }
+  void save(const StateWriter& writer) const { stream_->save(writer); }  ///< for flor::checkpoints
+  void load(const StateReader& reader) { stream_->load(reader); }        ///< for flor::checkpoints
 
  protected:
+  /// For the samplers below.
   StreamSampler(SampleSetup setup, std::uint64_t world, std::uint64_t rank)
       : stream_(std::make_shared<SampleStream>(std::move(setup), world, rank)) {}
 
@@ -72,9 +75,10 @@ class StreamSampler : public ::torch::data::samplers::Sampler<> {
   std::shared_ptr<SampleStream> stream_;
 };
 
+/// Options of InterruptibleSampler.
 struct SamplerOptions {
-  std::uint64_t seed = 0;
-  Shuffle shuffle = Shuffle::torch;
+  std::uint64_t seed = 0;            ///< with the epoch it gives the order
+  Shuffle shuffle = Shuffle::torch;  ///< how the order is made
   std::string data = {};           ///< anything that tells data sets apart, see SampleSetup
   std::string record = "samples";  ///< see SampleSetup
 };
@@ -82,18 +86,20 @@ struct SamplerOptions {
 /// All samples of a data set for one process.
 class InterruptibleSampler final : public StreamSampler {
  public:
+  /// Of [0, samples).
   explicit InterruptibleSampler(std::uint64_t samples, SamplerOptions options = {});
 };
 
+/// How samples are shared among replicas.
 struct DistributedSamplerOptions {
   std::uint64_t world = 1;  ///< replicas
   std::uint64_t rank = 0;   ///< of this one
-  std::uint64_t seed = 0;
-  Shuffle shuffle = Shuffle::torch;
-  Tail tail = Tail::repeat;
+  std::uint64_t seed = 0;            ///< with the epoch it gives the order
+  Shuffle shuffle = Shuffle::torch;  ///< how the order is made
+  Tail tail = Tail::repeat;          ///< how unequal shares are filled
   bool sharded = false;  ///< each replica gets its own samples in every epoch, see SampleSetup
-  std::string data = {};
-  std::string record = "samples";
+  std::string data = {};           ///< anything that tells data sets apart, see SampleSetup
+  std::string record = "samples";  ///< see SampleSetup
 };
 
 /// The share of one of several replicas. With Shuffle::torch and Tail::repeat or drop the samples
@@ -101,6 +107,7 @@ struct DistributedSamplerOptions {
 /// replicas and drop_last, as long as the epoch is not resumed by another number of replicas.
 class InterruptibleDistributedSampler final : public StreamSampler {
  public:
+  /// Of [0, samples), shared among the replicas.
   explicit InterruptibleDistributedSampler(std::uint64_t samples,
                                            DistributedSamplerOptions options);
 };

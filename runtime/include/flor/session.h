@@ -18,12 +18,12 @@ enum class Mode { off, record, replay };
 /// exits. Move-only.
 class [[nodiscard("the session ends with this object: keep it until the end of main")]] Session {
  public:
-  explicit Session(Mode mode) : mode_(mode) {}
+  explicit Session(Mode mode) : mode_(mode) {}  ///< made by flor::init
   ~Session();
-  Session(Session&& other) noexcept;
-  Session& operator=(Session&& other) noexcept;
+  Session(Session&& other) noexcept;             ///< the other one ends no run
+  Session& operator=(Session&& other) noexcept;  ///< ends this session first
 
-  Mode mode() const { return mode_; }
+  Mode mode() const { return mode_; }  ///< the mode that flor::init chose
   /// Key of the run that is recorded or replayed, 16 hexadecimal digits; empty if off.
   std::string run() const;
   /// From now on the run keeps only the checkpoints that the strategy asks for; see

@@ -23,11 +23,12 @@ namespace flor {
 using Example = ::torch::data::Example<>;
 using ExampleTransform = std::function<Example(Example)>;
 
+/// The part of the data that a replica holds.
 struct ShardOptions {
   std::uint64_t world = 1;  ///< replicas
   std::uint64_t rank = 0;   ///< of this one
   std::uint64_t seed = 0;   ///< of the shuffling that deals the samples out
-  Shuffle shuffle = Shuffle::torch;
+  Shuffle shuffle = Shuffle::torch;  ///< how the order is made
   /// The part of all samples that this replica holds, above 0 and up to 1; 0: its lane, which is
   /// one of `world` equal parts. More than a lane: samples of the next lanes, too. Less: the
   /// samples that are not held are read each time they are asked for.
@@ -96,7 +97,7 @@ class DistributedShardedDataset
   std::vector<std::size_t> held() const;
   /// Samples that had to be read although they were not held, since the construction.
   std::uint64_t reads_beyond() const;
-  const std::string& fingerprint() const;
+  const std::string& fingerprint() const;  ///< tells data sets apart, see SampleSetup
   /// Names of the classes; empty unless it was made of a folder.
   const std::vector<std::string>& classes() const;
 

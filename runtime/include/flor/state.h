@@ -37,8 +37,8 @@ constexpr void require_checkpointable() {
 /// Gives a piece of state a name that survives a reordering of the arguments of `checkpoints`.
 template <typename T>
 struct Named {
-  std::string name;
-  T& value;
+  std::string name;  ///< its name in checkpoints
+  T& value;          ///< the registered object
 };
 template <typename T>
 Named<T> named(std::string name, T& value) {
@@ -103,10 +103,13 @@ void drop_slots(const std::vector<std::uint64_t>& tickets) noexcept;
 /// it after them. Movable, so that a function can return it.
 class [[nodiscard("the state is checkpointed for as long as this object lives")]] Checkpoints {
  public:
+  /// Made by flor::checkpoints.
   explicit Checkpoints(std::vector<detail::Slot> slots)
       : tickets_(detail::add_slots(std::move(slots))) {}
   ~Checkpoints() { detail::drop_slots(tickets_); }
+  /// The other one keeps nothing.
   Checkpoints(Checkpoints&& other) noexcept : tickets_(std::exchange(other.tickets_, {})) {}
+  /// Swaps them.
   Checkpoints& operator=(Checkpoints&& other) noexcept {
     std::swap(tickets_, other.tickets_);
     return *this;
@@ -134,7 +137,7 @@ Checkpoints checkpoints(T&&... objects) {
 
 /// Locals that a nested or a main loop changes (a running loss, a best score), see flor::loop.
 struct With {
-  std::vector<detail::Slot> slots;
+  std::vector<detail::Slot> slots;  ///< the attached locals
 };
 template <typename... T>
 With with(T&&... objects) {

@@ -221,14 +221,18 @@ constexpr std::size_t bytes_that_count() {
 /// Writes the pieces of one object, named relative to it; the empty name is the object itself.
 class StateWriter {
  public:
+  /// Made by Flor.
   StateWriter(StateSink& sink, std::string prefix) : sink_(&sink), prefix_(std::move(prefix)) {}
 
+  /// A piece of any length.
   void bytes(std::string_view name, std::string_view content) const {
     sink_->bytes(detail::join_names(prefix_, name), content);
   }
+  /// A tensor, read as its source says.
   void tensor(std::string_view name, const TensorSource& source) const {
     sink_->tensor(detail::join_names(prefix_, name), source);
   }
+  /// A number, an enumerator or a boolean.
   template <detail::Number T>
   void number(std::string_view name, const T& value) const {
     std::byte content[sizeof(T)] = {};
@@ -239,9 +243,11 @@ class StateWriter {
                   .host = content,
                   .copy = {}});
   }
+  /// Where the piece of that name lies.
   void place(std::string_view name, const Place& place) const {
     sink_->place(detail::join_names(prefix_, name), place);
   }
+  /// False: only the places are asked for.
   bool wants_content() const { return sink_->wants_content(); }
   /// The name with the object's before it, for messages.
   std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }
@@ -255,18 +261,24 @@ class StateWriter {
   std::string prefix_;
 };
 
+/// Reads what StateWriter wrote, by the same names. Asking for one that was not recorded throws.
 class StateReader {
  public:
+  /// Made by Flor.
   StateReader(StateSource& source, std::string prefix)
       : source_(&source), prefix_(std::move(prefix)) {}
 
+  /// True if it was recorded.
   bool has(std::string_view name) const { return source_->has(detail::join_names(prefix_, name)); }
+  /// Its type and sizes.
   const store::Item& item(std::string_view name) const {
     return source_->item(detail::join_names(prefix_, name));
   }
+  /// The content of a piece.
   std::string bytes(std::string_view name) const {
     return source_->bytes(detail::join_names(prefix_, name));
   }
+  /// For Flor's own adapters.
   const Placement* placement(std::string_view name) const {
     return source_->placement(detail::join_names(prefix_, name));
   }
@@ -284,6 +296,7 @@ class StateReader {
     }
     return source_->bytes(full);
   }
+  /// A number that must have been recorded with this type.
   template <detail::Number T>
   void number(std::string_view name, T& value) const {
     const std::string content = numbers(name, detail::element_type_of<T>());
@@ -296,6 +309,7 @@ class StateReader {
   }
   /// The name with the object's before it, for messages.
   std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }
+  /// A reader for a part of the object.
   StateReader within(std::string_view name) const {
     return {*source_, detail::join_names(prefix_, name)};
   }
