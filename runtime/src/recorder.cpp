@@ -229,7 +229,7 @@ Recorder::Recorder(Flags flags)
     if (launch) {
       point = launch->point;
     } else if (ranks_) {
-      point = plan_group_resume(*store_, resumed->start.rank->group);
+      point = plan_group_resume(*store_, resumed->start.rank->group, may_go_on_inside(resumed->id));
     }
     go_on(std::move(*resumed), run.commit, point ? &*point : nullptr);
   } else {

@@ -204,6 +204,9 @@ class Recorder : public Runtime {
   // Resuming, and being preempted: recorder_resume.cpp.
   /// `point`: that of the group; null: the latest of the run.
   void go_on(store::Run run, const std::string& commit, const store::ResumePoint* point);
+  /// Whether the run can go on inside an iteration: where the sources name a variable that would be
+  /// lost there, it goes on before that iteration.
+  bool may_go_on_inside(std::int64_t run) const;
   void take_arguments(const store::Run& run);
   /// True: the sources are others.
   bool warn_of_changes(const store::Run& run, const std::string& commit) const;

@@ -97,11 +97,26 @@ void Recorder::take_arguments(const store::Run& run) {
   if (!flags_.every_seconds) flags_.every_seconds = before.every_seconds;
 }
 
+bool Recorder::may_go_on_inside(std::int64_t run) const {
+  const store::ResumePoint latest = store::find_resume_point(store_->catalog(), run);
+  if (latest.loop.empty()) return true;
+  std::vector<std::string> main_loops;
+  for (const store::MainLoop& loop : store_->catalog().main_loops(run)) {
+    main_loops.push_back(loop.name);
+  }
+  const std::string lost = print_lost_inside(main_loops);
+  if (lost.empty()) return true;
+  say(Level::warn, fmt::format("epoch {} is computed again from its beginning, since what is not "
+                               "registered would be lost inside it: {}; flor::with keeps it",
+                               latest.epoch, lost));
+  return false;
+}
+
 void Recorder::go_on(store::Run run, const std::string& commit, const store::ResumePoint* of_all) {
   store::Catalog& catalog = store_->catalog();
   use_ = store_->use_run(run.key);
-  auto [point, rehearsal] =
-      of_all ? plan_resume_at(*store_, run.id, *of_all) : plan_resume(*store_, run.id);
+  auto [point, rehearsal] = of_all ? plan_resume_at(*store_, run.id, *of_all)
+                                   : plan_resume(*store_, run.id, may_go_on_inside(run.id));
   const bool exact = !warn_of_changes(run, commit);
   for (const std::string& loop : rehearsal.unknown) {
     say(Level::warn,
@@ -394,10 +409,12 @@ void Recorder::end_preempted(const std::string& where) noexcept {
       catalog.interrupt_run(run_.id, message, rest);
     });
     // What the other ranks have is known when they have ended, too.
-    say(Level::result, fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}{}",
-                                   message, run_.start.experiment, run_.key.substr(0, 8),
-                                   store::print_point(plan_resume(*store_, run_.id).point),
-                                   ranks_ ? ", or earlier if another rank is not that far" : ""));
+    say(Level::result,
+        fmt::format(
+            "{}; --flor {} --flor_resume goes on with run {} at {}{}", message,
+            run_.start.experiment, run_.key.substr(0, 8),
+            store::print_point(plan_resume(*store_, run_.id, may_go_on_inside(run_.id)).point),
+            ranks_ ? ", or earlier if another rank is not that far" : ""));
   } catch (const std::exception& error) {
     say(Level::error,
         fmt::format("the interruption of run {} could not be recorded: {}; --flor {} --flor_resume "

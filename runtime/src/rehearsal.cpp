@@ -101,11 +101,11 @@ Rehearsal find_rehearsal(const store::Store& store, std::int64_t run,
   return Finder(store, run, point).find();
 }
 
-ResumePlan plan_resume(const store::Store& store, std::int64_t run) {
+ResumePlan plan_resume(const store::Store& store, std::int64_t run, bool inside) {
   std::optional<ResumePlan> latest;
   std::int64_t limit = INT64_MAX;
   for (int i = 0; i < store::kResumeTries; ++i) {
-    ResumePlan plan{.point = store::find_resume_point(store.catalog(), run, limit),
+    ResumePlan plan{.point = store::find_resume_point(store.catalog(), run, limit, inside),
                     .rehearsal = {}};
     plan.rehearsal = find_rehearsal(store, run, plan.point);
     if (plan.rehearsal.unknown.empty()) return plan;
@@ -127,14 +127,17 @@ ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
   return {.point = *own, .rehearsal = find_rehearsal(store, run, *own)};
 }
 
-store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group) {
+store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group, bool inside) {
   const std::vector<store::Run> ranks = store.catalog().ranks(group);
   const bool all =
       !ranks.empty() && static_cast<std::int64_t>(ranks.size()) == ranks.front().start.rank->world;
   if (!all) return {};  // one of them has not even begun
   std::vector<std::int64_t> runs;
   for (const store::Run& run : ranks) runs.push_back(run.id);
-  const auto points = store::common_resume_points(store.catalog(), runs);
+  auto points = store::common_resume_points(store.catalog(), runs);
+  if (!inside) {
+    std::erase_if(points, [](const store::ResumePoint& point) { return !point.loop.empty(); });
+  }
   for (std::size_t i = 0; i < std::min<std::size_t>(store::kResumeTries, points.size()); ++i) {
     const bool exact = std::ranges::all_of(runs, [&](std::int64_t run) {
       return find_rehearsal(store, run, points[i]).unknown.empty();

@@ -24,7 +24,8 @@ struct ResumePlan {
 };
 
 /// The latest point that can be reached exactly; if only much earlier ones could, the latest.
-ResumePlan plan_resume(const store::Store& store, std::int64_t run);
+/// Without `inside` it is none inside an iteration.
+ResumePlan plan_resume(const store::Store& store, std::int64_t run, bool inside = true);
 
 /// The same for a place that is given. Throws NotFound where the run cannot go on there.
 ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
@@ -32,7 +33,8 @@ ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
 
 /// The latest place at which all ranks of a group can go on exactly; if there is none, the latest
 /// at which they can go on at all.
-store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group);
+store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group,
+                                     bool inside = true);
 
 /// A local that every iteration begins with the same value, although the one before left another,
 /// is set by the iteration itself and needs nothing.

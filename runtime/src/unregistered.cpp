@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -44,6 +45,15 @@ std::string print_suspects() {
   for (const auto& [variable, loop, where] : forgotten_by_program()) {
     words += fmt::format("{}'{}', which the loop {} changes and {} reads",
                          words.empty() ? "" : ", or ", variable, loop, where);
+  }
+  return words;
+}
+
+std::string print_lost_inside(const std::vector<std::string>& main_loops) {
+  std::string words;
+  for (const auto& [variable, loop, where] : forgotten_by_program()) {
+    if (std::ranges::find(main_loops, loop) != main_loops.end()) continue;
+    words += fmt::format("{}'{}' of {} ({})", words.empty() ? "" : ", ", variable, loop, where);
   }
   return words;
 }

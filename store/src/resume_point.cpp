@@ -115,10 +115,12 @@ std::vector<ResumePoint> common_resume_points(const Catalog& catalog,
   return common;
 }
 
-ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run, std::int64_t latest) {
+ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run, std::int64_t latest,
+                              bool inside) {
   const std::vector<ResumePoint> points = resume_points(catalog, run);
   const std::int64_t interrupted = points.front().main_loop;
   return *std::ranges::find_if(points, [&](const ResumePoint& point) {
+    if (!inside && !point.loop.empty()) return false;
     return point.main_loop < interrupted || point.iteration <= latest || !point.boundary;
   });
 }

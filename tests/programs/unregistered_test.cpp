@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <map>
+
 namespace flor::testing {
 namespace {
 
@@ -67,6 +69,75 @@ TEST_F(Unregistered, StateIsNamedWhenAResumedRunDoesNotGoOnAsItWouldHave) {
   EXPECT_THAT(resumed.err, HasSubstr("is not what was recorded: 1 of 1 value"));
   EXPECT_THAT(resumed.err, HasSubstr("most likely because of 'rate', which the loop epoch changes "
                                      "and src/train.cpp:"));
+}
+
+/// A local of the first nested loop that is read after it, and one that the second adds up.
+constexpr const char* kTwoNested = R"code(#include <flor/flor.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+int main(int argc, char** argv) {
+  auto session = flor::init(argc, argv);
+  double w = 1;
+  auto state = flor::checkpoints(w);
+  for (int epoch : flor::loop("epoch", 3)) {
+    double sum = 0, other = 0;
+    for (int step : flor::loop("train", 4)) {
+      w *= 0.9 + 0.01 * step;
+      sum += w;
+    }
+    flor::log("sum", sum);
+    for (int step : flor::loop("eval", 4)) {
+      other += w * step;
+      const bool dies = epoch == 1 && step == 2 && std::getenv("FLOR_TEST_DIES");
+      if (dies) std::raise(SIGTERM);
+    }
+    std::printf("%d %.9g\n", epoch, flor::log("ratio", other / sum));
+  }
+}
+)code";
+
+TEST_F(Unregistered, LocalsThatWouldBeLostInsideAnEpochAreComputedAgainFromItsBeginning) {
+  const std::string attached = [] {
+    std::string text = kTwoNested;
+    text.replace(text.find("\"train\", 4)"), 11, "\"train\", 4, flor::with(sum))");
+    text.replace(text.find("\"eval\", 4)"), 10, "\"eval\", 4, flor::with(other))");
+    return text;
+  }();
+  for (const bool keeps : {false, true}) {
+    SCOPED_TRACE(keeps);
+    build_with_stamps(keeps ? attached : kTwoNested);
+    const std::string whole = run("train", {"--flor", "whole", "--flor_every", "1"}).out;
+    auto options = bench_.options();
+    options.environment["FLOR_TEST_DIES"] = "1";
+    const std::string program = (bench_.repository().place() / "train").string();
+    const auto first = run_process({program, "--flor", "test", "--flor_every", "1"}, options);
+    EXPECT_EQ(first.status, 75) << first.err;
+    const auto resumed = run("train", {"--flor", "test", "--flor_resume"});
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    const char* told =
+        "epoch 1 is computed again from its beginning, since what is not registered "
+        "would be lost inside it: 'sum' of train (src/train.cpp:";
+    for (const auto& result : {first, resumed}) {
+      EXPECT_EQ(result.err.find(told) != std::string::npos, !keeps) << result.err;
+    }
+    EXPECT_THAT(resumed.err, HasSubstr(keeps ? "at epoch 1, step 3 of eval" : "at epoch 1\n"));
+    EXPECT_TRUE(whole.ends_with(resumed.out.substr(resumed.out.find("1 "))))
+        << whole << resumed.out;
+    const auto store = bench_.store();
+    const auto values = [&](const char* name) {
+      std::map<std::string, double> found;
+      const auto run = store->catalog().resolve(name);
+      for (const store::Value& value : store->catalog().values({.run = run.id})) {
+        found[fmt::format("{} {}", value.name, value.place.epoch)] = std::get<double>(value.value);
+      }
+      return found;
+    };
+    EXPECT_EQ(values("test").size(), 6u);
+    EXPECT_EQ(values("test"), values("whole"));
+  }
 }
 
 TEST_F(Unregistered, StateIsNamedInOneLineBeforeTheFirstEpoch) {

@@ -24,9 +24,10 @@ std::optional<StepName> parse_step_name(std::string_view name);
 
 /// The latest point before which everything is durable: inside an iteration, if that was
 /// checkpointed and the boundary before it is stored; else the latest boundary.
-/// `latest`: no boundary after that iteration of the interrupted main loop.
+/// `latest`: no boundary after that iteration of the interrupted main loop. Without `inside`
+/// checkpoints inside iterations are passed over.
 ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run,
-                              std::int64_t latest = INT64_MAX);
+                              std::int64_t latest = INT64_MAX, bool inside = true);
 
 /// Of so many of the latest points the first one is taken at which everything can be given back.
 constexpr int kResumeTries = 4;
