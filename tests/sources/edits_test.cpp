@@ -124,6 +124,73 @@ std::vector<Edit> edits() {
        "      report(loss, epoch);",
        "      report(loss, epoch);\n      if (loss > 3) flor::log(\"large\", loss);",
        {"train"}},
+      {"a log of a local whose name another block has",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    { double loss = 0; for (int k = 0; k < 3; ++k) loss += k; "
+       "flor::log(\"sum\", loss); }",
+       {}},
+      {"a log in a loop over a name that another loop has",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    for (int k = 0; k < 3; ++k) flor::log(\"k\", k);",
+       {}},
+      {"a loop that changes a variable of that name",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    for (running = 0; running < 3; ++running) "
+       "flor::log(\"k\", running);",
+       {},
+       true},
+      {"a block that changes a variable before it declares one of that name",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    { running = 1; double running = 2; flor::log(\"r\", "
+       "running); }",
+       {},
+       true},
+      {"a variable that is changed after a block with one of that name",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    if (epoch > 2) { double running = 2; flor::log(\"r\", "
+       "running); }\n    running = 1;",
+       {},
+       true},
+      {"a declaration that takes the name of a variable for what follows",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    double options = 0;\n    options += 1;\n    optimizer.rate *= 0.9;",
+       {},
+       true},
+      {"a loop that changes what it refers to",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    for (auto& p : net.parameters()) p = 0;",
+       {},
+       true},
+      {"a change through a new reference",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    double& zz = net.parameters()[0];\n    zz += 1;",
+       {},
+       true},
+      {"a change through a new pointer",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    double* zz = &net.parameters()[0];\n    *zz = 1;",
+       {},
+       true},
+      {"a method of what a new reference leads to",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    auto& zz = net;\n    zz.nudge(3);",
+       {},
+       true},
+      {"a log of what a reference leads to",
+       "train.cpp",
+       "    optimizer.rate *= 0.9;",
+       "    optimizer.rate *= 0.9;\n    const auto& zz = net.parameters();\n    flor::log(\"p\", zz[0]);",
+       {}},
       {"a log in a loop inside the training loop",
        "train.cpp",
        "net.nudge(k);",
@@ -446,6 +513,28 @@ Names touched_by_helper(const std::string& file) {
   Files now = before;
   now["parts.cpp"] = replaced(file, "0.5", "0.25");
   return touched(analyse(before, now));
+}
+
+/// The same block in both versions is compared, whatever its names are.
+TEST(EditsOfABlock, WithLocalsOfItsOwnAreTold) {
+  Files before = testing::training_program();
+  const std::string block =
+      "    optimizer.rate *= 0.9;\n    { double loss = 0; for (int k = 0; k < 3; ++k) loss += "
+      "learn(net, first, 0.5); flor::log(\"sum\", loss); }";
+  before["train.cpp"] = replaced(before["train.cpp"], "    optimizer.rate *= 0.9;", block);
+  for (const auto& [from, to] : {std::pair("0.5", "0.25"),
+                                 {"k < 3", "k < 4"},
+                                 {"first", "last"},
+                                 {"loss += learn", "loss -= learn"}}) {
+    Files now = before;
+    now["train.cpp"] = replaced(before["train.cpp"], block, replaced(block, from, to));
+    EXPECT_FALSE(analyse(before, now).computation().empty()) << from << " to " << to;
+    Files more = now;  // and a log statement, which alone would be none
+    more["train.cpp"] = replaced(more["train.cpp"], "    optimizer.rate *= 0.9;",
+                                 "    for (int k = 0; k < 2; ++k) flor::log(\"k\", k);\n"
+                                 "    optimizer.rate *= 0.9;");
+    EXPECT_FALSE(analyse(before, more).computation().empty()) << from << " to " << to;
+  }
 }
 
 TEST(EntryOfTheProgram, IsNotWhatBearsItsName) {

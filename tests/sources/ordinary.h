@@ -485,6 +485,15 @@ inline std::vector<Training> ordinary_trainings() {
         {"flor::log(\"accuracy\", correct.mean().item<double>()));", "flor::log(\"norm\", net->parameters()[1].norm());"},
         {"flor::log(\"accuracy\", correct.mean().item<double>()));", "flor::log(\"lr\", optimizer.param_groups()[0].options().get_lr());"},
         {"      optimizer.step();", "flor::log(\"grad\", net->parameters()[0].grad().norm());", {"train"}}}},
+      {"spirals.cpp", example("spirals.cpp"), {},
+       {{"flor::log(\"accuracy\", accuracy));", "flor::log(\"least\", *std::min_element(net.begin(), net.end()));"},
+        {"flor::log(\"accuracy\", accuracy));", "flor::log(\"right\", predict(net, test[0]) == test[0].arm);"},
+        {"flor::log(\"accuracy\", accuracy));", "flor::log(\"likely\", look(net, test[0])[0]);"},
+        {"flor::log(\"accuracy\", accuracy));", "{ double sum = 0; for (double weight : net) sum += weight * weight; flor::log(\"norm\", std::sqrt(sum)); }"},
+        {"flor::log(\"accuracy\", accuracy));", "{ double loss = 0; for (int i = 0; i < 9; ++i) loss += look(net, test[i])[test[i].arm]; flor::log(\"mean\", loss); }"},
+        {"flor::log(\"accuracy\", accuracy));", "std::array<int, arms> seen{}; for (const Point& point : test) ++seen[predict(net, point)]; flor::log(\"seen\", seen[0]);"},
+        {"flor::log(\"accuracy\", accuracy));", "flor::log(\"activity\", activity(net.data(), test[0]));"},
+        {"      flor::log(\"loss\", loss / 300);", "flor::log(\"first\", net[0]);", {"train"}}}},
   };
 }
 

@@ -142,16 +142,43 @@ class Finder {
     for (const Difference& other : differences(before, now, spelled(before), spelled(now))) {
       note(before, now, describe(before, now, widened(other, before, now)), false);
     }
-    const auto looks = [](const Part& part, const Part& other) {
-      return only_looking(part.source->tokens.all, part.source->structure, part.piece->range,
-                          identifiers(other.source->tokens.all, other.piece->range));
-    };
     if (is_neutral(before) && is_neutral(now)) return;
     const std::vector<bool> old_looks = looks(before, now), new_looks = looks(now, before);
-    for (const Difference& other : differences(before, now, spelled(before, &old_looks),
-                                               spelled(now, &new_looks))) {
-      note(before, now, describe(before, now, other), true);
+    const auto computing = [&](const std::vector<bool>& old_mask,
+                               const std::vector<bool>& new_mask) {
+      return differences(before, now, spelled(before, &old_mask), spelled(now, &new_mask));
+    };
+    const std::vector<Difference> found = computing(old_looks, new_looks);
+    if (found.empty()) return;
+    // What one version has more than the other may use names for its own locals that the other
+    // uses elsewhere. Not in both versions at once: what was edited would be left out of both.
+    std::vector<Range> old_more, new_more;
+    for (const Difference& other : found) {
+      old_more.push_back(other.before);
+      new_more.push_back(other.now);
     }
+    if (computing(old_looks, with_locals(now, before, new_looks, new_more)).empty() ||
+        computing(with_locals(before, now, old_looks, old_more), new_looks).empty()) {
+      return;
+    }
+    for (const Difference& other : found) note(before, now, describe(before, now, other), true);
+  }
+
+  static std::vector<bool> looks(const Part& part, const Part& other, Own own = Own::new_names) {
+    return only_looking(part.source->tokens.all, part.source->structure, part.piece->range,
+                        identifiers(other.source->tokens.all, other.piece->range), own);
+  }
+  /// The same, and in what the part has `more` also statements with locals of their own.
+  static std::vector<bool> with_locals(const Part& part, const Part& other, std::vector<bool> mask,
+                                       const std::vector<Range>& more) {
+    const std::vector<bool> wide = looks(part, other, Own::block_locals);
+    const std::size_t begin = part.piece->range.begin;
+    for (const Range& range : more) {
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        if (wide[i - begin]) mask[i - begin] = true;
+      }
+    }
+    return mask;
   }
 
   /// Tokens of the files. An empty range is where something was removed, or added.

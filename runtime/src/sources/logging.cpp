@@ -25,12 +25,13 @@ constexpr int kInnerMax = 64;
 class Stripper {
  public:
   Stripper(const std::vector<Token>& tokens, const Structure& structure, Range piece,
-           const Words& known)
+           const Words& known, Own own)
       : tokens_(tokens),
         brackets_(structure.brackets),
         conditionals_(structure.brackets.conditionals),
         piece_(piece),
         known_(known),
+        block_locals_(own == Own::block_locals),
         looking_(piece.end - piece.begin, false) {}
 
   std::vector<bool> run() {
@@ -105,6 +106,37 @@ class Stripper {
   bool is_new(std::string_view name) const {
     return own_.contains(name) || (!known_.contains(name) && !is_keyword(name));
   }
+  /// A name that a declaration inside a statement makes its own; `depth`: of the declaration.
+  bool can_own(std::string_view name, int depth) const {
+    return is_new(name) || (block_locals_ && depth > 0 && !is_keyword(name));
+  }
+  /// `at`: the name in its declaration. What a reference or a pointer leads to is not its own.
+  void own(std::size_t at) {
+    const std::string_view name = tokens_[at].text;
+    const Token& before = tokens_[at - 1];
+    const bool leads = before.is("&") || before.is("&&") || before.is("*");
+    if (leads)
+      leading_.insert(name);
+    else
+      leading_.erase(name);
+    if (own_.insert(name).second && known_.contains(name)) shadowed_.push_back(name);
+  }
+
+  /// Names that the other version has, too, are a block's own only to its end.
+  class Scope {
+   public:
+    explicit Scope(Stripper& stripper) : stripper_(stripper), begin_(stripper.shadowed_.size()) {}
+    ~Scope() {
+      auto& names = stripper_.shadowed_;
+      for (; names.size() > begin_; names.pop_back()) stripper_.own_.erase(names.back());
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Stripper& stripper_;
+    std::size_t begin_;
+  };
 
   /// The name of what an assignment at `at` changes.
   std::string_view target(std::size_t at, std::size_t begin) const {
@@ -130,6 +162,13 @@ class Stripper {
     return name;
   }
 
+  /// The assignment at `at` is the first value of a reference or a pointer: "auto& x = ...".
+  bool is_declared(std::size_t at) const {
+    return tokens_[at].is("=") && at > piece_.begin + 2 && is_word(at - 1) &&
+           (is(at - 2, "&") || is(at - 2, "&&") || is(at - 2, "*")) &&
+           (is_word(at - 3) || is(at - 3, ">"));
+  }
+
   /// Assigns to nothing that the other version knows.
   bool pure(Range range) const {
     for (std::size_t k = range.begin; k < range.end; ++k) {
@@ -138,6 +177,7 @@ class Stripper {
       }
       if (k > range.begin && tokens_[k - 1].is("[")) continue;  // [=]
       const std::string_view name = target(k, range.begin);
+      if (leading_.contains(name) && !is_declared(k)) return false;
       if (!name.empty() && !own_.contains(name) && known_.contains(name)) return false;
     }
     return true;
@@ -152,12 +192,19 @@ class Stripper {
       if (is(k + 1, "(") && one_of(tokens_[k].text, kTrains)) return false;
     }
     if (is(at, ";")) return true;
-    if (is(at, "{")) return all_harmless({at + 1, statement.end - 1}, depth + 1);
+    if (is(at, "{")) return harmless_block(statement, depth);
     if (is(at, "if")) return harmless_if(statement, depth);
     if (is(at, "for") && is(at + 1, "(")) return harmless_for(statement, depth);
     if (is_word(at) && one_of(tokens_[at].text, kLeaves)) return false;
+    // What a block declares is its own from there on, in its own declaration, too.
+    const bool declared = block_locals_ && depth > 0 && declares(statement, depth);
     if (!pure(statement)) return false;
-    return shows(statement) || declares(statement, depth) || works_on_own(at);
+    return declared || shows(statement) || declares(statement, depth) || works_on_own(at);
+  }
+
+  bool harmless_block(Range statement, int depth) {
+    const Scope scope(*this);
+    return all_harmless({statement.begin + 1, statement.end - 1}, depth + 1);
   }
 
   bool all_harmless(Range block, int depth) {
@@ -170,6 +217,7 @@ class Stripper {
   }
 
   bool harmless_if(Range statement, int depth) {
+    const Scope scope(*this);
     std::size_t open = statement.begin + 1;
     while (open < statement.end && !is(open, "(")) ++open;
     if (open >= statement.end) return false;
@@ -183,6 +231,7 @@ class Stripper {
   }
 
   bool harmless_for(Range statement, int depth) {
+    const Scope scope(*this);
     const std::size_t body = behind(statement.begin + 1);
     const Range header{statement.begin + 1, body};
     declare_in_header(header);
@@ -194,9 +243,24 @@ class Stripper {
     for (std::size_t k = header.begin + 2; k < header.end; ++k) {
       const bool ends = is(k, "=") || is(k, ":") || is(k, ",") || is(k, "]");
       if (is(k, ";")) break;
-      if (ends && is_word(k - 1) && is_new(tokens_[k - 1].text)) own_.insert(tokens_[k - 1].text);
+      if (ends && is_word(k - 1) && is_new(tokens_[k - 1].text)) own(k - 1);
       if (is(k, ":")) break;
     }
+    if (!block_locals_) return;
+    if (const std::size_t name = declared_first(header); name > 0) own(name);
+  }
+  /// "i" of "(int i = 0; ...)", "x" of "(const auto& x : xs)"; 0: none.
+  std::size_t declared_first(Range header) const {
+    std::size_t at = header.begin + 1;
+    while (at < header.end && (is_type(at) || is(at, "<"))) {
+      at = is(at, "<") ? behind_angles(at, header.end) : at + 1;
+    }
+    const bool declares = at >= header.begin + 3 && at < header.end && is_word(at - 1) &&
+                          !is(at - 2, "::") && (is(at, "=") || is(at, ":"));
+    return declares ? at - 1 : 0;
+  }
+  bool is_type(std::size_t k) const {
+    return is_word(k) || is(k, "::") || is(k, "&") || is(k, "*") || is(k, "&&");
   }
 
   bool shows(Range statement) const {
@@ -218,9 +282,6 @@ class Stripper {
   bool declares(Range statement, int depth) {
     std::size_t at = statement.begin;
     bool guard = false;
-    const auto is_type = [&](std::size_t k) {
-      return is_word(k) || is(k, "::") || is(k, "&") || is(k, "*") || is(k, "&&");
-    };
     while (at < statement.end && (is_type(at) || is(at, "<"))) {
       if (is(at, "<")) {
         at = behind_angles(at, statement.end);
@@ -231,7 +292,7 @@ class Stripper {
     }
     // A guard works on what follows it in its block.
     if (guard && depth == 0) return false;
-    if (is(at, "[") && at > statement.begin) return binds(at);
+    if (is(at, "[") && at > statement.begin) return binds(at, depth);
     if (at < statement.begin + 2 || !is_word(at - 1)) return false;
     if (!is(at, "=") && !is(at, "{") && !is(at, "(") && !is(at, ";")) return false;
     const Token& before = tokens_[at - 2];
@@ -239,17 +300,17 @@ class Stripper {
                             !before.is("&") && !before.is("*") && !before.is("&&"))) {
       return false;
     }
-    if (!is_new(tokens_[at - 1].text)) return false;
-    own_.insert(tokens_[at - 1].text);
+    if (!can_own(tokens_[at - 1].text, depth)) return false;
+    own(at - 1);
     return true;
   }
-  bool binds(std::size_t open) {
+  bool binds(std::size_t open, int depth) {
     const std::size_t close = behind(open) - 1;
     for (std::size_t k = open + 1; k < close; ++k) {
-      if (is_word(k) && !is_new(tokens_[k].text)) return false;
+      if (is_word(k) && !can_own(tokens_[k].text, depth)) return false;
     }
     for (std::size_t k = open + 1; k < close; ++k) {
-      if (is_word(k)) own_.insert(tokens_[k].text);
+      if (is_word(k)) own(k);
     }
     return is(close + 1, "=");
   }
@@ -264,7 +325,7 @@ class Stripper {
 
   bool works_on_own(std::size_t at) const {
     while (is(at, "++") || is(at, "--") || is(at, "*") || is(at, "(")) ++at;
-    return is_word(at) && own_.contains(tokens_[at].text);
+    return is_word(at) && own_.contains(tokens_[at].text) && !leading_.contains(tokens_[at].text);
   }
 
   /// flor::log("name", value) inside an expression.
@@ -300,7 +361,10 @@ class Stripper {
   const std::vector<Conditional>& conditionals_;
   Range piece_;
   const Words& known_;
+  bool block_locals_;
   Words own_;  // variables that harmless statements declare
+  Words leading_;                           // those of them that are references or pointers
+  std::vector<std::string_view> shadowed_;  // those of them that the other version has, too
   std::vector<bool> looking_;
 };
 
@@ -315,8 +379,8 @@ Words identifiers(const std::vector<Token>& tokens, Range range) {
 }
 
 std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure& structure,
-                               Range piece, const Words& known) {
-  return Stripper(tokens, structure, piece, known).run();
+                               Range piece, const Words& known, Own own) {
+  return Stripper(tokens, structure, piece, known, own).run();
 }
 
 bool is_print(std::string_view function) { return one_of(function, kPrints); }

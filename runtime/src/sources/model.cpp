@@ -409,9 +409,17 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
   bool pointer = false, known = false, refers = false, stars = false, foreign = false,
        names = false, tensors = false, others = false;
   int depth = 0;
+  struct List {
+    bool array, size;  ///< of what; after its comma stands a number, by whatever name
+  };
+  std::vector<List> lists;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     const std::string_view word = reader.text(k);
     depth += word == "<" ? 1 : word == ">" ? -1 : 0;
+    if (word == "<") lists.push_back({reader.is(k - 1, "array"), false});
+    if (word == ">" && !lists.empty()) lists.pop_back();
+    if (word == "," && !lists.empty()) lists.back().size = lists.back().array;
+    if (!lists.empty() && lists.back().size) continue;
     stars = stars || word == "*" || word == "&";
     pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
               word == "shared_ptr" || word == "reference_wrapper" || word == "function";
