@@ -576,9 +576,9 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
 
 void Recorder::end_run(bool failed, const std::string& message) noexcept {
   write_rest();
-  if (!failed) drop_steps(0);  // the run is not resumed any more
   try {
     write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+      if (!failed) catalog.drop_checkpoints(run_.id, steps_);  // the run is not resumed any more
       catalog.finish_run(run_.id, now_us(), failed, message, rest);
     });
     end_is_written_ = true;

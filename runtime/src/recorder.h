@@ -49,7 +49,7 @@ class Recorder : public Runtime {
   Mode mode() const override { return Mode::record; }
   const store::Run& run() const override { return run_; }
 
-  bool catching_up() const override { return rehearsing_; }
+  bool catching_up() const override { return rehearsing_ || checking_; }
 
   void arrive(Frame& frame, bool gone) override;
   std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;

@@ -215,7 +215,7 @@ class LookTest(unittest.TestCase):
         self.fresh(f"#/run/{self.main}/logged")
         self.browser.wait_for("svg.histogram .bars")
         self.browser.wait_for("canvas.picture")
-        self.browser.wait_text(".confusion caption", "right")
+        self.browser.wait_text(".confusion caption", "accuracy")
         self.assertIn("horse", self.browser.text(".confusion thead"))
         self.assertEqual(self.browser.text(".confusion tbody tr:first-child td.right"), "92")
         self.browser.wait_text("main", "64 × 64")

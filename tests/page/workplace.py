@@ -83,7 +83,12 @@ class Workplace:
         self.write("train.cpp", "int main() {\n  Net net(784, 128);\n  train(net);\n  log(count(net));\n  return 0;\n}\n")
         self.write("net.cpp", "struct Net {};\n")
         self.record("digits", "lr=0.1", "epochs=8")
-        self.run("replay", "digits", "--", str(GALLERY), GALLERY_MORE="1")
+        # Another program, which logs more: of the recorded one that would be a difference.
+        asking = self.repository / "asking"
+        asking.write_bytes(pathlib.Path(GALLERY).read_bytes() + b"\0")
+        asking.chmod(0o755)
+        self.run("replay", "digits", "--", str(asking), GALLERY_MORE="1")
+        asking.unlink()
         self.record(NASTY, f"note=<img src=x onerror=alert(1)>", "epochs=3")
         self.record(LONG, "note=" + "long " * 40, "epochs=3")
         self.record("digits", "lr=0.2", "epochs=6", status=1, GALLERY_FAIL="1")

@@ -1,7 +1,8 @@
 // A training whose result hangs on one number that it may have forgotten to register, changed and
 // used in every way: --kwargs change=... use=... registered=true. DIE=EPOCH:STEP:SIGNAL sends it
 // that signal there; 0: an exception leaves the loop. AWAIT=1 waits every three steps until the
-// checkpoint that is due there is stored.
+// checkpoint that is due there is stored, and ends with status 99 where the one before it was still
+// on its way, so that none is taken there.
 #include <flor/flor.h>
 #include <flor/store/store.h>
 
@@ -27,7 +28,9 @@ void await_step(int epoch, int step) {
   const auto is_it = [&](const flor::store::CheckpointInfo& info) {
     return info.key.iteration == epoch && info.key.loop == name;
   };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
   while (std::ranges::none_of(catalog.checkpoints(catalog.runs().at(0).id), is_it)) {
+    if (std::chrono::steady_clock::now() > end) std::_Exit(99);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

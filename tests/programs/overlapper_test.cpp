@@ -43,7 +43,7 @@ class Overlapper : public ::testing::Test {
     }
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, AllOf(HasSubstr("is dropped: 'model/"), HasSubstr("flor::fence()")));
-    EXPECT_EQ(lines_of(result.err).size(), 2u) << "said once: " << result.err;
+    EXPECT_EQ(lines_of(result.err).size(), 3u) << "said once: " << result.err;
     EXPECT_THAT(bench_.checkpoints(), Not(Contains(key)));
     EXPECT_GE(bench_.checkpoints().size(), kCheckpoints - at_most);
     EXPECT_EQ(bench_.run("overlapper", {"--kwargs", "ways=" + ways}).out, result.out)
@@ -63,7 +63,7 @@ TEST_F(Overlapper, RecordsWhatTheCopyingFormRecords) {
   for (const char* ways : {"auto", "fence"}) {
     const auto result = record(ways);
     EXPECT_EQ(result.out, plain.out);
-    EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    EXPECT_EQ(lines_of(result.err).size(), 2u) << result.err;
     EXPECT_EQ(bench_.checkpoints(), checkpoints);
     const auto runs = bench_.store()->catalog().runs();
     const auto digests = [&](const store::Run& run) {
@@ -107,7 +107,7 @@ TEST_F(Overlapper, AWriteOfAllElementsThroughAPointerIsFoundByTheSamples) {
 // The limit that docs/overlap.md names: the recorded content may be wrong, and the replay says so.
 TEST_F(Overlapper, AWriteOfOneElementThroughAPointerIsNotFoundButTheReplayDiffers) {
   const auto result = record("one_element");
-  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  EXPECT_EQ(lines_of(result.err).size(), 2u) << result.err;
   const auto replayed = bench_.replay("overlapper", {"--flor_probe", "train"});
   EXPECT_EQ(replayed.status, 7) << replayed.err;
   EXPECT_THAT(replayed.err, HasSubstr("differs: state at the end of train"));
@@ -116,7 +116,7 @@ TEST_F(Overlapper, AWriteOfOneElementThroughAPointerIsNotFoundButTheReplayDiffer
 
 TEST_F(Overlapper, MemoryThatAParameterLeavesIsKeptUntilItIsCopied) {
   const auto result = record("other_memory");
-  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  EXPECT_EQ(lines_of(result.err).size(), 2u) << result.err;
   EXPECT_EQ(bench_.checkpoints().size(), kCheckpoints);
   expect_exact();
 }

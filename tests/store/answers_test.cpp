@@ -9,7 +9,7 @@
 namespace flor::store {
 namespace {
 
-class AnswersTest : public StoreTest {
+class SummaryOfAnswersTest : public StoreTest {
  protected:
   std::int64_t replay(const std::string& question) {
     NewReplay start;
@@ -60,7 +60,7 @@ class AnswersTest : public StoreTest {
   const Run run_ = catalog_.add_run(new_run());
 };
 
-TEST_F(AnswersTest, ASummaryIsAlwaysThatOfTheValuesThatStand) {
+TEST_F(SummaryOfAnswersTest, ASummaryIsAlwaysThatOfTheValuesThatStand) {
   std::mt19937 random(7);
   const auto below = [&](unsigned limit) { return static_cast<int>(random() % limit); };
   std::vector<std::int64_t> replays;
