@@ -204,6 +204,10 @@ int main(int argc, char** argv) {
   if (!std::getenv("STORM_PATIENT")) {
     using std::chrono::milliseconds;
     flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
+    // Ranks wait for each other in earnest, on a busy machine for long: that is no fault.
+    if (std::getenv("RANK")) {
+      flor::detail::lock_patience = {milliseconds(2000), milliseconds(10), milliseconds(5000)};
+    }
     flor::detail::rank_patience = {milliseconds(100), milliseconds(20)};
   }
   if (!std::getenv("STORM_SYNC")) Disk::do_not_sync();
