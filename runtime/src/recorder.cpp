@@ -523,6 +523,7 @@ void Recorder::keep(LogBatch batch) {
         batch, ordinals_, [](const LoggedContent&) { return std::string(); },
         [&](const LogRecord& record, store::Value value) {
           watch_for_nan(record, value);
+          if (on_the_way_) compare_on_way(value);
           if (!values_.has_room()) flush_values();
           if (!values_.has_room()) return miss(value.place.epoch, true);
           const bool content =

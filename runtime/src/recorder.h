@@ -216,6 +216,11 @@ class Recorder : public Runtime {
   void enter_resumed(Frame& frame);
   void begin_check();
   std::int64_t leave_checked(Frame& frame);
+  /// What was logged on the way to the point is logged again: it has to be the same, and what was
+  /// recorded stays.
+  void know_way(const store::ResumePoint& point);
+  void compare_on_way(store::Value& value);
+  void end_way();
   /// Where to go on, if the iteration was only passed through.
   std::optional<LoopScope::Move> leave_resumed(Frame& frame);
   /// An iteration was executed again to compare it with the record: says so, or ends the process.
@@ -288,6 +293,9 @@ class Recorder : public Runtime {
   bool resumed_ = false;
   bool rehearsing_ = false;
   std::atomic<bool> checking_{false};           // what is logged is compared, and not kept
+  std::atomic<bool> on_the_way_{false};         // in the iteration of the point, and before it
+  std::map<std::string, store::Value> logged_before_;  // there, by identity; background thread
+  std::string otherwise_;  // the first of them that is logged otherwise now; background thread
   std::atomic<bool> in_loop_{false};            // a main loop is being executed
   bool told_signal_ = false, leaving_ = false;  // background thread
   std::int64_t steps_since_ = 0;                // nested iterations since the last boundary or step

@@ -8,6 +8,7 @@
 #include "run_choice.h"
 #include "sources/analysis.h"
 #include "unregistered.h"
+#include "value_text.h"
 
 #include <flor/adapter.h>
 #include <flor/store/resume_point.h>
@@ -118,6 +119,8 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   auto [point, rehearsal] = of_all ? plan_resume_at(*store_, run.id, *of_all)
                                    : plan_resume(*store_, run.id, may_go_on_inside(run.id));
   const bool exact = !warn_of_changes(run, commit);
+  run_.id = run.id;
+  if (flags_.check) know_way(point);
   for (const std::string& loop : rehearsal.unknown) {
     say(Level::warn,
         fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
@@ -219,7 +222,63 @@ void Recorder::enter_resumed(Frame& frame) {
   if (resumption_->point().loop.empty()) return reached();
   // The code before the nested loop is executed again, and so is what it logs.
   suppress(false);
+  on_the_way_ = true;
   frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
+}
+
+void Recorder::know_way(const store::ResumePoint& point) {
+  if (point.loop.empty()) return;
+  for (store::Value& value : store_->catalog().values({.run = run_.id,
+                             .names = {},
+                             .first_epoch = point.epoch,
+                             .last_epoch = point.epoch,
+                             .recorded = true,
+                             .hindsight = false})) {
+    if (value.place.step < 0) logged_before_.emplace(value_identity(value), std::move(value));
+  }
+}
+
+void Recorder::compare_on_way(store::Value& value) {
+  const auto before = logged_before_.find(value_identity(value));
+  const bool content =
+      value.type == store::ValueType::tensor || value.type == store::ValueType::image;
+  if (content || before == logged_before_.end() || same_value(before->second, value)) return;
+  if (otherwise_.empty()) {
+    otherwise_ = fmt::format("{} at {}: recorded {}, now {}", value.name, print_place(value.place),
+                             print_value(before->second), print_value(value));
+  }
+  value = before->second;
+}
+
+/// A local that a nested loop before the point had changed, and that nothing keeps, shows here.
+void Recorder::end_way() {
+  background_->post([this] { flush_journal(); });
+  background_->drain();
+  on_the_way_ = false;
+  if (otherwise_.empty()) return logged_before_.clear();
+  const std::int64_t epoch = resumption_->point().epoch;
+  background_->post([this, epoch] {
+    const std::string message = fmt::format(
+        "not resumed inside epoch {}, since what leads there is not what was recorded: {}", epoch,
+        otherwise_);
+    write_rest();
+    try {
+      write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+        catalog.drop_checkpoints(run_.id, steps_);
+        catalog.interrupt_run(run_.id, message, rest);
+      });
+      say(Level::error,
+          fmt::format("{}; the same command goes on at the beginning of epoch {}; flor::with keeps "
+                      "what a nested loop leaves behind",
+                      message, epoch));
+    } catch (const std::exception& error) {
+      say(Level::error, fmt::format("{}; that could not be recorded: {}", message, error.what()));
+    }
+    if (board_) board_->close();
+    close_store();
+    end_process(ExitStatus::preempted);
+  });
+  background_->drain();
 }
 
 /// What was logged before counts for what comes after.
@@ -301,6 +360,7 @@ void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
 }
 
 void Recorder::reach(Frame& frame) {
+  if (on_the_way_) end_way();
   if (resumption_->checks_stretch()) return begin_check();
   frame.opened_at -= duration_of(resumption_->elapsed().loop);
   reached();

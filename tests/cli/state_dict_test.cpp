@@ -106,5 +106,11 @@ TEST_F(StateDictTest, RefusesWhatThereIsNotAndWhatThisFormCannotHold) {
   EXPECT_THROW(dict(), UsageError);
 }
 
+TEST_F(StateDictTest, OfADamagedDescriptionIsAnError) {
+  add("model/w");
+  add_text("model/.layout", to_text({{.kind = "parameter", .origin = 7, .name = "w"}}));
+  EXPECT_THROW(dict(), Damaged);
+}
+
 }  // namespace
 }  // namespace flor::cli

@@ -84,7 +84,7 @@ class Block:
     def __init__(self, line):
         self.line = line
         self.steps = []  # (command, lines that are expected, first line, line after the last)
-        self.before = []  # commands that nobody sees
+        self.before = []  # commands that the page does not show
         self.instead = None
         self.reason = None  # why it is not run
         self.numbers = True  # whether they are compared

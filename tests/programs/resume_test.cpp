@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <stdexcept>
 #include <thread>
 
 namespace flor::testing {
@@ -16,6 +17,27 @@ using ::testing::IsEmpty;
 
 constexpr int kPreempted = 75;
 const Words kAll{"--flor_every", "1"};
+
+/// Until the process has written this; it fails where that ends without it, or after a minute.
+template <typename Output>
+void await(const Process& process, Output output, const std::string& text) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (output().find(text) == std::string::npos) {
+    const bool late = process.ended() || std::chrono::steady_clock::now() > end;
+    if (late && output().find(text) == std::string::npos) {
+      throw std::runtime_error("never written: " + text + "; " + process.err());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+void await_out(const Process& process, const std::string& text) {
+  await(
+      process, [&] { return process.out(); }, text);
+}
+void await_err(const Process& process, const std::string& text) {
+  await(
+      process, [&] { return process.err(); }, text);
+}
 
 class Resume : public ::testing::Test {
  protected:
@@ -154,9 +176,7 @@ TEST_F(Resume, ASignalBeforeTheFirstLoopAndAfterTheLastIsHeeded) {
     const WholeRecord whole = record();
     const auto process =
         bench_.start("loops", Words{"--flor", "test"} + every(scenario_name) + Words{"linger"});
-    while (process->out().find("lingering") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    await_out(*process, "lingering");
     process->kill(SIGTERM);
     const auto result = process->wait();
     EXPECT_EQ(result.status, kPreempted) << result.err;
@@ -171,13 +191,9 @@ TEST_F(Resume, ASecondSignalOfThoseThatInsistEndsAtOnce) {
     SCOPED_TRACE(std::to_string(first) + " and " + std::to_string(second));
     const auto process =
         bench_.start("loops", Words{"--flor", "test"} + every("stuck") + Words{"linger"});
-    while (process->out().find("lingering") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    await_out(*process, "lingering");
     process->kill(first);
-    while (process->err().find("checkpointed at the next step") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    await_err(*process, "checkpointed at the next step");
     EXPECT_THAT(process->err(),
                 HasSubstr("another " + std::string(first == SIGINT ? "Ctrl-C" : "SIGTERM") +
                           " ends it at once"));
@@ -206,9 +222,7 @@ TEST_F(Resume, CtrlCIsTakenLikeSigtermAndTheShellIsToldOfIt) {
 TEST_F(Resume, ARunThatIsAliveIsNotResumed) {
   const auto process =
       bench_.start("loops", Words{"--flor", "test"} + every("stuck") + Words{"linger"});
-  while (process->out().find("lingering") == std::string::npos) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  await_out(*process, "lingering");
   const auto refused = run({"--flor", "test", "--flor_resume"});
   EXPECT_EQ(refused.status, 6);
   EXPECT_THAT(refused.err, SaysOnce("still being recorded"));
@@ -249,17 +263,12 @@ TEST_F(Resume, AutomaticallyEitherGoesOnOrBegins) {
 // A supervisor starts the job again as soon as it has sent the signal.
 TEST_F(Resume, ARunWhoseProcessIsStillDyingIsWaitedFor) {
   const Words command = Words{"linger", "--flor", "test", "--flor_resume", "auto"} + every("stuck");
-  const auto lingers = [](const Process& process) {
-    while (process.out().find("lingering") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  };
   const auto killed = bench_.start("loops", command);
-  lingers(*killed);
+  await_out(*killed, "lingering");
   const auto next = bench_.start("loops", command);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   killed->kill(SIGKILL);
-  lingers(*next);
+  await_out(*next, "lingering");
   EXPECT_EQ(bench_.run_count(), 1u) << "it goes on, and does not begin anew";
   next->kill(SIGKILL);
   next->wait();

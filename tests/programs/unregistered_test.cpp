@@ -51,6 +51,16 @@ class Unregistered : public CompiledPrograms {
     ASSERT_EQ(result.status, 0) << result.out;
   }
   ProcessResult record() const { return run("train", {"--flor", "test", "--flor_every", "1"}); }
+  /// What the latest run of that name logged, by name and epoch.
+  std::map<std::string, double> logged(const std::string& name) const {
+    const auto store = bench_.store();
+    std::map<std::string, double> found;
+    for (const store::Value& value :
+         store->catalog().values({.run = store->catalog().resolve(name).id})) {
+      found[fmt::format("{} {}", value.name, value.place.epoch)] = std::get<double>(value.value);
+    }
+    return found;
+  }
 };
 
 TEST_F(Unregistered, StateIsNamedWhenAResumedRunDoesNotGoOnAsItWouldHave) {
@@ -62,8 +72,7 @@ TEST_F(Unregistered, StateIsNamedWhenAResumedRunDoesNotGoOnAsItWouldHave) {
   build_with_stamps(text);
   auto options = bench_.options();
   options.environment["FLOR_TEST_DIES"] = "1";
-  const std::string program = (bench_.repository().place() / "train").string();
-  EXPECT_EQ(run_process({program, "--flor", "test", "--flor_every", "1"}, options).status, 75);
+  EXPECT_EQ(run("train", {"--flor", "test", "--flor_every", "1"}, options).status, 75);
   const auto resumed = run("train", {"--flor_resume"});
   EXPECT_EQ(resumed.status, 7) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("is not what was recorded: 1 of 1 value"));
@@ -112,8 +121,7 @@ TEST_F(Unregistered, LocalsThatWouldBeLostInsideAnEpochAreComputedAgainFromItsBe
     const std::string whole = run("train", {"--flor", "whole", "--flor_every", "1"}).out;
     auto options = bench_.options();
     options.environment["FLOR_TEST_DIES"] = "1";
-    const std::string program = (bench_.repository().place() / "train").string();
-    const auto first = run_process({program, "--flor", "test", "--flor_every", "1"}, options);
+    const auto first = run("train", {"--flor", "test", "--flor_every", "1"}, options);
     EXPECT_EQ(first.status, 75) << first.err;
     const auto resumed = run("train", {"--flor", "test", "--flor_resume"});
     EXPECT_EQ(resumed.status, 0) << resumed.err;
@@ -126,18 +134,28 @@ TEST_F(Unregistered, LocalsThatWouldBeLostInsideAnEpochAreComputedAgainFromItsBe
     EXPECT_THAT(resumed.err, HasSubstr(keeps ? "at epoch 1, step 3 of eval" : "at epoch 1\n"));
     EXPECT_TRUE(whole.ends_with(resumed.out.substr(resumed.out.find("1 "))))
         << whole << resumed.out;
-    const auto store = bench_.store();
-    const auto values = [&](const char* name) {
-      std::map<std::string, double> found;
-      const auto run = store->catalog().resolve(name);
-      for (const store::Value& value : store->catalog().values({.run = run.id})) {
-        found[fmt::format("{} {}", value.name, value.place.epoch)] = std::get<double>(value.value);
-      }
-      return found;
-    };
-    EXPECT_EQ(values("test").size(), 6u);
-    EXPECT_EQ(values("test"), values("whole"));
+    EXPECT_EQ(logged("test").size(), 6u);
+    EXPECT_EQ(logged("test"), logged("whole"));
   }
+}
+
+/// Without its sources nothing but what the program logs on its way tells.
+TEST_F(Unregistered, LocalsThatAreLostInsideAnEpochShowInWhatIsLoggedOnTheWayThere) {
+  build("train", kTwoNested);
+  ASSERT_EQ(run("train", {"--flor", "whole", "--flor_every", "1"}).status, 0);
+  auto options = bench_.options();
+  options.environment["FLOR_TEST_DIES"] = "1";
+  ASSERT_EQ(run("train", {"--flor", "test", "--flor_every", "1"}, options).status, 75);
+  const auto refused = run("train", {"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(refused.status, 75) << "job scripts start it again";
+  EXPECT_THAT(refused.err, HasSubstr("not resumed inside epoch 1, since what leads there is not "
+                                     "what was recorded: sum at epoch 1: recorded 2."));
+  EXPECT_THAT(refused.err, HasSubstr("the same command goes on at the beginning of epoch 1"));
+  const auto resumed = run("train", {"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("at epoch 1\n"));
+  EXPECT_EQ(logged("test"), logged("whole"));
+  EXPECT_EQ(logged("test").size(), 6u);
 }
 
 TEST_F(Unregistered, StateIsNamedInOneLineBeforeTheFirstEpoch) {

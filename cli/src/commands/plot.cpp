@@ -195,7 +195,14 @@ std::vector<std::string> Plot::read_metrics(const store::Catalog& catalog,
 }
 
 std::vector<PlottedRun> Plot::ask(Context& context) {
-  if (metrics_.empty()) question_.metrics = number_names(context.catalog(), chosen_);
+  if (metrics_.empty()) {
+    question_.metrics = number_names(context.catalog(), chosen_);
+    // More than have room are read, since some may have been logged outside of every loop.
+    constexpr std::size_t kRead = 16;
+    not_drawn_ =
+        context.json() || question_.metrics.size() <= kRead ? 0 : question_.metrics.size() - kRead;
+    question_.metrics.resize(question_.metrics.size() - not_drawn_);
+  }
   if (by_.empty()) {
     plan_.axis = has_steps(context.store(), chosen_, question_.metrics) ? Axis::step : Axis::epoch;
   }
@@ -216,7 +223,6 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
 void Plot::choose_panels(const std::vector<PlottedRun>& runs) {
   constexpr std::size_t kPanelsMax = 4;
   plan_.panels.clear();
-  not_drawn_ = 0;
   for (const std::string& metric : question_.metrics) {
     const bool drawn = std::ranges::any_of(runs, [&](const PlottedRun& plotted) {
       return std::ranges::any_of(plotted.answer.series, [&](const Series& series) {

@@ -52,8 +52,9 @@ std::vector<store::ArchivedTensor> tensors_of_module(const store::CheckpointRead
   std::vector<store::ArchivedTensor> tensors;
   for (const LayoutEntry& entry : layout) {
     if (entry.kind != "parameter" && entry.kind != "buffer") continue;
-    const LayoutEntry& held =
-        entry.origin < 0 ? entry : layout.at(static_cast<std::size_t>(entry.origin));
+    const auto origin = static_cast<std::size_t>(std::max(entry.origin, 0));
+    if (origin >= layout.size()) throw Damaged("the recorded layout of a model is damaged");
+    const LayoutEntry& held = entry.origin < 0 ? entry : layout[origin];
     const auto item = checkpoint.find(object + "/" + held.name);
     if (!item || checkpoint.items()[*item].type == store::ElementType::bytes) {
       throw UsageError(

@@ -111,10 +111,10 @@ class Stripper {
     return is_new(name) || (block_locals_ && depth > 0 && !is_keyword(name));
   }
   /// `at`: the name in its declaration. What a reference or a pointer leads to is not its own.
-  void own(std::size_t at) {
+  void own(std::size_t at, bool leads = false) {
     const std::string_view name = tokens_[at].text;
     const Token& before = tokens_[at - 1];
-    const bool leads = before.is("&") || before.is("&&") || before.is("*");
+    leads = leads || before.is("&") || before.is("&&") || before.is("*");
     if (leads)
       leading_.insert(name);
     else
@@ -243,11 +243,19 @@ class Stripper {
     for (std::size_t k = header.begin + 2; k < header.end; ++k) {
       const bool ends = is(k, "=") || is(k, ":") || is(k, ",") || is(k, "]");
       if (is(k, ";")) break;
-      if (ends && is_word(k - 1) && is_new(tokens_[k - 1].text)) own(k - 1);
+      if (ends && is_word(k - 1) && is_new(tokens_[k - 1].text))
+        own(k - 1, binds_references(header));
       if (is(k, ":")) break;
     }
     if (!block_locals_) return;
     if (const std::size_t name = declared_first(header); name > 0) own(name);
+  }
+  /// "(auto& [key, value] : map)"
+  bool binds_references(Range header) const {
+    for (std::size_t k = header.begin + 2; k < header.end && !is(k, ":"); ++k) {
+      if (is(k, "[")) return is(k - 1, "&") || is(k - 1, "&&");
+    }
+    return false;
   }
   /// "i" of "(int i = 0; ...)", "x" of "(const auto& x : xs)"; 0: none.
   std::size_t declared_first(Range header) const {
@@ -281,6 +289,7 @@ class Stripper {
   /// A declaration of variables that are new here.
   bool declares(Range statement, int depth) {
     std::size_t at = statement.begin;
+    if (!is_word(at) && !is(at, "::")) return false;  // *at = 0;
     bool guard = false;
     while (at < statement.end && (is_type(at) || is(at, "<"))) {
       if (is(at, "<")) {
@@ -309,8 +318,9 @@ class Stripper {
     for (std::size_t k = open + 1; k < close; ++k) {
       if (is_word(k) && !can_own(tokens_[k].text, depth)) return false;
     }
+    const bool leads = is(open - 1, "&") || is(open - 1, "&&");
     for (std::size_t k = open + 1; k < close; ++k) {
-      if (is_word(k)) own(k);
+      if (is_word(k)) own(k, leads);
     }
     return is(close + 1, "=");
   }
@@ -324,8 +334,9 @@ class Stripper {
   }
 
   bool works_on_own(std::size_t at) const {
-    while (is(at, "++") || is(at, "--") || is(at, "*") || is(at, "(")) ++at;
-    return is_word(at) && own_.contains(tokens_[at].text) && !leading_.contains(tokens_[at].text);
+    while (is(at, "++") || is(at, "--") || is(at, "(")) ++at;
+    return is_word(at) && own_.contains(tokens_[at].text) && !leading_.contains(tokens_[at].text) &&
+           !is(at + 1, "->");  // what it points to
   }
 
   /// flor::log("name", value) inside an expression.
