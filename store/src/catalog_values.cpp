@@ -425,7 +425,11 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     const std::string path = rows->text(2);
     if (complete.contains(path.substr(0, path.find('/')))) continue;
     const std::int64_t series = rows->integer(0);
-    const auto gone = connection(later, series, point.epoch, first_forgotten_step(path, point));
+    // What leads to a step inside the iteration is logged again, and held against what it was.
+    const bool on_the_way = !point.loop.empty() && path.find('/') == path.npos;
+    const auto gone = connection(later, series, point.epoch,
+                                 on_the_way ? std::numeric_limits<std::int64_t>::max()
+                                            : first_forgotten_step(path, point));
     gone->run();
     const bool counts = rows->integer(3) != static_cast<std::int64_t>(Apart::other);
     if (gone->changes() > 0 && counts) inserter.refresh(rows->text(1));

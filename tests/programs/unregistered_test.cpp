@@ -97,6 +97,7 @@ int main(int argc, char** argv) {
       w *= 0.9 + 0.01 * step;
       sum += w;
     }
+    if (epoch == 1 && std::getenv("FLOR_TEST_KILLED")) std::raise(SIGKILL);
     flor::log("sum", sum);
     for (int step : flor::loop("eval", 4)) {
       other += w * step;
@@ -146,6 +147,9 @@ TEST_F(Unregistered, LocalsThatAreLostInsideAnEpochShowInWhatIsLoggedOnTheWayThe
   auto options = bench_.options();
   options.environment["FLOR_TEST_DIES"] = "1";
   ASSERT_EQ(run("train", {"--flor", "test", "--flor_every", "1"}, options).status, 75);
+  options.environment = bench_.options().environment;
+  options.environment["FLOR_TEST_KILLED"] = "1";
+  EXPECT_EQ(run("train", {"--flor", "test", "--flor_resume"}, options).signal, SIGKILL);
   const auto refused = run("train", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(refused.status, 75) << "job scripts start it again";
   EXPECT_THAT(refused.err, HasSubstr("not resumed inside epoch 1, since what leads there is not "
