@@ -10,6 +10,7 @@ comments of HTML, each on lines of its own:
     <!-- run: COMMANDS -->       runs them before the next block
     <!-- instead: COMMAND -->    runs it in the place of the next block's commands
     <!-- numbers: REASON -->     in the next block no number is compared
+    <!-- called: WORD COMMAND --> from here on WORD stands for what COMMAND prints now (an id that is another one in each run)
     <!-- not run: REASON -->     does not run the next block, since a test cannot
     <!-- not yet: WHAT -->       does not run it either, until the page makes WHAT; --waiting says how many there are,
                                  with the commands that are indented instead of fenced
@@ -38,7 +39,7 @@ VOLATILE = [
     (r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", "http://127.0.0.1:PORT/TOKEN/"),
     (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "DATE"),
     (r"\b(just now|\d+ (s|min|hours?|days?|weeks?|months?|years?) ago)", "WHEN"),
-    (r"(?<![\w.])[0-9a-f]{64}\b|(?<![\w.])[0-9a-f]{40}\b|(?<![\w.])[0-9a-f]{16}\b|(?<![\w.])[0-9a-f]{8}(?![\w.]\w)", "ID"),
+    (r"(?<![\w.])[0-9a-f]{64}\b|(?<![\w.])[0-9a-f]{40}\b|(?<![\w.])[0-9a-f]{16}\b|(?<![\w.])[0-9a-f]{10}\b|(?<![\w.])[0-9a-f]{8}(?![\w.]\w)", "ID"),
     (r"(?<![\w.])\d+(\.\d+)? (ns|us|ms|s|min|h)\b", "TIME"),
     (r"(?<![\w.])\d+(\.\d+)? (B|KiB|MiB|GiB)\b", "SIZE"),
     (r"(?<![\w.])\d+(\.\d+)? %", "SHARE"),
@@ -59,8 +60,9 @@ VOLATILE = [
 ]
 
 INSTALLED = {"/usr/share/flor/sample": "docs/sample", "/usr/share/doc/libflor-dev/examples": "examples"}
-# What programs say since the tests did not build them in the project that records them.
-DROPPED = re.compile(r"flor: \w+ was built in .*, outside of the repository ")
+# What programs say since the tests did not build them in the project that records them, and what is said of work
+# that takes a while: how often depends on the machine.
+DROPPED = re.compile(r"flor: (\w+ was built in .*, outside of the repository |\d+ of \d+ epochs, \d+ workers?\b)")
 MARK = "\x1e"
 
 PRELUDE = r"""
@@ -84,7 +86,7 @@ class Block:
     def __init__(self, line):
         self.line = line
         self.steps = []  # (command, lines that are expected, first line, line after the last)
-        self.before = []  # commands that the page does not show
+        self.before = []  # commands that the page does not show, each with the word that is called what it prints
         self.instead = None
         self.reason = None  # why it is not run
         self.numbers = True  # whether they are compared
@@ -102,14 +104,16 @@ def parse(text):
     at = 0
     while at < len(lines):
         line = lines[at]
-        if match := re.match(r"<!-- (run|instead|numbers|not run|not yet): ?(.*)", line):
+        if match := re.match(r"<!-- (run|called|instead|numbers|not run|not yet): ?(.*)", line):
             kind, body = match.groups()
             while not body.endswith("-->"):
                 at += 1
                 body += "\n" + lines[at]
             body = body[:-3].strip()
             if kind == "run":
-                before.append(body)
+                before.append((None, body))
+            elif kind == "called":
+                before.append(body.split(None, 1))
             elif kind == "instead":
                 instead = body
             elif kind == "numbers":
@@ -157,6 +161,7 @@ class Shell:
         self.place, self.prefix, self.source = place, settings["PREFIX"], settings["SOURCE"]
         self.places = {called: f"{self.source}/{here}" for called, here in INSTALLED.items()}
         self.places["/mnt/archive"] = str(place / "archive")
+        self.called = {}  # words of the page, and what they stand for
         self.directory = place / "me"
         self.directory.mkdir()
         environment = {key: value for key, value in os.environ.items()
@@ -177,7 +182,7 @@ class Shell:
 
     def run(self, command):
         """What it prints, as (whether on stderr, line) in the order of arrival, and its status."""
-        for place, here in self.places.items():
+        for place, here in (self.places | self.called).items():
             command = command.replace(place, here)
         self.bash.stdin.write(f"{command}\nprintf '\\n{MARK}%s\\n' $?; printf '\\n{MARK}\\n' >&2\n".encode())
         self.bash.stdin.flush()
@@ -210,7 +215,7 @@ class Shell:
         return printed, status
 
     def neutral(self, text):
-        for place, here in self.places.items():
+        for place, here in (self.places | self.called).items():
             text = text.replace(here, place)
         return (text.replace(str(self.directory), "/home/me").replace(str(self.place), "/tmp")
                 .replace(self.prefix + "/", "/usr/").replace(self.source, "/src/flor"))
@@ -279,10 +284,12 @@ def shown(printed):
 def run_block(shell, block, write):
     """Complaints about the block; where `write`, what is to be put into the page instead."""
     complaints, changes = [], []
-    for command in block.before:
+    for word, command in block.before:
         printed, status = shell.run(command)
-        if status:
+        if status or (word and len(printed) != 1):
             complaints.append(f"line {block.line}: the set-up ends with status {status}:\n" + shown(printed))
+        elif word:
+            shell.called[word] = printed[0][1]
     if block.reason:
         return complaints, changes
     for number, (command, expected, first, end) in enumerate(block.steps):

@@ -4,6 +4,7 @@
 #include "workbench.h"
 
 #include <csignal>
+#include <set>
 
 namespace flor::testing {
 namespace {
@@ -49,6 +50,7 @@ class LearnerResume : public ::testing::Test {
     std::vector<ProcessResult> attempts;
     for (const End& end : ends) {
       attempts.push_back(run(attempts.empty() ? arguments : Words{"--flor_resume"}, &end));
+      left_.push_back(bench_.checkpoints());
       const auto& result = attempts.back();
       EXPECT_TRUE(end.signal == SIGKILL ? result.signal == SIGKILL : result.status == kPreempted)
           << result.status << ' ' << result.signal << ' ' << result.err;
@@ -97,6 +99,7 @@ class LearnerResume : public ::testing::Test {
 
   Workbench bench_;
   std::string program_ = "learner", whole_out_;
+  std::vector<std::set<std::string>> left_;  ///< the checkpoints that each attempt left
   bool has_run_ = false;
 };
 
@@ -119,7 +122,11 @@ TEST_F(LearnerResume, AKilledEpochGoesOnAtItsLastCheckpoint) {
   const auto attempts = expect_exact(arguments, {{SIGKILL, 15, 60000}, {SIGKILL, 6, 30000}});
   EXPECT_THAT(attempts[1].err, HasSubstr("resuming run"));
   // Epoch 2 at step 3, unless the machine is so busy that the latest checkpoints were not complete.
-  EXPECT_THAT(attempts[1].err, ContainsRegex("at epoch [12]"));
+  for (const char* epoch : {"1", "2"}) {
+    if (left_[0].contains(std::string("boundary 0/") + epoch)) {
+      EXPECT_THAT(attempts[1].err, ContainsRegex(std::string("at epoch [") + epoch + "-2]"));
+    }
+  }
 }
 
 TEST_F(LearnerResume, WithWorkersThatLoadAhead) {

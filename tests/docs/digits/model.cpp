@@ -1,0 +1,1 @@
+double gradient(double weight, int step) { return 2.0 - weight + step % 2; }
