@@ -54,6 +54,7 @@ VOLATILE = [
     (r"\bepochs? \d+( (to|and) \d+)? executed beside it", "epochs N executed beside it"),
     (r"\((verified by execution|(proven by the sources|unverified); verified in epochs? [\d, to]+)\)", "(found)"),
     (r"\brecorded\+(proven|verified|unverified)\b", "recorded+found"),
+    (r"\b(worker \d+ +epochs) [\d., ]+", r"\1 N"),
     (r"^\[\s*\d+(%|/\d+)\] ", "[N] "),  # of CMake's builds
     (r"\s+", " "),  # columns are as wide as what is in them
     (r"-{3,}", "---"),

@@ -160,10 +160,13 @@ void require_metrics(const store::Catalog& catalog, std::span<const store::Run> 
   const std::vector<std::string> known = metric_names(catalog, runs);
   const std::string whose =
       runs.size() == 1 ? "run " + title(runs.front()) : fmt::format("these {} runs", runs.size());
-  const std::string has =
-      known.empty() ? "nothing was logged" : printable(fmt::format("{}", fmt::join(known, ", ")));
+  const char* have = runs.size() == 1 ? "has" : "have";
+  if (known.empty()) {
+    throw NotFound(fmt::format("{} {} no metric: nothing was logged", whose, have));
+  }
+  const std::string all = printable(fmt::format("{}", fmt::join(known, ", ")));
   if (metrics.empty()) {
-    throw UsageError(fmt::format("no metric named: use '{}' with one of {}: {}", how, whose, has));
+    throw UsageError(fmt::format("no metric named: use '{}' with one of {}: {}", how, whose, all));
   }
   for (const std::string& metric : metrics) {
     if (std::ranges::any_of(known, [&](const std::string& name) {
@@ -172,9 +175,8 @@ void require_metrics(const store::Catalog& catalog, std::span<const store::Run> 
       continue;
     }
     std::string hint = did_you_mean(metric, known);
-    if (hint.empty()) hint = ": it has " + has;
-    throw NotFound(fmt::format("{} {} no metric '{}'{}", whose, runs.size() == 1 ? "has" : "have",
-                               printable(metric), hint));
+    if (hint.empty()) hint = fmt::format(": {} {}", runs.size() == 1 ? "it has" : "they have", all);
+    throw NotFound(fmt::format("{} {} no metric '{}'{}", whose, have, printable(metric), hint));
   }
 }
 

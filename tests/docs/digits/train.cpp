@@ -9,7 +9,9 @@ int main(int argc, char** argv) {
   double weight = 0;
   const auto state = flor::checkpoints(weight);
   for (int epoch : flor::loop("epoch", flor::arg("epochs", 4))) {
-    for (int step : flor::loop("train", 10)) weight += rate * gradient(weight, step);
+    for (int step : flor::loop("train", 10)) {
+      weight += rate * gradient(weight, step);
+    }
     flor::log("weight", weight);
     (void)epoch;
   }
