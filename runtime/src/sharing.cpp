@@ -11,6 +11,7 @@
 #include <map>
 #include <locale>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -172,9 +173,12 @@ class Planner {
     for (std::size_t i = 0; i < recorded.size(); ++i) by_name_.emplace(recorded[i].name, i);
     for (std::size_t i = 0; i < present.size(); ++i) present_by_name_.emplace(present[i].name, i);
     for (const PlacedPiece& piece : present) {
-      if (piece.place.firmness > 1) leaves_.emplace(piece.place.object, this->recorded(piece.name));
+      const SharedPiece* then = this->recorded(piece.name);
+      if (piece.place.firmness > 1) leaves_.emplace(piece.place.object, then);
+      if (then) blocks_by_object_.emplace(piece.place.object, then->block);
     }
     for (const SharedPiece& piece : recorded) {
+      if (piece.base) has_views_.insert(*piece.base);
       Group& group = groups_[piece.block];
       group.bytes = std::max(group.bytes, piece.place.offset + piece.place.bytes);
       ++group.pieces;
@@ -305,10 +309,19 @@ class Planner {
   /// What the present object is a view of, if it is one, is what the recorded one was a view of.
   bool stands_as(const Place& now, const SharedPiece& then) const {
     const Standing standing = then.place.lineage.standing;
-    if (!then.base) return now.lineage.fits(standing == Standing::computed);
+    if (!then.base) {
+      return now.lineage.fits(standing == Standing::computed) &&
+             !will_share(now.lineage.base, then.block) &&
+             !(now.lineage.is_view() && has_views_.contains(then.object));
+    }
     const auto base = present_object_.find(*then.base);
     return now.lineage.standing == standing && base != present_object_.end() &&
            base->second == now.lineage.base;
+  }
+
+  /// A view whose base was given other memory is none, until both are in one block again.
+  bool will_share(const void* base, std::size_t block) const {
+    return base && blocks_by_object_.contains({base, block});
   }
 
   /// One object now is one of the recorded, and the other way round. What cannot be given another
@@ -333,6 +346,8 @@ class Planner {
   std::map<std::size_t, Group> groups_;
   std::map<std::uintptr_t, const PlacedPiece*> taken_;  // present blocks
   std::map<const void*, const SharedPiece*> leaves_;    // by their objects; null: not recorded
+  std::set<std::pair<const void*, std::size_t>> blocks_by_object_;  // present, recorded
+  std::set<std::size_t> has_views_;  // recorded objects: a view of a view is one of that one's base
   std::map<const void*, std::size_t> recorded_object_;
   std::map<std::size_t, const void*> present_object_;
   std::map<std::size_t, std::shared_ptr<const Placement>> bases_;  // by recorded object

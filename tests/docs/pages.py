@@ -48,12 +48,13 @@ VOLATILE = [
     (r"\b\d+ chunks?\b", "N chunks"),
     (r"skipped (\w+) (once|twice|\d+ times); executed \1 (once|twice|\d+ times): not stored", r"skipped \1 N times"),
     (r"skipped (\w+) (once|twice|\d+ times)", r"skipped \1 N times"),
-    (r"(preempted by \w+|with run \w+|resuming run \w+ of \w+) at (the end of )?epoch \d+(, step \d+ of \w+)?", r"\1 at PLACE"),
+    (r"(preempted by \w+|with run \w+|resuming run \w+ of \w+) at (the beginning|(the end of )?epoch \d+(, step \d+ of \w+)?)", r"\1 at PLACE"),
     (r"\bchecked: epoch \d+ computed again, \d+ values and \d+ states? equal", "checked: epoch N computed again"),
     (r"\b\d+ of \d+ recomputed values( and \d+ states)?", "N of N recomputed values"),
     (r"\bepochs? \d+( (to|and) \d+)? executed beside it", "epochs N executed beside it"),
     (r"\((verified by execution|(proven by the sources|unverified); verified in epochs? [\d, to]+)\)", "(found)"),
     (r"\brecorded\+(proven|verified|unverified)\b", "recorded+found"),
+    (r"\bmodel_checkpoint_\d+", "model_checkpoint_N"),  # the one that a kill left
     (r"\b(worker \d+ +epochs) [\d., ]+", r"\1 N"),
     (r"^\[\s*\d+(%|/\d+)\] ", "[N] "),  # of CMake's builds
     (r"\s+", " "),  # columns are as wide as what is in them
@@ -76,7 +77,7 @@ until_told() {
     printf '%s\n' "$line"
     case $line in *"$text"*) kill -s "$signal" "$pid"; text=nothing-else;; esac
   done
-  wait "$pid"
+  { wait "$pid"; } 2>/dev/null
 }
 """
 

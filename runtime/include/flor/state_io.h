@@ -101,6 +101,8 @@ struct Lineage {
   bool base_trains = false;    ///< that one requires a gradient
   bool base_is_leaf = true;    ///< and was not computed itself
 
+  bool is_view() const { return standing != Standing::plain && standing != Standing::computed; }
+
   /// The tensor can stay what it is where one is restored whose base is not part of the state.
   bool fits(bool computed) const {
     switch (standing) {
