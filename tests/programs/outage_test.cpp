@@ -259,7 +259,7 @@ TEST_F(Outages, LocksThatFailFromSomewhereOnCostSecondsAndNameARemedy) {
   const auto result = record("20000::locks", {"settled=0"}, {{"STORM_PATIENT", "1"}});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_LT(took.count(), 15);
+  EXPECT_LT(took.count(), 60);
   EXPECT_THAT(result.err, HasSubstr("cannot be locked (No locks available): its file system "
                                     "refuses locks"));
   std::printf("took %.2f s\n", took.count());
