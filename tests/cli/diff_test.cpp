@@ -29,6 +29,18 @@ TEST_F(DiffTest, ShowsWhatIsDifferentAndCountsWhatIsEqual) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("note")));
 }
 
+TEST_F(DiffTest, ShowsTheShapesOfObjectsAndThatTheyDiffer) {
+  for (const char* counts : {"[3,1]", "[2,2]"}) {
+    store::Value weights = value("weights", 0);
+    weights.type = store::ValueType::histogram;
+    weights.value = std::string(R"({"edges":[-1.0,0.0,2.0],"counts":)") + counts + "}";
+    catalog().add_values(record({}).id, std::vector{weights});
+  }
+  const Outcome outcome = flor({"diff", "linear~1", "linear"});
+  EXPECT_THAT(outcome.out,
+              HasSubstr("weights  histogram of 2 bins  histogram of 2 bins  differs\n"));
+}
+
 TEST_F(DiffTest, PromisesItsJsonFieldByField) {
   RunPlan plan;
   const store::Run a = record(plan);

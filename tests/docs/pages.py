@@ -12,8 +12,6 @@ comments of HTML, each on lines of its own:
     <!-- numbers: REASON -->     in the next block no number is compared
     <!-- called: WORD COMMAND --> from here on WORD stands for what COMMAND prints now (an id that is another one in each run)
     <!-- not run: REASON -->     does not run the next block, since a test cannot
-    <!-- not yet: WHAT -->       does not run it either, until the page makes WHAT; --waiting says how many there are,
-                                 with the commands that are indented instead of fenced
 
 A page has one shell, a home and an empty directory of its own, in which it begins. In it FLOR_HOME, SOURCE
 (the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; INSTALLED says
@@ -54,6 +52,7 @@ VOLATILE = [
     (r"\bepochs? \d+( (to|and) \d+)? executed beside it", "epochs N executed beside it"),
     (r"\((verified by execution|(proven by the sources|unverified); verified in epochs? [\d, to]+)\)", "(found)"),
     (r"\brecorded\+(proven|verified|unverified)\b", "recorded+found"),
+    (r"\b\d+@[\w.-]+|\bpid \d+ on [\w.-]+", "PROCESS"),
     (r"\bmodel_checkpoint_\d+", "model_checkpoint_N"),  # the one that a kill left
     (r"\b(worker \d+ +epochs) [\d., ]+", r"\1 N"),
     (r"^\[\s*\d+(%|/\d+)\] ", "[N] "),  # of CMake's builds
@@ -106,7 +105,7 @@ def parse(text):
     at = 0
     while at < len(lines):
         line = lines[at]
-        if match := re.match(r"<!-- (run|called|instead|numbers|not run|not yet): ?(.*)", line):
+        if match := re.match(r"<!-- (run|called|instead|numbers|not run): ?(.*)", line):
             kind, body = match.groups()
             while not body.endswith("-->"):
                 at += 1
@@ -121,7 +120,7 @@ def parse(text):
             elif kind == "numbers":
                 numbers = False
             else:
-                reason = (kind, body)
+                reason = body
         elif line == "```sh":
             block = Block(at + 1)
             block.before, block.instead, block.reason, block.numbers = before, instead, reason, numbers
@@ -319,7 +318,6 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--prefix", type=pathlib.Path, required=True)
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("/nonexistent"))
-    parser.add_argument("--waiting", type=int, default=0, help="how many blocks are not run yet")
     options = parser.parse_args()
     path = options.source / options.page
     lines, blocks = parse(path.read_text())
@@ -354,14 +352,12 @@ def run_page(blocks, options):
 def report(options, lines, blocks, complaints):
     """Says what was run and what was not, and ends the program."""
     left = [block for block in blocks if block.reason]
-    loose = sum(line.startswith("    $ ") for line in lines)  # shown, and not fenced
-    waiting = sum(block.reason[0] == "not yet" for block in left) + loose
-    if waiting != options.waiting:
-        complaints.append(f"{waiting} blocks wait to be run, tests/docs/CMakeLists.txt says {options.waiting}: lower it, never raise it")
+    complaints += [f"line {at + 1}: a command is indented; in a block that is fenced it would be run"
+                   for at, line in enumerate(lines) if line.startswith("    $ ")]
     print(f"{options.page}: {sum(len(b.steps) for b in blocks if not b.reason)} commands in "
-          f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left) + loose - waiting} cannot be, {waiting} wait")
+          f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left)} cannot be")
     for block in left:
-        print(f"  line {block.line}: {': '.join(block.reason)}")
+        print(f"  line {block.line}: {block.reason}")
     print("\n".join(complaints))
     sys.exit(1 if complaints else 0)
 

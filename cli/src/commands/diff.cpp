@@ -26,8 +26,9 @@ struct Pair {
   std::string name;
   std::optional<std::string> a, b;
   std::string shown_a, shown_b;
+  bool is_object = false;  ///< too long to be read: its shape is shown, and that it differs
   bool differs() const { return a != b; }
-  bool told_apart() const { return !a || !b || shown_a != shown_b; }
+  bool told_apart() const { return is_object || !a || !b || shown_a != shown_b; }
 };
 
 /// In the order of the first run, then what only the second has. Compared is `text`; people are
@@ -37,10 +38,12 @@ class Pairs {
   void put(bool second, const std::string& name, std::string text) {
     put(second, name, text, text);
   }
-  void put(bool second, const std::string& name, std::string text, std::string shown) {
+  void put(bool second, const std::string& name, std::string text, std::string shown,
+           bool is_object = false) {
     const auto [place, added] = index_.emplace(name, pairs_.size());
-    if (added) pairs_.push_back({name, {}, {}, {}, {}});
+    if (added) pairs_.emplace_back().name = name;
     Pair& pair = pairs_[place->second];
+    pair.is_object |= is_object;
     (second ? pair.b : pair.a) = std::move(text);
     (second ? pair.shown_b : pair.shown_a) = std::move(shown);
   }
@@ -119,13 +122,19 @@ Pairs arguments_of(const Side& a, const Side& b) {
   return pairs;
 }
 
+bool is_object(store::ValueType type) {
+  using store::ValueType;
+  return type == ValueType::tensor || type == ValueType::histogram || type == ValueType::image ||
+         type == ValueType::table;
+}
+
 /// Compared with every digit: that two values look alike does not make them equal.
 Pairs metrics_of(const Side& a, const Side& b) {
   Pairs pairs;
   for (const bool second : {false, true}) {
     for (const auto& metric : (second ? b : a).metrics) {
       pairs.put(second, metric.name, exact(metric.type, metric.last),
-                readable(metric.type, metric.last));
+                readable(metric.type, metric.last), is_object(metric.type));
     }
   }
   return pairs;
@@ -172,7 +181,8 @@ void print_section(Context& context, std::string_view title, const Pairs& pairs,
     const bool shown = pair.told_apart();
     table.add(cell(shown && pair.a ? pair.shown_a : pair.a), Tone::bad);
     table.add(cell(shown && pair.b ? pair.shown_b : pair.b), Tone::good);
-    if (numbers) table.add(change_of(a, b, pair.name));
+    const bool differs = pair.is_object && pair.a && pair.b;
+    if (numbers) table.add(differs ? "differs" : change_of(a, b, pair.name));
   }
   if (table.empty()) {
     const std::string what = equal == 0 ? "none" : fmt::format("equal ({})", equal);
