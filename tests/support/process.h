@@ -35,7 +35,7 @@ struct ProcessResult {
 struct ProcessOptions {
   std::filesystem::path directory = ".";
   std::map<std::string, std::optional<std::string>> environment;  ///< nothing: unset
-  std::chrono::milliseconds timeout{60000};
+  std::chrono::milliseconds timeout{240000};
 };
 
 /// A running child. Killed and reaped with the object, if it still runs then.
