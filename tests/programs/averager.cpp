@@ -4,7 +4,7 @@
 // can run alone as long as it needs nobody.
 //
 // Variant HINDSIGHT logs more, outside and inside the training loop. --kwargs: `pause_ms` in every
-// step, `alone=1` averages nothing.
+// step, `alone=1` averages nothing. PATIENCE: seconds after which others are gone.
 #include "raise.h"
 #include "show.h"
 
@@ -66,7 +66,7 @@ class Collective {
   static void give_up() { throw std::runtime_error("the other ranks are gone"); }
 
   static void limit_waiting(int socket) {
-    const timeval limit{.tv_sec = 20, .tv_usec = 0};
+    const timeval limit{.tv_sec = number_in_environment("PATIENCE", 20), .tv_usec = 0};
     ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
 
@@ -111,7 +111,7 @@ class Collective {
   }
 
   void connect_to_first(const sockaddr_in& address) {
-    for (int i = 0; i < 2000; ++i) {
+    for (std::int64_t i = 0; i < 100 * number_in_environment("PATIENCE", 20); ++i) {
       const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
       if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
         limit_waiting(socket);
