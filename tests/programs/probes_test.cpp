@@ -15,9 +15,9 @@ constexpr const char* kHelper = R"code(#pragma once
 inline double shrink(double weight) { return 0.5 * weight; }
 )code";
 
-constexpr const char* kProgram = R"code(#include "helper.h"
+constexpr const char* kProgram = R"code(#include <flor/flor.h>
 
-#include <flor/flor.h>
+#include "helper.h"
 
 #include <cstdio>
 #include <numeric>

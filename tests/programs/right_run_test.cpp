@@ -111,7 +111,7 @@ TEST_F(RightRun, WhatTheProgramWritesMakesNoVersionsOfIt) {
       "    std::ofstream(\"tracked.txt\") << a << epoch;\n"
       "    std::ofstream(\"made.h\") << \"// \" << epoch << \"\\n\";\n";
   std::string text = training("a", writes);
-  text.insert(0, "#include <cstdio>\n#include <string>\n");
+  text.insert(text.find('\n') + 1, "#include <cstdio>\n#include <string>\n");
   build("one", text);
   std::filesystem::create_directory(root() / "pictures");
   bench_.repository().write("tracked.txt", "before\n");

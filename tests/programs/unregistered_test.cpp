@@ -68,7 +68,7 @@ TEST_F(Unregistered, StateIsNamedWhenAResumedRunDoesNotGoOnAsItWouldHave) {
   text.replace(text.find("    rate *= 0.5;"), 16,
                "    if (epoch == 2 && std::getenv(\"FLOR_TEST_DIES\")) std::raise(SIGTERM);\n"
                "    rate *= 0.5;");
-  text.insert(0, "#include <csignal>\n#include <cstdlib>\n");
+  text.insert(text.find('\n') + 1, "#include <csignal>\n#include <cstdlib>\n");
   build_with_stamps(text);
   auto options = bench_.options();
   options.environment["FLOR_TEST_DIES"] = "1";

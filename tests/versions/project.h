@@ -13,9 +13,9 @@ namespace flor::testing {
 
 /// A training that a test can tell the version of: `rate` is in what it computes and logs.
 inline std::string training(const std::string& rate, const std::string& more = "") {
-  return R"cpp(#include "model.h"
+  return R"cpp(#include <flor/flor.h>
 
-#include <flor/flor.h>
+#include "model.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +77,9 @@ target_link_libraries(train model)
                             // What one test has compiled, another need not.
                             {"CCACHE_DIR", kCompilerCache},
                             {"CCACHE_BASEDIR", repository_.place().string()},
-                            {"CCACHE_NOHASHDIR", "1"}},
+                            {"CCACHE_NOHASHDIR", "1"},
+                            {"CCACHE_SLOPPINESS", "pch_defines,time_macros"},
+                            {"CPATH", FLOR_TEST_HEADERS}},
             .timeout = std::chrono::milliseconds(240000)};
   }
   ProcessResult run(const Words& words, const std::filesystem::path& directory = {}) const {
@@ -97,7 +99,7 @@ target_link_libraries(train model)
                 "-DCMAKE_PREFIX_PATH=" FLOR_TEST_PREFIX, "-DCMAKE_CXX_COMPILER=" FLOR_TEST_COMPILER,
                 "-DCMAKE_CXX_COMPILER_LAUNCHER=" FLOR_TEST_LAUNCHER,
                 // Debugging information would take most of the time.
-                "-DCMAKE_CXX_FLAGS_DEBUG=-O0"};
+                "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -fpch-preprocess"};
     if (const std::string flag = sanitizer_flag(); !flag.empty()) {
       words.push_back("-DCMAKE_CXX_FLAGS=" + flag);
     }
