@@ -21,14 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 class ExportValuesTest : public CliTest {
  protected:
   Outcome exported(std::vector<std::string> arguments) {

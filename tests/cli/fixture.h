@@ -1,6 +1,7 @@
 // Runs the real `flor` on a store that the test filled through the store's public interface.
 #pragma once
 
+#include "support/content.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/store.h>
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +21,8 @@
 namespace flor::testing {
 
 using Json = nlohmann::ordered_json;
+
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// How a process ended and what it wrote.
 struct Outcome {

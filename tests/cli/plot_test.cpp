@@ -23,12 +23,6 @@ using ::testing::StartsWith;
 
 constexpr const char* kBraille = "\xe2\xa0";  // how most dots of braille begin
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 class PlotTest : public CliTest {
  protected:
   Outcome plot(std::vector<std::string> arguments) {
@@ -150,7 +144,6 @@ TEST_F(PlotTest, SaysWhyWhatIsNoCurveIsNotDrawn) {
 }
 
 TEST_F(PlotTest, LeavesGapsForWhatIsNotFiniteAndSaysSo) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   log({1, 2, kNan, 3, kInfinity, -kInfinity, 4});
   const Outcome outcome = plot({"linear", "-m", "odd"});

@@ -16,12 +16,6 @@ using ::testing::HasSubstr;
 
 const std::filesystem::path kSource = FLOR_SOURCE_DIR;
 
-std::string content_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 class PythonTest : public CliTest {
  protected:
   /// The distribution's interpreter first, which sees the distribution's packages.

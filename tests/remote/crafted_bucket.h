@@ -2,6 +2,8 @@
 // or another schema, and parcels with other bytes, all with digests and checksums that are right.
 #pragma once
 
+#include "support/content.h"
+
 #include "contents.h"
 #include "layout.h"
 #include "parcels.h"
@@ -61,9 +63,7 @@ inline RemoteRun with_catalog(ObjectStore& objects, const std::string& key,
     connection.execute("PRAGMA journal_mode=DELETE; PRAGMA foreign_keys=OFF");
     change(connection);
   }
-  std::ifstream in(file, std::ios::binary);
-  const std::string changed((std::istreambuf_iterator<char>(in)), {});
-  return publish(objects, run, bytes(changed));
+  return publish(objects, run, bytes(testing::content_of(file)));
 }
 
 /// A parcel of the run with other bytes, under the name that they have.

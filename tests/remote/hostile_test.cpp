@@ -3,6 +3,7 @@
 // proportion to what was sent.
 #include "catalog_rows.h"
 #include "hostile_cases.h"
+#include "support/content.h"
 #include "support/process.h"
 
 #include <flor/store/error.h>
@@ -28,11 +29,6 @@ using ::testing::Not;
 constexpr std::chrono::seconds kLongest{5};
 /// Beside ten times what was sent: what a command takes more or less from call to call.
 constexpr long kFreeKib = 16 << 10;
-
-std::string read_text(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {(std::istreambuf_iterator<char>(in)), {}};
-}
 
 /// A victim's home and a bucket, as they were before the attacker came and as they are then.
 class Scene {
@@ -80,7 +76,7 @@ class Scene {
   std::map<std::string, std::string> content() const {
     std::map<std::string, std::string> found;
     for (const auto& entry : fs::directory_iterator(home() / "packs")) {
-      found[entry.path().filename()] = read_text(entry.path());
+      found[entry.path().filename()] = testing::content_of(entry.path());
     }
     store::Connection catalog(home() / "catalog.db", store::Connection::Mode::read_only);
     for (const std::string& table : catalog_tables(catalog)) {
@@ -100,6 +96,7 @@ bool holds(const std::map<std::string, std::string>& now,
   return std::ranges::all_of(before, [&](const auto& entry) {
     const auto found = now.find(entry.first);
     if (found == now.end()) return false;
+    if (found->second == entry.second) return true;
     std::istringstream lines(entry.second);
     for (std::string line; std::getline(lines, line);) {
       if (found->second.find(line) == std::string::npos) return false;

@@ -1,4 +1,6 @@
 // Collecting garbage: what can be read stays readable, whatever is dropped, killed or done at once.
+#include "support/content.h"
+
 #include "faulty_filesystem.h"
 #include "maintenance_lock.h"
 #include "pack_writer.h"
@@ -79,10 +81,7 @@ class CollectTest : public StoreTest {
   /// Every pack's name and content, and how many rows there are.
   std::map<std::string, std::string> everything() {
     std::map<std::string, std::string> all;
-    for (const auto& path : packs()) {
-      std::ifstream file(path, std::ios::binary);
-      all[path.filename()] = std::string(std::istreambuf_iterator<char>(file), {});
-    }
+    for (const auto& path : packs()) all[path.filename()] = testing::content_of(path);
     Connection connection(home() / "catalog.db", Connection::Mode::existing);
     for (const std::string table : {"pack", "chunk", "layout", "checkpoint", "object"}) {
       const auto row = connection("SELECT count(*), sum(id) FROM " + table);

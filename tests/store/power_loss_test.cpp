@@ -1,5 +1,6 @@
 // The power fails at any instant of a history: whatever of the writes that were not synced the disk
 // still has, every checkpoint whose write had returned is there, and nothing else is damaged.
+#include "support/content.h"
 #include "support/power_loss.h"
 
 #include "faulty_filesystem.h"
@@ -187,16 +188,12 @@ TEST_F(PowerLossTest, TheRecordingHasEverything) {
   std::mt19937 random(1);
   disk.leave(Survival::everything, random, rebuilt_);
   int files = 0;
-  const auto content = [](const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   for (const auto& entry : std::filesystem::recursive_directory_iterator(disk_)) {
     if (!entry.is_regular_file() || entry.path().string().ends_with("-shm")) continue;
     ++files;
     const auto same = rebuilt_ / entry.path().lexically_relative(disk_);
     ASSERT_TRUE(std::filesystem::exists(same)) << same;
-    EXPECT_TRUE(content(same) == content(entry.path())) << same;
+    EXPECT_TRUE(testing::content_of(same) == testing::content_of(entry.path())) << same;
   }
   EXPECT_GE(files, 3);
 }

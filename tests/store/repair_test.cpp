@@ -1,4 +1,6 @@
 // Repair: everything that can still be read is kept, everything else is given up and named.
+#include "support/content.h"
+
 #include "maintenance_lock.h"
 #include "store_fixture.h"
 #include "store_impl.h"
@@ -17,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::size_t kWeights = 3000;
+constexpr std::size_t kFewWeights = 3000;
 
 class RepairTest : public StoreTest {
  protected:
@@ -28,7 +30,7 @@ class RepairTest : public StoreTest {
       const Run run = store->catalog().add_run(new_run());
       CheckpointWriter writer(*store, run.id);
       for (int step = 0; step < 6; ++step) {
-        const Snapshot snapshot = make_snapshot(seed, step, kWeights);
+        const Snapshot snapshot = make_snapshot(seed, step, kFewWeights);
         contents_.emplace_back(writer.write(boundary(step), snapshot).id, snapshot);
       }
     }
@@ -69,10 +71,7 @@ class RepairTest : public StoreTest {
       row->step();
       all += row->text(0) + "\n";
     }
-    for (const auto& path : packs()) {
-      std::ifstream file(path, std::ios::binary);
-      all += std::string(std::istreambuf_iterator<char>(file), {});
-    }
+    for (const auto& path : packs()) all += testing::content_of(path);
     return all;
   }
 

@@ -1,4 +1,6 @@
 // How a checkpoint is written: with how many threads, how much effort and how much memory.
+#include "support/content.h"
+
 #include "chunk_encoder.h"
 #include "faulty_filesystem.h"
 #include "run_fixture.h"
@@ -84,8 +86,7 @@ TEST_F(WriterTest, WritesTheSameBytesWithAnyNumberOfThreads) {
       expect_holds(*store, writer.write(boundary(step), snapshot).id, snapshot);
     }
     const auto pack = std::filesystem::directory_iterator(place / "packs")->path();
-    std::ifstream file(pack, std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::string bytes = testing::content_of(pack);
     bytes.erase(0, 32);  // the header has the pack's random name
     if (expected.empty()) expected = bytes;
     EXPECT_TRUE(bytes == expected) << threads << " threads";

@@ -1,3 +1,4 @@
+#include "support/content.h"
 #include "support/disk.h"
 
 #include <fcntl.h>
@@ -289,13 +290,12 @@ void register_files(const std::filesystem::path& root) {
       record_event({Kind::make_directory, -1, 0, {}, name, {}});
       continue;
     }
-    std::ifstream in(entry.path(), std::ios::binary);
     const int file = now.next_file++;
     struct stat status{};
     ::stat(name.c_str(), &status);
     now.files[{status.st_dev, status.st_ino}] = file;
     record_event({Kind::create, file, 0, {}, name, {}});
-    record_event({Kind::write, file, 0, {std::istreambuf_iterator<char>(in), {}}, {}, {}});
+    record_event({Kind::write, file, 0, content_of(name), {}, {}});
     record_event({Kind::sync, file, 0, {}, {}, {}});
   }
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
