@@ -202,10 +202,12 @@ TEST(S3PlaceTest, PlacesAreParsed) {
   }
 }
 
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
 
 TEST(S3XmlTest, ListsAndErrorsAreRead) {
-  const ObjectPage page = parse_objects(bytes(
+  const ObjectPage page = parse_objects(bytes_of(
       "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
       "<IsTruncated>true</IsTruncated><NextContinuationToken>to&amp;ken</NextContinuationToken>"
       "<Contents><Key>a/1</Key><LastModified>2024-05-01T12:00:00.000Z</LastModified>"
@@ -215,36 +217,36 @@ TEST(S3XmlTest, ListsAndErrorsAreRead) {
   EXPECT_EQ(page.objects[0].bytes, 5368709120U);
   EXPECT_EQ(page.objects[0].modified_us, std::int64_t{1714564800} * 1'000'000);
   EXPECT_EQ(page.next, "to&ken");
-  EXPECT_THROW(parse_objects(bytes("<html>")), Damaged);
-  EXPECT_EQ(parse_error(bytes("<Error><Code>SlowDown</Code></Error>"))->code, "SlowDown");
-  EXPECT_FALSE(parse_error(bytes("")));
+  EXPECT_THROW(parse_objects(bytes_of("<html>")), Damaged);
+  EXPECT_EQ(parse_error(bytes_of("<Error><Code>SlowDown</Code></Error>"))->code, "SlowDown");
+  EXPECT_FALSE(parse_error(bytes_of("")));
   EXPECT_EQ(print_parts({"\"a\""}),
             "<?xml version=\"1.0\"?><CompleteMultipartUpload><Part><PartNumber>1</PartNumber>"
             "<ETag>\"a\"</ETag></Part></CompleteMultipartUpload>");
 }
 
 TEST(S3XmlTest, KeysThatAreEncodedAreDecoded) {
-  const ObjectPage page = parse_objects(
-      bytes("<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>a%20b+c%2B%01%</Key>"
-            "</Contents></ListBucketResult>"));
+  const ObjectPage page = parse_objects(bytes_of(
+      "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>a%20b+c%2B%01%</Key>"
+      "</Contents></ListBucketResult>"));
   ASSERT_EQ(page.objects.size(), 1U);
   EXPECT_EQ(page.objects[0].key, "a b c+\x01%");
-  EXPECT_EQ(parse_objects(bytes("<ListBucketResult><Contents><Key>a%20+</Key></Contents>"
-                                "</ListBucketResult>"))
+  EXPECT_EQ(parse_objects(bytes_of("<ListBucketResult><Contents><Key>a%20+</Key></Contents>"
+                                   "</ListBucketResult>"))
                 .objects[0]
                 .key,
             "a%20+");
 }
 
 TEST(S3XmlTest, APartOfAListThatDoesNotSayHowItGoesOnIsDamaged) {
-  EXPECT_THROW(parse_objects(bytes("<ListBucketResult><IsTruncated>true</IsTruncated>"
-                                   "<Contents><Key>a/1</Key></Contents></ListBucketResult>")),
+  EXPECT_THROW(parse_objects(bytes_of("<ListBucketResult><IsTruncated>true</IsTruncated>"
+                                      "<Contents><Key>a/1</Key></Contents></ListBucketResult>")),
                Damaged);
-  EXPECT_THROW(parse_uploads(bytes("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
-                                   "</ListMultipartUploadsResult>")),
+  EXPECT_THROW(parse_uploads(bytes_of("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
+                                      "</ListMultipartUploadsResult>")),
                Damaged);
-  EXPECT_EQ(parse_uploads(bytes("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
-                                "<NextKeyMarker>a</NextKeyMarker></ListMultipartUploadsResult>"))
+  EXPECT_EQ(parse_uploads(bytes_of("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
+                                   "<NextKeyMarker>a</NextKeyMarker></ListMultipartUploadsResult>"))
                 .next_key,
             "a");
 }

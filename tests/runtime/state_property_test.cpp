@@ -37,7 +37,7 @@ struct Meter {
     note.assign(std::istreambuf_iterator<char>(in), {});
   }
 };
-struct Pieces {
+struct DrawnPieces {
   int a = 0;
   std::string b;
   void save(const StateWriter& writer) const {
@@ -290,7 +290,7 @@ RC_GTEST_PROP(StateProperty, SingleValuesComeBack, (std::uint64_t seed)) {
                 std::wstring, std::u32string, std::filesystem::path, std::bitset<1>,
                 std::bitset<70>, std::chrono::nanoseconds, std::chrono::duration<double>,
                 std::chrono::system_clock::time_point, std::atomic<int>, std::atomic<double>,
-                std::monostate, Meter, Pieces, std::tuple<>, std::valarray<double>,
+                std::monostate, Meter, DrawnPieces, std::tuple<>, std::valarray<double>,
                 std::array<int, 0>>(seed);
 }
 RC_GTEST_PROP(StateProperty, EnginesAndDistributionsComeBack, (std::uint64_t seed)) {
@@ -307,28 +307,27 @@ RC_GTEST_PROP(StateProperty, RowsOfPlainDataComeBack, (std::uint64_t seed)) {
   in_sequences<bool, int, float, long double, std::string>(seed);
 }
 RC_GTEST_PROP(StateProperty, RowsOfOwnTypesComeBack, (std::uint64_t seed)) {
-  in_sequences<Phase, std::complex<double>, Meter, Pieces>(seed);
+  in_sequences<Phase, std::complex<double>, Meter, DrawnPieces>(seed);
 }
 RC_GTEST_PROP(StateProperty, RowsOfContainersComeBack, (std::uint64_t seed)) {
-  in_sequences<std::vector<bool>, std::multiset<int>, std::optional<Pieces>,
+  in_sequences<std::vector<bool>, std::multiset<int>, std::optional<DrawnPieces>,
                std::unordered_multimap<int, double>, std::shared_ptr<std::string>>(seed);
 }
 RC_GTEST_PROP(StateProperty, DeepNestingsComeBack, (std::uint64_t seed)) {
-  all_come_back<std::map<std::string, std::vector<std::pair<int, std::optional<double>>>>,
-                std::vector<std::map<int, std::multiset<std::pair<int, char>>>>,
-                std::unordered_map<std::string, std::unordered_multimap<int, std::deque<bool>>>,
-                std::tuple<std::variant<int, std::list<std::vector<float>>>,
-                           std::set<std::set<int>>>,
-                std::optional<std::vector<std::unique_ptr<std::map<int, Pieces>>>>,
-                std::array<std::array<std::forward_list<long double>, 2>, 2>,
-                std::stack<std::vector<int>>, std::queue<Pieces>,
-                std::priority_queue<std::pair<int, std::string>>>(seed);
+  all_come_back<
+      std::map<std::string, std::vector<std::pair<int, std::optional<double>>>>,
+      std::vector<std::map<int, std::multiset<std::pair<int, char>>>>,
+      std::unordered_map<std::string, std::unordered_multimap<int, std::deque<bool>>>,
+      std::tuple<std::variant<int, std::list<std::vector<float>>>, std::set<std::set<int>>>,
+      std::optional<std::vector<std::unique_ptr<std::map<int, DrawnPieces>>>>,
+      std::array<std::array<std::forward_list<long double>, 2>, 2>, std::stack<std::vector<int>>,
+      std::queue<DrawnPieces>, std::priority_queue<std::pair<int, std::string>>>(seed);
 }
 RC_GTEST_PROP(StateProperty, KeysComeBackInTheirOrder, (std::uint64_t seed)) {
   as_keys<int, char, std::string, std::pair<int, int>, std::vector<int>>(seed);
   hashed<int, std::string, bool>(seed);
   all_come_back<std::set<int, std::greater<>>, std::set<int, ByLastDigit>,
-                std::multiset<int, ByLastDigit>, std::map<int, Pieces, ByLastDigit>,
+                std::multiset<int, ByLastDigit>, std::map<int, DrawnPieces, ByLastDigit>,
                 std::multimap<int, std::string, ByLastDigit>, std::unordered_set<int, Crowded>,
                 std::unordered_multiset<int, Crowded>>(seed);
 }

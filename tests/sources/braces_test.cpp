@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-std::string program(const std::string& statements) {
+std::string braced_program(const std::string& statements) {
   return R"(#define TWICE(x) \
   net.learn(x);    \
   net.check(x)
@@ -36,9 +36,9 @@ int main(int argc, char** argv) {
 )";
 }
 
-Analysis analyse(const std::string& before, const std::string& now) {
+Analysis analyse_braces(const std::string& before, const std::string& now) {
   AnalysisInput input;
-  input.changed.push_back({"train.cpp", program(before), program(now)});
+  input.changed.push_back({"train.cpp", braced_program(before), braced_program(now)});
   input.program = "/project/train.cpp";
   input.nested = {"train"};
   input.main = {"epoch"};
@@ -86,8 +86,8 @@ TEST(Braces, AroundOneStatementAreNoChange) {
       if (open) continue;
       const std::string bare = with_body(control, statement);
       const std::string braced = with_body(control, "{ " + statement + " }");
-      EXPECT_TRUE(analyse(bare, braced).nothing_changed()) << braced;
-      EXPECT_TRUE(analyse(braced, bare).nothing_changed()) << braced;
+      EXPECT_TRUE(analyse_braces(bare, braced).nothing_changed()) << braced;
+      EXPECT_TRUE(analyse_braces(braced, bare).nothing_changed()) << braced;
     }
   }
 }
@@ -103,7 +103,8 @@ TEST(Braces, ThatHoldANewLogStatementChangeNoComputation) {
                 " if (half > 1) flor::log(\"half\", half); }"}) {
         const std::string braced = with_body(control, body);
         for (const bool added : {true, false}) {
-          const Analysis analysis = added ? analyse(bare, braced) : analyse(braced, bare);
+          const Analysis analysis =
+              added ? analyse_braces(bare, braced) : analyse_braces(braced, bare);
           EXPECT_THAT(analysis.computation(), IsEmpty())
               << bare << "\n" << braced << "\n" << analysis.computation().front().why;
           ASSERT_EQ(analysis.touched().size(), 1u) << braced;
@@ -120,7 +121,7 @@ TEST(Braces, OfAnElseThatOnlyLogsChangeNoComputation) {
   for (const std::string& other : {"else " + kLog, "else { " + kLog + " }",
                                    "else { " + kLog + " " + kLog + " }",
                                    "else if (i > 3) { " + kLog + " }"}) {
-    EXPECT_THAT(analyse(bare, bare + " " + other).computation(), IsEmpty()) << other;
+    EXPECT_THAT(analyse_braces(bare, bare + " " + other).computation(), IsEmpty()) << other;
   }
 }
 
@@ -140,8 +141,8 @@ TEST(Braces, ThatChangeSomethingAreAChangeOfTheComputation) {
        "if (i > 1) { for (int k = 0; k < 3; ++k) if (k) net.learn(i); } else net.check(i);"},
   };
   for (const auto& [a, b] : always) {
-    EXPECT_THAT(analyse(a, b).computation(), Not(IsEmpty())) << a << "\n" << b;
-    EXPECT_THAT(analyse(b, a).computation(), Not(IsEmpty())) << a << "\n" << b;
+    EXPECT_THAT(analyse_braces(a, b).computation(), Not(IsEmpty())) << a << "\n" << b;
+    EXPECT_THAT(analyse_braces(b, a).computation(), Not(IsEmpty())) << a << "\n" << b;
   }
   for (const std::string& control : controls()) {
     if (control.find("BODY else") != control.npos || control.find("BODY while") != control.npos) {
@@ -158,15 +159,17 @@ TEST(Braces, ThatChangeSomethingAreAChangeOfTheComputation) {
         with_body(control, "{ Guard guard; net.learn(i); }") + " " + next,
         with_body(control, "{ net.learn(i); int sum = 0; sum += i; }") + " " + next};
     for (const std::string& other : others) {
-      EXPECT_THAT(analyse(bare, other).computation(), Not(IsEmpty())) << bare << "\n" << other;
-      EXPECT_THAT(analyse(other, bare).computation(), Not(IsEmpty())) << bare << "\n" << other;
+      EXPECT_THAT(analyse_braces(bare, other).computation(), Not(IsEmpty())) << bare << "\n"
+                                                                             << other;
+      EXPECT_THAT(analyse_braces(other, bare).computation(), Not(IsEmpty())) << bare << "\n"
+                                                                             << other;
     }
     // A log that was there moves into the loop: no other computation, but another question.
     const std::string outside = with_body(control, "net.learn(i);") + " " + kLog;
     const std::string inside = with_body(control, "{ net.learn(i); " + kLog + " }");
-    EXPECT_THAT(analyse(outside, inside).computation(), IsEmpty()) << inside;
-    EXPECT_FALSE(analyse(outside, inside).nothing_changed()) << inside;
-    EXPECT_FALSE(analyse(inside, outside).nothing_changed()) << inside;
+    EXPECT_THAT(analyse_braces(outside, inside).computation(), IsEmpty()) << inside;
+    EXPECT_FALSE(analyse_braces(outside, inside).nothing_changed()) << inside;
+    EXPECT_FALSE(analyse_braces(inside, outside).nothing_changed()) << inside;
   }
 }
 

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
 }
 )";
 
-Analysis asked(const std::string& line, std::size_t work_max = Effects::kWorkMax) {
+Analysis asked_about(const std::string& line, std::size_t work_max = Effects::kWorkMax) {
   const std::string before = kProgram;
   std::string now = before;
   now.replace(now.find("//ASK"), 5, line);
@@ -92,7 +92,7 @@ TEST(Proof, CoversWhatIsRegisteredConstantOrOfTheLoop) {
         "epoch * rate", "static_cast<double>(epoch) / 5", "epoch > 2 ? rate : lr",
         "std::string(\"x\")", "std::max(rate, lr)", "low", "high.sum()", "kPoints[0].x",
         "kPoints.size()"}) {
-    const Analysis analysis = asked("flor::log(\"q\", " + value + ");");
+    const Analysis analysis = asked_about("flor::log(\"q\", " + value + ");");
     EXPECT_TRUE(analysis.proof().proven) << value << ": " << analysis.proof().why_not;
     EXPECT_THAT(analysis.touched(), IsEmpty())
         << value << ": " << analysis.touched().front().why;
@@ -107,24 +107,24 @@ TEST(Proof, CoversStatementsAroundTheLog) {
         "for (double x : history) flor::log(\"q\", x);",
         "double sum = 0; for (double x : history) sum += x; flor::log(\"q\", sum);",
         "{ torch::NoGradGuard no_grad; flor::log(\"q\", w.norm()); }"}) {
-    const Analysis analysis = asked(lines);
+    const Analysis analysis = asked_about(lines);
     EXPECT_TRUE(analysis.proof().proven) << lines << ": " << analysis.proof().why_not;
   }
 }
 
 TEST(Proof, DoesNotCoverWhatTheSourcesDoNotShow) {
   for (const std::string value : {"read_device(handle)", "peek(&handle)"}) {
-    EXPECT_FALSE(asked("flor::log(\"q\", " + value + ");").proof().proven) << value;
+    EXPECT_FALSE(asked_about("flor::log(\"q\", " + value + ");").proof().proven) << value;
   }
   // The loops that leave it are executed: then it is.
-  const Analysis left = asked("flor::log(\"q\", unkept);");
+  const Analysis left = asked_about("flor::log(\"q\", unkept);");
   EXPECT_EQ(left.touched().size(), 1u);
   EXPECT_THAT(left.walk(), HasSubstr("'unkept'"));
-  EXPECT_FALSE(asked("rate *= 0.5; flor::log(\"q\", rate);").proof().proven);
+  EXPECT_FALSE(asked_about("rate *= 0.5; flor::log(\"q\", rate);").proof().proven);
 }
 
 TEST(Proof, OfSourcesThatAreTooManyExecutesEverything) {
-  const Analysis analysis = asked("flor::log(\"q\", rate);", 10);
+  const Analysis analysis = asked_about("flor::log(\"q\", rate);", 10);
   EXPECT_FALSE(analysis.proof().proven);
   EXPECT_EQ(analysis.proof().why_not, "the sources are too many to be analysed");
   ASSERT_EQ(analysis.touched().size(), 1u);
@@ -135,9 +135,9 @@ TEST(Proof, OfSourcesThatAreTooManyExecutesEverything) {
 
 /// However far the analysis comes: it says less, never something else.
 TEST(Proof, IsGivenUpAtAnyPoint) {
-  const auto whole = asked("flor::log(\"q\", unkept);");
+  const auto whole = asked_about("flor::log(\"q\", unkept);");
   for (std::size_t work = 1; work < 1'000'000; work += work / 3 + 1) {
-    const Analysis analysis = asked("flor::log(\"q\", unkept);", work);
+    const Analysis analysis = asked_about("flor::log(\"q\", unkept);", work);
     ASSERT_EQ(analysis.touched().size(), 1u) << work;
     EXPECT_THAT(analysis.walk(), Not(IsEmpty())) << work;
   }

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// The line that asks is where the program has //ASK.
-Analysis asked(const std::string& program, const std::string& line) {
+Analysis asked_line(const std::string& program, const std::string& line) {
   std::string now = program;
   now.replace(now.find("//ASK"), 5, line);
   AnalysisInput input;
@@ -28,7 +28,7 @@ Analysis asked(const std::string& program, const std::string& line) {
 
 std::vector<std::string> stepped_into(const std::string& program, const std::string& line) {
   std::vector<std::string> loops;
-  const Analysis analysis = asked(program, line);
+  const Analysis analysis = asked_line(program, line);
   for (const auto& touched : analysis.touched()) loops.push_back(touched.loop);
   return loops;
 }
@@ -71,7 +71,7 @@ const std::string kState = "auto state = flor::checkpoints(net);";
 TEST(Questions, ARunningSumThatIsAskedForBehindItsLoopExecutesTheLoop) {
   const std::string text = program(kState, "sum += loss;", "//ASK");
   EXPECT_THAT(stepped_into(text, "flor::log(\"mean\", sum / 10);"), ElementsAre("train"));
-  EXPECT_THAT(asked(text, "flor::log(\"mean\", sum / 10);").touched().front().why,
+  EXPECT_THAT(asked_line(text, "flor::log(\"mean\", sum / 10);").touched().front().why,
               HasSubstr("'sum' that the loop may leave behind and that is not registered"));
   EXPECT_THAT(stepped_into(text, "const double mean = sum / 10; flor::log(\"mean\", mean);"),
               ElementsAre("train"));
@@ -102,7 +102,7 @@ TEST(Questions, WhatIsAttachedOrRegisteredOrTheLoopsOwnIsKept) {
   const std::string registered =
       program("long steps = 0; auto state = flor::checkpoints(net, steps);", "++steps;", "//ASK");
   EXPECT_THAT(stepped_into(registered, "flor::log(\"steps\", steps);"), IsEmpty());
-  EXPECT_THAT(asked(registered, "flor::log(\"steps\", steps);").walk(), IsEmpty());
+  EXPECT_THAT(asked_line(registered, "flor::log(\"steps\", steps);").walk(), IsEmpty());
   EXPECT_THAT(stepped_into(program(kState, "double norm = 0; norm += loss;",
                                    "const double norm = net.norm(); //ASK"),
                            "flor::log(\"norm\", norm);"),
@@ -180,25 +180,28 @@ TEST(Questions, MethodsInPlaceChangeTheirTensorAndNothingThatTheyAreGiven) {
   for (const char* method : {"index_put_({test.labels, test.digits}, torch::ones({}), true)",
                              "add_(test.images)", "copy_(test.images)",
                              "scatter_(0, test.labels, test.images)"}) {
-    EXPECT_THAT(asked(text, table(method, "table")).walk(), IsEmpty()) << method;
+    EXPECT_THAT(asked_line(text, table(method, "table")).walk(), IsEmpty()) << method;
     EXPECT_THAT(stepped_into(text, table(method, "table")), IsEmpty()) << method;
   }
-  EXPECT_THAT(asked(text, "marks.add_(1); flor::log(\"marks\", marks.sum());").walk(),
+  EXPECT_THAT(asked_line(text, "marks.add_(1); flor::log(\"marks\", marks.sum());").walk(),
               HasSubstr("'marks' that epoch changes"));
-  EXPECT_THAT(asked(text, "auto alias = torch::zeros({}); alias.set_(marks); alias.add_(1); "
-                          "flor::log(\"marks\", marks.sum());").walk(),
+  EXPECT_THAT(asked_line(text,
+                         "auto alias = torch::zeros({}); alias.set_(marks); alias.add_(1); "
+                         "flor::log(\"marks\", marks.sum());")
+                  .walk(),
               HasSubstr("'marks' that epoch changes"));
 }
 
 TEST(Questions, WhatOutlivesEpochsIsAskedForFromTheStart) {
   const std::string text = program("double best = 1e9; " + kState, "net.nudge(i);",
                                    "if (net.norm() < best) best = net.norm(); //ASK");
-  EXPECT_THAT(asked(text, "flor::log(\"best\", best);").walk(),
+  EXPECT_THAT(asked_line(text, "flor::log(\"best\", best);").walk(),
               HasSubstr("'best' that epoch changes and that is not registered"));
   EXPECT_THAT(stepped_into(text, "flor::log(\"best\", best);"), IsEmpty());
-  EXPECT_THAT(asked(text, "flor::log(\"norm\", net.norm());").walk(), IsEmpty());
-  EXPECT_THAT(asked(program(kState, "sum += loss;", "//ASK"), "flor::log(\"sum\", sum);").walk(),
-              IsEmpty())
+  EXPECT_THAT(asked_line(text, "flor::log(\"norm\", net.norm());").walk(), IsEmpty());
+  EXPECT_THAT(
+      asked_line(program(kState, "sum += loss;", "//ASK"), "flor::log(\"sum\", sum);").walk(),
+      IsEmpty())
       << "each epoch begins it anew";
 }
 
@@ -238,7 +241,7 @@ TEST(Questions, OfCodeThatIsNotShownExecuteLoopsThatCallSuchCode) {
          {"library::total()", "library::Engine::get().count()", "total_of_library()",
           "ask_library()", "2 * library::total()", "library::counter", "std::rand()",
           "other.total()"}) {
-      const Analysis analysis = asked(leaving(statement), logged(read));
+      const Analysis analysis = asked_line(leaving(statement), logged(read));
       EXPECT_EQ(analysis.touched().size(), 1u) << statement << " " << read;
       EXPECT_FALSE(analysis.proof().proven) << statement << " " << read;
     }

@@ -145,7 +145,7 @@ Analysis analyse(const std::string& before, const std::string& now,
   return Analysis(std::move(input));
 }
 
-std::vector<std::string> touched(const std::string& before, const std::string& now) {
+std::vector<std::string> touched_names(const std::string& before, const std::string& now) {
   std::vector<std::string> result;
   const Analysis analysis = analyse(before, now);
   for (const auto& entry : analysis.touched()) result.push_back(entry.loop);
@@ -201,20 +201,20 @@ TEST(Analysis, LambdasThatAreHandedOnMayBeCalledByAnyLoop) {
            " for (int i : flor::loop(\"a\", 3)) { " + in_loop +
            " } for (int i : flor::loop(\"b\", 3)) sum += i; }";
   };
-  EXPECT_THAT(touched(program("hooks.push_back([&] { x; });", "s();"),
-                      program("hooks.push_back([&] { y; });", "s();")),
+  EXPECT_THAT(touched_names(program("hooks.push_back([&] { x; });", "s();"),
+                            program("hooks.push_back([&] { y; });", "s();")),
               ElementsAre("a", "b"));
-  EXPECT_THAT(
-      touched(program("auto f = [&] { x; };", "f();"), program("auto f = [&] { y; };", "f();")),
-      ElementsAre("a"));
-  EXPECT_THAT(touched(program("auto f = [&] { x; }; hooks.push_back(f);", "s();"),
-                      program("auto f = [&] { y; }; hooks.push_back(f);", "s();")),
+  EXPECT_THAT(touched_names(program("auto f = [&] { x; };", "f();"),
+                            program("auto f = [&] { y; };", "f();")),
+              ElementsAre("a"));
+  EXPECT_THAT(touched_names(program("auto f = [&] { x; }; hooks.push_back(f);", "s();"),
+                            program("auto f = [&] { y; }; hooks.push_back(f);", "s();")),
               ElementsAre("a", "b"));
-  EXPECT_THAT(touched(program("", "optimizer.step([&] { x; });"),
-                      program("", "optimizer.step([&] { y; });")),
+  EXPECT_THAT(touched_names(program("", "optimizer.step([&] { x; });"),
+                            program("", "optimizer.step([&] { y; });")),
               ElementsAre("a"));
   EXPECT_THAT(
-      touched(
+      touched_names(
           program("std::sort(v.begin(), v.end(), [](int a, int b) { return a < b; });", "s();"),
           program("std::sort(v.begin(), v.end(), [](int a, int b) { return a > b; });", "s();")),
       IsEmpty());
@@ -225,7 +225,7 @@ TEST(Analysis, MembersThatLibrariesCallConcernEveryLoop) {
     return "struct Pictures : torch::data::Dataset<Pictures> { Example get(size_t i) override { " +
            body + " } }; int main() { for (auto& x : flor::loop(\"a\", *loader)) s(x); }";
   };
-  EXPECT_THAT(touched(program("return load(i);"), program("return load(i + 1);")),
+  EXPECT_THAT(touched_names(program("return load(i);"), program("return load(i + 1);")),
               ElementsAre("a"));
 }
 
@@ -235,7 +235,7 @@ TEST(Analysis, LocalClassesAreReadToo) {
            " } } sum; for (int i : flor::loop(\"a\", 3)) sum.add(i); for (int i : "
            "flor::loop(\"b\", 3)) last = i; }";
   };
-  EXPECT_THAT(touched(program("n += x;"), program("n -= x;")), ElementsAre("a"));
+  EXPECT_THAT(touched_names(program("n += x;"), program("n -= x;")), ElementsAre("a"));
 }
 
 TEST(Analysis, FilesThatWereNotReadMayCallEverything) {
@@ -249,9 +249,10 @@ TEST(Analysis, FilesThatWereNotReadMayCallEverything) {
 }
 
 TEST(Analysis, UnnamedLoopsAreTheLoopsWithoutAName) {
-  EXPECT_THAT(touched("int main() { for (int i : flor::loop(3)) f(i); }",
-                      "int main() { for (int i : flor::loop(3)) { f(i); flor::log(\"i\", i); } }"),
-              ElementsAre("loop"));
+  EXPECT_THAT(
+      touched_names("int main() { for (int i : flor::loop(3)) f(i); }",
+                    "int main() { for (int i : flor::loop(3)) { f(i); flor::log(\"i\", i); } }"),
+      ElementsAre("loop"));
 }
 
 TEST(Analysis, AGuardOfAHeaderMayBeRenamed) {

@@ -17,7 +17,7 @@ namespace {
 
 using flor::testing::SharedCounter;
 
-constexpr std::size_t kWeights = 20'000;
+constexpr std::size_t kContended = 20'000;
 constexpr int kSteps = 24;
 constexpr int kRetained = 3;
 
@@ -38,7 +38,7 @@ class ContentionTest : public StoreTest {
     writer.given_up.set(0);
     writer.run = Store::open(fast_home(), OpenMode::create)->catalog().add_run(new_run()).id;
     for (int step = 0; step < kSteps; ++step) {
-      promises_.attempt(writer.run, boundary(step), make_snapshot(seed, step, kWeights));
+      promises_.attempt(writer.run, boundary(step), make_snapshot(seed, step, kContended));
     }
   }
 
@@ -46,7 +46,7 @@ class ContentionTest : public StoreTest {
     const auto store = Store::open(fast_home(), OpenMode::create);
     CheckpointWriter writer(*store, mine.run);
     for (int step = 0; step < kSteps; ++step) {
-      const Snapshot snapshot = make_snapshot(mine.seed, step, kWeights);
+      const Snapshot snapshot = make_snapshot(mine.seed, step, kContended);
       writer.write(boundary(step), snapshot);
       mine.written.set(step + 1);
       const int oldest = std::max(0, step - kRetained + 1);
@@ -57,7 +57,7 @@ class ContentionTest : public StoreTest {
       }
       const auto info = store->catalog().checkpoint(mine.run, boundary(oldest));
       if (!info) return 3;
-      expect_holds(*store, info->id, make_snapshot(mine.seed, oldest, kWeights), 2);
+      expect_holds(*store, info->id, make_snapshot(mine.seed, oldest, kContended), 2);
       if (HasFailure()) return 4;
     }
     return 0;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr std::size_t kWeights = 60;
+constexpr std::size_t kFlipped = 60;
 
 /// Columns by which content is found and proven. Blobs are turned over bit by bit, numbers in their
 /// lower 12 bits.
@@ -43,7 +43,7 @@ class FlipTest : public StoreTest {
     {
       CheckpointWriter writer(*store_, run_.id);
       for (int step = 0; step < kSteps; ++step) {
-        const CheckpointInfo info = writer.write(boundary(step), make_snapshot(1, step, kWeights));
+        const CheckpointInfo info = writer.write(boundary(step), make_snapshot(1, step, kFlipped));
         ids_.push_back(info.id);
         names_.push_back("boundary " + std::to_string(step) + " of run " + run_.key);
       }
@@ -69,7 +69,7 @@ class FlipTest : public StoreTest {
         if (i == kSteps) {
           EXPECT_EQ(read_object(*store_, reference_).content, random_bytes(9, 200));
         } else {
-          expect_holds(*store_, ids_[static_cast<std::size_t>(i)], make_snapshot(1, i, kWeights),
+          expect_holds(*store_, ids_[static_cast<std::size_t>(i)], make_snapshot(1, i, kFlipped),
                        1);
         }
       } catch (const Error&) {
@@ -243,7 +243,7 @@ TEST_F(FlipTest, ADamagedLayoutIsHealedByTheNextCheckpointThatHasIt) {
   connection_->execute("UPDATE layout SET items = CAST(replace(hex(items), '66', '67') AS BLOB)");
   ASSERT_EQ(refused().size(), 4u);
   CheckpointWriter writer(*store_, run_.id);
-  const Snapshot snapshot = make_snapshot(1, 3, kWeights);
+  const Snapshot snapshot = make_snapshot(1, 3, kFlipped);
   expect_holds(*store_, writer.write(boundary(3), snapshot).id, snapshot, 1);
   EXPECT_EQ(refused(), std::set<int>{3});  // the object has another layout
   writer.write_object({"x", ElementType::u8, {200}, 200}, random_bytes(9, 200));

@@ -96,7 +96,7 @@ TEST_F(ProcessTest, SeveralWriteAtOnceAndShareWhatIsEqual) {
 
 TEST_F(ProcessTest, AWriterKilledAtAnyInstantLosesNothingThatItReported) {
   constexpr int kRounds = 24;
-  constexpr std::size_t kWeights = 40'000;
+  constexpr std::size_t kShared = 40'000;
   std::minstd_rand random(4711);
   open();
   int reported = 0;
@@ -109,7 +109,7 @@ TEST_F(ProcessTest, AWriterKilledAtAnyInstantLosesNothingThatItReported) {
       CheckpointWriter writer(*store, run.id);
       pipe.say(static_cast<int>(run.id));
       for (int step = 0;; ++step) {
-        writer.write(boundary(step), make_snapshot(static_cast<unsigned>(round), step, kWeights));
+        writer.write(boundary(step), make_snapshot(static_cast<unsigned>(round), step, kShared));
         pipe.say(step);
       }
     });
@@ -128,7 +128,7 @@ TEST_F(ProcessTest, AWriterKilledAtAnyInstantLosesNothingThatItReported) {
     for (int step = 0; step < steps; ++step) {
       const auto info = store->catalog().checkpoint(*run, boundary(step));
       ASSERT_TRUE(info) << "round " << round << " step " << step;
-      expect_holds(*store, info->id, make_snapshot(static_cast<unsigned>(round), step, kWeights));
+      expect_holds(*store, info->id, make_snapshot(static_cast<unsigned>(round), step, kShared));
     }
   }
   EXPECT_GT(reported, 0);
