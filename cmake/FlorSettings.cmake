@@ -30,6 +30,11 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # without CMAKE_UNITY_BUILD, as the preset `debug` is one, still warns of them in headers.
   target_compile_options(flor_settings INTERFACE -Wno-subobject-linkage)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 takes what it inlines of `"x" + text` for writes past the string's end, or not, as the sources
+  # happen to be joined.
+  target_compile_options(flor_settings INTERFACE -Wno-stringop-overflow)
+endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
