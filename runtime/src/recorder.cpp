@@ -523,12 +523,13 @@ void Recorder::keep(LogBatch batch) {
         batch, ordinals_, [](const LoggedContent&) { return std::string(); },
         [&](const LogRecord& record, store::Value value) {
           watch_for_nan(record, value);
-          if (on_the_way_) compare_on_way(value);
-          if (!values_.has_room()) flush_values();
-          if (!values_.has_room()) return miss(value.place.epoch, true);
           const bool content =
               value.type == store::ValueType::tensor || value.type == store::ValueType::image;
-          if (content) return values_.add(std::move(value), std::move(batch.contents[record.bits]));
+          LoggedContent* logged = content ? &batch.contents[record.bits] : nullptr;
+          if (on_the_way_ && !compare_on_way(value, logged)) logged = nullptr;
+          if (!values_.has_room()) flush_values();
+          if (!values_.has_room()) return miss(value.place.epoch, true);
+          if (logged) return values_.add(std::move(value), std::move(*logged));
           values_.add(std::move(value));
         });
   } catch (const std::exception& error) {  // no memory for them

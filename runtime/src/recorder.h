@@ -219,7 +219,7 @@ class Recorder : public Runtime {
   /// What was logged on the way to the point is logged again: it has to be the same, and what was
   /// recorded stays.
   void know_way(const store::ResumePoint& point);
-  void compare_on_way(store::Value& value);
+  bool compare_on_way(store::Value& value, const LoggedContent* content);
   void end_way();
   /// Where to go on, if the iteration was only passed through.
   std::optional<LoopScope::Move> leave_resumed(Frame& frame);

@@ -12,6 +12,7 @@
 
 #include <flor/adapter.h>
 #include <flor/store/resume_point.h>
+#include <flor/store/snapshot.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -238,16 +239,21 @@ void Recorder::know_way(const store::ResumePoint& point) {
   }
 }
 
-void Recorder::compare_on_way(store::Value& value) {
+/// False: the value becomes what was recorded, whose content is stored.
+bool Recorder::compare_on_way(store::Value& value, const LoggedContent* content) {
   const auto before = logged_before_.find(value_identity(value));
-  const bool content =
-      value.type == store::ValueType::tensor || value.type == store::ValueType::image;
-  if (content || before == logged_before_.end() || same_value(before->second, value)) return;
+  if (before == logged_before_.end()) return true;
+  store::Value now = value;
+  if (content) now.value = store::object_reference(content->item, content->content);
+  if (same_value(before->second, now)) return true;
   if (otherwise_.empty()) {
-    otherwise_ = fmt::format("{} at {}: recorded {}, now {}", value.name, print_place(value.place),
-                             print_value(before->second), print_value(value));
+    otherwise_ = fmt::format("{} at {}: {}", value.name, print_place(value.place),
+                             content ? "its content is another"
+                                     : fmt::format("recorded {}, now {}",
+                                                   print_value(before->second), print_value(now)));
   }
   value = before->second;
+  return false;
 }
 
 /// A local that a nested loop before the point had changed, and that nothing keeps, shows here.

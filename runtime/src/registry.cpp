@@ -78,6 +78,7 @@ std::vector<std::uint64_t> Registry::add(std::vector<Slot> slots) {
     for (const std::string& name : names) names_.release(name);
     throw;
   }
+  list_.clear();
   std::vector<std::uint64_t> tickets;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     tickets.push_back(next_ticket_);
@@ -88,6 +89,7 @@ std::vector<std::uint64_t> Registry::add(std::vector<Slot> slots) {
 }
 
 void Registry::drop(const std::vector<std::uint64_t>& tickets) noexcept {
+  list_.clear();
   for (const std::uint64_t ticket : tickets) {
     const auto found = entries_.find(ticket);
     if (found == entries_.end()) continue;
@@ -101,6 +103,11 @@ std::vector<std::string> Registry::names() const {
   names.reserve(entries_.size());
   for (const auto& [ticket, entry] : entries_) names.push_back(entry.name);
   return names;
+}
+
+const std::string& Registry::list() const {
+  if (list_.empty()) list_ = fmt::format("{}", fmt::join(names(), "\n"));
+  return list_;
 }
 
 std::vector<std::string> attached_names(const std::vector<Slot>& attached) {
@@ -162,7 +169,7 @@ std::string entry_name(std::string_view loop) { return fmt::format("{}@begin", l
 
 void Registry::save(StateSink& sink, StateSink& overlapping,
                     const std::vector<Slot>& attached) const {
-  sink.bytes(std::string(kSlotsItem), fmt::format("{}", fmt::join(names(), "\n")));
+  sink.bytes(std::string(kSlotsItem), list());
   if (adapter().threads) {
     const std::int64_t threads = adapter().threads();
     StateWriter(sink, std::string(kThreadsItem)).number("", threads);
@@ -183,7 +190,8 @@ void Registry::visit(StateSink& sink, StateSink& overlapping) const {
 
 void Registry::check_names(StateSource& source) const {
   const std::string recorded = source.bytes(std::string(kSlotsItem));
-  const std::string present = fmt::format("{}", fmt::join(names(), "\n"));
+  const std::string& present = list();
+  if (recorded == present) return;
   if (sorted_lines(recorded) == sorted_lines(present)) return;
   const auto list = [](std::string text) {
     if (text.empty()) return std::string("nothing");

@@ -46,6 +46,8 @@ class Registry {
 
   /// Names of the registered objects, in order of registration.
   std::vector<std::string> names() const;
+  /// The same, a line each.
+  const std::string& list() const;
 
   /// Everything that makes up the state now: the list of names, the number of threads, the
   /// adapter's generators, the registered objects, and `attached`.
@@ -72,6 +74,7 @@ class Registry {
 
   std::map<std::uint64_t, Entry> entries_;  // by their tickets, and so in order of registration
   SlotNames names_;
+  mutable std::string list_;  // as long as it is that of the entries, else empty
   std::uint64_t next_ticket_ = 1;
 };
 

@@ -4,22 +4,107 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace flor::detail {
 
+namespace {
+
+/// Items that follow each other and are no larger are stored together, if there are so many: one by
+/// one they would cost more than their content.
+constexpr std::size_t kSmallBytes = 1024, kWorthASlab = 32;
+
+/// Flor's own lie apart: the names of what is registered do not change while it does.
+bool is_small(std::string_view name, std::size_t bytes) {
+  return bytes <= kSmallBytes && !name.starts_with('@');
+}
+
+}  // namespace
+
+/// Small items that follow each other. Where they are those of the last snapshot, nothing is made
+/// for one of them but its bytes.
+class Snapshotter::Gatherer {
+ public:
+  explicit Gatherer(Snapshotter& owner) : owner_(owner) { owner_.gathered_.clear(); }
+
+  void add(const std::string& name, ElementType type, const std::vector<std::int64_t>& sizes,
+           std::span<const std::byte> content) {
+    if (count_ == 0) last_ = last_slab(name);
+    const auto is_next = [&] {
+      const store::Item& next = (*last_)[count_];
+      return next.bytes == content.size() && next.type == type && next.name == name &&
+             next.sizes == sizes;
+    };
+    if (last_ && (count_ == last_->size() || !is_next())) part_from_last();
+    if (!last_) {
+      parts_.push_back({.name = name, .type = type, .sizes = sizes, .bytes = content.size()});
+    }
+    owner_.gathered_.insert(owner_.gathered_.end(), content.begin(), content.end());
+    ++count_;
+  }
+
+  /// Hands what there is to `one(item, content)`, or to `slab(parts, content)` where that is worth
+  /// it.
+  template <typename One, typename Slab>
+  void flush(const One& one, const Slab& slab) {
+    if (count_ == 0) return;
+    if (last_ && count_ < last_->size()) part_from_last();
+    const std::byte* content = owner_.gathered_.data();
+    if (count_ >= kWorthASlab) {
+      slab(last_ ? last_ : std::make_shared<const Parts>(std::move(parts_)), content);
+    } else {
+      if (last_) part_from_last();
+      for (store::Item& item : parts_) {
+        const std::size_t bytes = item.bytes;
+        one(std::move(item), content);
+        content += bytes;
+      }
+    }
+    parts_.clear();
+    last_.reset();
+    count_ = 0;
+    owner_.gathered_.clear();
+  }
+
+ private:
+  using Parts = std::vector<store::Item>;
+
+  std::shared_ptr<const Parts> last_slab(const std::string& name) const {
+    const auto found = owner_.last_.find(name);
+    return found == owner_.last_.end() ? nullptr : found->second.item.parts;
+  }
+  void part_from_last() {
+    parts_.assign(last_->begin(), last_->begin() + static_cast<std::ptrdiff_t>(count_));
+    last_.reset();
+  }
+
+  Snapshotter& owner_;
+  std::shared_ptr<const Parts> last_;  ///< of the last snapshot, as long as these are its parts
+  Parts parts_;                        ///< else
+  std::size_t count_ = 0;
+};
+
 class Snapshotter::Sink : public StateSink {
  public:
   /// `late`: takes what may be copied later, or null.
-  Sink(Snapshotter& owner, TakenSnapshot& taken, LateCopies* late = nullptr, bool untouched = false)
-      : owner_(owner), taken_(taken), late_(late), untouched_(untouched) {}
+  Sink(Snapshotter& owner, TakenSnapshot& taken, Gatherer& small, LateCopies* late = nullptr,
+       bool untouched = false)
+      : owner_(owner), taken_(taken), small_(small), late_(late), untouched_(untouched) {}
 
   void bytes(std::string name, std::string_view content) override {
-    add({.name = std::move(name), .type = ElementType::bytes, .sizes = {}, .bytes = content.size()},
-        reinterpret_cast<const std::byte*>(content.data()));
+    const std::span bytes = std::as_bytes(std::span(content));
+    if (is_small(name, bytes.size())) return small_.add(name, ElementType::bytes, {}, bytes);
+    flush();
+    add({.name = std::move(name), .type = ElementType::bytes, .sizes = {}, .bytes = bytes.size()},
+        bytes.data());
   }
 
   void tensor(std::string name, const TensorSource& source) override {
+    if (is_small(name, source.bytes) && (source.host || source.bytes == 0)) {
+      return small_.add(name, source.type, source.sizes, {source.host, source.bytes});
+    }
+    flush();
     store::Item item{
         .name = std::move(name), .type = source.type, .sizes = source.sizes, .bytes = source.bytes};
     if (late_ && source.host && source.watch && source.bytes >= kLateBytes) {
@@ -31,14 +116,21 @@ class Snapshotter::Sink : public StateSink {
     if (auto pending = source.copy(buffer.get())) {
       taken_.pending.emplace_back(taken_.snapshot.items.size(), std::move(pending));
       taken_.copied_bytes += source.bytes;
-      return keep(std::move(item), std::move(buffer));
+      return keep({std::move(item), std::move(buffer)});
     }
     const auto last = find_last(item);
     if (last && std::memcmp(last.get(), buffer.get(), source.bytes) == 0) {
-      return keep(std::move(item), last);
+      return keep({std::move(item), last});
     }
     taken_.copied_bytes += source.bytes;
-    keep(std::move(item), std::move(buffer));
+    keep({std::move(item), std::move(buffer)});
+  }
+
+  /// Nothing that follows belongs to the small items so far.
+  void flush() {
+    small_.flush(
+        [this](store::Item item, const std::byte* content) { add(std::move(item), content); },
+        [this](auto parts, const std::byte* content) { add_slab(std::move(parts), content); });
   }
 
  private:
@@ -53,7 +145,7 @@ class Snapshotter::Sink : public StateSink {
     auto staged = std::make_shared<DeviceItem>(std::move(buffer), std::move(copy), before);
     taken_.staged.emplace_back(taken_.snapshot.items.size(), staged);
     taken_.copied_bytes += source.bytes;
-    keep(std::move(item), nullptr, nullptr, std::move(staged));
+    keep({std::move(item), nullptr}, nullptr, std::move(staged));
     return true;
   }
 
@@ -81,30 +173,45 @@ class Snapshotter::Sink : public StateSink {
     // Nothing may write what is not copied yet, so one copy serves both snapshots.
     if (same && (untouched_ || !before->done())) late = std::move(before);
     late_->add(taken_.snapshot.items.size(), late, same ? 0 : item.bytes);
-    keep(std::move(item), nullptr, std::move(late));
+    keep({std::move(item), nullptr}, std::move(late));
   }
 
   void add(store::Item item, const std::byte* content) {
     store::Content last = find_last(item);
-    if (item.bytes == 0 || (last && std::memcmp(last.get(), content, item.bytes) == 0)) {
-      return keep(std::move(item), std::move(last));
-    }
-    // The last content is still being written or is the base of a difference: never overwrite it.
-    auto buffer = owner_.acquire(item.bytes, false);
-    copy_past_caches(buffer.get(), content, item.bytes);
-    taken_.copied_bytes += item.bytes;
-    keep(std::move(item), std::move(buffer));
+    keep({std::move(item), nullptr}, std::move(last), content);
   }
 
-  void keep(store::Item item, store::Content content, std::shared_ptr<LateItem> late = nullptr,
+  void add_slab(std::shared_ptr<const std::vector<store::Item>> parts, const std::byte* content) {
+    store::SnapshotItem slab = store::make_slab(std::move(parts), nullptr);
+    const Last* last = find(slab.item);
+    const bool same = last && last->item.parts == slab.parts;
+    keep(std::move(slab), same ? last->item.content : nullptr, content);
+  }
+
+  /// Shares the content of the last snapshot where that is the same.
+  void keep(store::SnapshotItem item, store::Content last, const std::byte* content) {
+    const std::size_t bytes = item.item.bytes;
+    if (bytes == 0 || (last && std::memcmp(last.get(), content, bytes) == 0)) {
+      item.content = std::move(last);
+      return keep(std::move(item));
+    }
+    // The last content is still being written or is the base of a difference: never overwrite it.
+    auto buffer = owner_.acquire(bytes, false);
+    copy_past_caches(buffer.get(), content, bytes);
+    taken_.copied_bytes += bytes;
+    item.content = std::move(buffer);
+    keep(std::move(item));
+  }
+
+  void keep(store::SnapshotItem item, std::shared_ptr<LateItem> late = nullptr,
             std::shared_ptr<DeviceItem> device = nullptr) {
-    owner_.last_[item.name] = {
-        {item, content}, std::move(late), std::move(device), owner_.snapshots_};
-    taken_.snapshot.items.push_back({std::move(item), std::move(content)});
+    owner_.last_[item.item.name] = {item, std::move(late), std::move(device), owner_.snapshots_};
+    taken_.snapshot.items.push_back(std::move(item));
   }
 
   Snapshotter& owner_;
   TakenSnapshot& taken_;
+  Gatherer& small_;
   LateCopies* late_;
   bool untouched_;
 };
@@ -144,9 +251,11 @@ TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot
   taken.snapshot.items.reserve(last_.size() + attached.size());
   std::erase_if(late_, [](const auto& copies) { return copies->complete(); });
   auto late = std::make_shared<LateCopies>(buffers_);
-  Sink sink(*this, taken);
-  Sink overlapping(*this, taken, overlap ? late.get() : nullptr, untouched);
+  Gatherer small(*this);
+  Sink sink(*this, taken, small);
+  Sink overlapping(*this, taken, small, overlap ? late.get() : nullptr, untouched);
   registry.save(sink, overlapping, attached);
+  sink.flush();
   largest_ = std::max(largest_, taken.snapshot.raw_bytes());
   if (!late->empty()) {
     make_room_for_late_copies(*late);
@@ -170,8 +279,10 @@ void Snapshotter::forget_gone() {
 TakenSnapshot Snapshotter::take_attached(const Registry& registry,
                                          const std::vector<Slot>& attached) {
   TakenSnapshot taken;
-  Sink sink(*this, taken);
+  Gatherer small(*this);
+  Sink sink(*this, taken, small);
   registry.save_attached(sink, attached);
+  sink.flush();
   return taken;
 }
 

@@ -56,6 +56,7 @@ class Snapshotter {
   BufferPool& buffers() { return buffers_; }
 
  private:
+  class Gatherer;
   class Sink;
   std::shared_ptr<std::byte> acquire(std::size_t bytes, bool pinned);
   void make_room(std::uint64_t bytes);
@@ -73,6 +74,7 @@ class Snapshotter {
   void forget_gone();
 
   std::unordered_map<std::string, Last> last_;
+  std::vector<std::byte> gathered_;                // content of small items, while they are visited
   std::vector<std::shared_ptr<LateCopies>> late_;  // that may be incomplete
   std::uint64_t snapshots_ = 0;
   std::uint64_t largest_ = 0;  // bytes of the largest snapshot so far

@@ -112,7 +112,13 @@ Epochs HandedOut::next(const Position& position) {
 }
 
 void HandedOut::completed(const std::vector<store::ReplayedPart>& parts) {
-  for (const store::ReplayedPart& part : parts) send(encode_done(part));
+  if (parts.empty()) return;
+  std::string lines;
+  for (const store::ReplayedPart& part : parts) {
+    if (!lines.empty()) lines += '\n';
+    lines += encode_done(part);
+  }
+  send(lines);
 }
 
 void HandedOut::report(const WorkDone& work) { send(work.encode()); }

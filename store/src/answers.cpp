@@ -16,6 +16,19 @@ constexpr auto kOther = static_cast<std::int64_t>(Apart::other);
 // The values of a unit: its epoch is the parameter 2, its ordinal the parameter 3.
 #define FLOR_IN_UNIT " epoch = ?2 AND (?2 >= 0 OR ordinal = ?3) "
 
+/// Calls `use` with each row of numbers that follow each other.
+template <typename Use>
+void for_each_row(std::vector<std::int64_t> epochs, const Use& use) {
+  std::ranges::sort(epochs);
+  std::optional<Answers::Epochs> row;
+  for (const std::int64_t epoch : epochs) {
+    if (row && epoch > row->last + 1) use(*std::exchange(row, std::nullopt));
+    if (!row) row = {epoch, epoch};
+    row->last = epoch;
+  }
+  if (row) use(*row);
+}
+
 }  // namespace
 
 std::string_view to_string(ValueVerdict verdict) {
@@ -76,15 +89,34 @@ std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t ru
 }
 
 /// What is found outside the loops comes in several parts: the worst of them counts.
-void Answers::put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict) {
+void Answers::put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict) {
   connection_(
-      "INSERT INTO answer (replay, epoch, verdict) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET "
-      "verdict = CASE WHEN ?2 < 0 THEN max(verdict, ?3) ELSE ?3 END",
-      replay, epoch, static_cast<std::int64_t>(verdict))
+      "WITH RECURSIVE each (epoch) AS (SELECT ?2 UNION ALL SELECT epoch + 1 FROM each WHERE epoch "
+      "< "
+      "?3) INSERT INTO answer (replay, epoch, verdict) SELECT ?1, epoch, ?4 FROM each WHERE true "
+      "ON CONFLICT DO UPDATE SET verdict = CASE WHEN epoch < 0 THEN max(verdict, ?4) ELSE ?4 END",
+      replay, epochs.first, epochs.last, static_cast<std::int64_t>(verdict))
       ->run();
+  verdicts_.erase(verdicts_.lower_bound({replay, epochs.first}),
+                  verdicts_.upper_bound({replay, epochs.last}));
+}
+
+void Answers::load_verdicts(std::int64_t replay, Epochs epochs) {
+  for (std::int64_t epoch = epochs.first; epoch <= epochs.last; ++epoch) {
+    verdicts_.emplace_hint(verdicts_.end(), std::pair(replay, epoch), ValueVerdict::unverified);
+  }
+  const auto rows =
+      connection_("SELECT epoch, verdict FROM answer WHERE replay = ?1 AND epoch BETWEEN ?2 AND ?3",
+                  replay, epochs.first, epochs.last);
+  while (rows->step()) {
+    verdicts_[{replay, rows->integer(0)}] = static_cast<ValueVerdict>(rows->integer(1));
+  }
 }
 
 ValueVerdict Answers::verdict(std::int64_t replay, std::int64_t epoch) {
+  if (const auto known = verdicts_.find({replay, epoch}); known != verdicts_.end()) {
+    return known->second;
+  }
   const auto row = connection_("SELECT verdict FROM answer WHERE replay = ?1 AND epoch = ?2",
                                replay, epoch);
   return row->step() ? static_cast<ValueVerdict>(row->integer(0)) : ValueVerdict::unverified;
@@ -187,6 +219,95 @@ Answers::Place Answers::decide(const Value& value) {
   return {value.name, true};
 }
 
+void Answers::expect(std::int64_t replay, std::span<const Value> values) {
+  constexpr std::int64_t kMany = 8;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<std::int64_t>> found;
+  for (const Value& value : values) {
+    if (value.replay != replay || value.place.epoch < 0) continue;
+    found[{value.name, value.place.path}].push_back(value.place.epoch);
+  }
+  for (auto& [series, epochs] : found) {
+    for_each_row(std::move(epochs), [&](Epochs row) {
+      if (row.last - row.first < kMany) return;
+      decide(std::string(series.first), std::string(series.second), row, replay);
+    });
+  }
+}
+
+Answers::Standing Answers::standing_in(std::int64_t series, Epochs epochs, std::int64_t except) {
+  Standing found;
+  const auto rows = connection_(
+      "SELECT '', '', epoch, step, inner, ordinal, replay, type, value FROM value WHERE series = "
+      "?1 "
+      "AND epoch BETWEEN ?2 AND ?3 AND replay > 0 AND replay <> ?4",
+      series, epochs.first, epochs.last, except);
+  while (rows->step()) found.push_back(read_value(*rows));
+  return found;
+}
+
+/// Epochs in which the replay is doubtful or outranked are left to `place`.
+void Answers::decide(const std::string& name, const std::string& path, Epochs epochs,
+                     std::int64_t replay) {
+  const Standing standing = standing_in(series(name, path), epochs, replay);
+  std::set<std::int64_t> replays{replay};
+  for (const Value& value : standing) replays.insert(value.replay);
+  for (const std::int64_t one : replays) load_verdicts(one, epochs);
+  auto gone = standing.begin();
+  std::int64_t first = epochs.first;
+  auto first_gone = gone;
+  for (std::int64_t epoch = epochs.first; epoch <= epochs.last; ++epoch) {
+    const auto here = gone;
+    bool wins = verdict(replay, epoch) != ValueVerdict::doubtful;
+    for (; gone != standing.end() && gone->place.epoch == epoch; ++gone) {
+      wins = wins && !outranks(gone->replay, replay, epoch);
+    }
+    if (wins) {
+      places_.try_emplace(Key(name, path, epoch, 0, replay), Place{name, true});
+      continue;
+    }
+    replace(name, path, {first, epoch - 1}, replay, std::span(first_gone, here));
+    first = epoch + 1;
+    first_gone = gone;
+  }
+  replace(name, path, {first, epochs.last}, replay, std::span(first_gone, gone));
+}
+
+/// `gone` is all that other replays found there.
+void Answers::replace(const std::string& name, const std::string& path, Epochs epochs,
+                      std::int64_t by, std::span<const Value> gone) {
+  std::set<std::int64_t> others;
+  for (const Value& value : gone) {
+    others.insert(value.replay);
+    removed_(name, value);
+  }
+  const std::int64_t standing = series(name, path);
+  for (const std::int64_t replay : others) {
+    if (same_question(replay, by)) {
+      connection_("DELETE FROM value WHERE series = ?1 AND epoch BETWEEN ?2 AND ?3 AND replay = ?4",
+                  standing, epochs.first, epochs.last, replay)
+          ->run();
+    } else {
+      connection_(
+          "UPDATE OR REPLACE value SET series = ?5 WHERE series = ?1 AND epoch BETWEEN ?2 AND ?3 "
+          "AND replay = ?4",
+          standing, epochs.first, epochs.last, replay, set_apart(name, path, Apart::other, replay))
+          ->run();
+    }
+    std::vector<std::int64_t> answered;
+    for (const Value& value : gone) {
+      if (value.replay == replay) answered.push_back(value.place.epoch);
+    }
+    for_each_row(std::move(answered), [&](Epochs row) { forget_parts(replay, row); });
+  }
+}
+
+/// Asked again, the replay answers again.
+void Answers::forget_parts(std::int64_t replay, Epochs epochs) {
+  connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
+              epochs.first, epochs.last)
+      ->run();
+}
+
 /// What is superseded no longer counts as completed by the other replays: asked again, they answer
 /// again.
 void Answers::supersede(const std::string& name, const std::string& path, Unit unit,
@@ -209,9 +330,7 @@ void Answers::supersede(const std::string& name, const std::string& path, Unit u
     }
     // Which part a value outside the loops belongs to is not kept. The range keeps to the index.
     const bool outside = unit.epoch < 0;
-    connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
-                outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch)
-        ->run();
+    forget_parts(replay, {outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch});
   }
 }
 
@@ -283,10 +402,12 @@ void Answers::doubt(std::int64_t replay) {
               static_cast<std::int64_t>(ValueVerdict::doubtful))
       ->run();
   places_.clear();
+  verdicts_.clear();
 }
 
 void Answers::verify(std::int64_t replay, std::int64_t epoch) {
   if (verdict(replay, epoch) == ValueVerdict::doubtful) return;
+  verdicts_.erase({replay, epoch});
   connection_("INSERT OR REPLACE INTO answer (replay, epoch, verdict) VALUES (?1, ?2, ?3)", replay,
               epoch, static_cast<std::int64_t>(ValueVerdict::verified))
       ->run();

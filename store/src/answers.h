@@ -57,7 +57,17 @@ class Answers {
           std::function<void(const std::string&, const Value&)> removed)
       : connection_(connection), run_(run), removed_(std::move(removed)) {}
 
-  void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict);
+  void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict) {
+    put_verdict(replay, {epoch, epoch}, verdict);
+  }
+  /// Both included.
+  struct Epochs {
+    std::int64_t first = 0, last = 0;
+  };
+  void put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict);
+  /// What the replay found is about to be placed. Where many epochs in a row have values of one
+  /// name, what they replace is set apart at once, as `place` does it for each of them.
+  void expect(std::int64_t replay, std::span<const Value> values);
   /// The name of the series to which a value of a replay belongs. Sets apart what it replaces; an
   /// answer that stands is never replaced by one with a worse verdict.
   struct Place {
@@ -86,6 +96,13 @@ class Answers {
     }
   };
   Place decide(const Value& value);
+  using Standing = std::vector<Value>;
+  Standing standing_in(std::int64_t series, Epochs epochs, std::int64_t except);
+  void decide(const std::string& name, const std::string& path, Epochs epochs, std::int64_t replay);
+  void replace(const std::string& name, const std::string& path, Epochs epochs, std::int64_t by,
+               std::span<const Value> gone);
+  void forget_parts(std::int64_t replay, Epochs epochs);
+  void load_verdicts(std::int64_t replay, Epochs epochs);
   ValueVerdict verdict(std::int64_t replay, std::int64_t epoch);
   bool is_fetched(std::int64_t replay);
   bool outranks(std::int64_t one, std::int64_t other, std::int64_t epoch);
@@ -108,6 +125,7 @@ class Answers {
   std::map<std::pair<std::string, std::string>, std::int64_t> series_;
   std::map<std::pair<std::int64_t, std::int64_t>, bool> same_questions_;
   std::map<std::int64_t, bool> fetched_;
+  std::map<std::pair<std::int64_t, std::int64_t>, ValueVerdict> verdicts_;  // some of them
   using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
   std::map<Key, Place> places_;
   std::set<std::string> touched_;

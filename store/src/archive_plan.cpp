@@ -47,7 +47,7 @@ ArchivePlan::ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& 
 }
 
 void ArchivePlan::load(Connection& connection, std::int64_t run) {
-  // Of one name, type and length: what can be a difference to each other.
+  // Blocks of one name, type and length: what can be a difference to each other.
   std::map<std::tuple<std::string, ElementType, std::uint64_t>, std::size_t> first;
   const auto rows = connection(
       "SELECT layout.items, chunks FROM checkpoint JOIN layout ON layout.id = checkpoint.layout "
@@ -57,16 +57,18 @@ void ArchivePlan::load(Connection& connection, std::int64_t run) {
     ++checkpoints_;
     const std::vector<std::uint32_t> ids = decode_ids(rows->blob(1));
     std::size_t next = 0;
-    for (const Item& item : decode_layout(rows->blob(0))) {
-      const std::size_t count = chunk_count(item.bytes);
+    const Layout layout = decode_layout(rows->blob(0));
+    for (const Block& block : layout.blocks) {
+      const std::span<const Item> items = layout.items_of(block);
+      const std::size_t count = chunk_count(block.bytes);
       if (count > ids.size() - next) {
         throw Damaged(
             fmt::format("the catalog's rows of the checkpoints of run {} contradict each other: "
                         "run `flor fsck`",
                         run));
       }
-      const auto [entry, is_new] =
-          first.emplace(std::tuple(item.name, item.type, item.bytes), versions_.size());
+      const auto [entry, is_new] = first.emplace(
+          std::tuple(items.front().name, common_type(items), block.bytes), versions_.size());
       if (is_new) versions_.resize(versions_.size() + count);
       for (std::size_t i = 0; i < count; ++i, ++next) {
         Versions& versions = versions_[entry->second + i];

@@ -460,6 +460,31 @@ bool differs_already(Connection& connection, std::int64_t replay) {
   return row->step();
 }
 
+/// Of what was found in the parts; epochs in a row that have the same at once. Returns the worst
+/// one outside the loops.
+ValueVerdict put_verdicts(Answers& answers, std::int64_t replay,
+                          std::span<const ReplayedPart> parts, bool differs) {
+  ValueVerdict outside = ValueVerdict::recorded, of_row = outside;
+  Answers::Epochs row{0, -1};
+  const auto put_row = [&] {
+    if (row.first <= row.last) answers.put_verdict(replay, row, of_row);
+  };
+  for (const ReplayedPart& part : parts) {
+    if (part.result.values_found == 0) continue;
+    const ValueVerdict found = differs ? ValueVerdict::doubtful : part.found;
+    const std::int64_t epoch = std::max<std::int64_t>(part.part, -1);
+    if (part.part < 0) outside = std::max(outside, found);
+    if (epoch <= 0 || epoch != row.last + 1 || found != of_row) {
+      put_row();
+      row.first = epoch;
+      of_row = found;
+    }
+    row.last = epoch;
+  }
+  put_row();
+  return outside;
+}
+
 }  // namespace
 
 void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
@@ -472,17 +497,12 @@ void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<cons
   const bool differs = doubted || std::ranges::any_of(parts, [](const ReplayedPart& part) {
                          return part.result.verdict == Verdict::differs;
                        });
-  ValueVerdict outside = ValueVerdict::recorded;  // the worst
-  for (const ReplayedPart& part : parts) {
-    if (part.result.values_found == 0) continue;
-    const ValueVerdict found = differs ? ValueVerdict::doubtful : part.found;
-    inserter.answers().put_verdict(replay, std::max<std::int64_t>(part.part, -1), found);
-    if (part.part < 0) outside = std::max(outside, found);
-  }
+  const ValueVerdict outside = put_verdicts(inserter.answers(), replay, parts, differs);
   for (const std::int64_t epoch : added_epochs(values, parts)) {
     inserter.answers().put_verdict(replay, epoch, outside);
   }
   if (differs && !doubted) inserter.answers().doubt(replay);
+  inserter.answers().expect(replay, values);
   for (const Value& value : values) inserter.add(value);
   inserter.finish();
   for (const ReplayedPart& part : parts) insert_part(connection, replay, part);

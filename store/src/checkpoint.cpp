@@ -1,6 +1,9 @@
+#include "manifest.h"
+
 #include <flor/store/checkpoint.h>
 
 #include <numeric>
+#include <utility>
 
 namespace flor::store {
 
@@ -72,6 +75,16 @@ std::string_view to_string(ElementType type) {
       return "c128";
   }
   return "unknown";
+}
+
+bool is_internal(std::string_view item) {
+  return item.starts_with('@') || item.starts_with('.') || item.find("/.") != item.npos;
+}
+
+SnapshotItem make_slab(std::shared_ptr<const std::vector<Item>> parts, Content content) {
+  Item whole{.name = parts->front().name, .type = common_type(*parts), .sizes = {}, .bytes = 0};
+  for (const Item& part : *parts) whole.bytes += part.bytes;
+  return {std::move(whole), std::move(content), std::move(parts)};
 }
 
 std::uint64_t Snapshot::raw_bytes() const {

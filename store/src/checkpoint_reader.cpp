@@ -10,7 +10,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -27,39 +30,91 @@ class Manifest {
 
   /// Damaged if layout, chunks and digest do not belong together.
   void load(Connection& connection, Bytes layout, Bytes ids, const Digest& digest) {
-    items_ = decode_layout(layout);
+    layout_ = decode_layout(layout);
     ids_ = decode_ids(ids);
     chunks_->load_rows(connection, ids_);
     std::size_t next = 0;
     std::vector<Digest> digests;
-    for (const Item& item : items_) {
+    for (std::size_t block = 0; block < layout_.blocks.size(); ++block) {
       first_.push_back(next);
-      const std::uint64_t count = chunk_count(item.bytes);
+      const std::uint64_t count = chunk_count(layout_.blocks[block].bytes);
       if (count > ids_.size() - next) throw_inconsistent();
       digests.clear();
       for (std::size_t i = 0; i < count; ++i, ++next) {
         digests.push_back(chunks_->row(ids_[next]).digest);
       }
       digests_.push_back(item_digest(digests));
+      add_places(block);
     }
     if (next != ids_.size() || manifest_digest(layout, digests_) != digest) throw_inconsistent();
   }
 
-  const std::vector<Item>& items() const { return items_; }
-  const Digest& digest(std::size_t item) const { return digests_.at(item); }
+  const std::vector<Item>& items() const { return layout_.items; }
 
-  void add_tasks(const Destination& destination, std::vector<Task>& tasks) const {
-    const Item& item = items_.at(destination.item);
-    if (destination.content.size() != item.bytes) {
-      throw Error(fmt::format("'{}' of {} has {} bytes, but there is room for {}", item.name, what_,
-                              item.bytes, destination.content.size()));
+  Digest digest(std::size_t item) const {
+    const std::size_t block = places_.at(item).block;
+    return is_slab(block) ? item_digest(part(item)) : digests_[block];
+  }
+
+  void read(std::span<const Destination> destinations, unsigned threads) const {
+    std::vector<Task> tasks;
+    for (const auto& [item, content] : destinations) {
+      if (content.size() != items().at(item).bytes) {
+        throw Error(fmt::format("'{}' of {} has {} bytes, but there is room for {}",
+                                items()[item].name, what_, items()[item].bytes, content.size()));
+      }
+      if (is_slab(places_[item].block)) {
+        std::ranges::copy(part(item), content.begin());
+      } else {
+        add_tasks(places_[item].block, content, tasks);
+      }
     }
-    const std::size_t count = chunk_count(item.bytes);
+    if (!tasks.empty()) read(tasks, threads);
+  }
+
+ private:
+  struct Place {
+    std::size_t block = 0;
+    std::uint64_t offset = 0;  ///< in the block
+  };
+  using Slab = std::shared_ptr<const std::vector<std::byte>>;
+
+  bool is_slab(std::size_t block) const { return layout_.blocks[block].count > 1; }
+
+  void add_places(std::size_t block) {
+    std::uint64_t offset = 0;
+    for (const Item& item : layout_.items_of(layout_.blocks[block])) {
+      places_.push_back({block, offset});
+      offset += item.bytes;
+    }
+  }
+
+  void add_tasks(std::size_t block, std::span<std::byte> content, std::vector<Task>& tasks) const {
+    const Block& whole = layout_.blocks[block];
+    const std::size_t count = chunk_count(whole.bytes);
     for (std::size_t i = 0; i < count; ++i) {
-      tasks.push_back({ids_[first_[destination.item] + i],
-                       destination.content.subspan(i * kChunkBytes, chunk_bytes(item.bytes, i)),
-                       destination.item});
+      tasks.push_back({ids_[first_[block] + i],
+                       content.subspan(i * kChunkBytes, chunk_bytes(whole.bytes, i)), block});
     }
+  }
+
+  std::span<const std::byte> part(std::size_t item) const {
+    const Place& place = places_[item];
+    return std::span(*slab(place.block)).subspan(place.offset, items()[item].bytes);
+  }
+
+  /// Decoded once: its items are asked for one by one.
+  const Slab& slab(std::size_t block) const {
+    const std::lock_guard lock(slab_mutex_);
+    Slab& known = slabs_[block];
+    if (!known) {
+      auto content = std::make_shared<std::vector<std::byte>>(layout_.blocks[block].bytes);
+      std::vector<Task> tasks;
+      add_tasks(block, *content, tasks);
+      read(tasks, 0);
+      known = std::move(content);
+    }
+    return known;
   }
 
   void read(const std::vector<Task>& tasks, unsigned threads) const {
@@ -77,7 +132,6 @@ class Manifest {
     }
   }
 
- private:
   std::shared_ptr<ChunkReader> new_chunks() const {
     return std::make_shared<ChunkReader>(database_->paths, database_->files);
   }
@@ -106,9 +160,9 @@ class Manifest {
   }
 
   [[noreturn]] void rethrow(const Task& task, const std::exception_ptr& error) const {
-    const std::string& name = items_[task.item].name;
-    const bool internal = name.starts_with('@') || name.find("/.") != name.npos;
-    const std::string item = internal ? std::string() : fmt::format("'{}' of ", name);
+    const Block& block = layout_.blocks[task.block];
+    const bool internal = is_internal(layout_.items[block.first].name);
+    const std::string item = internal ? std::string() : layout_.title(block) + " of ";
     const auto explain = [&](const Error& reason) {
       return fmt::format("cannot read {}{}: {}; `flor fsck` says what else is lost", item, what_,
                          reason.what());
@@ -131,10 +185,13 @@ class Manifest {
   std::string what_;  ///< "checkpoint 12"
   mutable std::mutex mutex_;
   mutable std::shared_ptr<ChunkReader> chunks_;  ///< replaced when a pack was compacted
-  std::vector<Item> items_;
+  Layout layout_;
   std::vector<std::uint32_t> ids_;
-  std::vector<std::size_t> first_;  ///< index in ids_ of each item's first chunk
-  std::vector<Digest> digests_;
+  std::vector<std::size_t> first_;  ///< index in ids_ of each block's first chunk
+  std::vector<Digest> digests_;     ///< of the blocks
+  std::vector<Place> places_;       ///< of the items
+  mutable std::mutex slab_mutex_;
+  mutable std::map<std::size_t, Slab> slabs_;  ///< by block
 };
 
 }  // namespace
@@ -143,9 +200,32 @@ struct CheckpointReader::Impl {
   Impl(std::shared_ptr<Database> database, std::string what)
       : manifest(std::move(database), std::move(what)) {}
 
+  /// Most readers ask in the order of the items, again and again for one or for the next.
+  std::optional<std::size_t> find(std::string_view name) {
+    const std::size_t expected = last_found_.load(std::memory_order_relaxed);
+    for (std::size_t i = expected; i < std::min(expected + 2, manifest.items().size()); ++i) {
+      if (manifest.items()[i].name != name) continue;
+      last_found_.store(i, std::memory_order_relaxed);
+      return i;
+    }
+    std::call_once(named_, [this] {
+      for (std::size_t i = 0; i < manifest.items().size(); ++i) {
+        by_name_.emplace(manifest.items()[i].name, i);
+      }
+    });
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) return std::nullopt;
+    last_found_.store(found->second, std::memory_order_relaxed);
+    return found->second;
+  }
+
   CheckpointInfo info;
   Manifest manifest;
-  std::unordered_map<std::string_view, std::size_t> by_name;
+
+ private:
+  std::atomic<std::size_t> last_found_ = 0;
+  std::once_flag named_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 
 CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) {
@@ -182,7 +262,6 @@ CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) 
   impl_ = std::make_unique<Impl>(store.impl().database, describe(info.key, row->text_view(10)));
   impl_->info = info;
   impl_->manifest.load(connection, row->blob(9), row->blob(8), info.digest);
-  for (std::size_t i = 0; i < items().size(); ++i) impl_->by_name.emplace(items()[i].name, i);
 }
 
 CheckpointReader::~CheckpointReader() = default;
@@ -193,19 +272,13 @@ const CheckpointInfo& CheckpointReader::info() const { return impl_->info; }
 const std::vector<Item>& CheckpointReader::items() const { return impl_->manifest.items(); }
 
 std::optional<std::size_t> CheckpointReader::find(std::string_view name) const {
-  const auto found = impl_->by_name.find(name);
-  if (found == impl_->by_name.end()) return std::nullopt;
-  return found->second;
+  return impl_->find(name);
 }
 
 Digest CheckpointReader::digest(std::size_t item) const { return impl_->manifest.digest(item); }
 
 void CheckpointReader::read(std::span<const Destination> destinations, unsigned threads) const {
-  std::vector<Task> tasks;
-  for (const Destination& destination : destinations) {
-    impl_->manifest.add_tasks(destination, tasks);
-  }
-  impl_->manifest.read(tasks, threads);
+  impl_->manifest.read(destinations, threads);
 }
 
 std::vector<std::byte> CheckpointReader::read(std::size_t item) const {
@@ -241,9 +314,8 @@ Object read_object(const Store& store, std::string_view reference) {
   }
   Object object{manifest.items().front(), {}};
   object.content.resize(object.item.bytes);
-  std::vector<Task> tasks;
-  manifest.add_tasks({0, object.content}, tasks);
-  manifest.read(tasks, 0);
+  const Destination whole{0, object.content};
+  manifest.read(std::span(&whole, 1), 0);
   return object;
 }
 

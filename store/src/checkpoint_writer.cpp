@@ -137,7 +137,8 @@ class Plan {
     return ids;
   }
 
-  std::vector<Digest> item_digests() const {
+  /// Of the items and slabs.
+  std::vector<Digest> digests() const {
     std::vector<Digest> digests;
     std::vector<Digest> chunks;
     for (const StoredItem& item : items_) {
@@ -233,14 +234,46 @@ void require_chunk(Connection& connection, std::uint32_t id) {
   }
 }
 
-void check_items(const Snapshot& snapshot) {
-  std::unordered_set<std::string_view> names;
+/// The layout of snapshots, which is the same most of the time.
+class SnapshotLayout {
+ public:
+  /// Throws where it cannot be written: two items have one name.
+  const std::vector<std::byte>& operator()(const Snapshot& snapshot) {
+    if (encoded_.empty() || !std::ranges::equal(snapshot.items, items_, is_same, {}, {})) {
+      check_names(snapshot);
+      encoded_ = encode_layout(snapshot);
+      items_.clear();
+      for (const SnapshotItem& item : snapshot.items) {
+        items_.push_back({item.item, nullptr, item.parts});
+      }
+    }
+    return encoded_;
+  }
+
+ private:
+  static bool is_same(const SnapshotItem& one, const SnapshotItem& other) {
+    return one.parts == other.parts && one.item == other.item;
+  }
+  static void check_names(const Snapshot& snapshot) {
+    std::unordered_set<std::string_view> names;
+    const auto check = [&](const Item& item) {
+      if (names.insert(item.name).second) return;
+      throw Error(fmt::format("two items of a snapshot have the name '{}'", item.name));
+    };
+    for (const SnapshotItem& item : snapshot.items) {
+      if (!item.parts) check(item.item);
+      if (item.parts) std::ranges::for_each(*item.parts, check);
+    }
+  }
+
+  std::vector<SnapshotItem> items_;  ///< without content
+  std::vector<std::byte> encoded_;
+};
+
+void require_content(const Snapshot& snapshot) {
   for (const SnapshotItem& item : snapshot.items) {
     if (!item.content && item.item.bytes > 0) {
       throw Error(fmt::format("the item '{}' of a snapshot has no content", item.item.name));
-    }
-    if (!names.insert(item.item.name).second) {
-      throw Error(fmt::format("two items of a snapshot have the name '{}'", item.item.name));
     }
   }
 }
@@ -266,7 +299,7 @@ struct CheckpointWriter::Impl {
   /// that makes them visible.
   template <typename InsertRows>
   Plan store(const StoredItems& previous, const Snapshot& snapshot, const InsertRows& insert_rows) {
-    check_items(snapshot);
+    require_content(snapshot);
     bool committing = false;
     try {
       Plan plan(previous, snapshot);
@@ -319,7 +352,8 @@ struct CheckpointWriter::Impl {
 
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
   CheckpointInfo insert_checkpoint(Connection& connection, const CheckpointKey& key,
-                                   const Snapshot& snapshot, const Plan& plan);
+                                   const Snapshot& snapshot, std::span<const std::byte> layout,
+                                   const Plan& plan);
   void add_to_run(Connection& connection, std::int64_t checkpoints, std::int64_t raw_bytes);
   std::string write_object(const Snapshot& snapshot);
 
@@ -328,12 +362,14 @@ struct CheckpointWriter::Impl {
   bool is_imported = false;
   ChunkWriter chunks;
   StoredItems last;  ///< the last snapshot, as it was stored
+  SnapshotLayout layout_of;
 };
 
 CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
   CheckpointInfo info;
+  const std::vector<std::byte>& layout = layout_of(snapshot);
   Plan plan = store(last, snapshot, [&](Connection& connection, const Plan& stored) {
-    info = insert_checkpoint(connection, key, snapshot, stored);
+    info = insert_checkpoint(connection, key, snapshot, layout, stored);
   });
   StoredItems now;
   now.reserve(snapshot.items.size());
@@ -348,17 +384,15 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
 CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Connection& connection,
                                                          const CheckpointKey& key,
                                                          const Snapshot& snapshot,
+                                                         std::span<const std::byte> layout,
                                                          const Plan& plan) {
-  std::vector<Item> items;
-  for (const SnapshotItem& item : snapshot.items) items.push_back(item.item);
-  const std::vector<std::byte> layout = encode_layout(items);
   const std::vector<std::byte> ids = encode_ids(plan.ids());
   CheckpointInfo info;
   info.key = key;
   info.raw_bytes = snapshot.raw_bytes();
   info.stored_bytes = chunks.appended_bytes();
   info.created_us = now_us();
-  info.digest = manifest_digest(layout, plan.item_digests());
+  info.digest = manifest_digest(layout, plan.digests());
 
   const auto kind = static_cast<std::int64_t>(key.kind);
   std::int64_t replaced_bytes = 0;
@@ -395,9 +429,9 @@ void CheckpointWriter::Impl::add_to_run(Connection& connection, std::int64_t che
 std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
   Digest digest;
   store({}, snapshot, [&](Connection& connection, const Plan& plan) {
-    const std::vector<std::byte> layout = encode_layout(std::span(&snapshot.items[0].item, 1));
+    const std::vector<std::byte> layout = encode_layout(snapshot.items[0].item);
     const std::vector<std::byte> ids = encode_ids(plan.ids());
-    digest = manifest_digest(layout, plan.item_digests());
+    digest = manifest_digest(layout, plan.digests());
     connection(
         "INSERT INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4) "
         "ON CONFLICT (digest) DO UPDATE SET layout = excluded.layout, chunks = excluded.chunks "

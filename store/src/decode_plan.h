@@ -15,7 +15,7 @@ namespace flor::store {
 struct Task {
   std::uint32_t chunk = 0;
   std::span<std::byte> raw;
-  std::size_t item = 0;
+  std::size_t block = 0;  ///< of the layout, for messages
 };
 
 /// One record of a tree.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,19 +14,44 @@
 
 namespace flor::store {
 
-std::vector<std::byte> encode_layout(std::span<const Item> items);
-/// Damaged if the bytes are not what `encode_layout` writes.
-std::vector<Item> decode_layout(std::span<const std::byte> bytes);
+/// Items that have chunks in common: one, or a slab of several that lie one after another.
+struct Block {
+  std::size_t first = 0;    ///< index of its first item
+  std::size_t count = 1;    ///< number of its items
+  std::uint64_t bytes = 0;  ///< of all of them
+};
+
+struct Layout {
+  std::vector<Item> items;
+  std::vector<Block> blocks;  ///< that have all of the items, in order
+
+  std::span<const Item> items_of(const Block& block) const {
+    return std::span(items).subspan(block.first, block.count);
+  }
+  /// "'sum'", "'sum' and 99 that follow".
+  std::string title(const Block& block) const;
+};
+
+/// Their type, or `bytes` where they differ.
+ElementType common_type(std::span<const Item> items);
+
+/// The items of each block. Those without a slab have one form, as layouts had before there were
+/// slabs.
+std::vector<std::byte> encode_layout(std::span<const std::span<const Item>> blocks);
+std::vector<std::byte> encode_layout(const Snapshot& snapshot);
+std::vector<std::byte> encode_layout(const Item& object);
+/// Damaged if the bytes are no layout.
+Layout decode_layout(std::span<const std::byte> bytes);
 
 std::vector<std::byte> encode_ids(std::span<const std::uint32_t> ids);
 std::vector<std::uint32_t> decode_ids(std::span<const std::byte> bytes);
 
-/// Number of chunks of an item of that length, and the length of one of them.
-std::size_t chunk_count(std::uint64_t item_bytes);
-std::size_t chunk_bytes(std::uint64_t item_bytes, std::size_t index);
+/// Number of chunks of a block of that length, and the length of one of them.
+std::size_t chunk_count(std::uint64_t block_bytes);
+std::size_t chunk_bytes(std::uint64_t block_bytes, std::size_t index);
 
-/// Digest of a layout followed by the digests of the items' contents.
-Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest> items);
+/// Digest of a layout followed by the digests of the blocks' contents.
+Digest manifest_digest(std::span<const std::byte> layout, std::span<const Digest> blocks);
 
 struct SizedChunk {
   Digest digest;

@@ -11,20 +11,21 @@
 namespace flor::store {
 
 std::string flaw_of(const StoredManifest& manifest, const ChunkRows& chunks) try {
-  const std::vector<Item> items = decode_layout(manifest.layout);
+  const Layout layout = decode_layout(manifest.layout);
   const std::vector<std::uint32_t> ids = decode_ids(manifest.ids);
   std::vector<Digest> digests, pieces;
   std::size_t next = 0;
-  for (const Item& item : items) {
+  for (const Block& block : layout.blocks) {
     pieces.clear();
-    const std::size_t count = chunk_count(item.bytes);
+    const std::size_t count = chunk_count(block.bytes);
     for (std::size_t i = 0; i < count; ++i, ++next) {
       if (next == ids.size()) return "it has too few chunks";
       const auto chunk = chunks.find(ids[next]);
-      if (chunk == chunks.end())
-        return fmt::format("chunk {} of '{}' is lost", ids[next], item.name);
-      if (chunk->second.raw_bytes != chunk_bytes(item.bytes, i)) {
-        return fmt::format("'{}' has a chunk of the wrong length", item.name);
+      if (chunk == chunks.end()) {
+        return fmt::format("chunk {} of {} is lost", ids[next], layout.title(block));
+      }
+      if (chunk->second.raw_bytes != chunk_bytes(block.bytes, i)) {
+        return fmt::format("{} has a chunk of the wrong length", layout.title(block));
       }
       pieces.push_back(chunk->second.digest);
     }
@@ -77,10 +78,11 @@ void RowFinder::collect_missing() {
     try {
       const std::vector<std::uint32_t> ids = decode_ids(manifest.ids);
       std::size_t next = 0;
-      for (const Item& item : decode_layout(manifest.layout)) {
-        const std::size_t count = chunk_count(item.bytes);
+      const Layout layout = decode_layout(manifest.layout);
+      for (const Block& block : layout.blocks) {
+        const std::size_t count = chunk_count(block.bytes);
         for (std::size_t i = 0; i < count && next < ids.size(); ++i, ++next) {
-          if (!chunks_.contains(ids[next])) missing_[ids[next]] = chunk_bytes(item.bytes, i);
+          if (!chunks_.contains(ids[next])) missing_[ids[next]] = chunk_bytes(block.bytes, i);
         }
       }
     } catch (const Damaged&) {

@@ -51,7 +51,7 @@ class RowFinder {
   const std::vector<StoredManifest>& manifests_;
   ChunkRows& chunks_;
   std::unordered_map<Digest, std::uint32_t> ids_;  ///< of the rows there are
-  std::map<std::uint32_t, std::size_t> missing_;   ///< id, and the length that its item wants
+  std::map<std::uint32_t, std::size_t> missing_;   ///< id, and the length that its block wants
   std::map<std::uint32_t, FoundRecord> guesses_;
   std::unordered_map<Digest, std::uint32_t> guessed_ids_;
   std::uint32_t next_id_ = 1;

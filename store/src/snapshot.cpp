@@ -43,7 +43,7 @@ bool is_on_network(const std::filesystem::path& path) {
 
 std::string object_reference(const Item& item, std::span<const std::byte> content) {
   const Digest digest = item_digest(content);
-  return manifest_digest(encode_layout(std::span(&item, 1)), std::span(&digest, 1)).hex();
+  return manifest_digest(encode_layout(item), std::span(&digest, 1)).hex();
 }
 
 }  // namespace flor::store

@@ -7,6 +7,8 @@
 #include <flor/store/store.h>
 #include <flor/store/usage.h>
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -122,6 +124,16 @@ UsageReport usage(const Store& store) {
   return report;
 }
 
+namespace {
+
+/// The records of a slab are those of all its items.
+std::string usage_name(const Layout& layout, const Block& block) {
+  const std::string& first = layout.items[block.first].name;
+  return block.count == 1 ? first : fmt::format("{} (and {} more)", first, block.count - 1);
+}
+
+}  // namespace
+
 std::vector<Usage> item_usage(const Store& store, std::int64_t run) {
   const auto connection = open_for_reading(store.impl().database->paths);
   ReadTransaction transaction(*connection);
@@ -141,10 +153,11 @@ std::vector<Usage> item_usage(const Store& store, std::int64_t run) {
   while (rows->step()) {
     const std::vector<std::uint32_t> ids = decode_ids(rows->blob(1));
     std::size_t next = 0;
-    for (const Item& item : decode_layout(rows->blob(0))) {
-      auto& [usage, chunks] = items[item.name];
-      usage.raw += item.bytes;
-      for (std::size_t i = chunk_count(item.bytes); i > 0 && next < ids.size(); --i, ++next) {
+    const Layout layout = decode_layout(rows->blob(0));
+    for (const Block& block : layout.blocks) {
+      auto& [usage, chunks] = items[usage_name(layout, block)];
+      usage.raw += block.bytes;
+      for (std::size_t i = chunk_count(block.bytes); i > 0 && next < ids.size(); --i, ++next) {
         if (chunks.empty() || chunks.back() != ids[next]) chunks.push_back(ids[next]);
       }
     }

@@ -12,7 +12,7 @@ using ::testing::ElementsAre, ::testing::IsEmpty;
 class StateDictTest : public store::StoreTest {
  protected:
   void add(const std::string& name) {
-    const auto [item, content] =
+    const auto [item, content, parts] =
         store::make_snapshot(1, static_cast<int>(snapshot_.items.size()), 4).items[1];
     snapshot_.items.push_back({item, content});
     snapshot_.items.back().item.name = name;

@@ -2,6 +2,7 @@
 // both together. Input: a byte that selects, then the blob.
 //   0: a layout; 1: a list of chunks; 2: both, as a checkpoint: two bytes for the length of the
 //   layout, the layout, the list.
+#include "little_endian.h"
 #include "manifest.h"
 #include "row_finder.h"
 
@@ -21,9 +22,14 @@ void require(bool condition) {
 }
 
 void try_layout(std::span<const std::byte> blob) {
-  const std::vector<Item> items = decode_layout(blob);
-  // There is one way only to write a layout.
-  require(std::ranges::equal(encode_layout(items), blob));
+  const Layout layout = decode_layout(blob);
+  std::vector<std::span<const Item>> blocks;
+  for (const Block& block : layout.blocks) blocks.push_back(layout.items_of(block));
+  const std::vector<std::byte> again = encode_layout(blocks);
+  require(decode_layout(again).items == layout.items);
+  // There is one way only to write a layout without slabs.
+  require(layout.items.size() != layout.blocks.size() || std::ranges::equal(again, blob) ||
+          get<std::uint32_t>(blob) == 0xFFFFFFFF);
 }
 
 void try_ids(std::span<const std::byte> blob) {

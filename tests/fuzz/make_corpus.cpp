@@ -64,12 +64,16 @@ void make_blobs() {
                         {"step", ElementType::i64, {}, 8},
                         {"rng", ElementType::bytes, {}, 16}};
   const std::uint32_t ids[] = {3, 1, 2};
-  const Bytes layout = encode_layout(items), list = encode_ids(ids);
+  const std::span<const Item> alone[] = {std::span(items).first(1), std::span(items).subspan(1, 1),
+                                         std::span(items).last(1)};
+  const std::span<const Item> slab[] = {std::span(items).first(1), std::span(items).last(2)};
+  const Bytes layout = encode_layout(alone), list = encode_ids(ids);
+  save("blob", "slab", Bytes{std::byte{0}} + encode_layout(slab));
   save("blob", "layout", Bytes{std::byte{0}} + layout);
   save("blob", "ids", Bytes{std::byte{1}} + list);
   save("blob", "checkpoint",
        Bytes{std::byte{2}, static_cast<std::byte>(layout.size()), std::byte{0}} + layout + list);
-  save("blob", "empty", Bytes{std::byte{0}} + encode_layout({}));
+  save("blob", "empty", Bytes{std::byte{0}} + encode_layout(Snapshot()));
 }
 
 void make_safetensors() {

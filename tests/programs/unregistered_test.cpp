@@ -52,12 +52,12 @@ class Unregistered : public CompiledPrograms {
   }
   ProcessResult record() const { return run("train", {"--flor", "test", "--flor_every", "1"}); }
   /// What the latest run of that name logged, by name and epoch.
-  std::map<std::string, double> logged(const std::string& name) const {
+  std::map<std::string, store::Scalar> logged(const std::string& name) const {
     const auto store = bench_.store();
-    std::map<std::string, double> found;
+    std::map<std::string, store::Scalar> found;
     for (const store::Value& value :
          store->catalog().values({.run = store->catalog().resolve(name).id})) {
-      found[fmt::format("{} {}", value.name, value.place.epoch)] = std::get<double>(value.value);
+      found[fmt::format("{} {}", value.name, value.place.epoch)] = value.value;
     }
     return found;
   }
@@ -158,6 +158,25 @@ TEST_F(Unregistered, LocalsThatAreLostInsideAnEpochShowInWhatIsLoggedOnTheWayThe
   const auto resumed = run("train", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("at epoch 1\n"));
+  EXPECT_EQ(logged("test"), logged("whole"));
+  EXPECT_EQ(logged("test").size(), 6u);
+}
+
+TEST_F(Unregistered, TheyShowInTensorsThatAreLoggedThereToo) {
+  std::string text = kTwoNested;
+  const std::string sum = "flor::log(\"sum\", sum);";
+  text.replace(text.find(sum), sum.size(),
+               "flor::log_tensor(\"sums\", std::vector<double>{w, sum}, {2});");
+  build("train", "#include <vector>\n" + text);
+  ASSERT_EQ(run("train", {"--flor", "whole", "--flor_every", "1"}).status, 0);
+  auto options = bench_.options();
+  options.environment["FLOR_TEST_DIES"] = "1";
+  ASSERT_EQ(run("train", {"--flor", "test", "--flor_every", "1"}, options).status, 75);
+  const auto refused = run("train", {"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(refused.status, 75);
+  EXPECT_THAT(refused.err, HasSubstr("was recorded: sums at epoch 1: its content is another"));
+  const auto resumed = run("train", {"--flor", "test", "--flor_resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_EQ(logged("test"), logged("whole"));
   EXPECT_EQ(logged("test").size(), 6u);
 }

@@ -101,7 +101,7 @@ class Overlapping : public ::testing::Test {
   std::vector<float> values_of(const std::string& name) const {
     std::vector<float> found;
     for (const TakenSnapshot& taken : handed_on_) {
-      for (const auto& [item, content] : taken.snapshot.items) {
+      for (const auto& [item, content, parts] : taken.snapshot.items) {
         if (item.name != name) continue;
         const auto* values = reinterpret_cast<const float*>(content.get());
         EXPECT_EQ(std::count(values, values + kCount, values[0]), kCount);
@@ -111,7 +111,7 @@ class Overlapping : public ::testing::Test {
     return found;
   }
   float element_of_weights(std::size_t snapshot, std::size_t index) const {
-    for (const auto& [item, content] : handed_on_.at(snapshot).snapshot.items) {
+    for (const auto& [item, content, parts] : handed_on_.at(snapshot).snapshot.items) {
       if (item.name == "weights") return reinterpret_cast<const float*>(content.get())[index];
     }
     return -1;
@@ -124,7 +124,7 @@ class Overlapping : public ::testing::Test {
   std::vector<int> steps() const {
     std::vector<int> found;
     for (const TakenSnapshot& taken : handed_on_) {
-      for (const auto& [item, content] : taken.snapshot.items) {
+      for (const auto& [item, content, parts] : taken.snapshot.items) {
         if (item.name == "steps") std::memcpy(&found.emplace_back(), content.get(), sizeof(int));
       }
     }

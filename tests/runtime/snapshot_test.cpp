@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -20,7 +21,7 @@ class Snapshots : public ::testing::Test {
   }
   static std::map<std::string, store::Content> contents(const TakenSnapshot& taken) {
     std::map<std::string, store::Content> found;
-    for (const auto& [item, content] : taken.snapshot.items) found[item.name] = content;
+    for (const auto& [item, content, parts] : taken.snapshot.items) found[item.name] = content;
     return found;
   }
   double first(const store::Content& content) const {
@@ -77,6 +78,82 @@ TEST_F(Snapshots, HoldAttachedLocalsToo) {
   const auto taken = snapshotter_.take(registry_, with.slots);
   EXPECT_TRUE(contents(taken).contains("with:value"));
   EXPECT_FALSE(contents(snapshotter_.take(registry_, {})).contains("with:value"));
+}
+
+/// Numbers in a row, and something large among them.
+class SnapshotsOfManySmallObjects : public ::testing::Test {
+ protected:
+  void add(std::size_t count) {
+    std::vector<Slot> slots;
+    for (std::size_t i = 0; i < count; ++i) slots.push_back(slot_of(numbers_.at(used_++)));
+    registry_.add(std::move(slots));
+  }
+  void add_large() { registry_.add({slot_of(named("large", large_))}); }
+  TakenSnapshot take() { return snapshotter_.take(registry_, {}); }
+  /// Numbers of items of the slabs, 1 for what is stored by itself; Flor's own items left out.
+  static std::vector<std::size_t> sizes(const TakenSnapshot& taken) {
+    std::vector<std::size_t> sizes;
+    for (const auto& [item, content, parts] : taken.snapshot.items) {
+      if (parts || !item.name.starts_with('@')) sizes.push_back(parts ? parts->size() : 1);
+    }
+    return sizes;
+  }
+  static const store::SnapshotItem& slab(const TakenSnapshot& taken) {
+    return *std::ranges::find_if(taken.snapshot.items,
+                                 [](const auto& item) { return item.parts != nullptr; });
+  }
+
+  std::vector<double> numbers_ = std::vector<double>(1000, 1.0);
+  std::vector<double> large_ = std::vector<double>(1000, 1.0);
+  std::size_t used_ = 0;
+  Registry registry_;
+  Snapshotter snapshotter_{[] { return false; }, [](const std::function<void()>& wait) { wait(); }};
+};
+
+TEST_F(SnapshotsOfManySmallObjects, StoreThemAsOneWhereTheyAreManyInARow) {
+  add_large();
+  add(100);
+  EXPECT_THAT(sizes(take()), ::testing::ElementsAre(1, 100));
+}
+
+TEST_F(SnapshotsOfManySmallObjects, KeepTheirNamesWhileNoneComesOrGoes) {
+  add_large();
+  add(100);
+  const auto one = take();
+  numbers_[50] = 2;
+  const auto two = take();
+  EXPECT_EQ(slab(one).parts, slab(two).parts);
+  EXPECT_NE(slab(one).content, slab(two).content);
+  EXPECT_EQ(slab(take()).content, slab(two).content);
+  add(1);
+  const auto three = take();
+  EXPECT_NE(slab(three).parts, slab(two).parts);
+  EXPECT_THAT(sizes(three), ::testing::ElementsAre(1, 101));
+  EXPECT_EQ(slab(three).parts->front(), slab(two).parts->front());
+}
+
+TEST_F(SnapshotsOfManySmallObjects, LeaveFewByThemselves) {
+  add_large();
+  add(20);
+  EXPECT_EQ(sizes(take()).size(), 21u);
+}
+
+TEST_F(SnapshotsOfManySmallObjects, MayBecomeFewAgain) {
+  add_large();
+  add(30);
+  std::vector<Slot> slots;
+  for (std::size_t i = 30; i < 40; ++i) slots.push_back(slot_of(numbers_[i]));
+  const auto tickets = registry_.add(std::move(slots));
+  EXPECT_THAT(sizes(take()), ::testing::ElementsAre(1, 40));
+  registry_.drop(tickets);
+  numbers_[7] = 7;
+  const auto few = take();
+  ASSERT_EQ(sizes(few).size(), 31u);
+  double value = 0;
+  const auto& item = *std::ranges::find_if(
+      few.snapshot.items, [](const auto& stored) { return stored.item.name == "value8"; });
+  std::memcpy(&value, item.content.get(), sizeof value);
+  EXPECT_EQ(value, 7);
 }
 
 }  // namespace

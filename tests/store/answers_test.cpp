@@ -2,8 +2,10 @@
 // stand.
 #include "store_fixture.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 namespace flor::store {
@@ -74,6 +76,98 @@ TEST_F(SummaryOfAnswersTest, ASummaryIsAlwaysThatOfTheValuesThatStand) {
     answer(replays[static_cast<std::size_t>(below(8))], below(6), found,
            kVerdicts[static_cast<std::size_t>(below(3))]);
     expect_summary_of_what_stands();
+  }
+}
+
+/// Two stores that hear the same: one of many epochs at once, the other of each by itself.
+class AnswersOfManyEpochs : public StoreTest {
+ protected:
+  struct Side {
+    std::shared_ptr<Store> store;
+    std::int64_t run = store->catalog().add_run(new_run()).id;
+
+    std::int64_t replay(const std::string& question) const {
+      NewReplay start;
+      start.run = run;
+      start.question = question;
+      return store->catalog().add_replay(start);
+    }
+    /// What stands and what is set apart, and which epochs count as answered by whom.
+    std::string state(const std::vector<std::int64_t>& replays) const {
+      std::string text;
+      for (const Value& value : store->catalog().values({.run = run, .names = {}, .others = true})) {
+        text += value.name + " " + std::to_string(value.place.epoch) + "." +
+                std::to_string(value.place.step) + " of " + std::to_string(value.replay) + " " +
+                std::string(to_string(value.verdict)) + " " +
+                std::to_string(std::get<double>(value.value)) + "\n";
+      }
+      for (const MetricSummary& metric : store->catalog().metrics(run)) {
+        text += metric.name + ": " + std::to_string(metric.count) + " from " +
+                std::to_string(metric.minimum) + " to " + std::to_string(metric.maximum) + "\n";
+      }
+      for (const std::int64_t replay : replays) {
+        text += "answered by " + std::to_string(replay) + ":";
+        for (const ReplayedPart& part : store->catalog().replayed_by(replay)) {
+          text += " " + std::to_string(part.part);
+        }
+        text += "\n";
+      }
+      return text;
+    }
+  };
+
+  struct Batch {
+    std::vector<Value> values;
+    std::vector<ReplayedPart> parts;
+  };
+  Batch batch(std::int64_t replay) {
+    constexpr std::array kVerdicts = {ValueVerdict::verified, ValueVerdict::proven,
+                                      ValueVerdict::unverified, ValueVerdict::doubtful};
+    Batch batch;
+    const int first = below(20), count = 1 + below(30);
+    const auto usual = static_cast<std::size_t>(below(4));
+    for (int epoch = first; epoch < first + count; ++epoch) {
+      if (below(15) == 0) continue;
+      ReplayedPart part{.part = epoch, .result = {}};
+      part.found = kVerdicts.at(below(8) == 0 ? static_cast<std::size_t>(below(4)) : usual);
+      for (const char* name : {"norm", "rate"}) {
+        for (int step = below(3); step >= 0; --step) {
+          batch.values.push_back({name, {"epoch/train", epoch, step, ""}, 0, ValueType::real,
+                                  double(below(9)), replay});
+          ++part.result.values_found;
+        }
+      }
+      batch.parts.push_back(part);
+    }
+    return batch;
+  }
+  int below(unsigned limit) { return static_cast<int>(random_() % limit); }
+
+  std::mt19937 random_{11};
+  Side many_{Store::open(directory_ / "many", OpenMode::create)};
+  Side single_{Store::open(directory_ / "single", OpenMode::create)};
+};
+
+TEST_F(AnswersOfManyEpochs, ReplaceOthersAsTheyDoOneByOne) {
+  std::vector<std::int64_t> replays;
+  for (int i = 0; i < 6; ++i) {
+    const std::string question = i % 2 == 0 ? "asked" : "asked otherwise";
+    replays.push_back(many_.replay(question));
+    ASSERT_EQ(single_.replay(question), replays.back());
+  }
+  for (int round = 0; round < 60 && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    const std::int64_t replay = replays[static_cast<std::size_t>(below(6))];
+    const auto [values, parts] = batch(replay);
+    many_.store->catalog().add_replayed(many_.run, replay, values, parts);
+    for (const ReplayedPart& part : parts) {
+      std::vector<Value> found;
+      std::ranges::copy_if(values, std::back_inserter(found), [&](const Value& value) {
+        return value.place.epoch == part.part;
+      });
+      single_.store->catalog().add_replayed(single_.run, replay, found, std::vector{part});
+    }
+    EXPECT_EQ(many_.state(replays), single_.state(replays));
   }
 }
 

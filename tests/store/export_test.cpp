@@ -308,7 +308,7 @@ testing::ProcessResult python(const std::string& script, std::vector<std::string
 /// Each item as "name type [sizes,] the bytes in hex", in the order of the snapshot.
 std::string listing(const Snapshot& snapshot) {
   std::string text;
-  for (const auto& [item, content] : snapshot.items) {
+  for (const auto& [item, content, parts] : snapshot.items) {
     const bool plain = item.type == ElementType::bytes;
     std::string sizes = plain ? std::to_string(item.bytes) + "," : "";
     for (const std::int64_t size : item.sizes) sizes += std::to_string(size) + ",";

@@ -235,6 +235,37 @@ void make_third_run(Store& store) {
   retain(store, run.id, rules_of(*catalog.strategy(run.id)), Sizes::skipped);
 }
 
+/// A run with many small objects: they lie in slabs, beside items of their own.
+void make_run_of_slabs(Store& store) {
+  const Run run = store.catalog().add_run(new_run("many"));
+  CheckpointWriter writer(store, run.id);
+  for (int step = 0; step < 3; ++step) {
+    std::vector<Item> parts;
+    std::vector<std::byte> content;
+    const auto add = [&](std::string name, ElementType type, std::vector<std::int64_t> sizes,
+                         std::uint64_t bytes) {
+      const auto noise = flor::testing::noise_bytes(
+          bytes, parts.size() % 5 == 0 ? static_cast<std::uint64_t>(step) : 100);
+      content.insert(content.end(), noise.begin(), noise.end());
+      parts.push_back({std::move(name), type, std::move(sizes), bytes});
+    };
+    for (int i = 8; i < 48; ++i) add("sum" + std::to_string(i), ElementType::f64, {}, 8);
+    add("flag", ElementType::boolean, {}, 1);
+    add("nothing", ElementType::f32, {0, 3}, 0);
+    for (int i = 1; i < 12; ++i) {
+      add("row" + std::to_string(i) + "/values", ElementType::f32, {3}, 12);
+    }
+    Snapshot snapshot = small_step(step);
+    auto memory = std::make_shared<std::vector<std::byte>>(std::move(content));
+    snapshot.items.push_back(make_slab(std::make_shared<const std::vector<Item>>(std::move(parts)),
+                                       Content(memory, memory->data())));
+    snapshot.items.push_back(item_of("rng", ElementType::bytes, {}, std::vector<std::byte>(40)));
+    const auto written = writer.write({CheckpointKind::boundary, 0, step, ""}, snapshot);
+    require(CheckpointReader(store, written.id).items().size() == 55, "a slab came back changed");
+  }
+  store.catalog().finish_run(run.id, 1'700'000'600'000'000, false, "");
+}
+
 /// One epoch of a rank: its loop and its boundary.
 void write_epoch(Store& store, std::int64_t run, std::int64_t rank, int epoch) {
   CheckpointWriter writer(store, run);
@@ -377,13 +408,14 @@ int main(int argc, char** argv) try {
     make_first_run(*store);
     make_second_run(*store);
     make_third_run(*store);
+    make_run_of_slabs(*store);
     make_group(*store);
     make_jobs(*store);
     make_origins(*store);
     std::ofstream(home / "expected.txt") << golden_text(*store);
   }
   expect_every_form(home);
-  std::filesystem::remove(home / "locks");
+  for (const char* nothing : {"locks", "reserve"}) std::filesystem::remove(home / nothing);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

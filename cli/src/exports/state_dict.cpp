@@ -17,11 +17,6 @@ namespace {
 
 using libtorch::LayoutEntry;
 
-/// Flor's own items, "@slots", and those that describe an object, "model/.layout".
-bool is_internal(std::string_view item) {
-  return item.starts_with('@') || item.starts_with('.') || item.find("/.") != item.npos;
-}
-
 std::string_view object_of(std::string_view item) { return item.substr(0, item.find('/')); }
 
 std::vector<std::string> objects_in(const store::CheckpointReader& checkpoint) {
@@ -73,7 +68,7 @@ std::vector<store::ArchivedTensor> all_tensors(const store::CheckpointReader& ch
   std::vector<store::ArchivedTensor> tensors;
   for (std::size_t i = 0; i < checkpoint.items().size(); ++i) {
     const std::string& name = checkpoint.items()[i].name;
-    if (is_internal(name)) continue;
+    if (store::is_internal(name)) continue;
     if (object.empty()) {
       tensors.push_back({.name = name, .item = i});
     } else if (object_of(name) == object) {

@@ -51,10 +51,21 @@ struct Item {
 /// snapshots hold the same pointer is taken as proof that the content is the same.
 using Content = std::shared_ptr<const std::byte>;
 
+/// The item is Flor's own: it describes the state ("@slots", "@rng/cpu") or an object
+/// ("model/.layout"), and is no part of what the program computed.
+bool is_internal(std::string_view item);
+
 struct SnapshotItem {
   Item item;
   Content content;  ///< item.bytes long; may be null if that is 0
+  /// Of a slab, else null: the items that lie one after another in `content`, stored as if they
+  /// were one. `item` then has the name of the first, all of their bytes, and their type if it is
+  /// the same. That two snapshots hold the same pointer is taken as proof that they are the same.
+  std::shared_ptr<const std::vector<Item>> parts = nullptr;
 };
+
+/// A slab of these items, of which there is at least one.
+SnapshotItem make_slab(std::shared_ptr<const std::vector<Item>> parts, Content content);
 
 /// The whole registered state at one moment.
 struct Snapshot {
