@@ -1,9 +1,12 @@
 // Declares operands and options to CLI11 and keeps their help.
 #include "command.h"
+#include "output/text.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 namespace flor::cli {

@@ -55,14 +55,21 @@ class Checker {
     return std::move(report_);
   }
 
-  /// Whether garbage was collected meanwhile, so that findings may be about packs that had been
-  /// given up when they were looked at.
-  bool packs_were_removed() const {
+  /// Whether garbage was collected meanwhile, so that findings may be about packs or chunks that
+  /// had been given up when they were looked at.
+  bool something_was_collected() const {
     if (!loaded_) return false;
     const auto connection = open_for_reading(database_.paths);
-    return std::ranges::any_of(packs_, [&](const auto& pack) {
-      return !(*connection)("SELECT 1 FROM pack WHERE id = ?1", pack.first)->step();
-    });
+    const auto is_gone = [&](const char* sql, std::int64_t id) {
+      return !(*connection)(sql, id)->step();
+    };
+    return std::ranges::any_of(packs_,
+                               [&](const auto& pack) {
+                                 return is_gone("SELECT 1 FROM pack WHERE id = ?1", pack.first);
+                               }) ||
+           std::ranges::any_of(bad_, [&](const auto& chunk) {
+             return is_gone("SELECT 1 FROM chunk WHERE id = ?1", chunk.first);
+           });
   }
 
  private:
@@ -325,7 +332,7 @@ CheckReport check(const Store& store, bool read_data) {
   for (int i = 1;; ++i) {
     Checker checker(store, read_data);
     CheckReport report = checker.run();
-    if (report.findings.empty() || i == kTries || !checker.packs_were_removed()) return report;
+    if (report.findings.empty() || i == kTries || !checker.something_was_collected()) return report;
   }
 }
 

@@ -29,6 +29,12 @@ T narrow(std::int64_t value) {
   throw Damaged(fmt::format("{} {}", describe(row, pack), what));
 }
 
+/// As `flor gc` leaves a dead record where the disk has no room to copy the others.
+bool is_collected(std::span<const std::byte> record) {
+  return std::ranges::all_of(record.first(kRecordHeaderBytes),
+                             [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 }  // namespace
 
 std::string describe(const ChunkRow& row, const std::filesystem::path& pack) {
@@ -105,6 +111,9 @@ std::span<const std::byte> PackReader::read(const ChunkRow& row, std::vector<std
     throw_record(row, file.path(), "is cut off: the file is too short");
   }
   const auto header = decode_record_header(bytes.first<kRecordHeaderBytes>());
+  if (!header && is_collected(bytes)) {
+    throw PackMissing(describe(row, file.path()) + " is gone: there are zeros");
+  }
   if (!header) throw_record(row, file.path(), "has a damaged header");
   if (header->digest != row.digest || header->raw_bytes != row.raw_bytes ||
       header->stored_bytes != row.stored_bytes || header->codec != row.codec ||

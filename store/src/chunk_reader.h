@@ -19,7 +19,8 @@
 
 namespace flor::store {
 
-/// A pack has no file. Either it was lost, or it was compacted since the rows were loaded.
+/// A pack has no file, or a hole where a record was. Either that was lost, or garbage was collected
+/// since the rows were loaded.
 struct PackMissing : Damaged {
   using Damaged::Damaged;
 };

@@ -44,7 +44,7 @@ struct PackUse {
   std::int64_t id = 0;
   std::string name;
   std::uint64_t committed = 0;
-  std::uint64_t size = 0;   ///< of the file
+  std::uint64_t size = 0;   ///< that the file takes of the disk
   std::uint64_t alive = 0;  ///< bytes of living records
 
   bool is_dead() const { return alive == 0; }
@@ -87,7 +87,6 @@ class Compactor {
     }
   }
 
- private:
   std::vector<ChunkRow> living(const PackUse& pack) {
     reader_.add(pack.id, pack.name);
     const Lock lock(database_.mutex);
@@ -98,6 +97,7 @@ class Compactor {
     return rows;
   }
 
+ private:
   RecordPlace copy(const ChunkRow& row) {
     const auto payload = reader_.read(row, record_, true);
     const auto bytes = std::span<const std::byte>(record_).first<kRecordHeaderBytes>();
@@ -146,6 +146,7 @@ class Collector {
 
   void run() {
     report_.remarks.clear();
+    report_.refused = 0;
     report_.kept_garbage = 0;
     report_.bytes_before = report_.freed;
     {
@@ -314,9 +315,12 @@ class Collector {
       pack.id = packs->integer(0);
       pack.name = packs->text(1);
       pack.committed = static_cast<std::uint64_t>(packs->integer(2));
-      std::error_code error;
-      pack.size = std::filesystem::file_size(database_.paths.pack(pack.name), error);
-      if (error) pack.size = 0;
+      try {
+        const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
+        pack.size = file.size_on_disk();
+      } catch (const Error&) {
+        pack.size = 0;
+      }
     }
     const auto chunks = connection("SELECT id, pack, stored_bytes FROM chunk");
     while (chunks->step()) {
@@ -343,8 +347,7 @@ class Collector {
         continue;
       }
       if (!dry_run_) {
-        if (!remove_row_of_dead(pack)) continue;
-        unlink(path);
+        if (!remove_row_of_dead(pack) || !unlink(path)) continue;
       }
       ++report_.packs_removed;
       report_.freed += pack.size;
@@ -384,19 +387,23 @@ class Collector {
       }
       std::uint64_t written = pack.alive + (first ? kPackHeaderBytes : 0);
       if (!dry_run_) {
-        if (!fits(pack)) continue;
         try {
+          if (!has_room_for_copy(pack)) {
+            free_in_place(compactor, pack);
+            continue;
+          }
           written = compactor.compact(pack);
-        } catch (const SystemError& error) {
-          if (!is_no_space(error)) throw;
-          leave_for_room(pack);
-          continue;
-        } catch (const Damaged& error) {
-          report_.remarks.push_back(fmt::format("{} is not compacted: {}: run `flor fsck --repair`",
-                                                path.string(), error.what()));
+        } catch (const Error& error) {
+          if (is_no_space(error)) {
+            free_in_place(compactor, pack);
+          } else {
+            const bool is_damaged = error.status() == ExitStatus::damaged;
+            refuse(fmt::format("{} is not compacted: {}{}", path.string(), error.what(),
+                               is_damaged ? ": run `flor fsck --repair`" : ""));
+          }
           continue;
         }
-        unlink(path);
+        if (!unlink(path)) continue;
       }
       first = false;
       ++report_.packs_compacted;
@@ -405,18 +412,34 @@ class Collector {
   }
 
   /// There is room for a copy of what is alive, and for the rows.
-  bool fits(const PackUse& pack) {
+  bool has_room_for_copy(const PackUse& pack) {
     constexpr std::uint64_t kForRows = std::uint64_t{256} << 10;
-    if (database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows) {
-      return true;
+    return database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows;
+  }
+
+  /// The dead records become holes, which takes no room. Who read the rows before they went finds
+  /// zeros, and looks again.
+  void free_in_place(Compactor& compactor, const PackUse& pack) {
+    File file(database_.files, database_.paths.pack(pack.name), O_RDWR);
+    std::uint64_t begin = kPackHeaderBytes;
+    bool done = true;
+    const auto free = [&](std::uint64_t end) {
+      if (end > begin) done = done && file.punch_hole(begin, end - begin);
+    };
+    for (const ChunkRow& row : compactor.living(pack)) {
+      free(row.offset);
+      begin = row.offset + kRecordHeaderBytes + row.stored_bytes;
     }
-    leave_for_room(pack);
-    return false;
+    free(file.size());
+    const std::uint64_t left = file.size_on_disk();
+    if (!done || left >= pack.size) return leave_for_room(pack);
+    ++report_.packs_compacted;
+    report_.freed += pack.size - left;
   }
 
   void leave_for_room(const PackUse& pack) {
     report_.kept_garbage += pack.size - std::min(pack.size, pack.alive);
-    report_.remarks.push_back(
+    refuse(
         fmt::format("{} is not compacted: the disk has no room for a copy of the {} bytes that are "
                     "alive; free as many, then run flor gc again",
                     database_.paths.pack(pack.name).string(), pack.alive));
@@ -445,7 +468,7 @@ class Collector {
     const std::uint64_t used = committed.value_or(0);
     if (committed && size <= used) return;
     if (!committed) {
-      if (!dry_run_) unlink(path);
+      if (!dry_run_ && !unlink(path)) return;
       ++report_.orphans_removed;
       report_.bytes_before += size;
       report_.freed += size;
@@ -495,10 +518,19 @@ class Collector {
     return static_cast<std::uint64_t>(row->integer(0));
   }
 
-  void unlink(const std::filesystem::path& path) {
-    if (database_.files.unlink(path.c_str()) != 0 && errno != ENOENT) {
-      throw_system_error("remove", path, errno);
-    }
+  /// False, and said, where the file stays: nothing refers to it, and a later collection removes
+  /// it.
+  bool unlink(const std::filesystem::path& path) {
+    if (database_.files.unlink(path.c_str()) == 0 || errno == ENOENT) return true;
+    refuse(
+        fmt::format("cannot remove {}: {}", path.string(), std::generic_category().message(errno)));
+    return false;
+  }
+
+  /// The others are not kept from being freed.
+  void refuse(std::string why) {
+    ++report_.refused;
+    report_.remarks.push_back(std::move(why));
   }
 
   void leave(const PackUse& pack, const char* why) {

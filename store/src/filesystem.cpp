@@ -43,6 +43,9 @@ int Filesystem::fdatasync(int descriptor) { return ::fdatasync(descriptor); }
 int Filesystem::fsync(int descriptor) { return ::fsync(descriptor); }
 int Filesystem::ftruncate(int descriptor, off_t size) { return ::ftruncate(descriptor, size); }
 int Filesystem::unlink(const char* path) { return ::unlink(path); }
+int Filesystem::punch_hole(int descriptor, off_t offset, off_t size) {
+  return ::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
+}
 std::uint64_t Filesystem::available(const char* path) {
   struct statvfs status{};
   if (::statvfs(path, &status) != 0) return 0;
@@ -139,10 +142,30 @@ bool File::truncate(std::uint64_t size) noexcept {
   return filesystem_.ftruncate(descriptor_, static_cast<off_t>(size)) == 0;
 }
 
+bool File::punch_hole(std::uint64_t offset, std::uint64_t size) noexcept {
+  return filesystem_.punch_hole(descriptor_, static_cast<off_t>(offset),
+                                static_cast<off_t>(size)) == 0;
+}
+
 std::uint64_t File::size() const {
   struct stat status{};
   if (::fstat(descriptor_, &status) != 0) throw_system_error("look at", path_, errno);
   return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::uint64_t File::size_on_disk() const {
+  const std::uint64_t end = size();
+  // Its blocks would say less of a file that the file system compresses, or has yet to write.
+  const off_t hole = ::lseek(descriptor_, 0, SEEK_HOLE);
+  if (hole < 0 || static_cast<std::uint64_t>(hole) >= end) return end;
+  std::uint64_t bytes = 0;
+  for (off_t at = 0; (at = ::lseek(descriptor_, at, SEEK_DATA)) >= 0;) {
+    const off_t data = at;
+    at = ::lseek(descriptor_, at, SEEK_HOLE);
+    if (at < 0) return end;
+    bytes += static_cast<std::uint64_t>(at - data);
+  }
+  return std::min(bytes, end);
 }
 
 void sync_directory(Filesystem& filesystem, const std::filesystem::path& directory) {

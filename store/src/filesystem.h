@@ -29,6 +29,8 @@ class Filesystem {
   virtual int fsync(int descriptor);
   virtual int ftruncate(int descriptor, off_t size);
   virtual int unlink(const char* path);
+  /// Gives these bytes, which read as zeros from then on, back to the disk; the length stays.
+  virtual int punch_hole(int descriptor, off_t offset, off_t size);
   /// Bytes that this user can still write where `path` is; 0 where that cannot be told.
   virtual std::uint64_t available(const char* path);
   /// `f_type` of statfs(2), or 0 where that fails.
@@ -66,7 +68,11 @@ class File {
   void sync();
   /// Best effort, for giving back space after a failure.
   bool truncate(std::uint64_t size) noexcept;
+  /// False where the file system cannot do that.
+  bool punch_hole(std::uint64_t offset, std::uint64_t size) noexcept;
   std::uint64_t size() const;
+  /// What it takes of the disk: less than its size if holes were punched into it.
+  std::uint64_t size_on_disk() const;
 
  private:
   Filesystem& filesystem_;

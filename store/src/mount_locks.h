@@ -2,6 +2,7 @@
 // locks hold between machines as far as the options of a mount tell.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ std::string why_locks_are_local(const std::filesystem::path& directory);
 /// Why files of the store in `home` cannot be locked now: "No locks available"; empty if they can,
 /// or where that cannot be tried.
 std::string why_locks_fail(const std::filesystem::path& home);
+
+/// As long as statements wait for locks that a file system refuses; after that they fail. Shortened
+/// by tests.
+inline std::chrono::milliseconds lock_outage{5'000};
 
 /// The error of the system with which a file of the store in `home` cannot be written now; 0 if one
 /// can.

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -24,13 +26,30 @@ constexpr milliseconds kPatience{30'000};
 
 /// What this thread's present statement may still sleep while it waits for a lock. SQLite asks a
 /// busy handler for some locks and retries others by itself, up to 10 s: both ways sleep here.
-thread_local milliseconds patience = kPatience;
-thread_local std::chrono::microseconds sleep_left = kPatience;
+struct LockWait {
+  milliseconds patience = kPatience;
+  std::chrono::microseconds left = kPatience;
+  const std::filesystem::path* home = nullptr;  ///< until it was looked whether locks fail there
+};
+thread_local LockWait lock_wait;
 
+/// Stays as long as the process: a thread may wait with what a connection left that is gone.
+const std::filesystem::path* lasting(const std::filesystem::path& path) {
+  static std::mutex mutex;
+  static auto& paths = *new std::set<std::filesystem::path>;
+  const std::lock_guard lock(mutex);
+  return &*paths.insert(path).first;
+}
+
+/// SQLite takes refusals of the file system for locks that others hold.
 int sleep_with_patience(sqlite3_vfs*, int microseconds) {
+  if (lock_wait.home && lock_wait.patience - lock_wait.left >= lock_outage) {
+    if (!why_locks_fail(*lock_wait.home).empty()) lock_wait.left = {};
+    lock_wait.home = nullptr;
+  }
   const std::chrono::microseconds asked(microseconds);
-  const auto slept = std::clamp(sleep_left, std::chrono::microseconds(0), asked);
-  sleep_left -= slept;
+  const auto slept = std::clamp(lock_wait.left, std::chrono::microseconds(0), asked);
+  lock_wait.left -= slept;
   sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
   if (slept.count() > 0) system->xSleep(system, static_cast<int>(slept.count()));
   return microseconds;
@@ -50,7 +69,7 @@ int sleep_with_patience(sqlite3_vfs*, int microseconds) {
   throw Busy(
       fmt::format("{} is locked by another process since more than {:g} s: wait for "
                   "it, or end it",
-                  name, std::chrono::duration<double>(patience).count()));
+                  name, std::chrono::duration<double>(lock_wait.patience).count()));
 }
 
 /// The error of the system that is meant by an error of writing; 0 if it is not known. SQLite does
@@ -224,7 +243,10 @@ Connection::Connection(std::filesystem::path path, Mode mode)
     : Connection(path, mode, own_naming(path)) {}
 
 Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
-    : path_(std::move(path)), naming_(std::move(naming)), short_path_(path_) {
+    : path_(std::move(path)),
+      naming_(std::move(naming)),
+      short_path_(path_),
+      home_(lasting(path_.parent_path())) {
   naming_.file = path_;
   if (std::error_code error;
       std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error)) {
@@ -270,10 +292,7 @@ void Connection::set_patience(milliseconds longest) {
   sqlite3_busy_timeout(database_, static_cast<int>(longest.count()));
 }
 
-void Connection::expect_locks() const {
-  patience = patience_;
-  sleep_left = patience_;
-}
+void Connection::expect_locks() const { lock_wait = {patience_, patience_, home_}; }
 
 void Connection::truncate_log() noexcept {
   const milliseconds before = patience_;

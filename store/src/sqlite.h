@@ -146,6 +146,7 @@ class Connection {
   Naming naming_;
   std::unique_ptr<StepBudget> budget_;
   ShortPath short_path_;
+  const std::filesystem::path* home_;  ///< its directory
   sqlite3* database_ = nullptr;
   std::chrono::milliseconds patience_{};
   std::function<void()> rolled_back_;

@@ -7,6 +7,7 @@
 #include <flor/store/store.h>
 #include <flor/store/usage.h>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -118,8 +119,10 @@ UsageReport usage(const Store& store) {
   report.unreferenced = runs.bytes(false);
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(database.paths.packs(), error)) {
-    const std::uint64_t size = entry.file_size(error);
-    if (!error) report.on_disk += size;
+    try {
+      report.on_disk += File(database.files, entry.path(), O_RDONLY).size_on_disk();
+    } catch (const Error&) {  // gone in the meantime, or no file
+    }
   }
   return report;
 }

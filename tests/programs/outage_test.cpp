@@ -333,6 +333,10 @@ class Accidents : public Outages {
     const std::size_t at = text.rfind(word);
     return at == text.npos ? -1 : std::stoi(text.substr(at + word.size()));
   }
+  static void replace(const std::filesystem::path& directory, const std::filesystem::path& by) {
+    std::filesystem::remove_all(directory);
+    std::filesystem::copy(by, directory, std::filesystem::copy_options::recursive);
+  }
   /// At every `stride`-th change of all recordings; `kind`: of the accident, "LENGTH:KIND". Returns
   /// how many were tried.
   int try_all(const std::string& kind, int stride,
@@ -344,10 +348,15 @@ class Accidents : public Outages {
       const int changes = number_after(counted.err, "changes ");
       EXPECT_GT(changes, 50) << counted.err;
       counted_ = bench_.last_run().checkpoints;
+      // Each recording begins with this store: in one that grows, all before it would be checked
+      // again.
+      const auto begun = bench_.home().parent_path() / "begun";
+      replace(begun, bench_.home());
       const int first = std::max(1, changes - last);
       for (int at = first + tried % stride; at <= changes; at += stride) {
         SCOPED_TRACE(fmt::format("STORM={} {} ACCIDENT={}:{}", weather.storm,
                                  fmt::join(weather.more, " "), at, kind));
+        replace(bench_.home(), begun);
         look(weather, record_with(weather, fmt::format("{}:{}", at, kind)));
         ++tried;
         if (HasFailure()) return tried;

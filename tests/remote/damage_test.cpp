@@ -260,7 +260,7 @@ TEST_F(DamagedRemoteTest, ACraftedCatalogIsRefusedWhateverItSays) {
     const auto remote = objects();
     spool(*here, run, *remote);
     const RemoteRun crafted =
-        with_catalog(*remote, run.key, [&](store::Connection& to) { to.execute(sql); });
+        with_catalog(*remote, run.key, [&sql = sql](store::Connection& to) { to.execute(sql); });
     const auto there = open("other");
     EXPECT_THROW(fetch(*there, *remote, run.key), Damaged);
     EXPECT_THROW(there->catalog().resolve(run.key), NotFound);

@@ -187,7 +187,7 @@ TEST_F(ForeignFactsTest, ResultsThatNoEvaluatorGivesAreRefused) {
     const auto remote = objects();
     spool(*there, forged, *remote);
     crafted::with_catalog(*remote, forged.key,
-                          [&](Connection& catalog) { catalog(sql, text)->run(); });
+                          [&sql = sql, &text = text](Connection& catalog) { catalog(sql, text)->run(); });
     fs::remove_all(directory_ / "home");
     const auto here = open();
     EXPECT_THROW(fetch(*here, *remote, forged.key), Damaged) << sql << text.substr(0, 40);

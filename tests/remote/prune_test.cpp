@@ -295,6 +295,62 @@ TEST_F(PruneTest, ARunWithoutTheMetricDoesNotKeepTheOthersFromBeingPruned) {
   EXPECT_THROW(prune(*remote, {choose_run(*remote, plain.key)}, options), Error);
 }
 
+/// As where a server lets others read single objects, and not this user.
+TEST_F(PruneTest, ARunThatMayNotBeReadDoesNotCloseThePlace) {
+  const auto here = open();
+  const Run good = finished_run(*here, 1, 3), other = finished_run(*here, 2, 3);
+  const Run bad = finished_run(*here, 3, 3);
+  for (const Run& run : {good, other, bad}) spool(*here, run, *objects());
+  const RemoteRun listed = choose_run(*objects(), bad.key);
+  WatchedObjects watched(objects());
+  watched.before_get = [&](const std::string& key) {
+    if (key.starts_with("runs/" + bad.key)) throw Error(key + ": HTTP 403, AccessDenied");
+  };
+  const RunList there = list_runs(watched);
+  EXPECT_EQ(there.runs.size(), 2U);
+  ASSERT_EQ(there.unreadable.size(), 1U);
+  EXPECT_EQ(there.unreadable[0].key, bad.key);
+  EXPECT_FALSE(there.unreadable[0].damaged);
+  const PruneReport pruned = prune_run(watched, other.key, hours(0));
+  EXPECT_EQ(pruned.runs_removed, 1);
+  EXPECT_EQ(pruned.objects_removed, 0) << "nobody knows what the unreadable one needs";
+  EXPECT_THAT(pruned.findings, SizeIs(1));
+  // Its catalog, then its content.
+  watched.before_get = [&](const std::string& key) {
+    if (key.find(listed.catalog) != key.npos) throw Error(key + ": HTTP 403, AccessDenied");
+  };
+  const VerifyReport verified = verify(watched, list_runs(watched).runs, true, {});
+  EXPECT_EQ(verified.runs, 1);
+  EXPECT_THAT(verified.findings, SizeIs(1));
+  watched.before_get = [&](const std::string& key) {
+    if (key.starts_with("parcels/")) throw Error(key + ": HTTP 403, AccessDenied");
+  };
+  EXPECT_THAT(verify(watched, list_runs(watched).runs, true, {}).findings,
+              ::testing::Each(::testing::HasSubstr("cannot be read")));
+  watched.before_get = {};
+  const auto far = open("far");
+  fetch(*far, *objects(), good.key);
+  expect_boundaries(*far, good.key, 1, 0, 3);
+}
+
+TEST_F(PruneTest, OfRunsThatAreToGoThoseGoThatMay) {
+  const auto here = open();
+  const Run good = finished_run(*here, 1, 3), bad = finished_run(*here, 2, 3);
+  const Run other = finished_run(*here, 3, 3);
+  for (const Run& run : {good, bad, other}) spool(*here, run, *objects());
+  WatchedObjects watched(objects());
+  watched.before_remove = [&](const std::string& key) {
+    if (key.starts_with("runs/" + bad.key)) throw Error(key + ": HTTP 403, AccessDenied");
+  };
+  PruneOptions options;
+  options.whole_runs = true;
+  const PruneReport report = prune(watched, list_runs(watched).runs, options);
+  EXPECT_EQ(report.runs_removed, 2);
+  EXPECT_THAT(report.findings, SizeIs(1));
+  EXPECT_THAT(list_runs(*objects()).runs, SizeIs(1));
+  EXPECT_THAT(damage_of(*objects()), IsEmpty());
+}
+
 TEST_F(PruneTest, APlaceWithoutRunsIsCleanedUp) {
   const auto here = open();
   const auto remote = objects();

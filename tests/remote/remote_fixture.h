@@ -175,6 +175,7 @@ class WatchedObjects final : public ObjectStore {
     return step([&] { return objects_->list(prefix); }, 0, 0);
   }
   void remove(const std::string& key) override {
+    if (before_remove) before_remove(key);
     step([&] { return objects_->remove(key), true; }, 0, 0);
   }
   std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
@@ -182,7 +183,7 @@ class WatchedObjects final : public ObjectStore {
   }
 
   /// What others do at that moment.
-  std::function<void(const std::string&)> before_get, before_list, before_put;
+  std::function<void(const std::string&)> before_get, before_list, before_put, before_remove;
   bool exclusive = true;  ///< false: as with a server that replaces objects in any case
 
   /// Kills the process before its n-th call; odd n: after the call (n - 1) / 2.

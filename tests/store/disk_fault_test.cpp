@@ -1,5 +1,6 @@
 // The disk fails at any of the calls by which a checkpoint is written, those of SQLite included:
 // the store keeps what it had, and when the disk works again the same writer goes on.
+#include "mount_locks.h"
 #include "promises.h"
 #include "store_impl.h"
 #include "support/disk.h"
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <system_error>
+#include <utility>
 
 namespace flor::store {
 namespace {
@@ -345,6 +347,27 @@ TEST_F(LockFaultTest, LocksThatFailAreWaitedForAsLongAsThePatienceSaysAndNameARe
     Disk::heal();
     store->catalog().add_iteration(run.id, {});
   }
+}
+
+/// A store is opened with all patience, before anything says how long a training may wait.
+TEST_F(LockFaultTest, AStoreIsNotOpenedForHalfAMinuteWhereLocksAreRefused) {
+  open();
+  const auto usual = std::exchange(lock_outage, std::chrono::milliseconds(100));
+  for (const int error : {ENOLCK, EIO}) {
+    for (const OpenMode mode : {OpenMode::create, OpenMode::existing, OpenMode::read_only}) {
+      Disk::fail(home(), Disk::Calls::locks, 1, error, true);
+      const double took = seconds_of([&] {
+        try {
+          Store::open(home(), mode)->catalog().runs();
+        } catch (const Error& refused) {
+          EXPECT_THAT(refused.what(), ::testing::HasSubstr("cannot be locked ("));
+        }
+      });
+      EXPECT_LT(took, 10);
+      Disk::heal();
+    }
+  }
+  lock_outage = usual;
 }
 
 TEST_F(LockFaultTest, AnotherProcessIsWaitedForAsLongAsThePatienceSays) {

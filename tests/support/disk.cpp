@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -256,6 +257,25 @@ int do_resize(int descriptor, off_t size) {
   return result;
 }
 
+/// A hole reads as if zeros had been written there, where the file is as long.
+int do_punch(int descriptor, off_t offset, off_t size) {
+  constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  if (!watching) return static_cast<int>(call(SYS_fallocate, descriptor, kMode, offset, size));
+  const std::lock_guard lock(state().mutex);
+  const std::string path = path_of(descriptor);
+  const bool ours = concerns(path);
+  if (ours && (is_interrupted() || fails(Disk::Calls::changes, path))) return -1;
+  const int result = static_cast<int>(call(SYS_fallocate, descriptor, kMode, offset, size));
+  struct stat status{};
+  if (!ours || result != 0 || ::fstat(descriptor, &status) != 0) return result;
+  const off_t end = std::min<off_t>(offset + size, status.st_size);
+  if (end > offset) {
+    record_event({Kind::write, file_of(descriptor), static_cast<std::uint64_t>(offset),
+                  std::string(static_cast<std::size_t>(end - offset), '\0'), {}, {}});
+  }
+  return result;
+}
+
 bool do_allocate(int descriptor, off_t offset, off_t size) {
   if (watching) {
     const std::lock_guard lock(state().mutex);
@@ -490,8 +510,13 @@ int posix_fallocate64(int descriptor, off64_t offset, off64_t size) {
   return posix_fallocate(descriptor, offset, size);
 }
 
-// Nothing of what a store is written with today. Should it be used one day, it must be recorded.
-int fallocate(int, int, off_t, off_t) { refuse("fallocate"); }
-int fallocate64(int, int, off64_t, off64_t) { refuse("fallocate64"); }
+// A store is written with holes alone. Should more be used one day, it must be recorded.
+int fallocate(int descriptor, int mode, off_t offset, off_t size) {
+  if (mode != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)) refuse("fallocate");
+  return do_punch(descriptor, offset, size);
+}
+int fallocate64(int descriptor, int mode, off64_t offset, off64_t size) {
+  return fallocate(descriptor, mode, offset, size);
+}
 
 }  // extern "C"

@@ -53,7 +53,7 @@ Examples:
     } else {
       print_text(context, run, report, collected);
     }
-    return static_cast<int>(ExitStatus::done);
+    return static_cast<int>(collected.refused == 0 ? ExitStatus::done : ExitStatus::partly_done);
   }
 
  private:

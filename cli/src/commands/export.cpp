@@ -8,6 +8,7 @@
 #include "output/output_file.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "refusals.h"
 #include "run_spec.h"
 #include "series/series.h"
 
@@ -71,6 +72,7 @@ Examples:
   int export_values(Context& context, Format format);
   int export_events(Context& context, const std::vector<store::Run>& runs,
                     const ExportQuestion& question);
+  Json export_events_of(Context& context, const store::Run& run, const ExportQuestion& question);
   CheckpointInfo choose(const store::Catalog& catalog, const RunChoice& choice) const;
   [[noreturn]] void throw_none(const store::Catalog& catalog, const RunChoice& choice,
                                const std::string& stored) const;
@@ -257,20 +259,12 @@ int Export::export_one_checkpoint(Context& context) {
 int Export::export_events(Context& context, const std::vector<store::Run>& runs,
                           const ExportQuestion& question) {
   Json files = Json::array();
+  Refusals refusals(context);
   for (const store::Run& run : runs) {
-    const TensorBoardReport report =
-        write_event_file(context.store(), run, question, output_, context.now_us());
-    files.push_back({{"run", run.key},
-                     {"file", report.file.string()},
-                     {"events", report.events},
-                     {"left_out", report.left_out}});
-    if (context.json()) continue;
-    context.out().write(fmt::format("{}: {} events of run {}\n", printable(report.file.string()),
-                                    report.events, title(run)));
-    if (report.left_out > 0) {
-      context.note(fmt::format("left out of run {}: {} values that TensorBoard has no form for",
-                               title(run), report.left_out));
-    }
+    const std::string what = fmt::format("run {} is not exported", title(run));
+    const std::string why = refusals.attempt(
+        runs.size(), what, [&] { files.push_back(export_events_of(context, run, question)); });
+    if (!why.empty()) files.push_back({{"run", run.key}, {"refused", why}});
   }
   if (context.json()) {
     Json result = document("export");
@@ -278,7 +272,25 @@ int Export::export_events(Context& context, const std::vector<store::Run>& runs,
     result["files"] = std::move(files);
     print(context.out(), result);
   }
-  return 0;
+  return static_cast<int>(refusals.status());
+}
+
+Json Export::export_events_of(Context& context, const store::Run& run,
+                              const ExportQuestion& question) {
+  const TensorBoardReport report =
+      write_event_file(context.store(), run, question, output_, context.now_us());
+  if (!context.json()) {
+    context.out().write(fmt::format("{}: {} events of run {}\n", printable(report.file.string()),
+                                    report.events, title(run)));
+    if (report.left_out > 0) {
+      context.note(fmt::format("left out of run {}: {} values that TensorBoard has no form for",
+                               title(run), report.left_out));
+    }
+  }
+  return {{"run", run.key},
+          {"file", report.file.string()},
+          {"events", report.events},
+          {"left_out", report.left_out}};
 }
 
 int Export::export_values(Context& context, Format format) {

@@ -4,6 +4,7 @@
 #include "output/json.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "refusals.h"
 #include "remote/choice.h"
 #include "remote/transfer_bar.h"
 #include "run_spec.h"
@@ -14,6 +15,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <set>
 
 namespace flor::cli {
 namespace {
@@ -27,7 +30,8 @@ class Fetch final : public Command {
 none. With --epochs only the checkpoints that a replay of these epochs reads, and what these are
 differences to; the others count as deleted and can be fetched later. What is here is not read again.
 To a run that was recorded here come its own checkpoints, and what replays elsewhere found; what another
-machine recorded of it does only with --take-over.
+machine recorded of it does only with --take-over. Of several runs those that are refused are named,
+and the others are fetched.
 
 Examples:
   flor fetch linear file:///mnt/archive                 all runs of linear
@@ -69,17 +73,20 @@ Examples:
                                       : runs_in(*objects, options.threads);
     const auto runs = options.only ? there.runs : choose_remote(there, run_, objects->url());
     store::Store& opened = context.store_to_change(store::OpenMode::create);
+    Refusals refusals(context);
+    std::set<std::string> refused;
     Json results = Json::array();
     for (const remote::RemoteRun& run : runs) {
-      TransferBar bar("fetching " + title(run));
-      options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
-      const remote::FetchReport report = remote::fetch(opened, *objects, run, options);
-      bar.clear();
-      if (context.json()) {
-        results.push_back(json_of(report));
-      } else {
-        print_text(context, report);
-      }
+      const std::string what = fmt::format("run {} is not fetched", title(run));
+      const std::string why = refusals.attempt(runs.size(), what, [&] {
+        if (refused.contains(run.leader)) {
+          throw Error(fmt::format("run {}, which leads its group, is not", run.leader));
+        }
+        fetch(context, opened, *objects, run, options, results);
+      });
+      if (why.empty()) continue;
+      refused.insert(run.key);
+      results.push_back({{"run", run.key}, {"refused", why}});
     }
     if (context.json()) {
       Json result = document("fetch");
@@ -89,10 +96,23 @@ Examples:
     }
     // One of them may be of this name; a run that was named by its digits is there.
     const bool one = runs.size() == 1 && runs.front().key.starts_with(run_);
-    return static_cast<int>(one ? ExitStatus::done : note_unreadable(context, there));
+    if (!one) refusals.add(note_unreadable(context, there));
+    return static_cast<int>(refusals.status());
   }
 
  private:
+  static void fetch(Context& context, store::Store& opened, remote::ObjectStore& objects,
+                    const remote::RemoteRun& run, remote::FetchOptions options, Json& results) {
+    TransferBar bar("fetching " + title(run));
+    options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
+    const remote::FetchReport report = remote::fetch(opened, objects, run, options);
+    bar.clear();
+    if (context.json()) {
+      results.push_back(json_of(report));
+    } else {
+      print_text(context, report);
+    }
+  }
   static Json json_of(const remote::FetchReport& report) {
     Json entry;
     entry["run"] = report.run.key;

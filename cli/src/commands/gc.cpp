@@ -46,7 +46,7 @@ Examples:
     } else {
       print_text(context, report);
     }
-    return static_cast<int>(ExitStatus::done);
+    return static_cast<int>(report.refused == 0 ? ExitStatus::done : ExitStatus::partly_done);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "output/json.h"
 #include "output/text.h"
 #include "output/time.h"
+#include "refusals.h"
 #include "remote/choice.h"
 #include "remote/transfer_bar.h"
 #include "run_spec.h"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 
 namespace flor::cli {
@@ -56,13 +58,15 @@ Examples:
   std::vector<store::Run> choose(const store::Catalog& catalog) const;
   void watch(Context& context, store::Store& opened);
   void spool(Context& context, store::Store& opened, const store::Run& run);
-  void delete_local(Context& context, store::Store& opened);
+  void delete_local(Context& context, store::Store& opened, const store::Run& run);
+  void attempt(const char* what, const store::Run& run, const std::function<void()>& work);
   void print_text(Context& context, const store::Run& run, const remote::SpoolReport& report) const;
 
   std::string run_, url_;
   bool delete_local_ = false, watch_ = false, repair_ = false;
-  ExitStatus status_ = ExitStatus::done;
   std::optional<std::uint64_t> threads_;
+  std::optional<Refusals> refusals_;
+  std::set<std::int64_t> refused_;  ///< ids of runs
   std::unique_ptr<remote::ObjectStore> objects_;
   std::vector<store::Run> runs_;
   Json results_ = Json::array();
@@ -87,24 +91,48 @@ std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
 int Spool::run(Context& context) {
   objects_ = remote::open_objects(url_);
   parse_threads(threads_);
+  refusals_.emplace(context);
   store::Store& opened = context.store_to_change();
   if (watch_) {
     watch(context, opened);
   } else {
     runs_ = choose(opened.catalog());
-    for (const store::Run& run : runs_) spool(context, opened, run);
+    for (const store::Run& run : runs_) {
+      attempt("spooled", run, [&] { spool(context, opened, run); });
+    }
   }
-  if (delete_local_) delete_local(context, opened);
+  if (delete_local_) {
+    for (const store::Run& run : runs_) {
+      if (refused_.contains(run.id)) continue;
+      attempt("deleted here", run, [&] { delete_local(context, opened, run); });
+    }
+  }
   if (context.json()) {
     Json result = document("spool");
     result["url"] = objects_->url();
     result["runs"] = std::move(results_);
     print(context.out(), result);
   }
-  return static_cast<int>(status_);
+  return static_cast<int>(refusals_->status());
+}
+
+/// Of a run that is refused nothing more is tried; nor of its other ranks, if it leads a group.
+void Spool::attempt(const char* what, const store::Run& run, const std::function<void()>& work) {
+  const std::int64_t group = run.start.rank ? run.start.rank->group : run.id;
+  const std::string text = fmt::format("run {} is not {}", title(run), what);
+  const std::string why = refusals_->attempt(runs_.size(), text, [&] {
+    if (group != run.id && refused_.contains(group)) {
+      throw Error("neither is rank 0 of its group");
+    }
+    work();
+  });
+  if (why.empty()) return;
+  refused_.insert(run.id);
+  results_.push_back({{"run", run.key}, {"refused", why}});
 }
 
 /// A place that does not answer, or another process in the way, does not end it: that may pass.
+/// Runs that are refused are left out from then on.
 void Spool::watch(Context& context, store::Store& opened) {
   using std::chrono::seconds;
   constexpr seconds kPause{5}, kLongestPause{300};
@@ -112,17 +140,23 @@ void Spool::watch(Context& context, store::Store& opened) {
   bool told = false;
   for (;;) {
     runs_ = choose(opened.catalog());
-    const bool running = std::ranges::any_of(
-        runs_, [](const store::Run& run) { return run.state == store::RunState::running; });
+    const bool running = std::ranges::any_of(runs_, [&](const store::Run& run) {
+      return run.state == store::RunState::running && !refused_.contains(run.id);
+    });
     std::string trouble;
+    bool reachable = true;
     for (const store::Run& run : runs_) {
-      try {
-        spool(context, opened, run);
-      } catch (const remote::Unreachable& error) {
-        trouble = error.what();
-      } catch (const Busy& error) {
-        trouble = error.what();
-      }
+      if (refused_.contains(run.id) || !reachable) continue;
+      attempt("spooled", run, [&] {
+        try {
+          spool(context, opened, run);
+        } catch (const remote::Unreachable& error) {
+          trouble = error.what();
+          reachable = false;
+        } catch (const Busy& error) {
+          trouble = error.what();
+        }
+      });
     }
     if (trouble.empty()) {
       if (told) context.note("it goes on");
@@ -153,7 +187,7 @@ void Spool::spool(Context& context, store::Store& opened, const store::Run& run)
         report.lost == 1 ? "1 checkpoint or object is"
                          : fmt::format("{} checkpoints or objects are", report.lost),
         objects_->url()));
-    status_ = ExitStatus::damaged;
+    refusals_->add(ExitStatus::damaged);
   }
   if (!context.json()) return print_text(context, run, report);
   Json entry;
@@ -189,31 +223,28 @@ void Spool::print_text(Context& context, const store::Run& run,
       report.parcels_sent == 1 ? "" : "s", bytes(report.facts_sent)));
 }
 
-void Spool::delete_local(Context& context, store::Store& opened) {
-  for (const store::Run& run : runs_) {
-    const auto there = remote::choose_run(*objects_, run.key);
-    TransferBar bar("reading back " + title(run));
-    remote::TransferOptions options;
-    options.threads = parse_threads(threads_);
-    options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
-    const remote::VerifyReport verified = remote::verify(*objects_, {there}, true, options);
-    bar.clear();
-    if (!verified.findings.empty()) {
-      throw Damaged(fmt::format("{}: nothing was deleted here", verified.findings.front()));
-    }
-    const remote::DropReport report = remote::drop_local(opened, run, there, *objects_);
-    if (context.json()) {
-      results_.push_back(Json{{"run", run.key},
-                              {"read_back_bytes", verified.bytes_read},
-                              {"checkpoints_deleted", report.checkpoints},
-                              {"freed_bytes", report.freed}});
-      continue;
-    }
-    context.out().write(
-        fmt::format("run {}: read back {}, deleted {} checkpoint{} here, freed {}\n", title(run),
-                    bytes(verified.bytes_read), report.checkpoints,
-                    report.checkpoints == 1 ? "" : "s", bytes(report.freed)));
+void Spool::delete_local(Context& context, store::Store& opened, const store::Run& run) {
+  const auto there = remote::choose_run(*objects_, run.key);
+  TransferBar bar("reading back " + title(run));
+  remote::TransferOptions options;
+  options.threads = parse_threads(threads_);
+  options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
+  const remote::VerifyReport verified = remote::verify(*objects_, {there}, true, options);
+  bar.clear();
+  if (!verified.findings.empty()) {
+    throw Damaged(fmt::format("{}: nothing was deleted here", verified.findings.front()));
   }
+  const remote::DropReport report = remote::drop_local(opened, run, there, *objects_);
+  if (context.json()) {
+    results_.push_back(Json{{"run", run.key},
+                            {"read_back_bytes", verified.bytes_read},
+                            {"checkpoints_deleted", report.checkpoints},
+                            {"freed_bytes", report.freed}});
+    return;
+  }
+  context.out().write(fmt::format("run {}: read back {}, deleted {} here, freed {}\n", title(run),
+                                  bytes(verified.bytes_read),
+                                  counted(report.checkpoints, "checkpoint"), bytes(report.freed)));
 }
 
 }  // namespace

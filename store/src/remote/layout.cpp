@@ -286,7 +286,9 @@ RunList list_runs(ObjectStore& objects, unsigned threads) {
           true};
     } catch (const Damaged& error) {
       unreadable[i] = {names[i].run, error.what(), true};
-    } catch (const NewerFormat& error) {
+    } catch (const Unreachable&) {
+      throw;
+    } catch (const Error& error) {  // of a newer Flor, or not ours to read
       unreadable[i] = {names[i].run, error.what(), false};
     }
   });

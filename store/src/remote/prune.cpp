@@ -47,15 +47,16 @@ class Pruning {
   }
 
   void remove_run(const RemoteRun& run) {
+    gone_.insert(run.key);
+    if (!options_.dry_run) {
+      // The latest first: what is left then is older, and goes, too.
+      const std::vector<ManifestName> manifests = list_manifests(objects_, run.key);
+      for (auto name = manifests.rbegin(); name != manifests.rend(); ++name) {
+        objects_.remove(name->key());
+      }
+    }
     ++report_.runs_removed;
     report_.checkpoints += run.checkpoints;
-    gone_.insert(run.key);
-    if (options_.dry_run) return;
-    // The latest first: what is left then is older, and goes, too.
-    const std::vector<ManifestName> manifests = list_manifests(objects_, run.key);
-    for (auto name = manifests.rbegin(); name != manifests.rend(); ++name) {
-      objects_.remove(name->key());
-    }
   }
 
   /// The ranks of a group, or a run alone.
@@ -80,9 +81,9 @@ class Pruning {
   PruneReport finish() {
     try {
       collect();
-    } catch (const Damaged& error) {
-      note(error);
-    } catch (const NewerFormat& error) {
+    } catch (const Unreachable&) {
+      throw;
+    } catch (const Error& error) {
       note(error);
     }
     report_.unfinished = objects_.remove_unfinished(
@@ -209,12 +210,12 @@ PruneReport prune(ObjectStore& objects, const std::vector<RemoteRun>& runs,
   Pruning pruning(objects, options);
   const std::vector<std::vector<RemoteRun>> groups = groups_of(runs);
   for (const std::vector<RemoteRun>& ranks : groups) {
-    if (options.whole_runs) {
-      for (const RemoteRun& run : ranks) pruning.remove_run(run);
-      continue;
-    }
     try {
-      pruning.thin_out(ranks);
+      if (!options.whole_runs) {
+        pruning.thin_out(ranks);
+      } else {
+        for (const RemoteRun& run : ranks) pruning.remove_run(run);
+      }
     } catch (const Unreachable&) {
       throw;
     } catch (const Error& error) {

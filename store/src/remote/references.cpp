@@ -67,6 +67,11 @@ std::optional<std::vector<std::string>> References::look_up(const ManifestName& 
   } catch (const Damaged&) {
     if (refused) throw_unknown(manifest, "is damaged");
     return keys;
+  } catch (const Unreachable&) {
+    throw;
+  } catch (const Error&) {  // of a newer Flor, or not ours to read
+    if (refused) throw;
+    return keys;
   }
   known_[manifest] = keys;
   return keys;

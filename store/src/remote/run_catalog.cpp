@@ -115,7 +115,10 @@ void check_form(Connection& connection) {
   const std::string foreign = store::foreign_schema(connection, std::span(&kPrunedTable, 1));
   if (!foreign.empty()) refuse(connection, foreign);
   const auto row = connection("PRAGMA integrity_check(1)");
-  if (row->step() && row->text_view(0) != "ok") refuse(connection, row->text_view(0));
+  if (!row->step() || row->text_view(0) == "ok") return;
+  // Above it stands which database it is about.
+  const std::string_view found = row->text_view(0);
+  refuse(connection, found.substr(found.rfind('\n') + 1));
 }
 
 /// What a catalog says of content, in one look: names of parcels become keys, places are read, and

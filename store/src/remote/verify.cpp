@@ -41,7 +41,9 @@ class Verification {
       find(fmt::format("run {} is lost: {}", run.key, error.what()));
     } catch (const Damaged& error) {
       find(fmt::format("run {} is lost: {}", run.key, error.what()));
-    } catch (const NewerFormat& error) {
+    } catch (const Unreachable&) {
+      throw;
+    } catch (const Error& error) {  // of a newer Flor, or not ours to read
       find(error.what());
     }
   }
@@ -162,6 +164,10 @@ class Verification {
       return "is missing";
     } catch (const Damaged& error) {
       return fmt::format("is damaged: {}", error.what());
+    } catch (const Unreachable&) {
+      throw;
+    } catch (const Error& error) {
+      return fmt::format("cannot be read: {}", error.what());
     }
     return {};
   }

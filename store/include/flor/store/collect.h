@@ -12,13 +12,15 @@ class Store;
 struct CollectReport {
   std::int64_t chunks = 0;           ///< rows removed, because nothing refers to them
   std::int64_t packs_removed = 0;    ///< packs in which nothing was alive
-  std::int64_t packs_compacted = 0;  ///< packs whose living part was copied to a new one
+  /// Packs whose living part was copied to a new one, or whose dead part went where it lay.
+  std::int64_t packs_compacted = 0;
   std::int64_t orphans_removed = 0;  ///< files that killed writers left and no row names
   std::int64_t checkpoints = 0;      ///< deleted ones that cannot be brought back any more
   std::uint64_t bytes_before = 0;    ///< of all packs, on the disk
   std::uint64_t freed = 0;           ///< bytes given back to the disk, all in all
   std::uint64_t kept_garbage = 0;    ///< garbage that stays, in packs that are mostly alive
   std::vector<std::string> remarks;  ///< what was left alone, and why
+  std::int64_t refused = 0;          ///< of these: what could not be freed and should have been
 };
 
 /// A pack is copied without its garbage where less than this share of it is alive: below a half,
@@ -34,7 +36,8 @@ inline constexpr double kTightShare = 0.95;
 /// while others record, replay and read: at every instant, and after a crash at any point, every
 /// checkpoint can be read. `dry_run` changes nothing and reports what would be done.
 /// Throws Busy while another process collects or repairs, Damaged where the catalog cannot be
-/// trusted, Error for a disk that fails; what was done until then stays done.
+/// trusted, Error for a catalog that cannot be written; what was done until then stays done. A pack
+/// that cannot be copied or removed does not keep the others from being freed.
 CollectReport collect(const Store& store, bool dry_run, double compact_below = kSparseShare);
 
 }  // namespace flor::store
