@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what is needed, builds with warnings as errors and runs the tests; ends with ctest's
-# summary and status. `--slow` runs the slow tests too. `--s3` runs those, and only those, that want
+# summary and status. `--slow` runs the slow tests too, and starts each program of libtorch anew instead of
+# forking it (FLOR_TEST_COLD_STARTS). `--s3` runs those, and only those, that want
 # a real S3 server: it installs Ceph's RADOS gateway and rclone, and starts the former on loopback.
 # `--slurm` does the same with a Slurm of two nodes, as root.
 # `--package` makes the packages of Debian and the tarball, tries them in a clean Debian 12 (as root),
@@ -19,6 +20,8 @@ cd "$(dirname "$0")/.."
 labels='-LE slow'
 if [ "${1-}" = --slow ]; then
   labels=
+  FLOR_TEST_COLD_STARTS=1
+  export FLOR_TEST_COLD_STARTS
   shift
 fi
 s3=
