@@ -241,10 +241,10 @@ TEST_F(SnapshotsTest, WithoutExclusiveWritesTheLaterWriterTakesHisManifestBackAn
       record(*here, run, 1, 4, 5);
       spool(*here, run, other);
     };
+    int lists = 0;
     if (before_own) {
       late.before_put = overtake;
     } else {
-      int lists = 0;
       late.before_list = [&](const std::string& prefix) {
         if (prefix == "runs/" + run.key + "/" && ++lists == 2) overtake(prefix);
       };
