@@ -226,10 +226,10 @@ void Answers::expect(std::int64_t replay, std::span<const Value> values) {
     if (value.replay != replay || value.place.epoch < 0) continue;
     found[{value.name, value.place.path}].push_back(value.place.epoch);
   }
-  for (auto& [series, epochs] : found) {
-    for_each_row(std::move(epochs), [&](Epochs row) {
+  for (auto& of_series : found) {  // clang 14 captures no part of a pair
+    for_each_row(std::move(of_series.second), [&](Epochs row) {
       if (row.last - row.first < kMany) return;
-      decide(std::string(series.first), std::string(series.second), row, replay);
+      decide(std::string(of_series.first.first), std::string(of_series.first.second), row, replay);
     });
   }
 }

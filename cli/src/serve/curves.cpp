@@ -20,7 +20,7 @@ namespace {
 /// About 100 MB.
 constexpr std::size_t kPointsMax = 4'000'000;
 /// Reading curves anew takes no more than this share of the time, however fast values come.
-constexpr int kShare = 10;
+constexpr int kCurvesShare = 10;
 /// What looks the same as before is read anew after this time if anything has changed.
 constexpr std::chrono::seconds kDoubt{10};
 
@@ -106,7 +106,7 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
   found->mark = mark;
   found->signature = std::move(known);
   found->used = Clock::now();
-  found->fresh_until = found->used + kShare * (found->used - now);
+  found->fresh_until = found->used + kCurvesShare * (found->used - now);
   make_room();
   return answer;
 }

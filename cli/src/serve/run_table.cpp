@@ -20,7 +20,7 @@ namespace flor::cli {
 namespace {
 
 /// Reading all runs anew takes no more than this share of the time, however fast they change.
-constexpr int kShare = 10;
+constexpr int kRunsShare = 10;
 /// So many of the newest runs are looked at in between.
 constexpr std::size_t kNewest = 50;
 /// Columns of metrics and of arguments that are shown unasked.
@@ -90,7 +90,7 @@ void RunTable::read_all() {
   usual_ = usual_columns();
   find_texts();
   is_whole_ = true;
-  next_whole_ = Clock::now() + kShare * (Clock::now() - begin);
+  next_whole_ = Clock::now() + kRunsShare * (Clock::now() - begin);
 }
 
 /// What changes all the time are the newest runs, and those that go on.
