@@ -121,7 +121,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
                                    : plan_resume(*store_, run.id, may_go_on_inside(run.id));
   const bool exact = !warn_of_changes(run, commit);
   run_.id = run.id;
-  if (flags_.check) know_way(point);
+  know_way(point);
   for (const std::string& loop : rehearsal.unknown) {
     say(Level::warn,
         fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
@@ -261,6 +261,10 @@ void Recorder::end_way() {
   background_->post([this] { flush_journal(); });
   background_->drain();
   on_the_way_ = false;
+  if (!otherwise_.empty() && !flags_.check) {
+    say(Level::warn, "what leads to the step is not what was recorded, which stays: " + otherwise_);
+    otherwise_.clear();
+  }
   if (otherwise_.empty()) return logged_before_.clear();
   const std::int64_t epoch = resumption_->point().epoch;
   background_->post([this, epoch] {

@@ -15,7 +15,8 @@ namespace {
 /// one they would cost more than their content.
 constexpr std::size_t kSmallBytes = 1024, kWorthASlab = 32;
 
-/// Flor's own lie apart: the names of what is registered do not change while it does.
+/// What Flor keeps of the whole process lies apart: it seldom changes, and most of it is asked for
+/// alone.
 bool is_small(std::string_view name, std::size_t bytes) {
   return bytes <= kSmallBytes && !name.starts_with('@');
 }

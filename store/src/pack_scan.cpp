@@ -2,8 +2,29 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace flor::store {
+namespace {
+
+/// Where the zeros that begin at `at` end: `flor gc` makes holes of dead records.
+std::uint64_t end_of_zeros(const File& file, std::uint64_t at, std::uint64_t bytes) {
+  std::array<std::byte, 1U << 16> buffer;
+  while (at < bytes) {
+    const auto count = file.read_at(std::span(buffer).first(static_cast<std::size_t>(
+                                        std::min<std::uint64_t>(buffer.size(), bytes - at))),
+                                    at);
+    if (count == 0) break;
+    const auto read = std::span(buffer).first(static_cast<std::size_t>(count));
+    const auto found =
+        std::ranges::find_if(read, [](std::byte byte) { return byte != std::byte{0}; });
+    at += static_cast<std::uint64_t>(found - read.begin());
+    if (found != read.end()) break;
+  }
+  return at;
+}
+
+}  // namespace
 
 void PackScan::add(const File& file, std::int64_t pack, std::uint64_t bytes,
                    const std::vector<std::uint64_t>& offsets) {
@@ -16,6 +37,10 @@ void PackScan::add(const File& file, std::int64_t pack, std::uint64_t bytes,
       records_.emplace(std::pair(pack, at), *header);
       by_digest_.emplace(header->digest, std::pair(pack, at));
       at += kRecordHeaderBytes + header->stored_bytes;
+      continue;
+    }
+    if (const std::uint64_t end = end_of_zeros(file, at, bytes); end > at) {
+      at = end;
       continue;
     }
     const auto next = std::ranges::upper_bound(offsets, at);

@@ -20,8 +20,9 @@ struct FoundRecord {
 
 class PackScan {
  public:
-  /// Walks through the first `bytes` of a pack. Behind a damaged header it goes on at the next of
-  /// `offsets`, which are the places that the catalog knows, sorted.
+  /// Walks through the first `bytes` of a pack, past the holes that `flor gc` left. After a damaged
+  /// header it goes on at the next of `offsets`, which are the places that the catalog knows,
+  /// sorted.
   void add(const File& file, std::int64_t pack, std::uint64_t bytes,
            const std::vector<std::uint64_t>& offsets);
 

@@ -162,6 +162,26 @@ TEST_F(Unregistered, LocalsThatAreLostInsideAnEpochShowInWhatIsLoggedOnTheWayThe
   EXPECT_EQ(logged("test").size(), 6u);
 }
 
+TEST_F(Unregistered, WithoutACheckWhatWasRecordedOnTheWayStaysAndALineSaysWhatDiffers) {
+  build("train", kTwoNested);
+  auto options = bench_.options();
+  options.environment["FLOR_TEST_DIES"] = "1";
+  ASSERT_EQ(run("train", {"--flor", "test", "--flor_every", "1"}, options).status, 75);
+  const auto before = logged("test");
+  const auto resumed = run("train", {"--flor", "test", "--flor_resume", "--flor_check", "none"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("what leads to the step is not what was recorded, which "
+                                     "stays: sum at epoch 1: recorded 2."));
+  const auto after = logged("test");
+  int sums = 0;
+  for (const auto& [place, value] : before) {
+    if (!place.starts_with("sum")) continue;
+    EXPECT_EQ(after.at(place), value) << place;
+    ++sums;
+  }
+  EXPECT_EQ(sums, 2);
+}
+
 TEST_F(Unregistered, TheyShowInTensorsThatAreLoggedThereToo) {
   std::string text = kTwoNested;
   const std::string sum = "flor::log(\"sum\", sum);";

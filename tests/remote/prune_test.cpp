@@ -313,7 +313,7 @@ TEST_F(PruneTest, ARunThatMayNotBeReadDoesNotCloseThePlace) {
   EXPECT_FALSE(there.unreadable[0].damaged);
   const PruneReport pruned = prune_run(watched, other.key, hours(0));
   EXPECT_EQ(pruned.runs_removed, 1);
-  EXPECT_EQ(pruned.objects_removed, 0) << "nobody knows what the unreadable one needs";
+  EXPECT_EQ(pruned.objects_removed, 0) << "what the unreadable run needs is not known";
   EXPECT_THAT(pruned.findings, SizeIs(1));
   // Its catalog, then its content.
   watched.before_get = [&](const std::string& key) {
