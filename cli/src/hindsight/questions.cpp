@@ -38,7 +38,7 @@ PatchedVersion Questions::patch(const std::string& commit, const std::set<int>& 
   for (const auto& [path, text] : version.sources) {
     // Of very large repositories only what may hold a loop, and the files that the hunks stand in.
     const bool needed = bytes <= kBytesMax || text.find("flor::") != text.npos ||
-                        std::ranges::any_of(hunks(), [&](const carry::Addition& addition) {
+                        std::ranges::any_of(hunks(), [&path = path](const carry::Addition& addition) {
                           return addition.hunk.path == path;
                         });
     if (needed) older.push_back({path, text});

@@ -107,7 +107,7 @@ void WatchCoordinator::forget_what_all_know(std::size_t place) {
   if (pairs.empty()) return;
   const auto known = pairs.front().known;
   for (const auto& [path, file] : known) {
-    const bool all = std::ranges::all_of(pairs, [&](const Pair& pair) {
+    const bool all = std::ranges::all_of(pairs, [&path = path, &file = file](const Pair& pair) {
       const auto found = pair.known.find(path);
       return found != pair.known.end() && found->second == file;
     });

@@ -182,7 +182,8 @@ std::optional<Judge> begin(LineSocket& socket, const std::vector<std::string>& w
     jobs = socket.receive();
   }
   if (jobs.empty()) return std::nullopt;
-  for (const auto& [name, value] : json::parse(jobs.front()).at("environment").items()) {
+  const json told = json::parse(jobs.front());  // a loop over a part of a temporary outlives it
+  for (const auto& [name, value] : told.at("environment").items()) {
     ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
   }
   jobs.erase(jobs.begin());
