@@ -1,7 +1,7 @@
 // What the examples train on: files where they are given, else data made here, the same everywhere.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/data.h>
 
 #include <cstdint>
 #include <string>

@@ -10,7 +10,12 @@
 #include <flor/flor.h>
 #include <flor/torch.h>
 
-#include <torch/torch.h>
+// The parts of <torch/torch.h> that it needs, which are compiled twice as fast as all of it.
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
 
 #include <cstdio>
 
@@ -49,8 +54,7 @@ int main(int argc, char** argv) {
     net->train();
     for (const auto& batch : flor::loop("train", *loader)) {
       optimizer.zero_grad();
-      const auto loss =
-          torch::nn::functional::cross_entropy(net->forward(batch.data), batch.target);
+      const auto loss = torch::cross_entropy_loss(net->forward(batch.data), batch.target);
       loss.backward();
       optimizer.step();
       flor::log("loss", loss);
