@@ -1,6 +1,7 @@
 // Catalog: runs, from their start to their end, and how they are found again.
 #include "database.h"
 #include "edit_distance.h"
+#include "file/random.h"
 #include "rest_rows.h"
 #include "rows.h"
 
@@ -9,7 +10,6 @@
 
 #include <fmt/core.h>
 #include <sqlite3.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cctype>
@@ -41,11 +41,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 }  // namespace
 
 std::string new_run_key() {
-  std::uint64_t bits = 0;
-  if (::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
-    throw_system_error("read", "/dev/urandom", errno);
-  }
-  return fmt::format("{:016x}", bits);
+  return fmt::format("{:016x}", random_bits());
 }
 
 namespace {

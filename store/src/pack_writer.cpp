@@ -1,5 +1,6 @@
 #include "pack_writer.h"
 
+#include "file/random.h"
 #include "lock_file.h"
 #include "schema.h"
 
@@ -8,7 +9,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,14 +25,6 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 /// Payloads of this size are written from where they lie: copying them first would cost as much
 /// as the kernel's own copy.
 constexpr std::size_t kDirectBytes = std::size_t{128} << 10;
-
-std::uint64_t random_bits() {
-  std::uint64_t bits = 0;
-  if (::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
-    throw_system_error("read", "/dev/urandom", errno);
-  }
-  return bits;
-}
 
 }  // namespace
 

@@ -1,12 +1,14 @@
 // Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
-//   make_corpus DIRECTORY     writes DIRECTORY/{pack,blob,safetensors,store}/seed-*
+//   make_corpus DIRECTORY     writes DIRECTORY/{pack,frames,blob,safetensors,store}/seed-*
 // Not run by the tests.
+#include "file/frames.h"
 #include "little_endian.h"
 #include "manifest.h"
 #include "record.h"
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,26 @@ void make_packs() {
   save("pack", "sealed", Bytes{std::byte{1}, std::byte{0}} + pack);
   pack.resize(pack.size() - 30);
   save("pack", "torn", Bytes{std::byte{0}, std::byte{0}} + pack);
+}
+
+void make_frames() {
+  const std::filesystem::path file = root / "journal";
+  std::filesystem::remove(file);
+  FrameWriter writer(Filesystem::system(), file);
+  writer.append(1, text("a run begins"));
+  writer.append(2, {});
+  writer.append(3, Bytes(300, std::byte{7}));
+  writer.append(4, text("and ends"));
+  writer.flush();
+  std::ifstream in(file, std::ios::binary);
+  const Bytes content = text({std::istreambuf_iterator<char>(in), {}});
+  std::filesystem::remove(file);
+  save("frames", "whole", Bytes{std::byte{0}} + content);
+  save("frames", "sealed", Bytes{std::byte{1}} + content);
+  save("frames", "elsewhere", Bytes{std::byte{3}} + content);
+  Bytes damaged = Bytes{std::byte{0}} + content;
+  for (std::size_t i = 90; i < 110; ++i) damaged[i] = std::byte{0xEE};
+  save("frames", "damaged", damaged);
 }
 
 void make_blobs() {
@@ -116,6 +138,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   root = argv[1];
   make_packs();
+  make_frames();
   make_blobs();
   make_safetensors();
   make_changes();

@@ -3,6 +3,7 @@
 //   bit 0: the checksums of the headers are made right, so that what they protect is looked at.
 #include "filesystem.h"
 #include "little_endian.h"
+#include "one_file.h"
 #include "pack_scan.h"
 #include "record.h"
 
@@ -21,28 +22,6 @@ using namespace flor::store;
 void require(bool condition) {
   if (!condition) std::abort();
 }
-
-/// A disk with one file.
-class OneFile : public Filesystem {
- public:
-  explicit OneFile(std::span<const std::byte> content) : content_(content) {}
-  int open(const char*, int, mode_t) override { return 1000; }
-  int close(int) override { return 0; }
-  ssize_t pread(int, void* bytes, std::size_t size, off_t offset) override {
-    if (offset < 0) {
-      errno = EINVAL;
-      return -1;
-    }
-    const auto from = std::min(static_cast<std::size_t>(offset), content_.size());
-    const std::size_t count = std::min(size, content_.size() - from);
-    std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(from), count,
-                static_cast<std::byte*>(bytes));
-    return static_cast<ssize_t>(count);
-  }
-
- private:
-  std::span<const std::byte> content_;
-};
 
 void seal(std::span<std::byte> header) {
   put(header.last(8), checksum(header.first(header.size() - 8)));

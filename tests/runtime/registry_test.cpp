@@ -73,7 +73,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// 10^5 took the cube of that; now some 0.1 s of a processor. The bound is for a machine under load.
+// 10^5 took the cube of that; now some 0.1 s of a processor, 1.5 with sanitizers.
 TEST_F(Names, OfAHundredThousandObjectsRegisteredOneByOneTakeLittleTime) {
   std::vector<int> objects(100'000);
   std::vector<std::uint64_t> tickets;
@@ -85,7 +85,7 @@ TEST_F(Names, OfAHundredThousandObjectsRegisteredOneByOneTakeLittleTime) {
   const double dropped = processor_seconds();
   std::printf("registered in %.3f s, dropped in %.3f s\n", registered - began,
               dropped - registered);
-  EXPECT_LT(dropped - began, 1.0);
+  EXPECT_LT(dropped - began, 10.0);
   EXPECT_TRUE(registry_.names().empty());
 }
 

@@ -105,7 +105,7 @@ std::string unquoted(std::string_view text) {
 class LoopFinder {
  public:
   LoopFinder(const std::vector<Token>& tokens, const Brackets& brackets)
-      : tokens_(tokens), brackets_(brackets), walker_(tokens, brackets) {}
+      : tokens_(tokens), walker_(tokens, brackets) {}
 
   std::vector<ForLoop> run() const {
     std::vector<ForLoop> loops;
@@ -164,7 +164,6 @@ class LoopFinder {
   }
 
   const std::vector<Token>& tokens_;
-  const Brackets& brackets_;
   Walker walker_;
 };
 

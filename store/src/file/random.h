@@ -1,0 +1,11 @@
+// Names that nobody else chooses.
+#pragma once
+
+#include <cstdint>
+
+namespace flor::store {
+
+/// 64 random bits of the kernel. Throws Error where it has none.
+std::uint64_t random_bits();
+
+}  // namespace flor::store
