@@ -1,6 +1,7 @@
 // Snapshots whose copying overlaps with the program: right if nothing was written before the fence,
 // never handed on otherwise.
 #include "overlap.h"
+#include "support/sanitized.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -149,9 +150,8 @@ class Overlapping : public ::testing::Test {
 class OverlappingTooFar : public Overlapping {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "under the thread sanitizer: these programs race on purpose";
-#endif
+    if (testing::kThreadSanitizer)
+      GTEST_SKIP() << "under the thread sanitizer: these programs race on purpose";
     Overlapping::SetUp();
   }
 };

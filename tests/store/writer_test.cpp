@@ -6,6 +6,7 @@
 #include "run_fixture.h"
 #include "sqlite.h"
 #include "store_impl.h"
+#include "support/sanitized.h"
 
 #include <flor/store/error.h>
 
@@ -293,9 +294,8 @@ TEST(WorkerPool, ThrowsWhatAWorkerThrewAndGoesOn) {
 }
 
 TEST(WorkerPool, CanBeUsedAndDestroyedInAForkedChild) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the thread sanitizer allows no new threads in a forked child";
-#endif
+  if (testing::kThreadSanitizer)
+    GTEST_SKIP() << "the thread sanitizer allows no new threads in a forked child";
   auto pool = std::make_unique<WorkerPool>(3, nullptr);
   pool->for_each(10, [](std::size_t) {});
   const pid_t child = start_process([&] {
