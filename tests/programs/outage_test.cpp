@@ -1,6 +1,7 @@
 // Recordings whose store cannot be written for a while, of whole programs: the training goes on,
 // values are complete, what could not be stored is a gap that is named, and everything later is
 // stored.
+#include "support/sanitized.h"
 #include "workbench.h"
 
 #include <fmt/format.h>
@@ -453,6 +454,7 @@ TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); 
 
 /// Else nothing more would be stored, as if the writer were late.
 TEST_F(Accidents, ASnapshotThatIsLostOnItsWayToTheWriterIsNotWaitedFor) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer lets no program fail an allocation";
   for (int at = 0; at < 1000; ++at) {
     auto options = bench_.options();
     options.environment["MEMORY"] = std::to_string(at);
@@ -469,6 +471,7 @@ TEST_F(Accidents, ASnapshotThatIsLostOnItsWayToTheWriterIsNotWaitedFor) {
 
 /// In the step from an epoch to the next one, on the training thread.
 TEST_F(Accidents, AnAllocationThatFailsLosesNothingWithoutAWord) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer lets no program fail an allocation";
   reference();
   int survived = 0, ended = 0;
   for (int at = 0;; ++at) {
