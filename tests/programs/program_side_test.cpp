@@ -71,6 +71,9 @@ int main(int argc, char** argv) {
 )code";
 
 TEST_F(ProgramSide, StridedMixedAndEndlessLoopsReplayInEveryPart) {
+#if defined(__clang__) && __clang_major__ < 16
+  GTEST_SKIP() << "clang before 16 does not compile the views of libstdc++, which the program uses";
+#endif
   build("loops", kLoops);
   const auto recorded = run("loops", {"--flor", "x", "--flor_every", "1"});
   ASSERT_EQ(recorded.status, 0) << recorded.err;
