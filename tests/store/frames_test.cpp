@@ -19,6 +19,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace flor::store {
 
@@ -79,10 +80,8 @@ struct Reading {
 Reading read_on(FrameReader& reader) {
   Reading reading;
   while (const auto frame = reader.next()) {
-    EXPECT_TRUE(reading.frames
-                    .try_emplace(frame->number, frame->kind,
-                                 Bytes(frame->payload.begin(), frame->payload.end()))
-                    .second);
+    Sent sent{frame->kind, Bytes(frame->payload.begin(), frame->payload.end())};
+    EXPECT_TRUE(reading.frames.try_emplace(frame->number, std::move(sent)).second);
   }
   reading.damage = reader.take_damage();
   reading.position = reader.position();
