@@ -161,8 +161,7 @@ TEST_F(AdaptiveRuns, ACheckpointAtEveryStepHurriesTheWriterInBoundedMemory) {
   EXPECT_EQ(recorded.stored, 25);
   EXPECT_EQ(bench_.checkpoints().size(), 26u);
   // The program's own state, three in snapshots, and what the libraries and the writer take.
-  // Sanitizers keep books of their own on all of it.
-  EXPECT_LT(result.peak_kib / 1024, (4 * kMib + kMib + 100) * (kSanitized ? 2 : 1));
+  EXPECT_LT(result.peak_kib / 1024, kMemoryFactor * (4 * kMib + kMib + 100));
   EXPECT_THAT(bench_.damage(), IsEmpty());
   for (const std::string share : {"0/5", "2/5", "4/5"}) {
     const auto replayed = bench_.replay("paced", {share});

@@ -20,7 +20,7 @@ inline constexpr bool kAddressSanitizer = false;
 #endif
 #endif
 
-/// They keep books of their own on memory, and take several times as long.
-inline constexpr bool kSanitized = kThreadSanitizer || kAddressSanitizer;
+/// How much more memory programs may take that count it: sanitizers keep books of their own on all of it.
+inline constexpr long kMemoryFactor = kThreadSanitizer ? 6 : kAddressSanitizer ? 2 : 1;
 
 }  // namespace flor::testing
