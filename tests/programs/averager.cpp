@@ -4,7 +4,10 @@
 // can run alone as long as it needs nobody.
 //
 // Variant HINDSIGHT logs more, outside and inside the training loop. --kwargs: `pause_ms` in every
-// step, `alone=1` averages nothing. PATIENCE: seconds after which others are gone.
+// step, `alone=1` averages nothing, `evals` steps of a second nested loop. State that is registered
+// nowhere, with a bit for each rank that has it: `forgets` a rate that changes with each epoch,
+// `sums` a sum that the training loop leaves for what comes after it. PATIENCE: seconds after which
+// others are gone.
 #include "raise.h"
 #include "show.h"
 
@@ -135,6 +138,36 @@ double norm(const std::vector<double>& values) {
   return std::sqrt(sum);
 }
 
+/// What a rank may have forgotten to register.
+struct Forgotten {
+  explicit Forgotten(std::int64_t rank)
+      : sums((flor::arg("sums", 0) >> rank & 1) != 0),
+        forgets((flor::arg("forgets", 0) >> rank & 1) != 0) {}
+
+  void begin_epoch(int epoch) {
+    sum = 0;
+    if (forgets && epoch > 0) rate *= 0.9;
+  }
+  void add(double loss) {
+    if (sums) sum += loss;
+  }
+
+  const bool sums, forgets;
+  double rate = 0.1, sum = 0;
+};
+
+void evaluate(Collective& ranks, const std::vector<double>& weights, double sum, int steps) {
+  if (steps == 0) return;
+  flor::log("sum", sum);
+  for (const int step : flor::loop("eval", steps)) {
+    raise_when_due();
+    std::vector<double> all = weights;
+    ranks.average(all);
+    show("eval", step, norm(all));
+  }
+  flor::log("mean", norm(weights) + sum);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -143,12 +176,15 @@ int main(int argc, char** argv) {
   const int epochs = flor::arg("epochs", 5);
   const int steps = flor::arg("steps", 4);
   const int pause_ms = flor::arg("pause_ms", 0);
+  const int evals = flor::arg("evals", 0);
   const bool alone = flor::arg("alone", false);
+  Forgotten forgotten(ranks.rank);
   std::vector<double> weights(flor::arg("size", std::size_t{1000}), 0.5), gradient(weights.size());
   std::mt19937_64 sampler(static_cast<std::uint64_t>(100 + ranks.rank));
   const auto state =
       flor::checkpoints(flor::named("weights", weights), flor::named("sampler", sampler));
   for (const int epoch : flor::loop("epoch", epochs)) {
+    forgotten.begin_epoch(epoch);
     for (const int step : flor::loop("train", steps)) {
       raise_when_due();
       double loss = 0;
@@ -157,7 +193,8 @@ int main(int argc, char** argv) {
         loss += gradient[i] * gradient[i];
       }
       if (!alone) ranks.average(gradient);
-      for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= 0.1 * gradient[i];
+      for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= forgotten.rate * gradient[i];
+      forgotten.add(loss);
       flor::log("loss", loss);
       show("step", epoch, step, loss);
 #ifdef HINDSIGHT
@@ -165,6 +202,7 @@ int main(int argc, char** argv) {
 #endif
       if (pause_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
     }
+    evaluate(ranks, weights, forgotten.sum, evals);
     flor::log("norm", norm(weights));
     show("tail", epoch, norm(weights));
 #ifdef HINDSIGHT

@@ -80,6 +80,18 @@ class Ranks : public ::testing::Test {
     for (const auto& run : ranks()) result.push_back(whole_record(*bench_.store(), run.id));
     return result;
   }
+  /// In the record of each rank, so that none of them is computed again as a whole.
+  void let_epochs_take_hours() const {
+    const auto store = bench_.store();
+    for (const store::Run& run : ranks()) {
+      store::Progress longer{.loops = {}, .iterations = {}, .executions = {}};
+      for (store::Iteration iteration : store->catalog().iterations(run.id)) {
+        iteration.seconds = 1e4;
+        longer.iterations.push_back(iteration);
+      }
+      store->catalog().add_progress(run.id, longer);
+    }
+  }
   std::vector<std::vector<std::string>> found() const {
     std::vector<std::vector<std::string>> result;
     const auto store = bench_.store();
@@ -291,6 +303,79 @@ TEST_F(Ranks, ASignalToOneRankStopsAllAtTheSameStep) {
     EXPECT_EQ(lines_of(resumed[i].out).back(), lines_of(plain[i].out).back());
   }
   EXPECT_EQ(records(), whole);
+}
+
+/// A group that was asked to go inside epoch 2 checks the stretch before that step, since its
+/// epochs took hours. `forgets` has a bit for each rank that registers not all of its state.
+TEST_F(Ranks, AStretchInsideALongEpochIsCheckedByAllOfThem) {
+  const auto recording = [](int forgets) {
+    return Words{"--flor",   "test",     "--flor_every",
+                 "1",        "--kwargs", "pause_ms=5",
+                 "epochs=4", "steps=8",  "forgets=" + std::to_string(forgets)};
+  };
+  const auto plain = run_all(2, recording(0));
+  const auto whole = records();
+  for (const int forgets : {0, 2, 3}) {
+    SCOPED_TRACE(forgets);
+    const auto stopped = run_all(2, recording(forgets), 1, {{"RAISE", "15:19"}});
+    for (const auto& result : stopped) ASSERT_EQ(result.status, 75) << result.err;
+    let_epochs_take_hours();
+    const auto resumed = run_all(2, {"--flor", "test", "--flor_resume", "--flor_check", "1000"});
+    for (const auto& result : resumed) {
+      EXPECT_EQ(result.status, forgets != 0 ? 7 : 0) << result.out << result.err;
+    }
+    if (forgets != 0) continue;
+    EXPECT_THAT(resumed[0].err,
+                ::testing::ContainsRegex("checked: epoch 2 computed again from step 0 of train up "
+                                         "to step [3-7], [3-8] values and 1 state equal"));
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(lines_of(resumed[i].out).back(), lines_of(plain[i].out).back());
+    }
+    EXPECT_EQ(records(), whole);
+  }
+}
+
+/// What the training loop left in a variable is lost on the way to a step of the loop after it, in
+/// the ranks that have a bit of `sums`.
+TEST_F(Ranks, WhatLeadsToAStepIsComparedInEachOfThem) {
+  for (const int sums : {0, 2, 3}) {
+    SCOPED_TRACE(sums);
+    const Words script{"--flor",
+                       "test",
+                       "--flor_every",
+                       "1",
+                       "--flor_resume",
+                       "auto",
+                       "--kwargs",
+                       "pause_ms=5",
+                       "epochs=3",
+                       "evals=8",
+                       "sums=" + std::to_string(sums)};
+    const auto plain = run_all(2, script);
+    const auto whole = records();
+    const auto stopped = run_all(2, script, 1, {{"RAISE", "15:19"}});
+    for (const auto& result : stopped) ASSERT_EQ(result.status, 75) << result.err;
+    auto resumed = run_all(2, script);
+    EXPECT_THAT(resumed[0].err, HasSubstr(" of eval\n")) << "inside the epoch";
+    for (std::size_t i = 0; i < 2 && sums != 0; ++i) {
+      const bool lost = (sums >> i & 1) != 0;
+      EXPECT_EQ(resumed[i].status == 75, lost) << resumed[i].err;
+      EXPECT_NE(resumed[i].status, 0) << "it is left alone";
+      EXPECT_EQ(resumed[i].err.find("what leads there is not what was recorded: sum at epoch 1: "
+                                    "recorded ") != std::string::npos,
+                lost)
+          << resumed[i].err;
+    }
+    if (sums != 0) {
+      resumed = run_all(2, script);
+      EXPECT_THAT(resumed[0].err, HasSubstr(" at epoch 1\n"));
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(resumed[i].status, 0) << resumed[i].err;
+      EXPECT_EQ(lines_of(resumed[i].out).back(), lines_of(plain[i].out).back());
+    }
+    EXPECT_EQ(records(), whole);
+  }
 }
 
 TEST_F(Ranks, ThinningKeepsTheSameOfAllAndTheReplayStaysExact) {

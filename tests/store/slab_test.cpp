@@ -2,15 +2,20 @@
 // one.
 #include "little_endian.h"
 #include "manifest.h"
+#include "record.h"
+#include "sqlite.h"
 #include "store_fixture.h"
 
 #include <flor/store/archive.h>
+#include <flor/store/error.h>
+#include <flor/store/repair.h>
 #include <flor/store/usage.h>
 
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 namespace flor::store {
 namespace {
@@ -153,6 +158,92 @@ TEST_F(SlabTest, TheCatalogHoldsTheirNamesInFewBytes) {
   whole.items[1].parts.reset();
   whole.items[1].item.type = ElementType::bytes;
   EXPECT_LE(catalog_bytes(slab, "slab"), 2 * catalog_bytes(whole, "whole"));
+}
+
+/// A store of four checkpoints, each of which has a slab between tensors.
+class SlabRepairTest : public StoreTest {
+ protected:
+  static constexpr int kSteps = 4;
+  static constexpr std::size_t kNumbers = 1000;
+
+  void SetUp() override {
+    const auto store = open();
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < kSteps; ++step) {
+      ids_.push_back(writer.write(boundary(step), numbers(kNumbers, step)).id);
+    }
+  }
+  void expect_whole(const Store& store, int steps = kSteps) const {
+    for (int step = 0; step < steps; ++step) {
+      expect_same(store, ids_[static_cast<std::size_t>(step)], numbers(kNumbers, step));
+    }
+  }
+  /// Offset and length of the slab of the last checkpoint in its pack. No other builds upon it.
+  std::pair<std::uint64_t, std::uint64_t> record_of_last_slab() const {
+    Connection connection(home() / "catalog.db", Connection::Mode::existing);
+    const auto row = connection("SELECT chunks FROM checkpoint WHERE id = ?1", ids_.back());
+    row->step();
+    const std::int64_t slab = decode_ids(row->blob(0)).at(1);
+    const auto chunk = connection(
+        "SELECT offset, stored_bytes, (SELECT count(*) FROM chunk WHERE base = ?1) FROM chunk "
+        "WHERE id = ?1",
+        slab);
+    chunk->step();
+    EXPECT_EQ(chunk->integer(2), 0) << "another builds upon it";
+    return {chunk->integer(0), chunk->integer(1)};
+  }
+
+  std::vector<std::int64_t> ids_;
+};
+
+TEST_F(SlabRepairTest, RowsThatTheChunkTableLostAreMadeAgain) {
+  for (const char* loss : {"DELETE FROM chunk WHERE id = 2", "DELETE FROM chunk WHERE id % 3 = 1",
+                           "DELETE FROM chunk WHERE base IS NOT NULL", "DELETE FROM chunk"}) {
+    Connection(home() / "catalog.db", Connection::Mode::existing).execute(loss);
+    const auto store = open();
+    ASSERT_NE(damage(*store, false), "") << loss;
+    const RepairReport report = repair(*store);
+    EXPECT_GT(report.restored, 0) << loss;
+    EXPECT_THAT(report.dropped, ::testing::IsEmpty()) << loss;
+    EXPECT_EQ(damage(*store), "") << loss;
+    expect_whole(*store);
+  }
+}
+
+TEST_F(SlabRepairTest, ADamagedByteIsNamedAndCostsNothingButThatSlab) {
+  const auto [offset, bytes] = record_of_last_slab();
+  const auto sound = directory_ / "sound";
+  std::filesystem::copy(home(), sound, std::filesystem::copy_options::recursive);
+  for (const std::uint64_t at : {kRecordHeaderBytes + bytes / 2, kRecordHeaderBytes + bytes - 1}) {
+    std::filesystem::remove_all(home());
+    std::filesystem::copy(sound, home(), std::filesystem::copy_options::recursive);
+    std::fstream file(packs().at(0), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset + at));
+    const char byte = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(static_cast<std::streamoff>(offset + at));
+    file.put(byte);
+    file.close();
+    const auto store = open();
+    EXPECT_THAT(damage(*store), HasSubstr("lost: boundary 3 of run "));
+    const CheckpointReader reader(*store, ids_.back());
+    for (std::size_t i = 0; i < reader.items().size(); ++i) {
+      const std::string& name = reader.items()[i].name;
+      if (!name.starts_with("number")) {
+        EXPECT_EQ(reader.read(i).size(), reader.items()[i].bytes) << "a tensor beside the slab";
+      } else if (i % 100 == 1) {
+        EXPECT_THAT(message_of<Damaged>([&] { reader.read(i); }),
+                    HasSubstr("cannot read 'number' and 999 that follow it of boundary 3 of run "));
+      }
+    }
+    expect_whole(*store, kSteps - 1);
+    const RepairReport report = repair(*store);
+    EXPECT_THAT(report.dropped, ::testing::ElementsAre(HasSubstr("boundary 3 of run ")));
+    EXPECT_EQ(report.removed, 1);
+    EXPECT_THAT(report.quarantined, ::testing::SizeIs(1));
+    EXPECT_EQ(damage(*store), "");
+    expect_whole(*store, kSteps - 1);
+  }
 }
 
 TEST(SlabLayout, NamesThatCountUpTakeAByteEach) {

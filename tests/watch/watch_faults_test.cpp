@@ -280,6 +280,19 @@ TEST_F(WatchFaultsTest, ADirectoryThatIsNotThereYetIsMadeAndWatched) {
   EXPECT_THAT(settle(judge).out, HasSubstr("1.safetensors n=1"));
 }
 
+TEST_F(WatchFaultsTest, ACopyOfWhatWasJudgedIsNamed) {
+  const std::string judge = counting_program();
+  publish(1);
+  EXPECT_EQ(settle(judge, {"--existing"}).status, 0);
+  fs::copy_file(runs() / "1.safetensors", runs() / "copy.safetensors");
+  publish(2);
+  const auto result = settle(judge, {"--existing"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err, HasSubstr("copy.safetensors has the content of "));
+  EXPECT_THAT(result.err, HasSubstr("1.safetensors: judged once, not again\n"));
+  EXPECT_THAT(judged_in_order(), ElementsAre("1.safetensors", "2.safetensors"));
+}
+
 // A child that came back would read jobs and answer them beside its parent: every later result
 // would stand under another checkpoint.
 TEST_F(WatchFaultsTest, AForkedChildNeverAnswersForItsParent) {

@@ -193,6 +193,8 @@ Evaluator::Value Evaluator::expression(Range range) {
           mutate(last);
           next_changes = true;
         }
+      } else if (!reader_.is(k, ")") && !reader_.is(k, "}")) {
+        next_changes = next_changes || is_own_operator(reader_.text(k));
       }
       ++k;
     }
@@ -287,9 +289,16 @@ Evaluator::Value Evaluator::cast(std::size_t& k, std::size_t end) {
     ++k;
     return {};
   }
-  k = open;
-  Value value = expression({open + 1, reader_.behind(open) - 1});
-  k = reader_.behind(open);
+  const std::size_t behind = reader_.behind(open);
+  if (plain && behind > open + 2 && reader_.is_name(behind - 2)) {
+    const int id = model_.declared_at(body_, reader_.text(behind - 2), behind - 2);
+    if (id >= 0) {
+      k = behind - 2;
+      return declaration(id, k, end);
+    }
+  }
+  Value value = expression({open + 1, behind - 1});
+  k = behind;
   if (number) {
     value = {};
     value.kind = Kind::number;
@@ -611,7 +620,11 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
 void Evaluator::assign(const Value& target, const Value& value, bool through) {
   for (const auto& [variable, extent] : target.keys) {
     const Type& type = model_.variable(variable).type;
-    const bool rebinds = !through && !target.through && !type.reference && target.lvalue && extent == Extent::whole;
+    // Proxies pass on what they are assigned: std::tie(a, b), bits[3].
+    const bool proxy =
+        type.kind == Kind::unknown && !type.pointer && (type.deduced || type.standard);
+    const bool rebinds = !through && !target.through && !type.reference && !proxy &&
+                         target.lvalue && extent == Extent::whole;
     const Extent how = rebinds ? Extent::rebound : extent;
     out_.writes.add(variable, how);
     out_.assigned.add(variable, how);
@@ -634,6 +647,11 @@ void Evaluator::iterate(const Value& range) {
       out_.writes.add(variable, extent);
     }
   }
+}
+
+void Evaluator::read(const Value& value) {
+  out_.reads.add(value.keys);
+  if (value.kind == Kind::own) use(value.own, 0);
 }
 
 void Evaluator::mutate(const Value& value) {

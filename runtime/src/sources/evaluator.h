@@ -89,7 +89,8 @@ class Evaluator {
   void hand_over(const std::vector<Value>& values, const Value* receiver, Keeper keeper);
 
   const Summary& summary_of(int body) { return effects_.summary_for(body_, body); }
-  void read(const Value& value) { out_.reads.add(value.keys); }
+  void read(const Value& value);
+  void use(std::string_view own, int depth);
   void mutate(const Value& value);
   void refer(const Value& from, const Value& to);
   static bool may_be_kept(const Value& value, bool torch);

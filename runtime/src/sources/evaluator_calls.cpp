@@ -14,6 +14,8 @@ constexpr std::array<std::string_view, 7> kFlorLogs = {
 constexpr std::array<std::string_view, 6> kLoaders = {
     "make_data_loader", "DataLoader", "StatelessDataLoader", "StatefulDataLoader", "range", "iota"};
 
+constexpr int kObjectsDeepMax = 6;  // one in another
+
 /// A copy of it refers to nothing.
 bool is_plain(const Type& type) {
   return !type.reference && (type.kind == Kind::number || type.kind == Kind::setting ||
@@ -218,7 +220,7 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
     result.kind = layer ? Kind::module : Kind::library;
     result.torch = true;
   } else if (space == "std" && is_container_type(word)) {
-    result.kind = Kind::container;
+    result.kind = model_.type_of(reader_, {name.at, name.end}).kind;
   }
   result.lvalue = !torch;
   if (const Type* type = model_.prototype(word); type && !library_call) {
@@ -250,7 +252,7 @@ std::vector<int> Evaluator::methods(const Value& receiver, std::string_view name
 
 Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, Range parentheses) {
   const std::vector<Value> values = arguments(parentheses);
-  read(receiver);
+  out_.reads.add(receiver.keys);
   const Kind kind = receiver.kind;
   if (kind == Kind::setting && !is_setting_method(name)) leave_sources();
   if (kind == Kind::setting || kind == Kind::number) {
@@ -406,6 +408,31 @@ void Evaluator::ask(const Value& object) {
     }
     out_.asked.add(variable, extent);
     out_.writes.add(model_.outside(), Extent::whole);
+  }
+}
+
+/// An object that stands for itself may be copied, compared, gone through, or given to operators
+/// and conversions of its class, which nothing names.
+void Evaluator::use(std::string_view own, int depth) {
+  if (depth > kObjectsDeepMax) return;
+  for (const std::string_view name : model_.fields_of(own)) {
+    const int field = model_.shared(name);
+    const Type& type = model_.variable(field).type;
+    // References lead to what is not its own.
+    if (model_.is_kept_by_owner(name) || type.reference || type.pointer) continue;
+    out_.reads.add(field, Extent::whole);
+    if (type.kind == Kind::own && type.own != own) use(type.own, depth + 1);
+  }
+  for (const int id : model_.functions("operator")) {
+    const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
+    if (!body.piece->owner.empty() && body.piece->owner != own) continue;
+    const Summary& summary = summary_of(id);
+    const bool constant = body.reader->is(body.head.end - 1, "const");  // the others are seen
+    for (const auto& [variable, extent] : summary.shared_reads) {
+      const bool kept = model_.is_kept_by_owner(model_.variable(variable).name);
+      if (!kept) out_.reads.add(variable, extent);
+    }
+    if (constant) out_.writes.add(summary.shared_writes);
   }
 }
 

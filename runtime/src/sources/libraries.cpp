@@ -171,10 +171,17 @@ Purity function_purity(std::string_view name) {
 
 bool has_hidden_state(std::string_view name) {
   static const Words words = {
-      "rand",      "srand",   "random",       "drand48",       "strtok",        "time",
-      "clock",     "getline", "setlocale",    "getenv",        "now",           "random_device",
-      "get_id",    "getpid",  "gettimeofday", "clock_gettime", "globalContext", "signal",
-      "sigaction", "raise",   "kill",         "sleep_for",     "sleep_until"};
+      "rand", "srand", "random", "drand48", "strtok", "time", "clock", "getline", "setlocale",
+      "getenv", "now", "random_device", "get_id", "getpid", "gettimeofday", "clock_gettime",
+      "globalContext", "signal", "sigaction", "raise", "kill", "sleep_for", "sleep_until",
+      // the process's own settings, and files by their names
+      "fesetround", "fegetround", "fesetenv", "fegetenv", "feholdexcept", "feupdateenv",
+      "feclearexcept", "feraiseexcept", "fetestexcept", "localeconv", "locale", "global",
+      "set_terminate", "get_terminate", "set_new_handler", "get_new_handler", "setenv", "putenv",
+      "unsetenv", "secure_getenv", "system", "rename", "tmpfile", "tmpnam", "fopen", "freopen",
+      "mblen", "mbtowc", "wctomb", "uncaught_exceptions", "ifstream", "ofstream", "fstream",
+      "filebuf", "lrand48", "mrand48", "srand48", "asctime", "localtime", "gmtime", "ctime",
+      "atexit", "sync_with_stdio"};
   return words.contains(name);
 }
 

@@ -366,16 +366,19 @@ void Model::find_locals(int id, Range range) {
     const auto found = reader.declared(k, range.begin);
     if (!found) continue;
     const bool in_head = body.head.holds(k);
-    const auto around = reader.bracket_around(k);
+    auto around = reader.bracket_around(k);
+    const bool wrapped = around && found->type.holds(*around);  // double (&rows)[4]
+    const std::size_t declarator = wrapped ? *around : k;
+    if (wrapped) around = reader.bracket_around(*around);
     if (in_head && (!around || !body.head.holds(*around) || !reader.is(*around, "("))) continue;
     if (in_head && !list) list = around;
     parameters_over = parameters_over || (in_head && list != around);
     if (in_head && parameters_over) continue;
-    const Range scope = scope_of(body, k);
+    const Range scope = scope_of(body, declarator);
     if (scope.empty()) continue;
     Variable variable{.name = reader.text(k), .body = id, .scope = scope, .at = k,
                       .type = type_of(reader, found->type)};
-    variable.array = reader.is(k + 1, "[");
+    variable.array = reader.is(k + (wrapped ? 2 : 1), "[");
     variable.binding = found->binding;
     if (found->binding) variable.type.kind = Kind::unknown;
     if (!in_head && has_word(reader, found->type, "extern")) {  // what all functions have
@@ -409,18 +412,29 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
   bool pointer = false, known = false, refers = false, stars = false, foreign = false,
        names = false, tensors = false, others = false;
   int depth = 0;
+  std::string_view first;  ///< word before template arguments
   struct List {
     bool array, size;  ///< of what; after its comma stands a number, by whatever name
   };
   std::vector<List> lists;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     const std::string_view word = reader.text(k);
+    if (word == "<" && depth == 0 && k > tokens.begin) first = reader.text(k - 1);
     depth += word == "<" ? 1 : word == ">" ? -1 : 0;
     if (word == "<") lists.push_back({reader.is(k - 1, "array"), false});
     if (word == ">" && !lists.empty()) lists.pop_back();
+    if (word == ">" && depth == 0 && reader.is(k + 1, "::")) {  // std::vector<bool>::reference
+      type.kind = Kind::unknown;
+      type.own = {};
+      type.restarts = false;
+      known = true;
+    }
     if (word == "," && !lists.empty()) lists.back().size = lists.back().array;
     if (!lists.empty() && lists.back().size) continue;
     stars = stars || word == "*" || word == "&";
+    // Assignments go through it.
+    type.reference = type.reference || word == "decltype" ||
+                     (depth > 0 && word == "&" && (first == "tuple" || first == "pair"));
     pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
               word == "shared_ptr" || word == "reference_wrapper" || word == "function";
     if (depth > 0) {
@@ -466,6 +480,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     } else if (alias != aliases_.end()) {
       type.kind = alias->second.kind;
       type.own = alias->second.own;
+      type.reference = type.reference || alias->second.reference;
       type.torch = type.torch || alias->second.torch;
     } else if (foreign) {
       known = false;  // a class of another library, whatever it is called
@@ -477,7 +492,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     } else if (word.ends_with("DataLoader")) {
       type.kind = Kind::loader;
     } else if (is_container_type(word)) {
-      type.kind = Kind::container;
+      // Containers without the type of their elements may hold anything.
+      if (word == "string" || reader.is(k + 1, "<")) type.kind = Kind::container;
     } else if (type.torch) {
       const bool layer = k >= 2 && reader.is(k - 1, "::") && reader.is(k - 2, "nn");
       type.kind = layer ? Kind::module : Kind::library;

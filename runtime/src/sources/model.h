@@ -121,6 +121,8 @@ class Model {
   /// The type of the member that `auto [a, b, ...]` of `count` names calls by the name at `index`;
   /// unknown where the class has another number of members.
   Type part_of(std::string_view own, std::size_t index, std::size_t count) const;
+  /// The type that is written there.
+  Type type_of(const Reader& reader, Range tokens) const;
   /// All of its members are plain values: a copy refers to nothing.
   bool is_plain_class(std::string_view own) const;
   const Inner* macro(std::string_view name) const;
@@ -149,7 +151,6 @@ class Model {
   void find_locals(int body, Range range);
   Range scope_of(const Body& body, std::size_t at) const;
   int add_variable(Variable variable);
-  Type type_of(const Reader& reader, Range tokens) const;
   void find_steps(Body& body);
 
   std::vector<std::unique_ptr<Reader>> readers_;

@@ -1,4 +1,6 @@
 #include "sources/reader.h"
+
+#include "sources/libraries.h"
 #include "sources/words.h"
 
 #include <algorithm>
@@ -146,6 +148,9 @@ std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) cons
       type = true;
     } else if (is(before, "]") && opening(before) + 1 < before && is(opening(before) + 1, "[")) {
       k = opening(before);  // [[maybe_unused]]
+    } else if (is(before, ")") && opening(before) > begin && is(opening(before) - 1, "decltype")) {
+      k = opening(before) - 1;
+      type = true;
     } else if (is_word(before) && !one_of(text(before), kNoTypes) &&
                (is_name(before) || one_of(text(before), kTypeWords) || is(before, "volatile") ||
                 is(before, "mutable") || is(before, "typename") || is(before, "thread_local") ||
@@ -169,6 +174,22 @@ std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) cons
     if (!begins) return std::nullopt;
   }
   return Range{k, at};
+}
+
+/// The type in `double (&rows)[4]` and `double (*function)(double)`, up to the name. Types of other
+/// words look like calls.
+std::optional<Range> Reader::type_around(std::size_t at, std::size_t begin) const {
+  std::size_t k = at;
+  while (k > begin && (is(k - 1, "&") || is(k - 1, "*") || is(k - 1, "const"))) --k;
+  if (k == at || k <= begin + 1 || !is(k - 1, "(") || !is(at + 1, ")")) return std::nullopt;
+  if (!is_number_type(text(k - 2)) && !is(k - 2, "void")) return std::nullopt;
+  const auto type = type_before(k - 1, begin);
+  if (!type) return std::nullopt;
+  const bool list = is(at + 2, "[") || is(at + 2, "(");
+  const bool begins = type->begin == begin || is(type->begin - 1, ";") ||
+                      is(type->begin - 1, "{") || is(type->begin - 1, "}");
+  if (!list && !(begins && (is(at + 2, "=") || is(at + 2, "{")))) return std::nullopt;
+  return Range{type->begin, at};
 }
 
 /// In `double a = 0, b = 0;` the type of b: that of a.
@@ -219,6 +240,7 @@ std::optional<Reader::Declared> Reader::declared(std::size_t at, std::size_t beg
     }
   }
   if (auto type = type_before(at, begin)) return Declared{*type};
+  if (auto type = type_around(at, begin)) return Declared{*type};
   if (is(at + 1, ")") || is(at + 1, "]")) return std::nullopt;
   if (auto type = type_of_list(at, begin)) return Declared{*type};
   return std::nullopt;

@@ -63,6 +63,7 @@ class Reader {
   std::size_t before_angles(std::size_t at, std::size_t begin) const;
   std::size_t binding_type(std::size_t at, std::size_t begin) const;
   std::optional<Range> type_before(std::size_t at, std::size_t begin) const;
+  std::optional<Range> type_around(std::size_t at, std::size_t begin) const;
   std::optional<Range> type_of_list(std::size_t at, std::size_t begin) const;
 
   const Source* source_;

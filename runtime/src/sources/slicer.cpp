@@ -95,7 +95,8 @@ void Slicer::add_exits(int body, int step, bool up) {
     const bool jumps = word == "break" || word == "continue";
     if ((!leaves && !jumps) || exit.parent < 0 || exit.function != own.function) continue;
     bool both = leaves;          // what it leaves holds both
-    bool comes_again = false;  // a plain loop executes the step after the exit
+    // A plain loop executes the step after the exit, and so may a jump back.
+    bool comes_again = word == "goto";
     for (int p = exit.parent; p >= 0; p = function.steps[static_cast<std::size_t>(p)].parent) {
       const Step& header = function.steps[static_cast<std::size_t>(p)];
       const bool target = header.is_loop || (header.is_switch && word == "break");

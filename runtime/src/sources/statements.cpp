@@ -32,8 +32,22 @@ class Walker {
       while (is(code(end), "catch")) end = statement(parentheses(code(end) + 1), depth + 1);
       return end;
     }
-    if (word == "[" && is(at + 1, "[")) return statement(behind(at), depth + 1);
+    if (const std::size_t labelled = behind_label(at); labelled > at) {
+      return statement(labelled, depth + 1);
+    }
     return plain(at);
+  }
+
+  /// The statement that a label or an attribute at `at` stands before; `at` where none does.
+  std::size_t behind_label(std::size_t at) const {
+    if (is(at, "[") && is(at + 1, "[")) return behind(at);
+    if (at + 1 >= tokens_.size() || tokens_[at].kind != TokenKind::identifier) return at;
+    if (!is(at, "case")) return is(at + 1, ":") ? at + 2 : at;
+    for (std::size_t k = at + 1; k < tokens_.size() && !is(k, ";") && !is(k, "}");) {
+      if (is(k, ":")) return k + 1;
+      k = is(k, "(") || is(k, "[") || is(k, "{") ? behind(k) : k + 1;
+    }
+    return at;
   }
 
   /// Where the statement begins that the keyword at `at` controls; the end of the text if it
@@ -266,6 +280,11 @@ class LambdaFinder {
 std::size_t statement_end(const std::vector<Token>& tokens, const Brackets& brackets,
                           std::size_t at) {
   return Walker(tokens, brackets).statement(at, 0);
+}
+
+std::size_t behind_label(const std::vector<Token>& tokens, const Brackets& brackets,
+                         std::size_t at) {
+  return Walker(tokens, brackets).behind_label(at);
 }
 
 std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets) {

@@ -7,6 +7,10 @@
 
 namespace flor::sources {
 
+/// The statement that a label or an attribute at `at` stands before; `at` where none does.
+std::size_t behind_label(const std::vector<Token>& tokens, const Brackets& brackets,
+                         std::size_t at);
+
 /// Every `for`, in the order of the keywords.
 std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets);
 

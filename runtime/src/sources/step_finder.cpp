@@ -60,6 +60,8 @@ std::size_t StepFinder::statement(std::size_t at, std::size_t end, int parent, i
   }
   if (reader_.is(at, "do")) return loop_until(at, end, parent, depth);
   if (reader_.is(at, "else") || reader_.is(at, "try") || reader_.is(at, ";")) return at + 1;
+  const std::size_t labelled = behind_label(tokens, reader_.source().structure.brackets, at);
+  if (labelled > at) return labelled < end ? statement(labelled, end, parent, depth + 1) : end;
   const std::size_t stop =
       std::min(statement_end(tokens, reader_.source().structure.brackets, at), end);
   if (stop <= at) return at + 1;
