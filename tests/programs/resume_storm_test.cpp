@@ -121,7 +121,8 @@ class ResumeStorm : public ::testing::Test {
     std::vector<Expected> expected;
     for (const Case& chosen : kCases) expected.push_back(uninterrupted(chosen, flags));
     int rounds = 0;
-    for (; killed_ + preempted_ + terminated_ < signals; ++rounds) {
+    // How many of them find a recording depends on what starting a program takes.
+    for (; killed_ + preempted_ < signals && terminated_ < 20 * signals; ++rounds) {
       const auto i = static_cast<std::size_t>(rounds) % kCases.size();
       SCOPED_TRACE("round " + std::to_string(rounds) + ", " + kCases[i].program + " " +
                    kCases[i].arguments[1]);
@@ -135,7 +136,7 @@ class ResumeStorm : public ::testing::Test {
       ASSERT_FALSE(HasFailure());
     }
     EXPECT_THAT(bench_.damage(), IsEmpty());
-    EXPECT_GT(killed_ + preempted_, signals / 2) << "the signals were to hit recordings";
+    EXPECT_GE(killed_ + preempted_, signals) << "the signals were to hit recordings";
     std::cout << rounds << " runs equal to uninterrupted ones after " << killed_ << " kills, "
               << preempted_ << " preemptions, " << terminated_
               << " signals without a recording to heed them\n";
@@ -146,10 +147,10 @@ class ResumeStorm : public ::testing::Test {
   int killed_ = 0, preempted_ = 0, terminated_ = 0;
 };
 
-TEST_F(ResumeStorm, AtRandomInstantsWithAllCheckpoints) { storm(12, {"--flor_every", "1"}, 1); }
-TEST_F(ResumeStorm, AtRandomInstantsWithTheCheckpointsThatTheToleranceAllows) { storm(12, {}, 2); }
+TEST_F(ResumeStorm, AtRandomInstantsWithAllCheckpoints) { storm(8, {"--flor_every", "1"}, 1); }
+TEST_F(ResumeStorm, AtRandomInstantsWithTheCheckpointsThatTheToleranceAllows) { storm(8, {}, 2); }
 TEST_F(ResumeStorm, AtRandomInstantsWithCheckpointsInsideEpochs) {
-  storm(12, {"--flor_every", "1", "--flor_every_steps", "1"}, 3);
+  storm(8, {"--flor_every", "1", "--flor_every_steps", "1"}, 3);
 }
 
 using ResumeStormSlow = ResumeStorm;
