@@ -204,22 +204,22 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
   if (failing_since_) return std::min(due, next_try_);
   if (look_ || has_orders()) return Clock::now();
   if (!leases().empty()) due = std::min(due, next_heartbeat_);
-  return std::min(due, next_lease());
+  return std::min(due, next_lease(Clock::now()));
 }
 
-/// When there may be a job for a worker that is free.
-WatchCoordinator::Clock::time_point WatchCoordinator::next_lease() const {
+/// When there may be a job for a worker that is free, as things are `now`.
+WatchCoordinator::Clock::time_point WatchCoordinator::next_lease(Clock::time_point now) const {
   bool wants = false;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (wanted(i) == 0) continue;
-    if (more_[i]) return Clock::now();
+    if (more_[i]) return now;
     wants = true;
   }
   if (!wants || !next_us_) return Clock::time_point::max();
   // Not a moment too early. If it is over, that was a job for somebody who is busy, and may hide
   // when there is one for the others.
   const std::int64_t left = *next_us_ - now_us();
-  return left < 0 ? asked_ + kHidden : Clock::now() + std::chrono::microseconds(left + 1000);
+  return left < 0 ? asked_ + kHidden : now + std::chrono::microseconds(left + 1000);
 }
 
 void WatchCoordinator::take_news() {

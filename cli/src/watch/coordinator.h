@@ -118,7 +118,7 @@ class WatchCoordinator {
   Clock::time_point next_edit() const;
   void wait();
   Clock::time_point due() const;
-  Clock::time_point next_lease() const;
+  Clock::time_point next_lease(Clock::time_point now) const;
   void take_news();
   void hand_over(const store::LeasedJob& job);
   void take_files();

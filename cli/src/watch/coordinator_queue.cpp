@@ -54,8 +54,9 @@ void WatchCoordinator::begin_exchange() {
     look_ = true;
   }
   if (exchange_.is_busy() || (failing_since_ && Clock::now() < next_try_)) return;
-  const bool beats = !leases().empty() && Clock::now() >= next_heartbeat_;
-  if (!look_ && !has_orders() && !beats && Clock::now() < next_lease()) return;
+  const auto now = Clock::now();
+  const bool beats = !leases().empty() && now >= next_heartbeat_;
+  if (!look_ && !has_orders() && !beats && now < next_lease(now)) return;
   add_heartbeats();
   look_ = false;
   asked_ = Clock::now();
