@@ -65,7 +65,7 @@ class OpenedFiles {
     const std::size_t size = (sizeof(Header) + all + kAlign - 1) / kAlign * kAlign;
     const std::size_t at = used_.fetch_add(size, std::memory_order_relaxed);
     if (at + size > kBytes) return;
-    auto* const header = new (&bytes_[at]) Header;
+    Header* const header = header_at(at);
     header->before = FileFacts::of(directory, path);
     char* text = &bytes_[at + sizeof(Header)];
     if (length > 0) {
@@ -75,15 +75,16 @@ class OpenedFiles {
     }
     std::memcpy(text, path, name);
     header->length = static_cast<std::uint32_t>(all);
-    header->size.store(static_cast<std::uint32_t>(size), std::memory_order_release);
+    std::atomic_ref(header->size)
+        .store(static_cast<std::uint32_t>(size), std::memory_order_release);
   }
 
   /// The next one after those that were taken; nothing where it is still being written. For one
   /// thread at a time.
   std::optional<Entry> take() {
     if (taken_ + sizeof(Header) > kBytes) return std::nullopt;
-    const auto* const header = reinterpret_cast<const Header*>(&bytes_[taken_]);
-    const std::uint32_t size = header->size.load(std::memory_order_acquire);
+    Header* const header = header_at(taken_);
+    const std::uint32_t size = std::atomic_ref(header->size).load(std::memory_order_acquire);
     if (size == 0) return std::nullopt;
     const Entry entry{header->before, {&bytes_[taken_ + sizeof(Header)], header->length}};
     taken_ += size;
@@ -101,10 +102,13 @@ class OpenedFiles {
   struct Header {
     FileFacts before;
     std::uint32_t length = 0;
-    std::atomic<std::uint32_t> size{0};  ///< of the entry; 0 until it is whole
+    std::uint32_t size = 0;  ///< of the entry; 0 until it is whole. Atomic: it is waited for
   };
   static constexpr std::size_t kPathMax = 4096, kAlign = alignof(Header);
   static constexpr std::size_t kBytes = 4u << 20, kSeen = 1u << 16;
+
+  /// In the zeros that all of them were made of: `take` may be looking at its size already.
+  Header* header_at(std::size_t at) { return reinterpret_cast<Header*>(&bytes_[at]); }
 
   /// The working directory, or an open one; 0 where it is not known.
   static std::size_t place_of(int directory, std::array<char, kPathMax>& place) {
