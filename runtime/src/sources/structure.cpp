@@ -188,8 +188,24 @@ class Scanner {
     if (facts.derived && facts.bases == 0) facts.bases = i + 1;
   }
 
+  /// Where the parameters begin: those of `double (*chosen(int n))(double) {` stand in the first
+  /// brackets.
+  std::size_t declarator(std::size_t open) const {
+    const std::size_t close = behind(open) - 1;
+    std::size_t k = open + 1;
+    while (k < close && (tokens_[k].is("*") || tokens_[k].is("&") || tokens_[k].is("&&") ||
+                         tokens_[k].is("const"))) {
+      ++k;
+    }
+    if (k == open + 1) return open;
+    while (k < close && (tokens_[k].kind == TokenKind::identifier || tokens_[k].is("::"))) ++k;
+    return k < close && tokens_[k].is("(") && tokens_[k - 1].kind == TokenKind::identifier ? k
+                                                                                          : open;
+  }
+
   void parameters(std::size_t open, std::size_t begin, const Scope& in, Head& facts) const {
     if (open == begin) return;
+    open = declarator(open);
     std::size_t name = open - 1;
     if (tokens_[name].is(">")) name = before_angles(name, begin);
     const Token& token = tokens_[name];
