@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kFileMagic = "FLORFRMS";
 constexpr std::uint32_t kFormat = 2;
 constexpr std::uint32_t kFrameMark = 0x454D5246;  // "FRME"
-constexpr std::size_t kAlignment = 8;
-constexpr std::size_t kWindowBytes = 256 * 1024;  // read at once
+constexpr std::size_t kFrameAlignment = 8;
+constexpr std::size_t kFrameWindowBytes = 256 * 1024;  // read at once
 
 struct FrameHeader {
   std::uint16_t kind = 0;
@@ -86,7 +86,7 @@ class Window {
 
  private:
   void load(std::uint64_t offset, std::size_t size) {
-    bytes_.resize(std::max(size, kWindowBytes));
+    bytes_.resize(std::max(size, kFrameWindowBytes));
     begin_ = offset;
     used_ = file_->read_at(bytes_, offset);
   }
@@ -245,7 +245,7 @@ std::optional<Frame> FrameReader::Impl::frame_at(std::uint64_t offset, bool may_
 /// The first frame from here on that is sound and none of those that were read.
 std::optional<Frame> FrameReader::Impl::next_sound() {
   for (std::uint64_t offset = position; window.at(offset, kFrameHeaderBytes);
-       offset += kAlignment) {
+       offset += kFrameAlignment) {
     bool mended = false;
     const auto header = header_at(offset, false, mended);
     if (!header || header->number < number) continue;

@@ -16,14 +16,14 @@
 namespace flor::store {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using RawBytes = std::vector<std::byte>;
 
 [[noreturn]] void refuse(const char* what) {
   throw Damaged(fmt::format("a block of values {}: run `flor fsck`", what));
 }
 
 /// 7 bits a byte, the lowest first; the last byte is below 128.
-void append_varint(Bytes& out, std::uint64_t number) {
+void append_varint(RawBytes& out, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) out.push_back(static_cast<std::byte>(number | 0x80));
   out.push_back(static_cast<std::byte>(number));
 }
@@ -68,8 +68,8 @@ class Reader {
 
 /// u8 codec, u32 raw length, u32 length, payload.
 void append_piece(CodecContext& context, ElementType type, std::span<const std::byte> raw,
-                  Bytes& out) {
-  Bytes payload;
+                  RawBytes& out) {
+  RawBytes payload;
   const Encoded encoded = encode(context, type, raw, {}, payload);
   append(out, encoded.codec);
   append(out, static_cast<std::uint32_t>(raw.size()));
@@ -77,18 +77,18 @@ void append_piece(CodecContext& context, ElementType type, std::span<const std::
   out.insert(out.end(), payload.begin(), payload.end());
 }
 
-Bytes take_piece(CodecContext& context, ElementType type, Reader& in, std::size_t most) {
+RawBytes take_piece(CodecContext& context, ElementType type, Reader& in, std::size_t most) {
   const auto codec = in.number<std::uint8_t>();
   const auto raw = in.number<std::uint32_t>();
   const auto payload = in.take(in.number<std::uint32_t>());
   if (raw > kChunkBytes || raw > most) refuse("is longer than one may be");
-  Bytes bytes(raw);
+  RawBytes bytes(raw);
   decode(context, codec, type, payload, {}, bytes);
   return bytes;
 }
 
 /// Any number of bytes: u32 length, then pieces of a chunk each.
-void append_bytes(CodecContext& context, const Bytes& raw, Bytes& out) {
+void append_bytes(CodecContext& context, const RawBytes& raw, RawBytes& out) {
   append(out, static_cast<std::uint32_t>(raw.size()));
   for (std::size_t at = 0; at < raw.size(); at += kChunkBytes) {
     append_piece(context, ElementType::bytes,
@@ -96,12 +96,12 @@ void append_bytes(CodecContext& context, const Bytes& raw, Bytes& out) {
   }
 }
 
-Bytes take_bytes(CodecContext& context, Reader& in, std::size_t most) {
+RawBytes take_bytes(CodecContext& context, Reader& in, std::size_t most) {
   const auto size = in.number<std::uint32_t>();
   if (size > most) refuse("is longer than one may be");
-  Bytes bytes;
+  RawBytes bytes;
   while (bytes.size() < size) {
-    const Bytes piece = take_piece(context, ElementType::bytes, in, size - bytes.size());
+    const RawBytes piece = take_piece(context, ElementType::bytes, in, size - bytes.size());
     if (piece.empty()) refuse("has an empty piece");
     bytes.insert(bytes.end(), piece.begin(), piece.end());
   }
@@ -110,8 +110,8 @@ Bytes take_bytes(CodecContext& context, Reader& in, std::size_t most) {
 
 /// Integers as progressions: first (relative to the integer before), difference, count. Steps that
 /// are counted through are one progression an epoch.
-void append_integers(CodecContext& context, std::span<const std::uint64_t> numbers, Bytes& out) {
-  Bytes raw;
+void append_integers(CodecContext& context, std::span<const std::uint64_t> numbers, RawBytes& out) {
+  RawBytes raw;
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < numbers.size();) {
     const std::uint64_t difference = i + 1 < numbers.size() ? numbers[i + 1] - numbers[i] : 0;
@@ -130,7 +130,7 @@ constexpr std::size_t kIntegersMax =
     kBlockPointsMax / 2 * 23 + 64;  // bytes of that many progressions
 
 std::vector<std::uint64_t> take_integers(CodecContext& context, Reader& in, std::size_t count) {
-  const Bytes raw = take_bytes(context, in, kIntegersMax);
+  const RawBytes raw = take_bytes(context, in, kIntegersMax);
   std::vector<std::uint64_t> numbers;
   numbers.reserve(count);
   std::uint64_t before = 0;
@@ -155,14 +155,14 @@ bool is_float(double number) {
 
 template <class Real>
 void append_reals_as(CodecContext& context, ElementType type, const std::vector<double>& numbers,
-                     Bytes& out) {
+                     RawBytes& out) {
   std::vector<Real> narrow(numbers.begin(), numbers.end());
   append(out, static_cast<std::uint8_t>(type));
   append_piece(context, type, std::as_bytes(std::span(narrow)), out);
 }
 
 /// u8 element type: f32 where all are floats, as most of what trainings log are; else f64.
-void append_reals(CodecContext& context, const std::vector<double>& numbers, Bytes& out) {
+void append_reals(CodecContext& context, const std::vector<double>& numbers, RawBytes& out) {
   // A signalling NaN would become a quiet one on its way to a float and back: `is_float` sees that.
   if (std::ranges::all_of(numbers, is_float)) {
     append_reals_as<float>(context, ElementType::f32, numbers, out);
@@ -172,7 +172,7 @@ void append_reals(CodecContext& context, const std::vector<double>& numbers, Byt
 }
 
 template <class Real>
-std::vector<double> reals_of(const Bytes& bytes, std::size_t count) {
+std::vector<double> reals_of(const RawBytes& bytes, std::size_t count) {
   if (bytes.size() != count * sizeof(Real)) refuse("has another number of reals than of points");
   std::vector<double> numbers(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -187,13 +187,14 @@ std::vector<double> take_reals(CodecContext& context, Reader& in, std::size_t co
   const auto type = static_cast<ElementType>(in.number<std::uint8_t>());
   if (type != ElementType::f32 && type != ElementType::f64)
     refuse("has reals of a form that this Flor does not know");
-  const Bytes bytes = take_piece(context, type, in, count * sizeof(double));
+  const RawBytes bytes = take_piece(context, type, in, count * sizeof(double));
   return type == ElementType::f32 ? reals_of<float>(bytes, count) : reals_of<double>(bytes, count);
 }
 
 /// Texts: a varint for the length of each, and the characters of all.
-void append_texts(CodecContext& context, const std::vector<std::string_view>& texts, Bytes& out) {
-  Bytes raw;
+void append_texts(CodecContext& context, const std::vector<std::string_view>& texts,
+                  RawBytes& out) {
+  RawBytes raw;
   for (const std::string_view text : texts) append_varint(raw, text.size());
   for (const std::string_view text : texts) {
     const auto bytes = std::as_bytes(std::span(text));
@@ -203,7 +204,7 @@ void append_texts(CodecContext& context, const std::vector<std::string_view>& te
 }
 
 std::vector<std::string> take_texts(CodecContext& context, Reader& in, std::size_t count) {
-  const Bytes raw = take_bytes(context, in, kBlockTextMax + 5 * kBlockPointsMax);
+  const RawBytes raw = take_bytes(context, in, kBlockTextMax + 5 * kBlockPointsMax);
   Reader rest(raw);
   std::vector<std::size_t> lengths(count);
   for (std::size_t& length : lengths) length = rest.varint();
@@ -254,7 +255,7 @@ Columns columns_of(std::span<const Point> points) {
 
 }  // namespace
 
-void encode_block(CodecContext& context, std::span<const Point> points, Bytes& out) {
+void encode_block(CodecContext& context, std::span<const Point> points, RawBytes& out) {
   const Columns columns = columns_of(points);
   append(out, static_cast<std::uint32_t>(points.size()));
   for (const auto* column : {&columns.epochs, &columns.steps, &columns.ordinals, &columns.types}) {
