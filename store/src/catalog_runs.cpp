@@ -40,9 +40,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 }  // namespace
 
-std::string new_run_key() {
-  return fmt::format("{:016x}", random_bits());
-}
+std::string new_run_key() { return fmt::format("{:016x}", random_bits()); }
 
 namespace {
 

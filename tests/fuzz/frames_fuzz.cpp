@@ -4,7 +4,7 @@
 #include "file/crc64.h"
 #include "file/frames.h"
 #include "little_endian.h"
-#include "one_file.h"
+#include "support/one_file.h"
 
 #include <flor/store/error.h>
 

@@ -3,9 +3,9 @@
 //   bit 0: the checksums of the headers are made right, so that what they protect is looked at.
 #include "filesystem.h"
 #include "little_endian.h"
-#include "one_file.h"
 #include "pack_scan.h"
 #include "record.h"
+#include "support/one_file.h"
 
 #include <fcntl.h>
 

@@ -5,6 +5,7 @@
 #include "file/frames.h"
 #include "little_endian.h"
 #include "store/faulty_filesystem.h"
+#include "support/one_file.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>
@@ -40,29 +41,6 @@ Bytes bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
-
-/// A disk that holds one file, in memory.
-class OneFile : public Filesystem {
- public:
-  Bytes content;
-
-  int open(const char*, int, mode_t) override { return 1000; }
-  int close(int) override { return 0; }
-  ssize_t pread(int, void* bytes, std::size_t size, off_t offset) override {
-    const std::size_t from = std::min(static_cast<std::size_t>(offset), content.size());
-    const std::size_t count = std::min(size, content.size() - from);
-    std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(from), count,
-                static_cast<std::byte*>(bytes));
-    return static_cast<ssize_t>(count);
-  }
-  ssize_t pwrite(int, const void* bytes, std::size_t size, off_t offset) override {
-    const auto end = static_cast<std::size_t>(offset) + size;
-    if (content.size() < end) content.resize(end);
-    std::copy_n(static_cast<const std::byte*>(bytes), size, content.begin() + offset);
-    return static_cast<ssize_t>(size);
-  }
-  int fdatasync(int) override { return 0; }
-};
 
 struct Sent {
   std::uint16_t kind = 0;

@@ -20,7 +20,8 @@ inline constexpr bool kAddressSanitizer = false;
 #endif
 #endif
 
-/// How much more memory programs may take that count it: sanitizers keep books of their own on all of it.
+/// How much more memory programs may take that count it: sanitizers keep books of their own on all
+/// of it.
 inline constexpr long kMemoryFactor = kThreadSanitizer ? 6 : kAddressSanitizer ? 2 : 1;
 
 }  // namespace flor::testing

@@ -37,10 +37,11 @@ PatchedVersion Questions::patch(const std::string& commit, const std::set<int>& 
   for (const auto& [path, text] : version.sources) bytes += text.size();
   for (const auto& [path, text] : version.sources) {
     // Of very large repositories only what may hold a loop, and the files that the hunks stand in.
-    const bool needed = bytes <= kBytesMax || text.find("flor::") != text.npos ||
-                        std::ranges::any_of(hunks(), [&path = path](const carry::Addition& addition) {
-                          return addition.hunk.path == path;
-                        });
+    const bool needed =
+        bytes <= kBytesMax || text.find("flor::") != text.npos ||
+        std::ranges::any_of(hunks(), [&path = path](const carry::Addition& addition) {
+          return addition.hunk.path == path;
+        });
     if (needed) older.push_back({path, text});
   }
   version.carried = carrier_.carry(older, chosen);

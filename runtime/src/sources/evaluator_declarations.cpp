@@ -28,7 +28,7 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
       (type.kind == Kind::unknown && type.named && !type.standard && !type.reference)) {
     leave_sources();  // its constructor, and its destructor
   }
-  if (reader_.is(k, ")") && k < end) ++k;  // double (&rows)[4]
+  if (reader_.is(k, ")") && k < end) ++k;                       // double (&rows)[4]
   while (reader_.is(k, "[") && k < end) k = reader_.behind(k);  // an array
   if (reader_.is(k - 1, ")") && reader_.is(k, "(") && k < end) k = reader_.behind(k);
   if (k >= end) return target;

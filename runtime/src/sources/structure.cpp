@@ -200,7 +200,7 @@ class Scanner {
     if (k == open + 1) return open;
     while (k < close && (tokens_[k].kind == TokenKind::identifier || tokens_[k].is("::"))) ++k;
     return k < close && tokens_[k].is("(") && tokens_[k - 1].kind == TokenKind::identifier ? k
-                                                                                          : open;
+                                                                                           : open;
   }
 
   void parameters(std::size_t open, std::size_t begin, const Scope& in, Head& facts) const {

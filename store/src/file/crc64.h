@@ -15,7 +15,7 @@ std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0);
 
 /// The bit of `size` bytes, counted from the lowest of the first one, whose flip alone makes a
 /// difference of `difference` (the exclusive or of both) to their CRC-64; nothing if there is none.
-/// Takes time as `size` does, 2 ns a bit.
+/// Takes time as `size` does.
 std::optional<std::uint64_t> flipped_bit(std::uint64_t size, std::uint64_t difference);
 
 }  // namespace flor::store

@@ -1,5 +1,5 @@
 // Framed files: append-only files of numbered, checksummed frames, which one process writes and any
-// number reads, also while it writes. Journals are such files. docs/format.md has the bytes.
+// number reads, also while it writes. Journals are such files. docs/format-2.md has the bytes.
 //
 //   file  = file header (32 bytes), frame*
 //   frame = frame header (40 bytes), payload, zeros up to a multiple of 8 bytes
@@ -50,7 +50,8 @@ class FrameWriter {
   /// bytes to the same place.
   void flush();
 
-  /// Flushes and waits until the disk has all of it. Where the disk refuses that, what it holds is
+  /// Flushes and waits until the disk has all of it. That the file is in its directory is for the
+  /// caller to sync (`sync_directory`). Where the disk refuses that, what it holds is
   /// unknown from then on, and trying again would tell nothing: the file `is_lost`, and every
   /// further call throws Error. All since `synced_frames` belongs into a new file.
   void sync();
@@ -91,7 +92,7 @@ struct FrameDamage {
 /// Where a framed file comes from.
 enum class FrameSource {
   home,       ///< this home: what is damaged is mended or passed over
-  elsewhere,  ///< whoever made it chose the checksums, too: `next` throws Damaged at the first
+  elsewhere,  ///< its maker may have chosen the checksums, too: `next` throws Damaged at the first
               ///< damage
 };
 
@@ -112,7 +113,7 @@ class FrameReader {
   /// Damage that was met since the last call, in order.
   std::vector<FrameDamage> take_damage();
 
-  /// Where the next frame begins. When `next` returned nothing, and nobody writes the file any
+  /// Where the next frame begins. When `next` returned nothing, and no process writes the file any
   /// more, all that lies between here and the file's end is a torn tail.
   std::uint64_t position() const;
   /// The number of the next frame.

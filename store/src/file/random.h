@@ -1,4 +1,4 @@
-// Names that nobody else chooses.
+// Random numbers for names, which no other process chooses.
 #pragma once
 
 #include <cstdint>
