@@ -54,8 +54,10 @@ class ReplayInSeats : public ReplayCommand {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const std::string name = entry.path().filename().string();
       if (name.find_first_not_of("0123456789") != name.npos) continue;
-      std::ifstream in(entry.path() / "cmdline", std::ios::binary);
-      const std::string line(std::istreambuf_iterator<char>(in), {});
+      // A process may end while it is looked at; an iterator over the file would throw then.
+      std::ostringstream text;
+      text << std::ifstream(entry.path() / "cmdline", std::ios::binary).rdbuf();
+      const std::string line = text.str();
       if (line.find(std::string("__seat") + '\0' + segments().string()) == line.npos) continue;
       if (line.starts_with("/bin/sh") || line.starts_with("sh")) continue;
       found.push_back(static_cast<pid_t>(std::stol(name)));
