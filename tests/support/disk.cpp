@@ -238,7 +238,15 @@ int do_control(int descriptor, int command, void* argument) {
   if (watching && locks) {
     const std::lock_guard lock(state().mutex);
     const std::string path = path_of(descriptor);
-    if (concerns(path) && fails(Disk::Calls::locks, path)) return -1;
+    if (concerns(path) && fails(Disk::Calls::locks, path)) {
+      // A service that is lost keeps no lock either: another process is not to meet one for ever.
+      const int error = errno;
+      if (static_cast<const struct flock*>(argument)->l_type == F_UNLCK) {
+        call(SYS_fcntl, descriptor, command, argument);
+      }
+      errno = error;
+      return -1;
+    }
   }
   return static_cast<int>(call(SYS_fcntl, descriptor, command, argument));
 }
