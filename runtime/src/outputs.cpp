@@ -48,7 +48,7 @@ RecordedOutputs::RecordedOutputs(const fs::path& repository, const fs::path& hom
   notice_written_files(repository, home);
 }
 
-void RecordedOutputs::enter(store::Catalog& catalog) const {
+void RecordedOutputs::enter(store::Catalog& catalog, std::int64_t run) const {
   std::vector<std::string> paths;
   for (const WrittenFile& file : take_written_files()) {
     // Generated sources are sources.
@@ -56,7 +56,7 @@ void RecordedOutputs::enter(store::Catalog& catalog) const {
     paths.push_back(file.path.lexically_relative(repository_).generic_string());
   }
   if (paths.empty()) return;
-  catalog.remember_outputs(repository_.string(), this_program().key(), paths);
+  catalog.remember_outputs(run, repository_.string(), this_program().key(), paths);
 }
 
 ReplayFiles::ReplayFiles(const fs::path& home, const std::string& run)

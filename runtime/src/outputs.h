@@ -18,7 +18,7 @@ class RecordedOutputs {
  public:
   RecordedOutputs(const std::filesystem::path& repository, const std::filesystem::path& home);
   /// Enters those that were written since it was called last; for one thread at a time.
-  void enter(store::Catalog& catalog) const;
+  void enter(store::Catalog& catalog, std::int64_t run) const;
 
  private:
   std::filesystem::path repository_;

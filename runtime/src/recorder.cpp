@@ -238,7 +238,6 @@ Recorder::Recorder(Flags flags)
     if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   }
   if (ranks_) begin_in_group(launched, run.commit, point);
-  if (is_first()) catalog.remember_name(place.string(), run.experiment);
   writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id,
                                                       store::WriterOptions{.priority = priority_});
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
@@ -465,7 +464,7 @@ void Recorder::put_schedule() {
 void Recorder::flush_outputs() noexcept {
   if (!outputs_) return;
   try {
-    outputs_->enter(store_->catalog());
+    outputs_->enter(store_->catalog(), run_.id);
   } catch (const std::exception&) {  // the next commit has some files more
   }
 }

@@ -1,5 +1,6 @@
 // archive: encodes the chunks of a run anew, group by group, and leads their rows to the new
 // records.
+#include "index/writing.h"
 #include "archive_plan.h"
 #include "maintenance_lock.h"
 #include "pack_rows.h"
@@ -181,17 +182,13 @@ class Archiver {
     writer_.sync();
     read_back();
     {
-      const Lock lock(database_.mutex);
-      Connection& connection = database_.connection;
-      Transaction transaction(connection);
+      Writing writing(database_);
+      Connection& connection = writing.connection();
       const std::vector<std::int64_t> packs = put_pack_rows(connection, writer_);
       for (const NewRecord& record : batch_) move(connection, record, packs);
       for (const NewRecord& record : batch_) require_chain(connection, record.old.id);
-      connection("UPDATE run SET stored_bytes = max(0, stored_bytes - ?2) WHERE id = ?1", run_.id,
-                 static_cast<std::int64_t>(saved_))
-          ->run();
-      committing_ = true;
-      transaction.commit();
+      writing.add(run_.id, ArchivedEvent{saved_});
+      writing.commit(committing_);
       committing_ = false;
       writer_.committed(packs);
     }

@@ -1,5 +1,6 @@
 // Catalog: how the programs of runs are built.
 #include "database.h"
+#include "index/writing.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -27,17 +28,19 @@ std::optional<RunBuild> Catalog::build(std::int64_t run) const {
   return RunBuild{.recipe = row->text(0), .remark = row->text(1)};
 }
 
-void Catalog::remember_build_command(std::string_view repository, std::string_view program,
-                                     std::string_view command) {
+void Catalog::remember_build_command(std::int64_t run, std::string_view repository,
+                                     std::string_view program, std::string_view command) {
   if (masked(command) != command) return;
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
+  write(*database_, run,
+        BuildCommandEvent{std::string(repository), std::string(program), std::string(command)});
+}
+
+void apply(Database& database, std::int64_t, const BuildCommandEvent& event) {
+  database
+      .connection(
           "INSERT OR REPLACE INTO build_command (root, program, command) VALUES (?1, ?2, ?3)",
-          repository, program, command)
+          event.repository, event.program, event.command)
       ->run();
-  transaction.commit();
 }
 
 std::optional<std::string> Catalog::build_command(std::string_view repository,
@@ -49,17 +52,19 @@ std::optional<std::string> Catalog::build_command(std::string_view repository,
   return row->text(0);
 }
 
-void Catalog::remember_outputs(std::string_view repository, std::string_view program,
-                               std::span<const std::string> paths) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  for (const std::string& path : paths) {
-    database_
-        ->connection("INSERT OR IGNORE INTO output (root, program, path) VALUES (?1, ?2, ?3)",
-                     repository, program, path)
+void Catalog::remember_outputs(std::int64_t run, std::string_view repository,
+                               std::string_view program, std::span<const std::string> paths) {
+  write(*database_, run,
+        OutputsEvent{std::string(repository), std::string(program), {paths.begin(), paths.end()}});
+}
+
+void apply(Database& database, std::int64_t, const OutputsEvent& event) {
+  for (const std::string& path : event.paths) {
+    database
+        .connection("INSERT OR IGNORE INTO output (root, program, path) VALUES (?1, ?2, ?3)",
+                    event.repository, event.program, path)
         ->run();
   }
-  transaction.commit();
 }
 
 std::vector<std::string> Catalog::outputs(std::string_view repository,

@@ -1,7 +1,7 @@
 // Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
 #include "checkpoint_rows.h"
 #include "database.h"
-#include "rest_rows.h"
+#include "index/writing.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -72,18 +72,14 @@ void insert(Connection& connection, std::int64_t run, const Recording& recording
 
 }  // namespace
 
-void put_progress(Connection& connection, std::int64_t run, const Progress& progress) {
+void apply(Database& database, std::int64_t run, const ProgressEvent& event) {
+  Connection& connection = database.connection;
+  const Progress& progress = event.progress;
   for (const MainLoop& loop : progress.loops) insert(connection, run, loop);
   for (const Iteration& iteration : progress.iterations) insert(connection, run, iteration);
   for (const LoopExecution& execution : progress.executions) insert(connection, run, execution);
   for (const StorageDecision& decision : progress.decisions) insert(connection, run, decision);
   if (progress.recording) insert(connection, run, *progress.recording);
-}
-
-void put_rest(Database& database, std::int64_t run, const UnwrittenRest& rest) {
-  insert_values(database, run, rest.values);
-  put_progress(database.connection, run, rest.progress);
-  if (rest.gaps) put_gap_rows(database.connection, run, *rest.gaps);
 }
 
 bool is_stored(StorageReason reason) {
@@ -106,18 +102,19 @@ Argument Argument::recorded() const {
   return argument;
 }
 
-void Catalog::add_argument(std::int64_t run, const Argument& given) {
-  const Argument argument = given.recorded();
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
+void apply(Database& database, std::int64_t run, const ArgumentEvent& event) {
+  const Argument& argument = event.argument;
+  database
+      .connection(
           "INSERT INTO argument (run, name, ordinal, type, value) "
           "VALUES (?1, ?2, (SELECT count(*) FROM argument WHERE run = ?1), ?3, ?4) "
           "ON CONFLICT DO UPDATE SET type = excluded.type, value = excluded.value",
           run, argument.name, argument.type, argument.value)
       ->run();
-  transaction.commit();
+}
+
+void Catalog::add_argument(std::int64_t run, const Argument& argument) {
+  write(*database_, run, ArgumentEvent{argument.recorded()});
 }
 
 void Catalog::put_main_loop(std::int64_t run, const MainLoop& loop) {
@@ -138,17 +135,12 @@ void Catalog::add_execution(std::int64_t run, const LoopExecution& execution) {
 }
 
 void Catalog::add_progress(std::int64_t run, const Progress& progress) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  put_progress(database_->connection, run, progress);
-  transaction.commit();
+  write(*database_, run, ProgressEvent{progress});
 }
 
-void Catalog::drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> keys) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  for (const CheckpointKey& key : keys) {
+void apply(Database& database, std::int64_t run, const ForgetEvent& event) {
+  Connection& connection = database.connection;
+  for (const CheckpointKey& key : event.checkpoints) {
     connection(
         "DELETE FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 "
         "AND iteration = ?4 AND loop = ?5",
@@ -156,7 +148,10 @@ void Catalog::drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> 
         ->run();
   }
   recount_checkpoints(connection, run);
-  transaction.commit();
+}
+
+void Catalog::drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> keys) {
+  write(*database_, run, ForgetEvent{{keys.begin(), keys.end()}});
 }
 
 std::vector<Argument> Catalog::arguments(std::int64_t run) const {

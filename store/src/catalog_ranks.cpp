@@ -1,5 +1,6 @@
 // Catalog: how the ranks of a group find each other.
 #include "database.h"
+#include "index/writing.h"
 
 #include <flor/store/catalog.h>
 
@@ -39,21 +40,27 @@ void put_point(Connection& connection, std::int64_t group, const ResumePoint& po
 }  // namespace
 
 void Catalog::open_launch(const RankLaunch& launch) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
+  write(*database_, launch.group, LaunchEvent{launch});
+}
+
+void apply(Database& database, std::int64_t run, const LaunchEvent& event) {
+  Connection& connection = database.connection;
+  const RankLaunch& launch = event.launch;
   connection(
       "INSERT OR REPLACE INTO rank_launch (leader, launch, started_us, attempt, version) VALUES "
       "(?1, ?2, ?3, 1 + coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0), ?4)",
-      launch.group, launch.launch, launch.started_us, launch.commit)
+      run, launch.launch, launch.started_us, launch.commit)
       ->run();
-  if (launch.point) put_point(connection, launch.group, *launch.point);
+  if (launch.point) put_point(connection, run, *launch.point);
   connection(
       "UPDATE rank_run SET attempt = (SELECT attempt FROM rank_launch WHERE leader = ?1) "
       "WHERE leader = ?1 AND rank = 0",
-      launch.group)
+      run)
       ->run();
-  transaction.commit();
+}
+
+void apply(Database& database, std::int64_t run, const CloseLaunchEvent&) {
+  database.connection("UPDATE rank_launch SET launch = '' WHERE leader = ?1", run)->run();
 }
 
 std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
@@ -66,16 +73,15 @@ std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
   return read_launch(*row);
 }
 
-void Catalog::join_launch(std::int64_t run) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
+void Catalog::join_launch(std::int64_t run) { write(*database_, run, JoinEvent{}); }
+
+void apply(Database& database, std::int64_t run, const JoinEvent&) {
+  database
+      .connection(
           "UPDATE rank_run SET attempt = (SELECT attempt FROM rank_launch "
           "WHERE rank_launch.leader = rank_run.leader) WHERE run = ?1",
           run)
       ->run();
-  transaction.commit();
 }
 
 RunState Catalog::group_state(const Run& run) const {

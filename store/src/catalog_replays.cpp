@@ -1,6 +1,7 @@
 // Catalog: the replays of runs and what came out of them.
 #include "database.h"
 #include "doubts.h"
+#include "index/writing.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -64,36 +65,79 @@ std::string_view to_string(Verdict verdict) {
   return "unknown";
 }
 
+std::string replay_key(Connection& connection, std::int64_t replay) {
+  const auto row = connection("SELECT key FROM replay_key WHERE replay = ?1", replay);
+  return row->step() ? row->text(0) : std::string();
+}
+
+std::int64_t replay_id(Connection& connection, std::int64_t run, std::string_view key) {
+  const auto row = connection(
+      "SELECT id FROM replay CROSS JOIN replay_key ON replay_key.replay = replay.id WHERE run = ?1 "
+      "AND key = ?2",
+      run, key);
+  return row->step() ? row->integer(0) : 0;
+}
+
 std::int64_t Catalog::add_replay(const NewReplay& replay) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
+  Writing writing(*database_);
+  const ReplayEvent event{new_run_key(), replay};
+  writing.add(replay.run, event);
+  const std::int64_t id = replay_id(writing.connection(), replay.run, event.key);
+  writing.commit();
+  return id;
+}
+
+void apply(Database& database, std::int64_t run, const ReplayEvent& event) {
+  Connection& connection = database.connection;
+  const NewReplay& replay = event.start;
   const std::string command = to_json(replay.command.words());
-  Transaction transaction(connection);
   connection(
       "INSERT INTO replay (run, started_us, segment, segments, first_epoch, last_epoch, strong, "
       "probes, program_digest, command) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-      replay.run, replay.started_us, replay.segment, replay.segments, replay.first_epoch,
+      run, replay.started_us, replay.segment, replay.segments, replay.first_epoch,
       replay.last_epoch, replay.strong, replay.probes, replay.program_digest, command)
       ->run();
   const std::int64_t id = connection.last_id();
+  connection("INSERT INTO replay_key (replay, key) VALUES (?1, ?2)", id, event.key)->run();
   if (!replay.question.empty()) {
     connection("INSERT INTO replay_question (replay, question) VALUES (?1, ?2)", id,
                replay.question)
         ->run();
   }
-  transaction.commit();
-  return id;
 }
 
+namespace {
+
+std::int64_t run_of(Connection& connection, std::int64_t replay) {
+  const auto row = connection("SELECT run FROM replay WHERE id = ?1", replay);
+  return row->step() ? row->integer(0) : 0;
+}
+
+/// Says something of a replay; nothing if it is gone, with its run.
+template <typename Event>
+void say(Database& database, std::int64_t replay, Event event) {
+  Writing writing(database);
+  const std::int64_t run = run_of(writing.connection(), replay);
+  if (run == 0) return;
+  event.replay = replay_key(writing.connection(), replay);
+  writing.add(run, event);
+  writing.commit();
+}
+
+}  // namespace
+
 void Catalog::add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
-          "INSERT OR REPLACE INTO restoring (replay, raw_bytes, seconds) VALUES (?1, ?2, ?3)",
-          replay, static_cast<std::int64_t>(raw_bytes), seconds)
+  say(*database_, replay, RestoringEvent{{}, raw_bytes, seconds});
+}
+
+void apply(Database& database, std::int64_t run, const RestoringEvent& event) {
+  database
+      .connection(
+          "INSERT OR REPLACE INTO restoring (replay, raw_bytes, seconds) SELECT id, ?2, ?3 FROM "
+          "replay WHERE id = ?1",
+          replay_id(database.connection, run, event.replay),
+          static_cast<std::int64_t>(event.raw_bytes), event.seconds)
       ->run();
-  transaction.commit();
 }
 
 std::optional<double> Catalog::restore_rate() const {
@@ -106,10 +150,14 @@ std::optional<double> Catalog::restore_rate() const {
 }
 
 void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
+  say(*database_, replay, ReplayEndEvent{{}, result});
+}
+
+void apply(Database& database, std::int64_t run, const ReplayEndEvent& event) {
+  const ReplayResult& result = event.result;
+  const std::int64_t replay = replay_id(database.connection, run, event.replay);
+  database
+      .connection(
           "UPDATE replay SET finished_us = ?2, verdict = ?3, values_compared = ?4, "
           "values_different = ?5, states_compared = ?6, states_different = ?7, values_found = ?8, "
           "first_difference = ?9 WHERE id = ?1",
@@ -117,26 +165,28 @@ void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
           result.values_compared, result.values_different, result.states_compared,
           result.states_different, result.values_found, result.first_difference)
       ->run();
-  if (result.verdict == Verdict::differs) doubt_values(*database_, replay);
-  transaction.commit();
+  if (result.verdict == Verdict::differs) doubt_values(database, run, replay);
 }
 
 void Catalog::verify_replay(std::int64_t replay, std::span<const std::int64_t> epochs) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  verify_values(*database_, replay, epochs);
-  transaction.commit();
+  say(*database_, replay, VerifyEvent{{}, {epochs.begin(), epochs.end()}});
+}
+
+void apply(Database& database, std::int64_t run, const VerifyEvent& event) {
+  verify_values(database, run, replay_id(database.connection, run, event.replay), event.epochs);
 }
 
 void Catalog::doubt_replay(std::int64_t replay, std::string_view why) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection("UPDATE replay SET verdict = ?2, first_difference = ?3 WHERE id = ?1", replay,
-                   static_cast<std::int64_t>(Verdict::differs), why)
+  say(*database_, replay, DoubtEvent{{}, std::string(why)});
+}
+
+void apply(Database& database, std::int64_t run, const DoubtEvent& event) {
+  const std::int64_t replay = replay_id(database.connection, run, event.replay);
+  database
+      .connection("UPDATE replay SET verdict = ?2, first_difference = ?3 WHERE id = ?1", replay,
+                  static_cast<std::int64_t>(Verdict::differs), event.why)
       ->run();
-  doubt_values(*database_, replay);
-  transaction.commit();
+  doubt_values(database, run, replay);
 }
 
 std::vector<Replay> Catalog::replays(std::int64_t run) const {

@@ -1,5 +1,6 @@
 // Catalog: runs that were interrupted, and go on in another process.
 #include "database.h"
+#include "index/writing.h"
 #include "rest_rows.h"
 #include "resume.h"
 #include "rows.h"
@@ -157,18 +158,24 @@ void note(Connection& connection, std::int64_t run, const Resumption& resumption
 
 void Catalog::interrupt_run(std::int64_t run, std::string_view message,
                             const UnwrittenRest& rest) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  put_rest(*database_, run, rest);
-  database_->connection("UPDATE run SET message = ?2 WHERE id = ?1", run, message)->run();
-  transaction.commit();
+  Writing writing(*database_);
+  writing.add_rest(run, rest);
+  writing.add(run, InterruptEvent{std::string(message)});
+  writing.commit();
+}
+
+void apply(Database& database, std::int64_t run, const InterruptEvent& event) {
+  database.connection("UPDATE run SET message = ?2 WHERE id = ?1", run, event.message)->run();
 }
 
 void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  forget_values_after(*database_, run, resumption.point);
+  write(*database_, run, ResumeEvent{resumption});
+}
+
+void apply(Database& database, std::int64_t run, const ResumeEvent& event) {
+  Connection& connection = database.connection;
+  const Resumption& resumption = event.resumption;
+  forget_values_after(database, run, resumption.point);
   forget_checkpoints_after(connection, run, resumption.point);
   forget_saved_after(connection, run, resumption.point);
   forget_loops_after(connection, run, resumption.point);
@@ -183,7 +190,7 @@ void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
       run)
       ->run();
   note(connection, run, resumption);
-  transaction.commit();
+  remember_name(connection, run);
 }
 
 std::vector<Resumption> Catalog::resumptions(std::int64_t run) const {

@@ -2,7 +2,8 @@
 #include "database.h"
 #include "edit_distance.h"
 #include "file/random.h"
-#include "rest_rows.h"
+#include "index/writing.h"
+#include "journal/run_journal.h"
 #include "rows.h"
 
 #include <flor/store/catalog.h>
@@ -176,14 +177,11 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// The first of a group names it.
-void add_rank(Connection& connection, Run& run) {
-  RankPlace& place = *run.start.rank;
-  if (place.group == 0) place.group = run.id;
+void add_rank(Connection& connection, std::int64_t run, const RankPlace& place) {
   connection(
       "INSERT OR REPLACE INTO rank_run (leader, rank, run, world, attempt) VALUES (?1, ?2, ?3, ?4, "
       "coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0))",
-      place.group, place.rank, run.id, place.world)
+      place.group, place.rank, run, place.world)
       ->run();
 }
 
@@ -414,95 +412,137 @@ void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origi
 Catalog::Catalog(std::shared_ptr<Database> database) : database_(std::move(database)) {}
 Catalog::~Catalog() = default;
 
-Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
-                     const RunOrigin& origin) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
+void remember_name(Connection& connection, std::int64_t run) {
+  connection(
+      "INSERT OR REPLACE INTO repository (root, experiment, used_us) SELECT repository, "
+      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment WHERE "
+      "run.id = ?1 AND run.id NOT IN (SELECT run FROM origin) AND run.id NOT IN (SELECT run FROM "
+      "rank_run WHERE rank > 0)",
+      run)
+      ->run();
+}
+
+namespace {
+
+/// Id of the first rank's run; 0: the run is that itself.
+std::int64_t leader_of(Connection& connection, const std::string& key) {
+  if (key.empty()) return 0;
+  const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
+  if (row->step()) return row->integer(0);
+  throw NotFound(fmt::format("run {} leads a group and is not there", key));
+}
+
+std::string key_of(Connection& connection, std::int64_t run) {
+  const auto row = connection("SELECT key FROM run WHERE id = ?1", run);
+  return row->step() ? row->text(0) : std::string();
+}
+
+}  // namespace
+
+std::int64_t apply_run(Database& database, const RunEvent& event) {
+  Connection& connection = database.connection;
+  const NewRun& run = event.start;
   const std::string command = to_json(run.command.words());
   const std::string environment = to_json(run.environment);
-  const std::string key = run.key.empty() ? new_run_key() : run.key;
-  Transaction transaction(connection);
   const std::int64_t experiment = intern(connection, "experiment", "name", run.experiment);
   connection(
       "INSERT INTO run (key, experiment, started_us, version, repository, directory, program, "
       "program_digest, command, environment) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-      key, experiment, run.started_us, run.commit, run.repository, run.directory, run.program,
+      event.key, experiment, run.started_us, run.commit, run.repository, run.directory, run.program,
       run.program_digest, command, intern(connection, "environment", "json", environment))
       ->run();
+  const std::int64_t id = connection.last_id();
+  put_origin(connection, id, event.origin);
+  if (event.build) insert_build(connection, id, *event.build);
+  if (run.rank) {
+    const std::int64_t leader = leader_of(connection, event.leader);
+    add_rank(connection, id, {leader != 0 ? leader : id, run.rank->rank, run.rank->world});
+  }
+  remember_name(connection, id);
+  return id;
+}
+
+Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
+                     const RunOrigin& origin) {
+  Writing writing(*database_);
+  RunEvent event{.key = run.key.empty() ? new_run_key() : run.key,
+                 .start = run,
+                 .leader = {},
+                 .build = build,
+                 .origin = origin};
+  if (run.rank && run.rank->group != 0) event.leader = key_of(writing.connection(), run.rank->group);
   Run added;
-  added.id = connection.last_id();
-  added.key = key;
+  added.id = apply_run(*database_, event);
+  writing.note(added.id, event);
+  writing.commit();
+  added.key = event.key;
   added.start = run;
+  if (run.rank && run.rank->group == 0) added.start.rank->group = added.id;
   added.origin = origin;
-  put_origin(connection, added.id, origin);
-  if (build) insert_build(connection, added.id, *build);
-  if (run.rank) add_rank(connection, added);
-  transaction.commit();
   return added;
 }
 
-void Catalog::drop_run(std::int64_t run) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
+void apply(Database& database, std::int64_t run, const DropEvent&) {
+  Connection& connection = database.connection;
   // Results that came with it alone.
-  database_
-      ->connection(
-          "DELETE FROM job WHERE id IN (SELECT job FROM fetched_result GROUP BY job HAVING "
-          "count(*) = 1 AND max(run) = (SELECT key FROM run WHERE id = ?1))",
-          run)
+  connection(
+      "DELETE FROM job WHERE id IN (SELECT job FROM fetched_result GROUP BY job HAVING "
+      "count(*) = 1 AND max(run) = (SELECT key FROM run WHERE id = ?1))",
+      run)
       ->run();
-  database_
-      ->connection("DELETE FROM fetched_result WHERE run = (SELECT key FROM run WHERE id = ?1)",
-                   run)
+  connection("DELETE FROM fetched_result WHERE run = (SELECT key FROM run WHERE id = ?1)", run)
       ->run();
-  database_->connection("DELETE FROM run WHERE id = ?1", run)->run();
-  if (database_->connection("SELECT 1 FROM absent_object LIMIT 1")->step()) {
-    database_
-        ->connection(
-            "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value "
-            "WHERE type IN (5, 7))")
+  connection("DELETE FROM run WHERE id = ?1", run)->run();
+  if (connection("SELECT 1 FROM absent_object LIMIT 1")->step()) {
+    connection(
+        "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value "
+        "WHERE type IN (5, 7))")
         ->run();
   }
-  database_->connection("DELETE FROM experiment WHERE id NOT IN (SELECT experiment FROM run)")
+  connection("DELETE FROM experiment WHERE id NOT IN (SELECT experiment FROM run)")->run();
+  connection("DELETE FROM recipe WHERE id NOT IN (SELECT recipe FROM build)")->run();
+  database.series.clear();
+}
+
+void Catalog::drop_run(std::int64_t run) {
+  Writing writing(*database_);
+  const std::string key = key_of(writing.connection(), run);
+  if (key.empty()) return;
+  writing.note_drop(run);
+  writing.commit();
+  database_->journals.erase(run);
+  remove_run_directory(database_->paths, key);
+}
+
+void apply(Database& database, std::int64_t run, const EndEvent& event) {
+  database
+      .connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
+                  event.finished_us, event.failed, event.message)
       ->run();
-  database_->connection("DELETE FROM recipe WHERE id NOT IN (SELECT recipe FROM build)")->run();
-  transaction.commit();
-  database_->series.clear();
 }
 
 void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
                          std::string_view message, const UnwrittenRest& rest) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  put_rest(*database_, run, rest);
-  database_
-      ->connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
-                   finished_us, failed, message)
-      ->run();
-  transaction.commit();
+  {
+    Writing writing(*database_);
+    writing.add_rest(run, rest);
+    writing.add(run, EndEvent{finished_us, failed, std::string(message)});
+    writing.commit();
+  }
   ring_checkpoint(*database_);
 }
 
-void Catalog::reopen_run(std::int64_t run) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection("UPDATE run SET finished_us = NULL, failed = NULL, message = '' WHERE id = ?1",
-                   run)
+void apply(Database& database, std::int64_t run, const ReopenEvent&) {
+  database
+      .connection("UPDATE run SET finished_us = NULL, failed = NULL, message = '' WHERE id = ?1",
+                  run)
       ->run();
-  transaction.commit();
 }
 
-void Catalog::remember_name(std::string_view repository, std::string_view experiment) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
-          "INSERT OR REPLACE INTO repository (root, experiment, used_us) "
-          "VALUES (?1, ?2, ?3)",
-          repository, experiment, now_us())
-      ->run();
-  transaction.commit();
+void Catalog::reopen_run(std::int64_t run) { write(*database_, run, ReopenEvent{}); }
+
+void apply(Database& database, std::int64_t run, const OriginEvent& event) {
+  put_origin(database.connection, run, event.origin);
 }
 
 std::optional<std::string> Catalog::last_name(std::string_view repository) const {

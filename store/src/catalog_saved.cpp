@@ -1,6 +1,7 @@
 // Catalog: checkpoints that programs ask for, what is kept of a run's checkpoints, and what is not.
 #include "checkpoint_rows.h"
 #include "database.h"
+#include "index/writing.h"
 
 #include <flor/store/catalog.h>
 #include <flor/store/error.h>
@@ -58,9 +59,12 @@ void insert_score(Connection& connection, std::int64_t run, std::int64_t number,
 }  // namespace
 
 void Catalog::add_saved(std::int64_t run, const SavedCheckpoint& saved) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
+  write(*database_, run, SavedEvent{saved});
+}
+
+void apply(Database& database, std::int64_t run, const SavedEvent& event) {
+  Connection& connection = database.connection;
+  const SavedCheckpoint& saved = event.saved;
   forget_replaced(connection, run, saved);
   connection(
       "INSERT INTO saved (run, number, name, main_loop, iteration, path, epoch, step, inner, "
@@ -71,21 +75,24 @@ void Catalog::add_saved(std::int64_t run, const SavedCheckpoint& saved) {
   for (const auto& [metric, value] : saved.scores) {
     insert_score(connection, run, saved.number, metric, value);
   }
-  transaction.commit();
 }
 
 void Catalog::add_score(std::int64_t run, std::int64_t number, std::string_view metric,
                         double value) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  const bool known =
-      connection("SELECT 1 FROM saved WHERE run = ?1 AND number = ?2", run, number)->step();
+  Writing writing(*database_);
+  const bool known = writing
+                         .connection()("SELECT 1 FROM saved WHERE run = ?1 AND number = ?2", run,
+                                       number)
+                         ->step();
   if (!known) {
     throw NotFound(fmt::format("the run has no saved checkpoint {} to give {} to", number, metric));
   }
-  insert_score(connection, run, number, metric, value);
-  transaction.commit();
+  writing.add(run, ScoreEvent{number, std::string(metric), value});
+  writing.commit();
+}
+
+void apply(Database& database, std::int64_t run, const ScoreEvent& event) {
+  insert_score(database.connection, run, event.number, event.metric, event.value);
 }
 
 std::vector<SavedCheckpoint> Catalog::saved(std::int64_t run) const {
@@ -119,16 +126,18 @@ std::vector<SavedCheckpoint> Catalog::saved(std::int64_t run) const {
 }
 
 void Catalog::put_strategy(std::int64_t run, const CheckpointStrategy& strategy) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  database_
-      ->connection(
+  write(*database_, run, StrategyEvent{strategy});
+}
+
+void apply(Database& database, std::int64_t run, const StrategyEvent& event) {
+  const CheckpointStrategy& strategy = event.strategy;
+  database
+      .connection(
           "INSERT OR REPLACE INTO strategy (run, num_to_keep, attribute, score_order, tie) VALUES "
           "(?1, ?2, ?3, ?4, ?5)",
           run, strategy.num_to_keep, strategy.score_attribute,
           static_cast<std::int64_t>(strategy.score_order), static_cast<std::int64_t>(strategy.tie))
       ->run();
-  transaction.commit();
 }
 
 std::optional<CheckpointStrategy> Catalog::strategy(std::int64_t run) const {

@@ -3,6 +3,7 @@
 #include "database.h"
 #include "doubts.h"
 #include "evaluated.h"
+#include "index/writing.h"
 #include "metric_rows.h"
 #include "rest_rows.h"
 #include "resume.h"
@@ -347,10 +348,9 @@ std::string_view to_string(ValueType type) {
 
 void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
   if (values.empty()) return;
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  insert_values(*database_, run, values);
-  transaction.commit();
+  Writing writing(*database_);
+  writing.add_values(run, values);
+  writing.commit();
 }
 
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values) {
@@ -489,10 +489,15 @@ ValueVerdict put_verdicts(Answers& answers, std::int64_t replay,
 
 void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                            std::span<const ReplayedPart> parts) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  ValueInserter inserter(*database_, run);
+  Writing writing(*database_);
+  writing.add_replayed(run, replay, values, parts);
+  writing.commit();
+}
+
+void apply_replayed(Database& database, std::int64_t run, std::int64_t replay,
+                    std::span<const Value> values, std::span<const ReplayedPart> parts) {
+  Connection& connection = database.connection;
+  ValueInserter inserter(database, run);
   const bool doubted = differs_already(connection, replay);
   const bool differs = doubted || std::ranges::any_of(parts, [](const ReplayedPart& part) {
                          return part.result.verdict == Verdict::differs;
@@ -506,26 +511,17 @@ void Catalog::add_replayed(std::int64_t run, std::int64_t replay, std::span<cons
   for (const Value& value : values) inserter.add(value);
   inserter.finish();
   for (const ReplayedPart& part : parts) insert_part(connection, replay, part);
-  transaction.commit();
 }
 
-namespace {
-
-std::int64_t run_of(Connection& connection, std::int64_t replay) {
-  const auto row = connection("SELECT run FROM replay WHERE id = ?1", replay);
-  return row->step() ? row->integer(0) : 0;
-}
-
-}  // namespace
-
-void doubt_values(Database& database, std::int64_t replay) {
-  ValueInserter inserter(database, run_of(database.connection, replay));
+void doubt_values(Database& database, std::int64_t run, std::int64_t replay) {
+  ValueInserter inserter(database, run);
   inserter.answers().doubt(replay);
   inserter.finish();
 }
 
-void verify_values(Database& database, std::int64_t replay, std::span<const std::int64_t> epochs) {
-  ValueInserter inserter(database, run_of(database.connection, replay));
+void verify_values(Database& database, std::int64_t run, std::int64_t replay,
+                   std::span<const std::int64_t> epochs) {
+  ValueInserter inserter(database, run);
   for (const std::int64_t epoch : epochs) inserter.answers().verify(replay, epoch);
   inserter.finish();
 }

@@ -1,11 +1,13 @@
 // Rows of the tables `checkpoint` and `discarded`, as several parts of the catalog read them.
 #pragma once
 
+#include "journal/events.h"
 #include "sqlite.h"
 
 #include <flor/store/checkpoint.h>
 
 #include <cstdint>
+#include <span>
 
 namespace flor::store {
 
@@ -21,9 +23,19 @@ CheckpointInfo read_checkpoint(const Query& row);
   "id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, " \
   "layout, chunks"
 
-/// A checkpoint becomes a deleted one, whose content can be brought back until it is collected. The
-/// counters of its run are the caller's to recount. Within a transaction of the caller.
-void discard_checkpoint(Connection& connection, std::int64_t id, std::int64_t now_us);
+class Writing;
+
+/// What events call the checkpoint in this row of `checkpoint`, or of `discarded`, and its run.
+struct NamedRow {
+  std::int64_t run = 0;
+  CheckpointName name;
+};
+NamedRow name_checkpoint(Connection& connection, std::int64_t id);
+NamedRow name_discarded(Connection& connection, std::int64_t id);
+
+/// Checkpoints become deleted ones, whose content can be brought back until it is collected. The
+/// counters of their runs are recounted.
+void discard_checkpoints(Writing& writing, std::span<const std::int64_t> ids);
 
 /// Brings the counters of a run up to date after checkpoints of it came or went other than by being
 /// written. What it added to the packs is what it was. Within a transaction of the caller.

@@ -2,6 +2,7 @@
 #include "chunk_reader.h"
 #include "chunk_writer.h"
 #include "database.h"
+#include "index/writing.h"
 #include "manifest.h"
 #include "store_impl.h"
 
@@ -135,6 +136,14 @@ class Plan {
       for (const Slot& slot : item.slots) ids.push_back(slot.chunk.id);
     }
     return ids;
+  }
+
+  std::vector<Digest> chunk_digests() const {
+    std::vector<Digest> digests;
+    for (const StoredItem& item : items_) {
+      for (const Slot& slot : item.slots) digests.push_back(slot.digest);
+    }
+    return digests;
   }
 
   /// Of the items and slabs.
@@ -309,9 +318,8 @@ struct CheckpointWriter::Impl {
       }
       chunks.sync();
 
-      const Lock lock(database->mutex);
-      Connection& connection = database->connection;
-      Transaction transaction(connection);
+      Writing writing(*database);
+      Connection& connection = writing.connection();
       for (const std::uint32_t id : plan.older_ids()) require_chunk(connection, id);
       for (const NewChunk& chunk : plan.new_chunks()) {
         if (chunk.base) require_base(connection, chunk.base->chunk);
@@ -319,9 +327,8 @@ struct CheckpointWriter::Impl {
       const std::vector<StoredChunk> stored = chunks.insert(connection);
       mark_origin(connection, plan, stored);
       plan.resolve(stored);
-      insert_rows(connection, plan);
-      committing = true;
-      transaction.commit();
+      insert_rows(writing, plan);
+      writing.commit(committing);
       chunks.committed();
       return plan;
     } catch (...) {
@@ -351,7 +358,7 @@ struct CheckpointWriter::Impl {
   }
 
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
-  CheckpointInfo insert_checkpoint(Connection& connection, const CheckpointKey& key,
+  CheckpointInfo insert_checkpoint(Writing& writing, const CheckpointKey& key,
                                    const Snapshot& snapshot, std::span<const std::byte> layout,
                                    const Plan& plan);
   void add_to_run(Connection& connection, std::int64_t checkpoints, std::int64_t raw_bytes);
@@ -368,8 +375,8 @@ struct CheckpointWriter::Impl {
 CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
   CheckpointInfo info;
   const std::vector<std::byte>& layout = layout_of(snapshot);
-  Plan plan = store(last, snapshot, [&](Connection& connection, const Plan& stored) {
-    info = insert_checkpoint(connection, key, snapshot, layout, stored);
+  Plan plan = store(last, snapshot, [&](Writing& writing, const Plan& stored) {
+    info = insert_checkpoint(writing, key, snapshot, layout, stored);
   });
   StoredItems now;
   now.reserve(snapshot.items.size());
@@ -381,11 +388,12 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
   return info;
 }
 
-CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Connection& connection,
+CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing,
                                                          const CheckpointKey& key,
                                                          const Snapshot& snapshot,
                                                          std::span<const std::byte> layout,
                                                          const Plan& plan) {
+  Connection& connection = writing.connection();
   const std::vector<std::byte> ids = encode_ids(plan.ids());
   CheckpointInfo info;
   info.key = key;
@@ -414,6 +422,13 @@ CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Connection& connection,
       ->run();
   info.id = connection.last_id();
   add_to_run(connection, 1 - replaced, static_cast<std::int64_t>(info.raw_bytes) - replaced_bytes);
+  CheckpointEvent event{.info = info,
+                        .layout = digest_of(layout),
+                        .items = {},
+                        .chunks = plan.chunk_digests(),
+                        .packs = chunks.marks()};
+  if (!writing.knows_layout(run, event.layout)) event.items.assign(layout.begin(), layout.end());
+  writing.note(run, event);
   return info;
 }
 
@@ -428,7 +443,8 @@ void CheckpointWriter::Impl::add_to_run(Connection& connection, std::int64_t che
 
 std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
   Digest digest;
-  store({}, snapshot, [&](Connection& connection, const Plan& plan) {
+  store({}, snapshot, [&](Writing& writing, const Plan& plan) {
+    Connection& connection = writing.connection();
     const std::vector<std::byte> layout = encode_layout(snapshot.items[0].item);
     const std::vector<std::byte> ids = encode_ids(plan.ids());
     digest = manifest_digest(layout, plan.digests());
@@ -440,6 +456,12 @@ std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
         Bytes(ids))
         ->run();
     add_to_run(connection, 0, 0);
+    writing.note(run, ObjectEvent{.digest = digest,
+                                  .raw_bytes = snapshot.raw_bytes(),
+                                  .stored_bytes = chunks.appended_bytes(),
+                                  .items = layout,
+                                  .chunks = plan.chunk_digests(),
+                                  .packs = chunks.marks()});
   });
   return digest.hex();
 }

@@ -18,6 +18,12 @@ void ChunkWriter::append(std::span<const NewChunk> chunks) {
   });
 }
 
+std::vector<PackMark> ChunkWriter::marks() const {
+  std::vector<PackMark> marks;
+  for (const auto& pack : packs_.touched()) marks.push_back({pack->name, pack->bytes});
+  return marks;
+}
+
 std::vector<StoredChunk> ChunkWriter::insert(Connection& connection) {
   pack_rows_ = put_pack_rows(connection, packs_);
   std::vector<StoredChunk> stored;

@@ -3,6 +3,7 @@
 
 #include "chunk_encoder.h"
 #include "database.h"
+#include "journal/events.h"
 #include "pack_writer.h"
 
 #include <flor/store/checkpoint.h>
@@ -34,6 +35,8 @@ class ChunkWriter {
   void append(std::span<const NewChunk> chunks);
   void sync() { packs_.sync(); }
   std::uint64_t appended_bytes() const { return packs_.appended(); }
+  /// How far the packs go that were appended to.
+  std::vector<PackMark> marks() const;
 
   /// Inserts what was appended. Where another process stored the same content in the meantime, its
   /// row is used. Where other bytes were fetched under the digest of a chunk that `replaces` them,

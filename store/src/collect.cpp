@@ -1,5 +1,7 @@
 // collect: marks what is alive, removes the rows of the rest, then gives the space back.
+#include "checkpoint_rows.h"
 #include "chunk_reader.h"
+#include "index/writing.h"
 #include "lock_file.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
@@ -232,11 +234,20 @@ class Collector {
   /// that takes the lock that is held here.
   void give_up_discarded() {
     const std::int64_t now = now_us();
-    in_batches(discarded_.size(), [&](Connection& connection, std::size_t i) {
-      connection("UPDATE discarded SET collected_us = ?2, chunks = x'' WHERE id = ?1",
-                 discarded_[i], now)
-          ->run();
-    });
+    std::map<std::int64_t, CollectedEvent> by_run;
+    in_batches(
+        discarded_.size(),
+        [&](Writing& writing, std::size_t i) {
+          NamedRow named = name_discarded(writing.connection(), discarded_[i]);
+          if (named.run != 0) by_run[named.run].checkpoints.push_back(std::move(named.name));
+        },
+        [&](Connection&) { by_run.clear(); },
+        [&](Writing& writing) {
+          for (auto& [run, event] : by_run) {
+            event.at_us = now;
+            writing.add(run, event);
+          }
+        });
   }
 
   /// Removes the rows of dead chunks, those built upon others first.
@@ -249,9 +260,9 @@ class Collector {
     };
     in_batches(
         dead_.size(),
-        [&](Connection& connection, std::size_t i) {
+        [&](Writing& writing, std::size_t i) {
           if (marks_.is_alive(dead_[i])) return;
-          connection("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[i]})->run();
+          writing.connection()("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[i]})->run();
         },
         begin);
     for (const std::uint32_t id : dead_) report_.chunks += marks_.is_alive(id) ? 0 : 1;
@@ -266,10 +277,11 @@ class Collector {
   }
 
   /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
-  /// where the disk has no room for those. `begin` is called at the beginning of each.
+  /// where the disk has no room for those. `begin` is called at the beginning of each, `finish` at its end.
   void in_batches(std::size_t count,
-                  const std::function<void(Connection&, std::size_t)>& change,
-                  const std::function<void(Connection&)>& begin = {}) {
+                  const std::function<void(Writing&, std::size_t)>& change,
+                  const std::function<void(Connection&)>& begin = {},
+                  const std::function<void(Writing&)>& finish = {}) {
     constexpr std::size_t kLeast = 16;
     std::size_t batch = kBatch;
     for (std::size_t next = 0; next < count;) {
@@ -278,10 +290,11 @@ class Collector {
       if (batch < kBatch) connection.truncate_log();
       const std::size_t end = std::min(count, next + batch);
       try {
-        Transaction transaction(connection);
+        Writing writing(database_);
         if (begin) begin(connection);
-        for (std::size_t i = next; i < end; ++i) change(connection, i);
-        transaction.commit();
+        for (std::size_t i = next; i < end; ++i) change(writing, i);
+        if (finish) finish(writing);
+        writing.commit();
         next = end;
       } catch (const std::exception& error) {
         if (!is_no_space(error) || batch <= kLeast) throw;

@@ -70,6 +70,12 @@ void check_format(Connection& connection, const Paths& paths) {
                     "(--flor_home or FLOR_HOME)",
                     paths.catalog().string()));
   }
+  if (format < kFormat) {
+    throw Error(
+        fmt::format("the store {} has the form of an older Flor (format {}), which this one does "
+                    "not read: record into another one (--flor_home or FLOR_HOME)",
+                    paths.home.string(), format));
+  }
   if (format > kFormat) {
     throw Error(
         fmt::format("the store {} was written by a newer Flor (format {}); this one reads up to "
@@ -149,7 +155,10 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
       files(filesystem),
       connection(paths.catalog(), prepare(paths, mode)) {
   // Durable means durable: without EXTRA a rollback journal that was removed may come back.
-  if (mode != OpenMode::read_only) connection.execute("PRAGMA synchronous=EXTRA");
+  if (mode != OpenMode::read_only) {
+    connection.let_transactions_choose();
+    connection.choose(true);
+  }
   if (is_empty(connection)) {
     if (mode != OpenMode::create) throw_no_store(paths);
     sync_names(files, paths.home);
@@ -159,6 +168,7 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   check_format(connection, paths);
   if (mode != OpenMode::read_only) {
     choose_journal(connection, files, paths);
+    has_log = shared_memory_works(files, paths.home);
     connection.execute("PRAGMA journal_size_limit=67108864");
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");

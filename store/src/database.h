@@ -3,12 +3,15 @@
 
 #include "decode_scratch.h"
 #include "filesystem.h"
+#include "journal/run_journal.h"
 #include "paths.h"
 #include "sqlite.h"
 
 #include <flor/store/catalog.h>
 #include <flor/store/store.h>
 
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -25,11 +28,16 @@ struct Database {
   /// ends the process where it was thrown, and the end of the run is entered from there.
   mutable std::recursive_mutex mutex;
   Connection connection;
+  /// A write-ahead log, which no power loss damages.
+  bool has_log = false;
 
   /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
   /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may have
   /// made some of them.
   std::unordered_map<std::string, std::int64_t> series;
+
+  /// Those that this process writes, by the id of the run.
+  std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
 };
 
 /// A connection that only reads, for work that would keep the store's own busy for long.

@@ -8,7 +8,8 @@
 
 namespace flor::store {
 
-void doubt_values(Database& database, std::int64_t replay);
-void verify_values(Database& database, std::int64_t replay, std::span<const std::int64_t> epochs);
+void doubt_values(Database& database, std::int64_t run, std::int64_t replay);
+void verify_values(Database& database, std::int64_t run, std::int64_t replay,
+                   std::span<const std::int64_t> epochs);
 
 }  // namespace flor::store

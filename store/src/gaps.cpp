@@ -1,5 +1,6 @@
 // Catalog: the epochs of which something could not be stored.
 #include "database.h"
+#include "index/writing.h"
 #include "rest_rows.h"
 
 #include <flor/store/catalog.h>
@@ -73,7 +74,9 @@ std::string print_gaps(std::span<const Gap> gaps) {
   return fmt::format("{}{}{} lost", text, text.empty() ? "" : "; ", lost);
 }
 
-void put_gap_rows(Connection& connection, std::int64_t run, std::span<const Gap> gaps) {
+void apply(Database& database, std::int64_t run, const GapsEvent& event) {
+  Connection& connection = database.connection;
+  const std::vector<Gap>& gaps = event.gaps;
   connection("DELETE FROM gap WHERE run = ?1", run)->run();
   for (const Gap& gap : gaps) {
     connection("INSERT INTO gap (run, first, last, lost_values, why) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -84,10 +87,7 @@ void put_gap_rows(Connection& connection, std::int64_t run, std::span<const Gap>
 }
 
 void Catalog::put_gaps(std::int64_t run, std::span<const Gap> gaps) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
-  put_gap_rows(database_->connection, run, gaps);
-  transaction.commit();
+  write(*database_, run, GapsEvent{{gaps.begin(), gaps.end()}});
 }
 
 std::vector<Gap> Catalog::gaps(std::int64_t run) const {

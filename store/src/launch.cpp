@@ -1,5 +1,6 @@
 // Whoever goes on locks its run and closes the launch of before in one transaction, and whoever
 // joins looks at both in one: it comes before that or after, and never between.
+#include "index/writing.h"
 #include "store_impl.h"
 
 #include <flor/store/launch.h>
@@ -15,16 +16,13 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 std::optional<RunLock> lock_first_rank(Store& store, std::string_view key) {
   Database& database = *store.impl().database;
-  const Lock lock(database.mutex);
-  Transaction transaction(database.connection);
+  Writing writing(database);
   std::optional<RunLock> own = store.lock_run(key);
   if (!own) return std::nullopt;
-  database
-      .connection(
-          "UPDATE rank_launch SET launch = '' WHERE leader = (SELECT id FROM run WHERE key = ?1)",
-          key)
-      ->run();
-  transaction.commit();
+  const auto run = database.connection(
+      "SELECT leader FROM rank_launch JOIN run ON run.id = leader WHERE key = ?1", key);
+  if (run->step()) writing.add(run->integer(0), CloseLaunchEvent{});
+  writing.commit();
   return own;
 }
 

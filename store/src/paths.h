@@ -9,14 +9,28 @@ namespace flor::store {
 
 struct Paths {
   std::filesystem::path home;
+  std::string index = "catalog.db";
 
-  std::filesystem::path catalog() const { return home / "catalog.db"; }
+  std::filesystem::path catalog() const { return home / index; }
+  /// An index that is being made.
+  static constexpr const char* kNewIndex = "catalog.new";
+  /// Held by the one process that makes the index again.
+  std::filesystem::path index_lock() const { return home / "index.lock"; }
+  /// There where SQLite has found the index damaged.
+  std::filesystem::path index_damage() const { return home / "catalog.damaged"; }
   /// Takes space until flor gc, keep or fsck --repair needs it to free more.
   std::filesystem::path reserve() const { return home / "reserve"; }
   std::filesystem::path packs() const { return home / "packs"; }
   std::filesystem::path pack(std::string_view name) const {
     return packs() / (std::string(name) + ".pack");
   }
+  /// What the processes that recorded, replayed or changed a run say of it.
+  std::filesystem::path runs() const { return home / "runs"; }
+  std::filesystem::path run(std::string_view key) const {
+    return runs() / std::string(key.substr(0, 2)) / std::string(key);
+  }
+  /// Empty files, named by the keys of runs to which a writer came that the index may not know yet.
+  std::filesystem::path announced() const { return runs() / "new"; }
   /// Whether Flor would name a pack so: all others belong to the user.
   static bool is_pack(const std::filesystem::path& path) {
     const std::string name = path.stem().string();

@@ -1,6 +1,7 @@
 // repair: finds out what cannot be read, looks for it elsewhere, and gives up the rest.
 #include "check_chunks.h"
 #include "checkpoint_rows.h"
+#include "index/writing.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
 #include "pack_scan.h"
@@ -234,19 +235,18 @@ class Repairer {
   }
 
   void apply() {
-    const Lock lock(database_.mutex);
-    Connection& connection = database_.connection;
-    Transaction transaction(connection);
+    Writing writing(database_);
+    Connection& connection = writing.connection();
     connection.execute("PRAGMA defer_foreign_keys=ON");
     put_rows(connection);
     for (const auto& [id, finding] : bad_) chunks_.erase(id);
     add_new_rows(connection);
-    drop_manifests(connection);
+    drop_manifests(writing);
     repair_layouts(connection);
     for (const auto& [id, finding] : bad_) remove_chunk(connection, id);
     for (const std::int64_t id : senseless_) remove_chunk(connection, id);
     trim_packs(connection);
-    transaction.commit();
+    writing.commit();
   }
 
   void put_rows(Connection& connection) {
@@ -286,18 +286,16 @@ class Repairer {
     }
   }
 
-  void drop_manifests(Connection& connection) {
+  void drop_manifests(Writing& writing) {
+    Connection& connection = writing.connection();
     for (const StoredManifest& manifest : load_manifests(connection)) {
       const std::string flaw = flaw_of(manifest, chunks_);
       if (flaw.empty()) continue;
       if (manifest.table == std::string_view("checkpoint")) {
         // As a deleted one: a copy of it elsewhere stays there, and may be fetched.
-        discard_checkpoint(connection, manifest.id, now_us());
-        connection(
-            "UPDATE discarded SET layout = 0, chunks = x'', collected_us = discarded_us "
-            "WHERE id = ?1",
-            manifest.id)
-            ->run();
+        const NamedRow named = name_checkpoint(connection, manifest.id);
+        discard_checkpoints(writing, std::span(&manifest.id, 1));
+        writing.add(named.run, CollectedEvent{now_us(), {named.name}});
       } else {
         connection("DELETE FROM " + manifest.table + " WHERE id = ?1", manifest.id)->run();
       }

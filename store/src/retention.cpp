@@ -2,6 +2,7 @@
 #include "awaited.h"
 #include "checkpoint_rows.h"
 #include "chunk_sizes.h"
+#include "index/writing.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
 #include "reserve.h"
@@ -124,17 +125,17 @@ class Plan {
   std::int64_t deleted() const { return report_.deleted; }
 
   /// The first `most` of those that go. Returns how many these were.
-  std::int64_t discard(Connection& connection, std::int64_t most) const {
+  std::int64_t discard(Writing& writing, std::int64_t most) const {
     if (report_.deleted == 0) return 0;
-    const std::int64_t now = now_us();
+    std::vector<std::int64_t> gone;
     std::int64_t done = 0;
     for (const LoadedUnit& unit : units_) {
       if (unit.unit.decision.kept) continue;
       if (done == most) break;
-      for (const std::int64_t id : unit.unit.checkpoints) discard_checkpoint(connection, id, now);
+      gone.insert(gone.end(), unit.unit.checkpoints.begin(), unit.unit.checkpoints.end());
       ++done;
     }
-    for (const std::int64_t run : together_.runs) recount_checkpoints(connection, run);
+    discard_checkpoints(writing, gone);
     return done;
   }
 
@@ -180,11 +181,11 @@ class Deletion {
   void step(std::int64_t most, std::int64_t& wanted) {
     const Lock lock(database_.mutex);
     if (most <= kMost) database_.connection.truncate_log();
-    Transaction transaction(database_.connection);
+    Writing writing(database_);
     Plan plan(database_, database_.connection, run_, rules_, weighed_);
     wanted = plan.deleted();
-    const std::int64_t done = plan.discard(database_.connection, most);
-    transaction.commit();
+    const std::int64_t done = plan.discard(writing, most);
+    writing.commit();
     // What is said of sizes is said before anything went.
     if (!report_) report_ = std::move(plan).report();
     report_->left = wanted - done;
@@ -241,21 +242,26 @@ std::vector<Wanted> find_discarded(Connection& connection, std::int64_t run,
   return list;
 }
 
-void restore(Connection& connection, const std::vector<Wanted>& list, RestoreReport& report) {
+std::int64_t count_checkpoints(Connection& connection, std::int64_t run) {
+  const auto row = connection("SELECT count(*) FROM checkpoint WHERE run = ?1", run);
+  row->step();
+  return row->integer(0);
+}
+
+void restore(Writing& writing, std::int64_t run, const std::vector<Wanted>& list,
+             RestoreReport& report) {
+  UndiscardEvent event;
   for (const Wanted& wanted : list) {
-    if (wanted.collected || !has_content(connection, wanted)) {
+    if (wanted.collected || !has_content(writing.connection(), wanted)) {
       ++report.collected;
-      continue;
+    } else {
+      event.checkpoints.push_back(name_discarded(writing.connection(), wanted.id).name);
     }
-    // One that was taken again since is there under another id.
-    const auto insert =
-        connection("INSERT OR IGNORE INTO checkpoint (" FLOR_DISCARDED_COLUMNS
-                   ") SELECT " FLOR_DISCARDED_COLUMNS " FROM discarded WHERE id = ?1",
-                   wanted.id);
-    insert->run();
-    report.restored += insert->changes();
-    connection("DELETE FROM discarded WHERE id = ?1", wanted.id)->run();
   }
+  if (event.checkpoints.empty()) return;
+  const std::int64_t before = count_checkpoints(writing.connection(), run);
+  writing.add(run, event);
+  report.restored += count_checkpoints(writing.connection(), run) - before;
 }
 
 std::optional<FoundCheckpoint> found(const std::vector<LoadedUnit>& units, std::size_t index,
@@ -322,15 +328,13 @@ RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<st
   Database& database = *store.impl().database;
   // Whoever collects has looked already which chunks are alive.
   const MaintenanceLock maintenance(database);
-  const Lock lock(database.mutex);
-  Connection& connection = database.connection;
-  Transaction transaction(connection);
+  Writing writing(database);
+  Connection& connection = writing.connection();
   RestoreReport report;
   for (const std::int64_t member : runs_together(connection, run).runs) {
-    restore(connection, find_discarded(connection, member, epoch, saved), report);
-    recount_checkpoints(connection, member);
+    restore(writing, member, find_discarded(connection, member, epoch, saved), report);
   }
-  transaction.commit();
+  writing.commit();
   return report;
 }
 

@@ -26,6 +26,8 @@ std::int64_t intern(Connection& connection, const char* table, const char* colum
 
 /// Both inside the transaction that adds the run.
 void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin);
+/// The name of the run is the one last used in its repository.
+void remember_name(Connection& connection, std::int64_t run);
 void insert_build(Connection& connection, std::int64_t run, const RunBuild& build);
 
 }  // namespace flor::store

@@ -292,6 +292,26 @@ constexpr LaterTable kTables[] = {
   since_us INTEGER NOT NULL
 )sql",
      "STRICT"},
+    // How far the journals of runs are entered.
+    {"journal", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  writer INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  frames INTEGER NOT NULL,
+  last_us INTEGER NOT NULL,
+  closed INTEGER NOT NULL,
+  PRIMARY KEY (run, writer)
+)sql",
+     "STRICT, WITHOUT ROWID",
+     R"sql(
+CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
+)sql"},
+    // How journals call replays; unique in a run.
+    {"replay_key", R"sql(
+  replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
+  key TEXT NOT NULL
+)sql",
+     "STRICT"},
     {"build_command", R"sql(
   root TEXT NOT NULL,
   program TEXT NOT NULL,
@@ -370,7 +390,10 @@ constexpr LaterTable kTables[] = {
   collected_us INTEGER,
   UNIQUE (run, id)
 )sql",
-     "STRICT"},
+     "STRICT",
+     R"sql(
+CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iteration);
+)sql"},
     // Logged objects that were not fetched with their run, and where they are.
     {"absent_object", R"sql(
   digest BLOB PRIMARY KEY,

@@ -7,12 +7,12 @@
 namespace flor::store {
 
 /// Version of the catalog and the packs together. A store with a higher one is refused.
-inline constexpr int kFormat = 1;
+inline constexpr int kFormat = 2;
 
 /// SQLite's application_id: "FLOR".
 inline constexpr int kApplicationId = 0x464C4F52;
 
-/// Creates the tables of format 1 in an empty database.
+/// Creates the tables of this format in an empty database.
 extern const char* const kSchema;
 
 /// Tables that came later without a new format: a store that lacks them gets them when it is opened

@@ -2,12 +2,16 @@
 
 #include "filesystem.h"
 #include "mount_locks.h"
+#include "paths.h"
 #include "system_error.h"
 
 #include <flor/store/error.h>
+#include <flor/store/home_files.h>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -109,6 +113,14 @@ bool is_error_of_locks(int code) {
 /// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
 constexpr int kOperationsBetweenLooks = 10'000;
 
+/// So that the next command makes the index again.
+void remember_damage(const std::filesystem::path& file) {
+  const Paths paths{file.parent_path()};
+  if (file != paths.catalog()) return;
+  const int mark = open_in_home(paths.index_damage(), O_WRONLY | O_CREAT);
+  if (mark >= 0) ::close(mark);
+}
+
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
   const std::string reason = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const std::string& name = naming.name;
@@ -122,6 +134,7 @@ constexpr int kOperationsBetweenLooks = 10'000;
       throw_locked(naming, {});
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+      remember_damage(naming.file);
       throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
     case SQLITE_INTERRUPT:
       throw Damaged(fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
@@ -341,6 +354,12 @@ std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
   return std::make_unique<Query>(database_, found->second, naming_, budget_.get());
 }
 
+void Connection::choose(bool durable) {
+  if (!choosing_ || durable == durable_) return;
+  execute(durable ? "PRAGMA synchronous=EXTRA" : "PRAGMA synchronous=NORMAL");
+  durable_ = durable;
+}
+
 void Connection::execute(const char* sql) {
   expect_locks();
   if (budget_) budget_->begin();
@@ -354,6 +373,26 @@ bool Connection::try_execute(const char* sql) {
   if ((code & 0xFF) == SQLITE_BUSY || (code & 0xFF) == SQLITE_LOCKED) return false;
   if (code != SQLITE_OK) fail(code);
   return true;
+}
+
+std::vector<std::byte> Connection::serialize() {
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(
+      sqlite3_serialize(database_, "main", &size, 0), sqlite3_free);
+  if (!bytes) fail(SQLITE_NOMEM);
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.get());
+  return {begin, begin + size};
+}
+
+void Connection::load(Bytes file) {
+  auto* bytes = static_cast<unsigned char*>(sqlite3_malloc64(file.size()));
+  if (!bytes) fail(SQLITE_NOMEM);
+  std::memcpy(bytes, file.data(), file.size());
+  const auto size = static_cast<sqlite3_int64>(file.size());
+  const int code =
+      sqlite3_deserialize(database_, "main", bytes, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+  if (code != SQLITE_OK) fail(code);
 }
 
 std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_); }
@@ -375,8 +414,9 @@ void give_up_unfinished(Connection& connection) {
 
 }  // namespace
 
-Transaction::Transaction(Connection& connection) : connection_(connection) {
+Transaction::Transaction(Connection& connection, bool durable) : connection_(connection) {
   give_up_unfinished(connection_);
+  connection_.choose(durable);
   connection_.execute("BEGIN IMMEDIATE");
 }
 

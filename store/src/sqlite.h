@@ -18,6 +18,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -124,6 +125,9 @@ class Connection {
   void execute(const char* sql);
   /// The same, but says with false that another process is in the way instead of throwing Busy.
   bool try_execute(const char* sql);
+  /// From now on each transaction says whether it is on disk when its commit returns.
+  void let_transactions_choose() { choosing_ = true; }
+  void choose(bool durable);
   /// How long a statement waits for the locks of other processes before it throws Busy.
   void set_patience(std::chrono::milliseconds patience);
   /// Called after each transaction that came to nothing: what was remembered of it is wrong.
@@ -133,6 +137,9 @@ class Connection {
   /// it at once. Never fails.
   void truncate_log() noexcept;
   std::int64_t last_id() const;
+  /// The database as a file has it, and the reverse: for one in memory.
+  std::vector<std::byte> serialize();
+  void load(Bytes file);
   const std::filesystem::path& path() const { return path_; }
   const Naming& naming() const { return naming_; }
   bool in_transaction() const;
@@ -149,6 +156,8 @@ class Connection {
   const std::filesystem::path* home_;  ///< its directory
   sqlite3* database_ = nullptr;
   std::chrono::milliseconds patience_{};
+  bool choosing_ = false;
+  std::optional<bool> durable_;  ///< as the present transaction, or the last one, has chosen
   std::function<void()> rolled_back_;
   std::unordered_map<std::string, sqlite3_stmt*> statements_;
 };
@@ -156,7 +165,9 @@ class Connection {
 /// BEGIN IMMEDIATE ... COMMIT. Without `commit` it is rolled back.
 class Transaction {
  public:
-  explicit Transaction(Connection& connection);
+  /// `durable`: on disk when `commit` returns, where the connection lets it choose. In a database
+  /// with a write-ahead log no power loss does damage either way.
+  explicit Transaction(Connection& connection, bool durable = true);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

@@ -1,9 +1,16 @@
+#include "index/refresh.h"
 #include "mount_locks.h"
 #include "reserve.h"
+#include "snapshot_mark.h"
 #include "store_impl.h"
 
 #include <flor/store/settings.h>
 #include <flor/store/store.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <system_error>
 
 namespace flor::store {
 
@@ -18,6 +25,26 @@ std::filesystem::path home_directory(std::string_view flag) {
   return std::filesystem::absolute(home).lexically_normal();
 }
 
+namespace {
+
+/// What a process that was killed, or could not reach the index, says in its journals alone.
+void bring_up_to_date(Store& store, Filesystem& filesystem) {
+  Database& database = *store.impl().database;
+  std::error_code error;
+  if (std::filesystem::exists(snapshot_mark(database.paths), error)) return;
+  if (!is_behind(database)) return;
+  RefreshReport report;
+  if (store.impl().mode != OpenMode::read_only) {
+    report = refresh(database);
+  } else if (::access(store.home().c_str(), W_OK) == 0) {
+    Database writing(database.paths, OpenMode::existing, filesystem);
+    report = refresh(writing);
+  }
+  for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
+}
+
+}  // namespace
+
 Store::Impl::Impl(const std::filesystem::path& home, OpenMode open_mode, Filesystem& filesystem)
     : mode(open_mode),
       database(std::make_shared<Database>(Paths{std::filesystem::absolute(home).lexically_normal()},
@@ -26,8 +53,12 @@ Store::Impl::Impl(const std::filesystem::path& home, OpenMode open_mode, Filesys
 
 std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, OpenMode mode,
                                          Filesystem& filesystem) {
+  const Paths own{std::filesystem::absolute(home).lexically_normal()};
   const auto opened = [&] {
-    return std::shared_ptr<Store>(new Store(std::make_unique<Impl>(home, mode, filesystem)));
+    require_index(own, mode, filesystem);
+    std::shared_ptr<Store> store(new Store(std::make_unique<Impl>(home, mode, filesystem)));
+    bring_up_to_date(*store, filesystem);
+    return store;
   };
   try {
     return opened();

@@ -123,7 +123,6 @@ store::Run CliTest::record(const RunPlan& plan) {
   start.environment = {{"host", "node1"}, {"threads", "2"}};
   const store::Run run = catalog().add_run(start, {}, plan.origin);
   for (const store::Argument& argument : plan.arguments) catalog().add_argument(run.id, argument);
-  catalog().remember_name(start.repository, plan.experiment);
   store::CheckpointWriter writer(store(), run.id);
   double loss = plan.loss;
   for (int epoch = 0; epoch < plan.epochs; ++epoch, loss /= 2) {

@@ -218,7 +218,7 @@ TEST_F(Outages, ADiskThatIsFullForAWhileLeavesAGapThatIsNamedAndNoMore) {
   EXPECT_EQ(left.run.state, store::RunState::finished);
   EXPECT_THAT(left.run.degraded, ::testing::StartsWith("epochs 10.."));
   EXPECT_LE(left.gaps.at(0).last, 16) << left.run.degraded;
-  EXPECT_THAT(left.gaps.at(0).why, HasSubstr("no space left"));
+  EXPECT_THAT(left.gaps.at(0).why, HasSubstr("o space left"));
   const auto said = lines_with(result.err, {"flor: "});
   EXPECT_EQ(said.size(), 4u) << "the run, it begins, it ends, and what is missing: " << result.err;
   EXPECT_THAT(result.err, HasSubstr("CANNOT BE STORED NOW: "));

@@ -190,12 +190,12 @@ class ClaimsTest : public RemoteTest {
     Connection catalog(directory_ / "home" / "catalog.db", Connection::Mode::read_only);
     const std::set<std::string> of_replays = {"replay",   "fetched_replay", "claimed_answer",
                                               "answer",   "replayed",       "replay_question",
-                                              "restoring"};
+                                              "restoring", "replay_key"};
     std::map<std::string, std::string> found;
     for (const std::string& table : catalog_tables(catalog)) {
       // Content that no row refers to is garbage.
       if (of_replays.contains(table) || table == "chunk" || table == "pack" ||
-          table == "foreign_chunk" || table == "repository") {
+          table == "foreign_chunk" || table == "repository" || table == "journal") {
         continue;
       }
       found[table] = catalog_rows(catalog, table);

@@ -167,9 +167,20 @@ TEST_F(CatalogTest, EditDistanceCountsSwapsAsOne) {
 
 TEST_F(CatalogTest, RemembersTheNameLastUsedInARepository) {
   EXPECT_FALSE(catalog_.last_name("/src"));
-  catalog_.remember_name("/src", "linear");
-  catalog_.remember_name("/src", "convnet");
+  const auto record = [&](const char* name, std::int64_t rank, const RunOrigin& origin) {
+    NewRun run = new_run(name);
+    run.repository = "/src";
+    if (rank > 0) run.rank = RankPlace{1, rank, 2};
+    return catalog_.add_run(run, {}, origin).id;
+  };
+  const std::int64_t first = record("linear", 0, {});
+  record("convnet", 0, {});
   EXPECT_EQ(catalog_.last_name("/src"), "convnet");
+  record("fetched", 0, {RunOrigin::Kind::fetched, "s3://bucket", 1});
+  record("rank", 1, {});
+  EXPECT_EQ(catalog_.last_name("/src"), "convnet");
+  catalog_.resume_run(first, {});
+  EXPECT_EQ(catalog_.last_name("/src"), "linear");
 }
 
 TEST_F(CatalogTest, EveryScalarSurvivesBitForBit) {
@@ -518,16 +529,18 @@ TEST_F(CatalogTest, KeepsHowProgramsAreBuilt) {
   EXPECT_EQ(catalog_.build(stale.id)->recipe, build.recipe);
 
   EXPECT_FALSE(catalog_.build_command("/repo", "/repo/train"));
-  catalog_.remember_build_command("/repo", "/repo/train", "make");
-  catalog_.remember_build_command("/repo", "/repo/train", "make train");
+  catalog_.remember_build_command(stale.id, "/repo", "/repo/train", "make");
+  catalog_.remember_build_command(stale.id, "/repo", "/repo/train", "make train");
   EXPECT_EQ(catalog_.build_command("/repo", "/repo/train"), "make train");
   EXPECT_FALSE(catalog_.build_command("/repo", "/repo/other"));
 }
 
 TEST_F(CatalogTest, KeepsWhichFilesAProgramWroteInItsRepository) {
   EXPECT_THAT(catalog_.outputs("/repo", "train"), IsEmpty());
-  catalog_.remember_outputs("/repo", "train", std::vector<std::string>{"out/b.png", "out.txt"});
-  catalog_.remember_outputs("/repo", "train", std::vector<std::string>{"out.txt", "Z"});
+  const std::int64_t run = catalog_.add_run(new_run()).id;
+  using Paths = std::vector<std::string>;
+  catalog_.remember_outputs(run, "/repo", "train", Paths{"out/b.png", "out.txt"});
+  catalog_.remember_outputs(run, "/repo", "train", Paths{"out.txt", "Z"});
   EXPECT_THAT(catalog_.outputs("/repo", "train"), ElementsAre("Z", "out.txt", "out/b.png"));
   EXPECT_THAT(catalog_.outputs("/repo", "other"), IsEmpty());
   EXPECT_THAT(catalog_.outputs("/other", "train"), IsEmpty());

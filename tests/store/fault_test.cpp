@@ -43,9 +43,15 @@ class FaultTest : public StoreTest {
       try {
         writer.write(boundary(2 * n + 1), snapshot);
       } catch (const Error& caught) {
-        EXPECT_THAT(caught.what(), HasSubstr((home() / "packs").string()));
         EXPECT_EQ(store->catalog().run(run.id)->checkpoints, before);
-        EXPECT_EQ(bytes_in_packs(), bytes) << "call " << n;
+        const bool in_pack = std::string_view(caught.what()).find("/packs") != std::string::npos;
+        EXPECT_TRUE(in_pack || std::string_view(caught.what()).find("/journal") != std::string::npos ||
+                    std::string_view(caught.what()).find("/runs") != std::string::npos)
+            << caught.what();
+        // What a journal may say after a crash keeps its bytes until the next commit.
+        if (in_pack) {
+          EXPECT_EQ(bytes_in_packs(), bytes) << "call " << n;
+        }
       }
       const bool failed = files.has_failed();
       files.heal();

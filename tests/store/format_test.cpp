@@ -122,7 +122,7 @@ TEST_F(FormatTest, AReaderWrittenFromTheDocumentReadsACheckpoint) {
 
   MiniReader reader(home());
   EXPECT_EQ(reader.integer("PRAGMA application_id"), 0x464C4F52u);
-  EXPECT_EQ(reader.integer("PRAGMA user_version"), 1u);
+  EXPECT_EQ(reader.integer("PRAGMA user_version"), 2u);
   const auto row = reader.rows(
       "SELECT checkpoint.chunks, layout.items, checkpoint.digest FROM checkpoint JOIN layout "
       "ON layout.id = checkpoint.layout WHERE kind = 1 AND iteration = 3 AND loop = 'train'");
@@ -189,7 +189,7 @@ TEST_F(FormatTest, TheChunkTableCanBeRebuiltFromThePacks) {
     const std::string name = row[0];
     const Blob pack = reader.pack(name);
     EXPECT_EQ(part(pack, 0, 8), "FLORPACK");
-    EXPECT_EQ(number(pack, 8, 4), 1u);
+    EXPECT_EQ(number(pack, 8, 4), 2u);
     EXPECT_EQ(number(pack, 12, 4), 32u);
     EXPECT_EQ(number(pack, 16, 8), std::stoull(name, nullptr, 16));
     EXPECT_EQ(number(pack, 24, 8), xxh3_64(part(pack, 0, 24)));

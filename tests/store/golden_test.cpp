@@ -55,7 +55,7 @@ TEST_P(GoldenStoreTest, IsRecordedToAndCollected) {
 class GoldenGroupTest : public StoreTest {};
 
 TEST_F(GoldenGroupTest, ListsItsRanksAndGivesBackTheStateOfEach) {
-  std::filesystem::copy(kGolden / "format-1-ranks", home(),
+  std::filesystem::copy(kGolden / "format-2", home(),
                         std::filesystem::copy_options::recursive);
   const auto store = open(OpenMode::read_only);
   const Catalog& catalog = store->catalog();

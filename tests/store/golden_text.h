@@ -207,10 +207,14 @@ inline std::string golden_jobs(const Store& store) {
   return text;
 }
 
-inline std::string golden_text(const Store& store) {
+inline std::string golden_runs(const Store& store) {
   std::string text;
   for (const Run& run : store.catalog().runs()) text += golden_run(store, run);
-  return text + golden_jobs(store);
+  return text;
+}
+
+inline std::string golden_text(const Store& store) {
+  return golden_runs(store) + golden_jobs(store);
 }
 
 }  // namespace flor::store

@@ -444,8 +444,8 @@ TEST_F(MaskingTest, NothingThatEntersACatalogHasASecret) {
   replay.run = run.id;
   replay.command = {"./train", "--token=hunter2"};
   catalog.add_replay(replay);
-  catalog.remember_build_command("/r", "/p", "TOKEN=hunter2 make");
-  catalog.remember_build_command("/r", "/q", "make");
+  catalog.remember_build_command(run.id, "/r", "/p", "TOKEN=hunter2 make");
+  catalog.remember_build_command(run.id, "/r", "/q", "make");
   EXPECT_EQ(catalog.run(run.id)->start.command.words().back(), "***");
   const auto arguments = catalog.arguments(run.id);
   ASSERT_EQ(arguments.size(), 3u);

@@ -59,7 +59,7 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const
 void remember_command(store::Catalog& catalog, const store::Run& run, const Permit& permit,
                       const std::string& command) {
   if (command.empty() || !permit.is_ours()) return;
-  catalog.remember_build_command(run.start.repository, run.start.program, command);
+  catalog.remember_build_command(run.id, run.start.repository, run.start.program, command);
 }
 
 git::Repository repository_of(const store::Run& run) {

@@ -152,6 +152,19 @@ void FrameWriter::sync() {
   synced_frames_ = frames_;
 }
 
+void FrameWriter::take_back(const Mark& mark) noexcept {
+  if (mark.bytes >= flushed_) {
+    pending_.resize(static_cast<std::size_t>(mark.bytes - flushed_));
+  } else {
+    pending_.clear();
+    flushed_ = mark.bytes;
+  }
+  // A write that failed may have left some of it beyond what was flushed.
+  if (frames_ != mark.frames) file_.truncate(flushed_);
+  frames_ = mark.frames;
+  synced_frames_ = std::min(synced_frames_, frames_);
+}
+
 struct FrameReader::Impl {
   Impl(const File& read, FrameSource from) : file(read), source(from), window(read) {}
 
@@ -298,6 +311,11 @@ std::optional<Frame> FrameReader::next() {
   const auto found = impl.next_sound();
   if (!found) return std::nullopt;
   return impl.pass(*found);
+}
+
+void FrameReader::go_on_at(std::uint64_t position, std::uint64_t number) {
+  impl_->position = position;
+  impl_->number = number;
 }
 
 std::vector<FrameDamage> FrameReader::take_damage() { return std::exchange(impl_->damage, {}); }

@@ -56,6 +56,15 @@ class FrameWriter {
   /// further call throws Error. All since `synced_frames` belongs into a new file.
   void sync();
 
+  /// A place in the file to which `take_back` returns.
+  struct Mark {
+    std::uint64_t frames = 0, bytes = 0;
+  };
+  Mark mark() const { return {frames_, bytes()}; }
+  /// Undoes all since the mark, also what was flushed: as far as the disk allows it, readers never see
+  /// it.
+  void take_back(const Mark& mark) noexcept;
+
   bool is_lost() const { return lost_; }
   std::uint64_t frames() const { return frames_; }  ///< appended
   std::uint64_t synced_frames() const { return synced_frames_; }
@@ -64,6 +73,7 @@ class FrameWriter {
   }                                                                ///< of the file with all of them
   std::uint64_t pending_bytes() const { return pending_.size(); }  ///< in memory
   const std::filesystem::path& path() const { return file_.path(); }
+  int descriptor() const { return file_.descriptor(); }
 
  private:
   File file_;
@@ -109,6 +119,9 @@ class FrameReader {
   /// The next sound frame; nothing at the end of what is there now, where a later call goes on: a
   /// writer may have added to it. Damage before the frame is told by `take_damage`.
   std::optional<Frame> next();
+
+  /// Goes on where another reader of the same file stopped: its `position` and `number`.
+  void go_on_at(std::uint64_t position, std::uint64_t number);
 
   /// Damage that was met since the last call, in order.
   std::vector<FrameDamage> take_damage();

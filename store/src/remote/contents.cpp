@@ -1,7 +1,7 @@
 #include "contents.h"
 
 #include "manifest.h"
-#include "row_copy.h"
+#include "index/row_copy.h"
 
 #include <flor/store/error.h>
 
@@ -346,7 +346,7 @@ void put_checkpoint(Connection& to, std::int64_t run, const Content& content) {
      "stored_bytes, digest, layout, chunks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
      run, static_cast<std::int64_t>(content.key.kind), content.key.main_loop, content.key.iteration,
      content.key.loop, content.created_us, content.raw_bytes, content.stored_bytes, content.digest,
-     put_layout(to, content.layout, *content.items), store::Bytes(ids))
+     store::put_layout(to, content.layout, *content.items), store::Bytes(ids))
       ->run();
 }
 
@@ -371,7 +371,7 @@ void put_discarded(Connection& to, std::int64_t run, const Content& content) {
 void put_object(Connection& to, const Content& content) {
   const std::vector<std::byte> ids = ids_in(to, content.chunks);
   to("INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
-     content.digest, content.raw_bytes, put_layout(to, content.layout, *content.items),
+     content.digest, content.raw_bytes, store::put_layout(to, content.layout, *content.items),
      store::Bytes(ids))
       ->run();
   to("DELETE FROM absent_object WHERE digest = ?1", content.digest)->run();

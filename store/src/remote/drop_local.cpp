@@ -3,6 +3,7 @@
 #include "checkpoint_rows.h"
 #include "contents.h"
 #include "database.h"
+#include "index/writing.h"
 #include "retention_units.h"
 #include "run_catalog.h"
 #include "store_impl.h"
@@ -62,23 +63,22 @@ DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRu
   DropReport report;
   store::Database& database = *store.impl().database;
   {
-    const Lock lock(database.mutex);
-    store::Connection& connection = database.connection;
-    store::Transaction transaction(connection);
+    store::Writing writing(database);
+    store::Connection& connection = writing.connection();
     check_ended(connection, run);
     const std::set<std::int64_t> awaited = awaited_checkpoints(database, connection, run.id);
-    const std::int64_t now = store::now_us();
+    std::vector<std::int64_t> gone;
     for (const Content& content : ContentReader(connection, run.id).checkpoints()) {
       if (!there.contains(content.name())) continue;
       if (awaited.contains(content.id)) {
         ++report.awaited;
         continue;
       }
-      store::discard_checkpoint(connection, content.id, now);
+      gone.push_back(content.id);
       ++report.checkpoints;
     }
-    store::recount_checkpoints(connection, run.id);
-    transaction.commit();
+    store::discard_checkpoints(writing, gone);
+    writing.commit();
   }
   report.freed = store::collect(store, false).freed;
   return report;

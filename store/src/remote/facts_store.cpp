@@ -2,7 +2,7 @@
 
 #include "contents.h"
 #include "evaluation_rows.h"
-#include "row_copy.h"
+#include "index/row_copy.h"
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ std::int64_t FactsStore::add(RunCatalog& catalog, const RemoteRun& run) {
   if (const auto row = connection_("SELECT id FROM run WHERE key = ?1", run.leader); row->step()) {
     leader = row->integer(0);
   }
-  const std::int64_t target = copy_facts(
+  const std::int64_t target = store::copy_facts(
       from, catalog.run(), connection_, leader,
       store::RunOrigin{.kind = store::RunOrigin::Kind::fetched, .from = {}, .since_us = 0});
   put_records(connection_, contents.records, parcel_lengths(from));

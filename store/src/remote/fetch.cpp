@@ -5,16 +5,18 @@
 #include "database.h"
 #include "decode_scratch.h"
 #include "evaluation_rows.h"
+#include "index/writing.h"
 #include "layout.h"
 #include "metric_rows.h"
 #include "pack_rows.h"
 #include "pack_writer.h"
 #include "parcels.h"
-#include "replay_merge.h"
-#include "row_copy.h"
+#include "index/replay_merge.h"
+#include "index/row_copy.h"
 #include "rows.h"
 #include "run_catalog.h"
 #include "run_comparison.h"
+#include "index/run_image.h"
 #include "run_progress.h"
 #include "sha256.h"
 #include "store_impl.h"
@@ -367,9 +369,8 @@ class Fetching {
 
   /// False if content was collected meanwhile.
   bool commit() {
-    const Lock lock(database_.mutex);
+    store::Writing writing(database_);
     Connection& to = database_.connection;
-    store::Transaction transaction(to);
     for (const Record& record : records_.list()) {
       if (!to("SELECT 1 FROM chunk WHERE digest = ?1", record.digest)->step()) return false;
     }
@@ -382,12 +383,12 @@ class Fetching {
       if (run) forget_checkpoints(*run);
       const std::int64_t leads = leader();
       if (options_.take_over) {
-        if (run) count_as_fetched(*run, origin);
-        if (leads != 0) count_as_fetched(leads, origin);
+        if (run) count_as_fetched(writing, *run, origin);
+        if (leads != 0) count_as_fetched(writing, leads, origin);
       }
-      run = take_facts(catalog_.connection(), catalog_.run(), database_, leads, origin);
+      run = store::take_facts(catalog_.connection(), catalog_.run(), database_, leads, origin);
     } else if (takes == Takes::replays) {
-      merge_replays(catalog_.connection(), catalog_.run(), database_, *run, origin);
+      store::merge_replays(catalog_.connection(), catalog_.run(), database_, *run, origin);
     }
     if (takes != Takes::nothing) store::recount_metrics(database_, *run);
     for (const Content& content : objects_wanted_) put_object(to, content);
@@ -410,8 +411,55 @@ class Fetching {
     }
     take_evaluations(to, *run, evaluations);
     store::recount_checkpoints(to, *run);
-    transaction.commit();
+    note(writing, *run, takes, origin);
+    writing.commit();
     return true;
+  }
+
+  /// What the journals say of it.
+  void note(store::Writing& writing, std::int64_t run, Takes takes,
+            const store::RunOrigin& origin) {
+    Connection& here = database_.connection;
+    if (takes == Takes::replays) {
+      writing.note(run, store::MergeEvent{origin, store::image_of(catalog_.connection(), catalog_.run(),
+                                                           store::ImageOf::none)});
+    }
+    if (store::is_of_here(here, run)) {
+      note_restored(writing, run);
+    } else {
+      const auto known = here("SELECT kind, place, since_us FROM origin WHERE run = ?1", run);
+      known->step();
+      writing.note(run, store::CopyEvent{report_.run.leader,
+                                         {static_cast<store::RunOrigin::Kind>(known->integer(0)),
+                                          known->text(1), known->integer(2)},
+                                         store::image_of(here, run, store::ImageOf::all)});
+    }
+  }
+
+  /// Checkpoints of a run that was recorded here came back.
+  void note_restored(store::Writing& writing, std::int64_t run) {
+    const ContentReader reader(database_.connection, run);
+    std::map<Content::Name, Content> here;
+    for (Content& content : reader.checkpoints()) {
+      Content::Name name = content.name();
+      here.emplace(std::move(name), std::move(content));
+    }
+    for (const Content::Name& name : restored_) {
+      const auto found = here.find(name);
+      if (found == here.end()) continue;
+      const Content& content = found->second;
+      store::CheckpointEvent event;
+      event.info = {.id = 0,
+                    .key = content.key,
+                    .raw_bytes = static_cast<std::uint64_t>(content.raw_bytes),
+                    .stored_bytes = 0,
+                    .created_us = content.created_us,
+                    .digest = content.digest};
+      event.layout = content.layout;
+      event.items = *content.items;
+      event.chunks = content.chunks;
+      writing.note(run, event);
+    }
   }
 
   /// What the run logged and is not here stays known to be there.
@@ -446,7 +494,7 @@ class Fetching {
     const RunProgress here(database_.connection, run);
     const RunProgress there(catalog_.connection(), catalog_.run());
     const bool is_older = there.is_ahead_of(here) && !here.is_ahead_of(there);
-    const bool is_own = is_of_here(database_.connection, run);
+    const bool is_own = store::is_of_here(database_.connection, run);
     const std::string differs = contradiction({database_.connection, run},
                                               {catalog_.connection(), catalog_.run()}, is_older);
     if (!differs.empty()) {
@@ -480,7 +528,8 @@ class Fetching {
   }
 
   /// The user lets what was recorded elsewhere become part of a run, or of a group, of here.
-  void count_as_fetched(std::int64_t run, const store::RunOrigin& origin) {
+  void count_as_fetched(store::Writing& writing, std::int64_t run,
+                        const store::RunOrigin& origin) {
     Connection& to = database_.connection;
     std::vector<std::int64_t> members{run};
     const auto ranks = to(
@@ -489,7 +538,7 @@ class Fetching {
         run);
     while (ranks->step()) members.push_back(ranks->integer(0));
     for (const std::int64_t member : members) {
-      if (is_of_here(to, member)) store::put_origin(to, member, origin);
+      if (store::is_of_here(to, member)) writing.add(member, store::OriginEvent{origin});
     }
   }
 
@@ -530,7 +579,7 @@ class Fetching {
     const std::string claim =
         fmt::format("run {} in {} says that it is rank {} of the group of run {}", run.key,
                     objects_.url(), run.rank, run.leader);
-    if (is_of_here(to, group) && !options_.take_over) {
+    if (store::is_of_here(to, group) && !options_.take_over) {
       throw Error(fmt::format(
           "{}, which was recorded here: nothing was changed here; fetch both to another store "
           "(--home), or let that group count as fetched, with --take-over",
@@ -572,6 +621,7 @@ class Fetching {
     if (there->step()) return;  // of the same state, or taken since: it stays
     if (!replaced && !is_known(run, content)) return;
     put_checkpoint(to, run, content);
+    restored_.insert(content.name());
     ++report_.checkpoints;
     to("DELETE FROM discarded WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 "
        "AND loop = ?5 AND digest = ?6",
@@ -599,6 +649,7 @@ class Fetching {
   store::PackWriter packs_;
   std::vector<Content> checkpoints_, unwanted_, objects_wanted_;
   Records records_;
+  std::set<Content::Name> restored_;
   std::set<Content::Name> kept_;  ///< checkpoints that were here before the facts were replaced
   std::int64_t first_ = 0;        ///< epoch from which checkpoints are wanted
   std::map<std::string, std::uint64_t> parcel_bytes_;

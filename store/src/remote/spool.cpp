@@ -5,7 +5,7 @@
 #include "evaluation_rows.h"
 #include "layout.h"
 #include "parcels.h"
-#include "row_copy.h"
+#include "index/row_copy.h"
 #include "run_catalog.h"
 #include "run_progress.h"
 #include "sha256.h"
@@ -159,7 +159,7 @@ class Spooling {
       add_evaluations(base_.catalog->connection(), base_.catalog->run(), evaluations);
     }
     catalog_.write([&](Connection& to) {
-      target_ = copy_facts(*connection, run_.id, to, 0, std::nullopt);
+      target_ = store::copy_facts(*connection, run_.id, to, 0, std::nullopt);
       put_evaluations(to, evaluations);
     });
   }

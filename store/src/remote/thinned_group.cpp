@@ -2,7 +2,7 @@
 
 #include "evaluation_rows.h"
 #include "facts_store.h"
-#include "row_copy.h"
+#include "index/row_copy.h"
 #include "sha256.h"
 
 #include <flor/store/error.h>
@@ -124,7 +124,7 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
   // In as many transactions as when it is spooled.
   std::int64_t target = 0;
   catalog.write([&](Connection& to) {
-    target = copy_facts(from, run, to, 0, std::nullopt);
+    target = store::copy_facts(from, run, to, 0, std::nullopt);
     put_evaluations(to, evaluations);
   });
   catalog.write(

@@ -472,17 +472,18 @@ class Catalog {
   /// An execution found something else: all that the replay found is doubtful.
   void doubt_replay(std::int64_t replay, std::string_view why);
 
-  /// The name under which this repository (or directory) recorded last.
-  void remember_name(std::string_view repository, std::string_view experiment);
+  /// The name under which this repository (or directory) recorded or resumed last.
   std::optional<std::string> last_name(std::string_view repository) const;
   /// The command that builds this program of this repository, for programs that do not say
-  /// themselves how they are built. Replaces an earlier one; one with a secret is not remembered.
-  void remember_build_command(std::string_view repository, std::string_view program,
-                              std::string_view command);
+  /// themselves how they are built; it came up with that run. Replaces an earlier one; one with a
+  /// secret is not remembered.
+  void remember_build_command(std::int64_t run, std::string_view repository,
+                              std::string_view program, std::string_view command);
   std::optional<std::string> build_command(std::string_view repository,
                                            std::string_view program) const;
-  /// Files that recordings of this program have written in the repository, relative to its root.
-  void remember_outputs(std::string_view repository, std::string_view program,
+  /// Files that recordings of this program, the run among them, have written in the repository,
+  /// relative to its root.
+  void remember_outputs(std::int64_t run, std::string_view repository, std::string_view program,
                         std::span<const std::string> paths);
   std::vector<std::string> outputs(std::string_view repository,
                                    std::string_view program) const;  ///< sorted by bytes

@@ -1,0 +1,624 @@
+#include "index/refresh.h"
+
+#include "index/apply.h"
+#include "index/placing.h"
+#include "index/run_image.h"
+#include "lock_file.h"
+#include "manifest.h"
+#include "new_file.h"
+#include "schema.h"
+#include "snapshot_mark.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace flor::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t id_of_run(Connection& connection, std::string_view key) {
+  const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
+  return row->step() ? row->integer(0) : 0;
+}
+
+bool is_own(Connection& connection, std::int64_t run) {
+  return !connection("SELECT 1 FROM origin WHERE run = ?1", run)->step();
+}
+
+std::int64_t put_layout_row(Connection& connection, const Digest& digest,
+                            std::span<const std::byte> items) {
+  if (!items.empty()) {
+    connection("INSERT OR IGNORE INTO layout (digest, items) VALUES (?1, ?2)", digest, Bytes(items))
+        ->run();
+  }
+  const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
+  return row->step() ? row->integer(0) : 0;
+}
+
+/// Enters what the journals of one run say, in the order of the time that they give.
+class RunReader {
+ public:
+  RunReader(Database& database, Placing& placing, std::string key, RefreshReport& report)
+      : database_(database),
+        connection_(database.connection),
+        placing_(placing),
+        key_(std::move(key)),
+        run_(id_of_run(connection_, key_)),
+        report_(report) {}
+
+  /// False if the run cannot be entered yet, since the one that leads its group is not there.
+  bool read() {
+    std::vector<Source> sources = open_journals();
+    while (true) {
+      Source* next = nullptr;
+      for (Source& source : sources) {
+        if (source.event && (!next || source.event->at_us < next->event->at_us)) next = &source;
+      }
+      if (!next) break;
+      if (!enter(*next)) return false;
+      next->advance();
+    }
+    for (Source& source : sources) {
+      for (const std::string& line : source.reader->damage()) report_.damage.push_back(line);
+      if (run_ == 0 || source.done.bytes == source.from.bytes) continue;
+      put_position(connection_, run_, source.number, source.done, source.last_us);
+    }
+    if (recount_ && run_ != 0) recount();
+    if (read_ > 0) ++report_.runs;
+    report_.events += read_;
+    return true;
+  }
+
+ private:
+  struct Source {
+    std::int64_t number = 0;
+    std::unique_ptr<JournalReader> reader;
+    std::optional<JournalEvent> event = {};
+    JournalPosition from = {}, done = {};
+    std::int64_t last_us = 0;
+    std::vector<Value> found = {};  ///< by a replay, in parts that are yet to be told
+
+    void advance() {
+      // What is only complete with an event to come is read again with it.
+      if (found.empty()) {
+        done = reader->position();
+        last_us = std::max(last_us, event->at_us);
+      }
+      event = reader->next();
+    }
+  };
+
+  std::vector<Source> open_journals() {
+    std::vector<Source> sources;
+    for (const FoundJournal& found : find_journals(database_.paths, key_)) {
+      Source source{.number = found.number, .reader = nullptr};
+      if (run_ != 0) {
+        const auto row = connection_(
+            "SELECT bytes, frames, last_us FROM journal WHERE run = ?1 AND writer = ?2", run_,
+            found.number);
+        if (row->step()) {
+          source.from = {static_cast<std::uint64_t>(row->integer(0)),
+                         static_cast<std::uint64_t>(row->integer(1))};
+          source.last_us = row->integer(2);
+        }
+      }
+      source.done = source.from;
+      try {
+        source.reader = std::make_unique<JournalReader>(database_.files, found.path, source.from);
+        source.event = source.reader->next();
+      } catch (const Error& error) {
+        report_.damage.push_back(error.what());
+        continue;
+      }
+      sources.push_back(std::move(source));
+    }
+    return sources;
+  }
+
+  bool enter(Source& source) {
+    const JournalEvent& event = *source.event;
+    ++read_;
+    try {
+      switch (event.kind) {
+        case EventKind::writer:
+          return true;
+        case EventKind::run:
+          if (run_ == 0) run_ = apply_run(database_, decode_event<RunEvent>(event.payload));
+          return true;
+        case EventKind::copy:
+          run_ = apply_copy(database_, placing_, decode_event<CopyEvent>(event.payload));
+          return true;
+        default:
+          break;
+      }
+    } catch (const NotFound&) {
+      return false;
+    } catch (const Damaged& error) {
+      report_.damage.push_back(fmt::format("run {}: {}", key_, error.what()));
+      return true;
+    }
+    if (run_ == 0) {
+      if (!std::exchange(headless_, true)) {
+        report_.damage.push_back(
+            fmt::format("run {}: its journals do not say how it began: what they say is left out",
+                        key_));
+      }
+      return true;
+    }
+    try {
+      enter(source, event);
+    } catch (const Damaged& error) {
+      report_.damage.push_back(fmt::format("run {}: {}", key_, error.what()));
+    }
+    return true;
+  }
+
+  template <typename Event>
+  void apply_one(std::span<const std::byte> payload) {
+    apply(database_, run_, decode_event<Event>(payload));
+  }
+
+  void enter(Source& source, const JournalEvent& event) {
+    const auto payload = event.payload;
+    switch (event.kind) {
+      case EventKind::argument:
+        return apply_one<ArgumentEvent>(payload);
+      case EventKind::progress:
+        return apply_one<ProgressEvent>(payload);
+      case EventKind::values: {
+        return insert_values(database_, run_, values_of(payload));
+      }
+      case EventKind::found: {
+        std::vector<Value> values = values_of(payload);
+        source.found.insert(source.found.end(), std::make_move_iterator(values.begin()),
+                            std::make_move_iterator(values.end()));
+        return;
+      }
+      case EventKind::parts: {
+        const auto parts = decode_event<PartsEvent>(payload);
+        const std::vector<Value> values = std::exchange(source.found, {});
+        const std::int64_t replay = replay_id(connection_, run_, parts.replay);
+        if (replay != 0) apply_replayed(database_, run_, replay, values, parts.parts);
+        return;
+      }
+      case EventKind::checkpoint:
+        return enter_checkpoint(decode_event<CheckpointEvent>(payload));
+      case EventKind::object:
+        return enter_object(decode_event<ObjectEvent>(payload));
+      case EventKind::discard:
+        return apply_one<DiscardEvent>(payload);
+      case EventKind::undiscard:
+        return apply_one<UndiscardEvent>(payload);
+      case EventKind::collected:
+        return apply_one<CollectedEvent>(payload);
+      case EventKind::forget:
+        return apply_one<ForgetEvent>(payload);
+      case EventKind::archived:
+        return apply_one<ArchivedEvent>(payload);
+      case EventKind::end:
+        return apply_one<EndEvent>(payload);
+      case EventKind::interrupt:
+        return apply_one<InterruptEvent>(payload);
+      case EventKind::reopen:
+        return apply_one<ReopenEvent>(payload);
+      case EventKind::resume:
+        return apply_one<ResumeEvent>(payload);
+      case EventKind::gaps:
+        return apply_one<GapsEvent>(payload);
+      case EventKind::launch:
+        return apply_one<LaunchEvent>(payload);
+      case EventKind::join:
+        return apply_one<JoinEvent>(payload);
+      case EventKind::close_launch:
+        return apply_one<CloseLaunchEvent>(payload);
+      case EventKind::saved:
+        return apply_one<SavedEvent>(payload);
+      case EventKind::score:
+        return apply_one<ScoreEvent>(payload);
+      case EventKind::strategy:
+        return apply_one<StrategyEvent>(payload);
+      case EventKind::replay:
+        return apply_one<ReplayEvent>(payload);
+      case EventKind::restoring:
+        return apply_one<RestoringEvent>(payload);
+      case EventKind::replay_end:
+        return apply_one<ReplayEndEvent>(payload);
+      case EventKind::verify:
+        return apply_one<VerifyEvent>(payload);
+      case EventKind::doubt:
+        return apply_one<DoubtEvent>(payload);
+      case EventKind::outputs:
+        return apply_one<OutputsEvent>(payload);
+      case EventKind::build_command:
+        return apply_one<BuildCommandEvent>(payload);
+      case EventKind::origin:
+        return apply_one<OriginEvent>(payload);
+      case EventKind::merge:
+        return apply_one<MergeEvent>(payload);
+      case EventKind::drop:
+        apply_one<DropEvent>(payload);
+        run_ = 0;
+        return;
+      default:
+        return;  // of a later version
+    }
+  }
+
+  std::vector<Value> values_of(std::span<const std::byte> payload) {
+    const auto event = decode_event<ValuesEvent>(payload);
+    const std::int64_t replay =
+        event.replay.empty() ? 0 : replay_id(connection_, run_, event.replay);
+    if (!event.replay.empty() && replay == 0) return {};
+    return decode_values(event, replay);
+  }
+
+  void enter_checkpoint(const CheckpointEvent& event) {
+    const CheckpointInfo& info = event.info;
+    const CheckpointKey& key = info.key;
+    const auto kind = static_cast<std::int64_t>(key.kind);
+    const std::int64_t layout = put_layout_row(connection_, event.layout, event.items);
+    if (layout == 0) {
+      report_.damage.push_back(
+          fmt::format("{} is lost: so is the event with its layout", describe(key, key_)));
+      return;
+    }
+    connection_(
+        "DELETE FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 "
+        "AND loop = ?5",
+        run_, kind, key.main_loop, key.iteration, key.loop)
+        ->run();
+    connection_(
+        "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+        "stored_bytes, digest, layout, chunks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+        "x'')",
+        run_, kind, key.main_loop, key.iteration, key.loop, info.created_us,
+        static_cast<std::int64_t>(info.raw_bytes), static_cast<std::int64_t>(info.stored_bytes),
+        info.digest, layout)
+        ->run();
+    const std::int64_t id = connection_.last_id();
+    add_stored(info.stored_bytes);
+    recount_ = true;
+    placing_.know(event.packs, is_own(connection_, run_));
+    placing_.expect("checkpoint", id, event.chunks, is_own(connection_, run_));
+  }
+
+  void enter_object(const ObjectEvent& event) {
+    const std::int64_t layout = put_layout_row(connection_, digest_of(event.items), event.items);
+    placing_.know(event.packs, is_own(connection_, run_));
+    add_stored(event.stored_bytes);
+    const auto known = connection_("SELECT 1 FROM object WHERE digest = ?1", event.digest);
+    if (layout == 0 || known->step()) return;
+    connection_("INSERT INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
+                event.digest, static_cast<std::int64_t>(event.raw_bytes), layout)
+        ->run();
+    placing_.expect("object", connection_.last_id(), event.chunks, is_own(connection_, run_));
+  }
+
+  void add_stored(std::uint64_t bytes) {
+    connection_("UPDATE run SET stored_bytes = stored_bytes + ?2 WHERE id = ?1", run_,
+                static_cast<std::int64_t>(bytes))
+        ->run();
+  }
+  void recount() {
+    connection_(
+        "UPDATE run SET checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), raw_bytes "
+        "= (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1) WHERE id = ?1",
+        run_)
+        ->run();
+  }
+
+  Database& database_;
+  Connection& connection_;
+  Placing& placing_;
+  std::string key_;
+  std::int64_t run_;
+  RefreshReport& report_;
+  std::int64_t read_ = 0;
+  bool headless_ = false, recount_ = false;
+};
+
+/// Of the event by which a run began, for their order in the index; 0 where that cannot be read.
+std::int64_t began_at(const Database& database, const std::string& key) {
+  for (const FoundJournal& journal : find_journals(database.paths, key)) {
+    try {
+      JournalReader reader(database.files, journal.path, {});
+      if (const auto event = reader.next()) return event->at_us;
+    } catch (const Error&) {
+      // Told when it is read.
+    }
+  }
+  return 0;
+}
+
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report) {
+  Placing placing(database);
+  std::vector<std::pair<std::int64_t, std::string>> runs;
+  for (std::string& key : keys) {
+    const std::int64_t began = began_at(database, key);
+    runs.emplace_back(began, std::move(key));
+  }
+  std::ranges::sort(runs);
+  // Those that wait for the first of their group come after it, whatever their clocks say.
+  while (!runs.empty()) {
+    std::vector<std::pair<std::int64_t, std::string>> waiting;
+    for (auto& run : runs) {
+      if (!RunReader(database, placing, run.second, report).read()) waiting.push_back(run);
+    }
+    if (waiting.size() == runs.size()) {
+      for (const auto& run : waiting) {
+        report.damage.push_back(
+            fmt::format("run {} is left out: the run that leads its group is not there",
+                        run.second));
+      }
+      break;
+    }
+    runs = std::move(waiting);
+  }
+  for (std::string& line : placing.finish()) report.damage.push_back(std::move(line));
+}
+
+/// Keys of runs whose journals say more than the index has.
+std::vector<std::string> runs_behind(Database& database) {
+  std::set<std::string> behind;
+  for (std::string& key : find_announced_runs(database.paths)) {
+    const std::int64_t run = id_of_run(database.connection, key);
+    for (const FoundJournal& journal : find_journals(database.paths, key)) {
+      const auto row =
+          database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2", run,
+                              journal.number);
+      std::error_code error;
+      if (!row->step() && fs::file_size(journal.path, error) > kFileHeaderBytes && !error) {
+        behind.insert(key);
+      }
+    }
+  }
+  const auto rows = database.connection(
+      "SELECT run.key, writer, bytes FROM journal JOIN run ON run.id = journal.run WHERE NOT "
+      "closed");
+  while (rows->step()) {
+    std::error_code error;
+    const auto size = fs::file_size(
+        database.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal",
+        error);
+    if (!error && size > static_cast<std::uint64_t>(rows->integer(2))) behind.insert(rows->text(0));
+  }
+  return {behind.begin(), behind.end()};
+}
+
+/// True while a process writes it.
+bool is_written(Filesystem& filesystem, const fs::path& journal) {
+  try {
+    const File file(filesystem, journal, O_RDONLY);
+    return !lock_file(file.descriptor(), LOCK_SH | LOCK_NB);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Journals whose writers have ended are not looked at again.
+void close_journals(Database& database) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ended;
+  {
+    const auto rows = database.connection(
+        "SELECT run, writer, run.key FROM journal JOIN run ON run.id = journal.run WHERE NOT "
+        "closed");
+    while (rows->step()) {
+      const auto path =
+          database.paths.run(rows->text_view(2)) / std::to_string(rows->integer(1)) / "journal";
+      if (!is_written(database.files, path)) ended.emplace_back(rows->integer(0), rows->integer(1));
+    }
+  }
+  for (const auto& one : ended) {
+    database
+        .connection("UPDATE journal SET closed = 1 WHERE run = ?1 AND writer = ?2", one.first,
+                    one.second)
+        ->run();
+  }
+}
+
+/// Held while the index is made again.
+class IndexLock {
+ public:
+  IndexLock(Filesystem& filesystem, const Paths& paths)
+      : file_(filesystem, paths.index_lock(), O_RDWR | O_CREAT, kInHome) {
+    constexpr int kTries = 600;
+    constexpr std::chrono::milliseconds kPause{100};
+    for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
+      if (i == kTries) {
+        throw Busy(fmt::format("the index of {} is being made again by another process: wait for it",
+                               paths.home.string()));
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+ private:
+  File file_;
+};
+
+enum class IndexState { sound, missing, damaged, older };
+
+/// Of the file alone: its header, and whether SQLite has found it damaged since it was made.
+IndexState look_at_index(const Paths& paths) {
+  std::error_code error;
+  if (fs::exists(paths.index_damage(), error)) return IndexState::damaged;
+  if (!fs::exists(paths.catalog(), error) || fs::file_size(paths.catalog(), error) == 0) {
+    // A store that was made a moment ago may be in its log alone.
+    const fs::path log = paths.catalog().string() + "-wal";
+    const bool has_log = fs::exists(log, error) && fs::file_size(log, error) > 0;
+    return has_log ? IndexState::sound : IndexState::missing;
+  }
+  try {
+    Connection connection(paths.catalog(), Connection::Mode::read_only);
+    const auto application = connection("PRAGMA application_id");
+    const bool ours = application->step() && application->integer(0) == kApplicationId;
+    const auto format = connection("PRAGMA user_version");
+    const std::int64_t version = format->step() ? format->integer(0) : 0;
+    const auto tables = connection("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'");
+    tables->step();
+    if (version == 0 && !ours) {
+      // Another's, or one that is empty.
+      const auto any = connection("SELECT count(*) FROM sqlite_schema");
+      return any->step() && any->integer(0) > 0 ? IndexState::sound : IndexState::missing;
+    }
+    if (version > 0 && version < kFormat) return IndexState::older;
+    if (version == kFormat && tables->integer(0) == 0) return IndexState::damaged;
+  } catch (const Damaged&) {
+    return IndexState::damaged;
+  } catch (const Error&) {
+    // Busy, or not to be read: opening it says why.
+  }
+  return IndexState::sound;
+}
+
+/// What no journal says and the present index still has: evaluations, and what watches have seen.
+void salvage_queue(Connection& connection, const Paths& paths) {
+  std::error_code error;
+  if (!fs::exists(paths.catalog(), error)) return;
+  try {
+    connection("ATTACH ?1 AS old", paths.catalog().string())->run();
+  } catch (const Error&) {
+    return;
+  }
+  for (const char* table :
+       {"evaluator", "job", "job_result", "fetched_result", "watch", "sighting"}) {
+    try {
+      Transaction transaction(connection);
+      connection.execute(
+          fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0}", table).c_str());
+      transaction.commit();
+    } catch (const Error&) {
+      // It is damaged there, too.
+    }
+  }
+  try {
+    connection.execute("DETACH old");
+  } catch (const Error&) {
+    // It goes with the connection.
+  }
+}
+
+void remove_files(const fs::path& database) {
+  std::error_code error;
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    fs::remove(database.string() + suffix, error);
+  }
+}
+
+}  // namespace
+
+void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
+                  JournalPosition position, std::int64_t last_us) {
+  connection(
+      "INSERT INTO journal (run, writer, bytes, frames, last_us, closed) VALUES (?1, ?2, ?3, ?4, "
+      "?5, 0) ON CONFLICT DO UPDATE SET bytes = excluded.bytes, frames = excluded.frames, last_us = "
+      "max(last_us, excluded.last_us), closed = 0",
+      run, writer, static_cast<std::int64_t>(position.bytes),
+      static_cast<std::int64_t>(position.frames), last_us)
+      ->run();
+}
+
+WriterEvent this_writer(std::string_view run, std::int64_t number) {
+  WriterEvent writer;
+  writer.run = run;
+  writer.number = number;
+  writer.process = ::getpid();
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) writer.host = host.data();
+  return writer;
+}
+
+bool is_behind(Database& database) { return !runs_behind(database).empty(); }
+
+RefreshReport refresh(Database& database) {
+  RefreshReport report;
+  const std::lock_guard lock(database.mutex);
+  Transaction transaction(database.connection);
+  const std::vector<std::string> keys = runs_behind(database);
+  enter_runs(database, keys, report);
+  close_journals(database);
+  transaction.commit();
+  for (const std::string& key : keys) forget_announcements(database.paths, key);
+  return report;
+}
+
+RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
+  Paths made = paths;
+  made.index = Paths::kNewIndex;
+  remove_files(made.catalog());
+  RefreshReport report;
+  {
+    Database database(made, OpenMode::create, filesystem);
+    database.connection.execute("PRAGMA synchronous=OFF");
+    const std::lock_guard lock(database.mutex);
+    Transaction transaction(database.connection);
+    enter_runs(database, find_runs(paths), report);
+    transaction.commit();
+    salvage_queue(database.connection, paths);
+    database.connection.truncate_log();
+    database.connection.execute("PRAGMA journal_mode=DELETE");
+  }
+  File(filesystem, made.catalog(), O_RDWR).sync();
+  // What is left of the old one's log belongs to no other.
+  remove_files(paths.catalog().string() + ".old");
+  std::error_code error;
+  fs::rename(paths.catalog(), paths.catalog().string() + ".old", error);
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    fs::remove(paths.catalog().string() + suffix, error);
+  }
+  fs::rename(made.catalog(), paths.catalog());
+  fs::remove(paths.index_damage(), error);
+  sync_directory(filesystem, paths.home);
+  return report;
+}
+
+void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem) {
+  std::error_code error;
+  if (fs::exists(snapshot_mark(paths), error)) return;
+  const IndexState before = look_at_index(paths);
+  if (before == IndexState::sound) return;
+  const bool has_journals = !find_runs(paths).empty();
+  if (before == IndexState::older && !has_journals) {
+    throw Error(
+        fmt::format("the store {} has the form of an older Flor, which this one does not read: "
+                    "record into another one (--flor_home or FLOR_HOME)",
+                    paths.home.string()));
+  }
+  if (!has_journals) return;  // opening it makes an empty one, or says that there is none
+  if (mode == OpenMode::read_only && ::access(paths.home.c_str(), W_OK) != 0) {
+    throw Damaged(
+        fmt::format("the catalog {} is {}, and cannot be made again where nothing may be written: "
+                    "copy the store and use the copy (--home)",
+                    paths.catalog().string(),
+                    before == IndexState::missing ? "missing" : "damaged"));
+  }
+  const IndexLock lock(filesystem, paths);
+  if (look_at_index(paths) == IndexState::sound) return;  // another process did it
+  const RefreshReport report = rebuild(paths, filesystem);
+  std::fprintf(stderr,
+               "flor: the catalog %s was %s: it was made again from the journals of %lld run%s\n",
+               paths.catalog().c_str(),
+               before == IndexState::missing ? "missing"
+               : before == IndexState::older ? "of an older form"
+                                             : "damaged",
+               static_cast<long long>(report.runs), report.runs == 1 ? "" : "s");
+  for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
+}
+
+}  // namespace flor::store

@@ -1,0 +1,133 @@
+#include "index/writing.h"
+
+#include "index/refresh.h"
+#include "rest_rows.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flor::store {
+
+Writing::~Writing() {
+  for (const auto& [run, events] : noted_) {
+    const auto open = database_.journals.find(run);
+    if (open != database_.journals.end()) open->second->take_back();
+  }
+}
+
+/// Later than all that was said of the run before, also where the clock was set back.
+std::int64_t Writing::time_of(std::int64_t run) {
+  std::int64_t& time = times_[run];
+  if (time == 0) {
+    const auto last =
+        database_.connection("SELECT coalesce(max(last_us), 0) FROM journal WHERE run = ?1", run);
+    last->step();
+    time = std::max(now_us(), last->integer(0) + 1);
+  }
+  return time;
+}
+
+void Writing::note_drop(std::int64_t run) {
+  note(run, DropEvent{});
+  dropped_ = run;
+}
+
+void Writing::enter(std::int64_t run, EventKind kind, std::vector<std::byte> payload) {
+  noted_[run].push_back({kind, std::move(payload)});
+}
+
+void Writing::note_values(std::int64_t run, EventKind kind, std::span<const Value> values) {
+  // Values of several replays come one after another.
+  for (auto first = values.begin(); first != values.end();) {
+    const std::int64_t replay = first->replay;
+    const auto last = std::find_if(first, values.end(),
+                                   [&](const Value& value) { return value.replay != replay; });
+    const std::string key = replay == 0 ? std::string() : replay_key(connection(), replay);
+    for (const ValuesEvent& event : encode_values(std::span(first, last), key)) {
+      enter(run, kind, encode_event(time_of(run), event));
+    }
+    first = last;
+  }
+}
+
+void Writing::add_values(std::int64_t run, std::span<const Value> values) {
+  insert_values(database_, run, values);
+  note_values(run, EventKind::values, values);
+}
+
+void Writing::add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
+                           std::span<const ReplayedPart> parts) {
+  apply_replayed(database_, run, replay, values, parts);
+  note_values(run, EventKind::found, values);
+  note(run, PartsEvent{replay_key(connection(), replay), {parts.begin(), parts.end()}});
+}
+
+void Writing::add_rest(std::int64_t run, const UnwrittenRest& rest) {
+  if (!rest.values.empty()) add_values(run, rest.values);
+  if (!rest.progress.empty()) add(run, ProgressEvent{rest.progress});
+  if (rest.gaps) add(run, GapsEvent{*rest.gaps});
+}
+
+RunJournal& Writing::journal(std::int64_t run) {
+  const auto known = database_.journals.find(run);
+  if (known != database_.journals.end()) {
+    if (!known->second->is_lost()) return *known->second;
+    database_.journals.erase(known);
+  }
+  std::string key;
+  {
+    const auto row = connection()("SELECT key FROM run WHERE id = ?1", run);
+    if (!row->step()) throw NotFound(fmt::format("there is no run {} in the catalog", run));
+    key = row->text(0);
+  }
+  auto opened = std::make_unique<RunJournal>(database_.files, database_.paths, key);
+  opened->append(EventKind::writer, encode_event(time_of(run), this_writer(key, opened->number())));
+  return *database_.journals.emplace(run, std::move(opened)).first->second;
+}
+
+bool Writing::knows_layout(std::int64_t run, const Digest& layout) {
+  return journal(run).knows_layout(layout);
+}
+
+/// An index that a power loss has set back finds what a journal says since by the position that it
+/// has. So the first one must last, and the journal stays announced until it does.
+void Writing::register_journals() {
+  const auto is_new = [&](const auto& entry) {
+    return database_.journals.at(entry.first)->is_announced();
+  };
+  if (std::ranges::none_of(noted_, is_new)) return;
+  try {
+    if (database_.has_log) {
+      Transaction lasting(connection());
+      for (const auto& entry : noted_) {
+        connection()("UPDATE journal SET closed = 0 WHERE run = ?1", entry.first)->run();
+      }
+      lasting.commit();
+    }
+    for (const auto& entry : noted_) database_.journals.at(entry.first)->withdraw_announcement();
+  } catch (const Error&) {
+    // It stays announced.
+  }
+}
+
+void Writing::commit(bool& uncertain) {
+  for (auto& [run, events] : noted_) {
+    RunJournal& to = journal(run);
+    for (const Noted& event : events) to.append(event.kind, event.payload);
+    to.flush();
+    uncertain = true;
+    to.sync();
+    put_position(connection(), run, to.number(), {to.bytes(), to.frames()}, times_.at(run));
+  }
+  if (dropped_ != 0) apply(database_, dropped_, DropEvent{});
+  uncertain = true;
+  transaction_.commit();
+  register_journals();
+  for (const auto& [run, events] : noted_) database_.journals.at(run)->keep();
+  noted_.clear();
+}
+
+}  // namespace flor::store

@@ -1,0 +1,207 @@
+#include "journal/run_journal.h"
+
+#include "file/random.h"
+#include "lock_file.h"
+
+#include <flor/store/error.h>
+#include <flor/store/home_files.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+namespace flor::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Leaves room for what a frame has besides.
+constexpr std::size_t kPieceBytes = kFrameBytesMax;
+
+std::optional<std::int64_t> writer_number(const fs::path& directory) {
+  const std::string name = directory.filename().string();
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+template <typename Visit>
+void each_entry(const fs::path& directory, const Visit& visit) {
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(directory, error); !error && entry != fs::end(entry);
+       entry.increment(error)) {
+    visit(entry->path());
+  }
+}
+
+bool is_run_key(std::string_view name) {
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
+/// False if it is there.
+bool make_exclusively(const fs::path& directory) {
+  struct stat above {};
+  if (::stat(directory.parent_path().c_str(), &above) != 0) {
+    throw_system_error("look at", directory.parent_path(), errno);
+  }
+  if (::mkdir(directory.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return false;
+    throw_system_error("create", directory, errno);
+  }
+  ::chmod(directory.c_str(), above.st_mode & 07777);  // for those who may enter the one above it
+  return true;
+}
+
+}  // namespace
+
+std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
+  std::vector<FoundJournal> found;
+  each_entry(paths.run(run), [&](const fs::path& entry) {
+    if (const auto number = writer_number(entry)) found.push_back({*number, entry / "journal"});
+  });
+  std::ranges::sort(found, {}, &FoundJournal::number);
+  return found;
+}
+
+std::vector<std::string> find_runs(const Paths& paths) {
+  std::vector<std::string> runs;
+  each_entry(paths.runs(), [&](const fs::path& shard) {
+    each_entry(shard, [&](const fs::path& run) {
+      const std::string name = run.filename().string();
+      if (is_run_key(name) && name.starts_with(shard.filename().string())) runs.push_back(name);
+    });
+  });
+  return runs;
+}
+
+std::vector<std::string> find_announced_runs(const Paths& paths) {
+  std::vector<std::string> runs;
+  each_entry(paths.announced(), [&](const fs::path& entry) {
+    const std::string name = entry.stem().string();
+    if (is_run_key(name)) runs.push_back(name);
+  });
+  std::ranges::sort(runs);
+  runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
+  return runs;
+}
+
+void forget_announcements(const Paths& paths, std::string_view run) {
+  std::error_code error;
+  each_entry(paths.announced(), [&](const fs::path& entry) {
+    if (entry.stem() == run) fs::remove(entry, error);
+  });
+}
+
+void remove_run_directory(const Paths& paths, std::string_view run) {
+  std::error_code error;
+  fs::remove_all(paths.run(run), error);
+}
+
+RunJournal::RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run)
+    : filesystem_(filesystem) {
+  const fs::path of_run = paths.run(run);
+  for (fs::path level = of_run; level != paths.home; level = level.parent_path()) {
+    std::error_code error;
+    if (fs::exists(level, error)) break;
+    unsynced_.push_back(level.parent_path());
+  }
+  require_directory_in_home(of_run);
+  require_directory_in_home(paths.announced());
+  unsynced_.push_back(paths.runs());
+  unsynced_.push_back(paths.announced());
+  // Before the journal, so that there is none that the index could never hear of.
+  marker_ = paths.announced() / fmt::format("{}.{:016x}", run, random_bits());
+  { const File marker(filesystem, marker_, O_WRONLY | O_CREAT, kInHome); }
+  const auto others = find_journals(paths, run);
+  number_ = others.empty() ? 1 : others.back().number + 1;
+  while (!make_exclusively(directory_ = of_run / std::to_string(number_))) ++number_;
+  unsynced_.push_back(of_run);
+  unsynced_.push_back(directory_);
+  frames_ = std::make_unique<FrameWriter>(filesystem, directory_ / "journal");
+  lock_file(frames_->descriptor(), LOCK_EX | LOCK_NB);  // tells others that the writer lives
+  kept_ = frames_->mark();
+}
+
+RunJournal::~RunJournal() = default;
+
+void RunJournal::append(EventKind kind, std::span<const std::byte> payload) {
+  while (payload.size() > kPieceBytes) {
+    frames_->append(static_cast<std::uint16_t>(EventKind::piece), payload.first(kPieceBytes));
+    payload = payload.subspan(kPieceBytes);
+  }
+  frames_->append(static_cast<std::uint16_t>(kind), payload);
+}
+
+void RunJournal::sync() {
+  frames_->sync();
+  for (const fs::path& directory : unsynced_) sync_directory(filesystem_, directory);
+  unsynced_.clear();
+}
+
+void RunJournal::keep() {
+  kept_ = frames_->mark();
+  layouts_.merge(new_layouts_);
+  new_layouts_.clear();
+}
+
+void RunJournal::withdraw_announcement() {
+  std::error_code error;
+  if (!marker_.empty()) fs::remove(marker_, error);
+  marker_.clear();
+}
+
+void RunJournal::take_back() noexcept {
+  frames_->take_back(kept_);
+  new_layouts_.clear();
+}
+
+bool RunJournal::knows_layout(const Digest& layout) {
+  return layouts_.contains(layout) || !new_layouts_.insert(layout).second;
+}
+
+JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, JournalPosition from)
+    : file_(filesystem, path, O_RDONLY), position_(from) {
+  if (file_.size() < kFileHeaderBytes) return;
+  frames_.emplace(file_);
+  if (from.bytes != 0) frames_->go_on_at(from.bytes, from.frames);
+}
+
+std::optional<JournalEvent> JournalReader::next() {
+  if (std::exchange(has_pieces_, false)) pieces_.clear();
+  while (frames_) {
+    const auto frame = frames_->next();
+    for (const FrameDamage& one : frames_->take_damage()) {
+      if (!one.undone) pieces_.clear();
+      damage_.push_back(
+          one.undone
+              ? fmt::format("{}: a flipped bit of frame {} was undone", file_.path().string(),
+                            one.first)
+              : fmt::format("{}: {} bytes at {} are damaged, which cost {} of its frames",
+                            file_.path().string(), one.bytes, one.offset, one.lost));
+    }
+    if (!frame) break;
+    const auto kind = static_cast<EventKind>(frame->kind);
+    if (kind == EventKind::piece) {
+      pieces_.insert(pieces_.end(), frame->payload.begin(), frame->payload.end());
+      continue;
+    }
+    position_ = {frames_->position(), frames_->number()};
+    if (pieces_.empty()) return JournalEvent{kind, event_time(frame->payload), frame->payload};
+    pieces_.insert(pieces_.end(), frame->payload.begin(), frame->payload.end());
+    has_pieces_ = true;
+    return JournalEvent{kind, event_time(pieces_), pieces_};
+  }
+  return std::nullopt;
+}
+
+}  // namespace flor::store

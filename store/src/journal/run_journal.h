@@ -1,0 +1,114 @@
+// The journal of one writer: what this process says of a run, in a file of its own below the run's
+// directory. docs/format.md has the directories.
+#pragma once
+
+#include "file/frames.h"
+#include "filesystem.h"
+#include "journal/events.h"
+#include "paths.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace flor::store {
+
+/// Writes the journal of a new writer of a run. Not thread-safe. After fork() the child may destroy
+/// its copy and do nothing else with it.
+///
+/// What is appended counts from `keep` on. Until then `take_back` undoes it, so that a change of the
+/// index and what the journal says of it happen together or not at all.
+class RunJournal {
+ public:
+  /// Makes the writer's directory: the next number that is free. Throws Error.
+  RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run);
+  ~RunJournal();
+
+  std::int64_t number() const { return number_; }
+  void append(EventKind kind, std::span<const std::byte> payload);
+  /// Hands all that was appended to the system.
+  void flush() { frames_->flush(); }
+  /// Makes all that was appended durable, the directories included.
+  void sync();
+  void keep();
+  void take_back() noexcept;
+  /// Others look at all journals of the run, until the index is known to have this one for good.
+  bool is_announced() const { return !marker_.empty(); }
+  void withdraw_announcement();
+  /// Nobody knows what the disk kept: what is to be said goes into another journal.
+  bool is_lost() const { return frames_->is_lost(); }
+  /// Of all that was appended.
+  std::uint64_t bytes() const { return frames_->bytes(); }
+  std::uint64_t frames() const { return frames_->frames(); }
+
+  /// True if the layout is in what was kept, or was asked for since.
+  bool knows_layout(const Digest& layout);
+
+ private:
+  Filesystem& filesystem_;
+  std::filesystem::path directory_, marker_;
+  std::int64_t number_ = 0;
+  std::vector<std::filesystem::path> unsynced_;  ///< directories with new entries
+  std::unique_ptr<FrameWriter> frames_;
+  FrameWriter::Mark kept_;
+  std::unordered_set<Digest> layouts_, new_layouts_;
+};
+
+/// A journal that lies below a run's directory.
+struct FoundJournal {
+  std::int64_t number = 0;
+  std::filesystem::path path;
+};
+/// By their numbers.
+std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run);
+/// The keys of all runs that have a directory, in no order.
+std::vector<std::string> find_runs(const Paths& paths);
+/// The keys of runs to which a writer came that the index may not know yet.
+std::vector<std::string> find_announced_runs(const Paths& paths);
+/// The index knows all journals of the run.
+void forget_announcements(const Paths& paths, std::string_view run);
+/// Removes all journals of a run.
+void remove_run_directory(const Paths& paths, std::string_view run);
+
+/// Where a reader of a journal stands.
+struct JournalPosition {
+  std::uint64_t bytes = 0, frames = 0;
+};
+
+struct JournalEvent {
+  EventKind kind = EventKind::piece;
+  std::int64_t at_us = 0;
+  /// Belongs to the reader; valid until its next call.
+  std::span<const std::byte> payload;
+};
+
+/// Reads a journal from a position on, as far as it goes now. Not thread-safe.
+class JournalReader {
+ public:
+  /// Throws Damaged if this is no journal.
+  JournalReader(Filesystem& filesystem, const std::filesystem::path& path, JournalPosition from);
+
+  /// Pieces are put together. Nothing at the end.
+  std::optional<JournalEvent> next();
+  /// After the event that `next` returned last.
+  JournalPosition position() const { return position_; }
+  /// A line for each damage that was met so far.
+  const std::vector<std::string>& damage() const { return damage_; }
+
+ private:
+  File file_;
+  std::optional<FrameReader> frames_;  ///< nothing: its writer has only begun
+  JournalPosition position_;
+  std::vector<std::byte> pieces_;
+  bool has_pieces_ = false;
+  std::vector<std::string> damage_;
+};
+
+}  // namespace flor::store
