@@ -32,8 +32,8 @@ struct Database {
   bool has_log = false;
 
   /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
-  /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may have
-  /// made some of them.
+  /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may
+  /// have made some of them.
   std::unordered_map<std::string, std::int64_t> series;
 
   /// Those that this process writes, by the id of the run.

@@ -34,8 +34,8 @@ struct Naming {
   std::filesystem::path file = {};  ///< set when it is opened
 };
 
-/// SQLite's own access to files, with a sleep that knows how long a statement may wait, and with the
-/// names of ShortPath. The name of it, for sqlite3_open_v2.
+/// SQLite's own access to files, with a sleep that knows how long a statement may wait, and with
+/// the names of ShortPath. The name of it, for sqlite3_open_v2.
 const char* own_vfs();
 
 /// Ends a step of a statement that takes longer than it may.

@@ -131,7 +131,8 @@ TEST_F(JournalTest, AnIndexThatIsBehindIsBroughtUpToDate) {
   }
   remove_index(home());
   fs::copy(before, home() / "catalog.db");
-  // Without the announcement nobody knows of the second writer; a process that was killed leaves it.
+  // Without the announcement nobody knows of the second writer; a process that was killed leaves
+  // it.
   const Run known = open(OpenMode::read_only)->catalog().runs().at(0);
   std::ofstream(Paths{home()}.announced() / (known.key + ".0000000000000000"));
   const auto store = open(OpenMode::read_only);

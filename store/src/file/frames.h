@@ -61,8 +61,8 @@ class FrameWriter {
     std::uint64_t frames = 0, bytes = 0;
   };
   Mark mark() const { return {frames_, bytes()}; }
-  /// Undoes all since the mark, also what was flushed: as far as the disk allows it, readers never see
-  /// it.
+  /// Undoes all since the mark, also what was flushed: as far as the disk allows it, readers never
+  /// see it.
   void take_back(const Mark& mark) noexcept;
 
   bool is_lost() const { return lost_; }

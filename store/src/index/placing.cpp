@@ -28,7 +28,8 @@ void Placing::know(const std::vector<PackMark>& packs, bool own) {
   }
 }
 
-/// Their headers alone are read. Packs that no event names are those of `flor gc` and `flor archive`.
+/// Their headers alone are read. Packs that no event names are those of `flor gc` and `flor
+/// archive`.
 void Placing::scan() {
   scanned_ = true;
   std::error_code error;
@@ -91,9 +92,9 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest) {
   return id;
 }
 
-/// Where a digest has several records, one that a recording of this home wrote comes first: what was
-/// fetched may have been made to collide with it. A record that no event vouches for, a collection
-/// or an archive wrote; unless a crash left it half-written.
+/// Where a digest has several records, one that a recording of this home wrote comes first: what
+/// was fetched may have been made to collide with it. A record that no event vouches for, a
+/// collection or an archive wrote; unless a crash left it half-written.
 std::optional<std::uint32_t> Placing::place(const Digest& digest) {
   if (!scanned_) scan();
   std::vector<FoundRecord> records = found_.find(digest);

@@ -1,5 +1,5 @@
-// Gives checkpoints and objects that journals name their chunks: rows of `chunk`, from the records in
-// the packs.
+// Gives checkpoints and objects that journals name their chunks: rows of `chunk`, from the records
+// in the packs.
 #pragma once
 
 #include "database.h"

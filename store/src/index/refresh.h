@@ -35,10 +35,10 @@ struct RefreshReport {
 /// Enters all that journals say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);
 
-/// Makes the index of a home from its journals and packs, whatever there is, and puts it in the place
-/// of the present one, which stays as catalog.db.old until the next time. Processes that have
-/// that one open go on with it, and what they say reaches the new one through their journals. Throws
-/// Busy while another process does the same for longer than a minute.
+/// Makes the index of a home from its journals and packs, whatever there is, and puts it in the
+/// place of the present one, which stays as catalog.db.old until the next time. Processes that have
+/// that one open go on with it, and what they say reaches the new one through their journals.
+/// Throws Busy while another process does the same for longer than a minute.
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem);
 
 /// Before a store is opened: makes its index again if that is missing, damaged or of an older form,

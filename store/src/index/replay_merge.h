@@ -12,8 +12,8 @@ namespace flor::store {
 /// Whether the run was recorded in this home, or imported.
 bool is_of_here(Connection& connection, std::int64_t run);
 
-/// What journals call the replay `id` of the run: its key in `from`, or one made from what it is; with
-/// a mark where the run has a replay of that key. The same in every index.
+/// What journals call the replay `id` of the run: its key in `from`, or one made from what it is;
+/// with a mark where the run has a replay of that key. The same in every index.
 void copy_replay_key(Connection& from, std::int64_t old, Connection& to, std::int64_t run,
                      std::int64_t id);
 

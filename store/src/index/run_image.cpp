@@ -62,8 +62,8 @@ std::int64_t copy_layout(Connection& from, Connection& to, std::int64_t id) {
   return row->step() ? put_layout(to, row->digest(0), row->blob(1)) : 0;
 }
 
-/// Copies the rows of a table, and hands the chunks of each to `change`, which says what the copy has
-/// in that column, and to `seen` with the id of the copy.
+/// Copies the rows of a table, and hands the chunks of each to `change`, which says what the copy
+/// has in that column, and to `seen` with the id of the copy.
 template <typename Change, typename Seen>
 void copy_contents(Connection& from, Connection& to, const char* table, const char* condition,
                    std::int64_t run, std::int64_t target, const Change& change, const Seen& seen) {

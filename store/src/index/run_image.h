@@ -1,5 +1,5 @@
-// What is known of a run as a database of its own, for events of journals that say all of it at once:
-// what was fetched.
+// What is known of a run as a database of its own, for events of journals that say all of it at
+// once: what was fetched.
 #pragma once
 
 #include "database.h"

@@ -1,5 +1,5 @@
-// A change of what is known of runs: entered into the index and into the journals of the runs, both or
-// neither. Every change of a run's facts goes this way; the journals are the truth.
+// A change of what is known of runs: entered into the index and into the journals of the runs, both
+// or neither. Every change of a run's facts goes this way; the journals are the truth.
 #pragma once
 
 #include "database.h"

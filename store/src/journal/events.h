@@ -1,5 +1,5 @@
-// Events: what the journals of runs say, one frame each. The index is made by applying them in order.
-// docs/format.md has their fields.
+// Events: what the journals of runs say, one frame each. The index is made by applying them in
+// order. docs/format.md has their fields.
 //
 // An event says what happened, in terms of the run itself (loops, places, digests, keys), never by
 // numbers of rows, so that it means the same in every index.
@@ -262,7 +262,8 @@ struct CopyEvent {
   static constexpr auto kKind = EventKind::copy;
   std::string leader;  ///< as in RunEvent
   RunOrigin origin;
-  /// A file of SQLite, compressed by zstd, with the tables of the index and what they say of the run.
+  /// A file of SQLite, compressed by zstd, with the tables of the index and what they say of the
+  /// run.
   std::vector<std::byte> database;
 };
 /// What replays elsewhere found is added to the run.
@@ -284,8 +285,9 @@ template <typename Event>
 Event decode_event(std::span<const std::byte> payload);
 std::int64_t event_time(std::span<const std::byte> payload);
 
-/// The values as events of the kind `values` or `found`, each with a block, in the order in which the
-/// series appear. `replay_key`: of the replay that found them, which must be the same of all of them.
+/// The values as events of the kind `values` or `found`, each with a block, in the order in which
+/// the series appear. `replay_key`: of the replay that found them, which must be the same of all of
+/// them.
 std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::string_view replay_key);
 /// `replay`: what to enter as the number of their replay.
 std::vector<Value> decode_values(const ValuesEvent& event, std::int64_t replay);

@@ -141,8 +141,8 @@ class FieldWriter {
   std::vector<std::byte>& out_;
 };
 
-/// Reads what FieldWriter wrote. Throws Damaged for bytes that are no fields. Memory: some times the
-/// bytes that there are, whatever they claim.
+/// Reads what FieldWriter wrote. Throws Damaged for bytes that are no fields. Memory: some times
+/// the bytes that there are, whatever they claim.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> payload) {

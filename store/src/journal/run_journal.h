@@ -23,8 +23,8 @@ namespace flor::store {
 /// Writes the journal of a new writer of a run. Not thread-safe. After fork() the child may destroy
 /// its copy and do nothing else with it.
 ///
-/// What is appended counts from `keep` on. Until then `take_back` undoes it, so that a change of the
-/// index and what the journal says of it happen together or not at all.
+/// What is appended counts from `keep` on. Until then `take_back` undoes it, so that a change of
+/// the index and what the journal says of it happen together or not at all.
 class RunJournal {
  public:
   /// Makes the writer's directory: the next number that is free. Throws Error.

@@ -394,8 +394,8 @@ struct UnwrittenRest {
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
 /// internal mutex, so it may be shared between threads. Every write is one transaction, durable
 /// when the call returns (synchronous=EXTRA), retried while other processes hold the write lock,
-/// and throws Busy when the patience ends (Store::set_patience), Damaged where SQLite says so, Error
-/// for a full or read-only disk.
+/// and throws Busy when the patience ends (Store::set_patience), Damaged where SQLite says so,
+/// Error for a full or read-only disk.
 class Catalog {
  public:
   explicit Catalog(std::shared_ptr<Database> database);
