@@ -196,10 +196,21 @@ std::optional<JournalEvent> JournalReader::next() {
       continue;
     }
     position_ = {frames_->position(), frames_->number()};
-    if (pieces_.empty()) return JournalEvent{kind, event_time(frame->payload), frame->payload};
-    pieces_.insert(pieces_.end(), frame->payload.begin(), frame->payload.end());
-    has_pieces_ = true;
-    return JournalEvent{kind, event_time(pieces_), pieces_};
+    std::span<const std::byte> payload = frame->payload;
+    if (!pieces_.empty()) {
+      pieces_.insert(pieces_.end(), payload.begin(), payload.end());
+      payload = pieces_;
+    }
+    try {
+      const JournalEvent event{kind, event_time(payload), payload};
+      has_pieces_ = !pieces_.empty();
+      return event;
+    } catch (const Damaged&) {
+      // The rest of an event whose first pieces are lost.
+      damage_.push_back(fmt::format("{}: frame {} is of no use without those before it",
+                                    file_.path().string(), frame->number));
+      pieces_.clear();
+    }
   }
   return std::nullopt;
 }
