@@ -156,6 +156,7 @@ void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
 void apply(Database& database, std::int64_t run, const ReplayEndEvent& event) {
   const ReplayResult& result = event.result;
   const std::int64_t replay = replay_id(database.connection, run, event.replay);
+  if (replay == 0) return;  // 0 is the recording
   database
       .connection(
           "UPDATE replay SET finished_us = ?2, verdict = ?3, values_compared = ?4, "
@@ -173,7 +174,8 @@ void Catalog::verify_replay(std::int64_t replay, std::span<const std::int64_t> e
 }
 
 void apply(Database& database, std::int64_t run, const VerifyEvent& event) {
-  verify_values(database, run, replay_id(database.connection, run, event.replay), event.epochs);
+  const std::int64_t replay = replay_id(database.connection, run, event.replay);
+  if (replay != 0) verify_values(database, run, replay, event.epochs);
 }
 
 void Catalog::doubt_replay(std::int64_t replay, std::string_view why) {
@@ -182,6 +184,7 @@ void Catalog::doubt_replay(std::int64_t replay, std::string_view why) {
 
 void apply(Database& database, std::int64_t run, const DoubtEvent& event) {
   const std::int64_t replay = replay_id(database.connection, run, event.replay);
+  if (replay == 0) return;
   database
       .connection("UPDATE replay SET verdict = ?2, first_difference = ?3 WHERE id = ?1", replay,
                   static_cast<std::int64_t>(Verdict::differs), event.why)

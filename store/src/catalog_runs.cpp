@@ -415,7 +415,8 @@ Catalog::~Catalog() = default;
 void remember_name(Connection& connection, std::int64_t run) {
   connection(
       "INSERT OR REPLACE INTO repository (root, experiment, used_us) SELECT repository, "
-      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment WHERE "
+      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment "
+      "WHERE "
       "run.id = ?1 AND run.id NOT IN (SELECT run FROM origin) AND run.id NOT IN (SELECT run FROM "
       "rank_run WHERE rank > 0)",
       run)
@@ -470,7 +471,8 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
                  .leader = {},
                  .build = build,
                  .origin = origin};
-  if (run.rank && run.rank->group != 0) event.leader = key_of(writing.connection(), run.rank->group);
+  if (run.rank && run.rank->group != 0)
+    event.leader = key_of(writing.connection(), run.rank->group);
   Run added;
   added.id = apply_run(*database_, event);
   writing.note(added.id, event);

@@ -80,10 +80,9 @@ void apply(Database& database, std::int64_t run, const SavedEvent& event) {
 void Catalog::add_score(std::int64_t run, std::int64_t number, std::string_view metric,
                         double value) {
   Writing writing(*database_);
-  const bool known = writing
-                         .connection()("SELECT 1 FROM saved WHERE run = ?1 AND number = ?2", run,
-                                       number)
-                         ->step();
+  const bool known =
+      writing.connection()("SELECT 1 FROM saved WHERE run = ?1 AND number = ?2", run, number)
+          ->step();
   if (!known) {
     throw NotFound(fmt::format("the run has no saved checkpoint {} to give {} to", number, metric));
   }

@@ -1,6 +1,7 @@
 // check: doubts everything that the catalog and the packs say about each other.
 #include "check_chunks.h"
 #include "chunk_reader.h"
+#include "journal/run_journal.h"
 #include "manifest.h"
 #include "store_impl.h"
 
@@ -43,10 +44,12 @@ class Checker {
       check_catalog(*connection);
       load(*connection);
       check_references(*connection);
+      if (has_table(*connection, "journal")) check_journal_files(*connection);
       loaded_ = true;
     } catch (const Damaged& error) {
       add(Finding::Kind::catalog, error.what());
     }
+    check_journals();
     check_packs();
     check_chunks();
     check_manifests();
@@ -99,6 +102,22 @@ class Checker {
       add(Finding::Kind::catalog,
           fmt::format("the catalog: run {} counts {} checkpoints, but has {}", counts->text(0),
                       counts->integer(1), counts->integer(2)));
+    }
+  }
+
+  /// That they are there; what they hold is read later.
+  void check_journal_files(Connection& connection) {
+    const auto rows = connection(
+        "SELECT run.key, writer FROM journal JOIN run ON run.id = journal.run ORDER BY run, "
+        "writer");
+    while (rows->step()) {
+      const auto path =
+          database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
+      std::error_code error;
+      if (std::filesystem::exists(path, error)) continue;
+      add(Finding::Kind::journal,
+          fmt::format("the journal {} is missing: the catalog alone has what it said",
+                      path.string()));
     }
   }
 
@@ -185,6 +204,20 @@ class Checker {
     const auto rows = connection("SELECT digest FROM absent_object");
     while (rows->step()) absent.insert(rows->digest(0).hex());
     return absent;
+  }
+
+  void check_journals() {
+    for (const std::string& run : find_runs(database_.paths)) {
+      for (const FoundJournal& found : find_journals(database_.paths, run)) {
+        try {
+          JournalReader reader(database_.files, found.path, {});
+          while (reader.next()) continue;
+          for (const std::string& line : reader.damage()) add(Finding::Kind::journal, line);
+        } catch (const Error& error) {
+          add(Finding::Kind::journal, error.what());
+        }
+      }
+    }
   }
 
   void check_packs() {
@@ -295,7 +328,7 @@ class Checker {
       Finding& finding = report_.findings[i];
       if (finding.kind == Finding::Kind::catalog && !lost_.contains(i)) continue;
       if (finding.kind == Finding::Kind::damaged_checkpoint ||
-          finding.kind == Finding::Kind::orphan) {
+          finding.kind == Finding::Kind::orphan || finding.kind == Finding::Kind::journal) {
         continue;
       }
       const auto lost = lost_.find(i);

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -55,6 +56,7 @@ bool holds(Database& database, const StoredChunk& chunk, std::span<const std::by
 /// it still lies in the processor's caches.
 class Plan {
  public:
+  /// `last` must outlive the plan.
   Plan(const StoredItems& last, const Snapshot& snapshot) {
     items_.reserve(snapshot.items.size());
     for (const SnapshotItem& item : snapshot.items) {
@@ -96,6 +98,14 @@ class Plan {
       if (found->foreign) compared_.push_back(found->id);
       found_.emplace(wanted.digest, *found);
     }
+    wanted_.clear();
+    return std::span(new_chunks_).subspan(before);
+  }
+
+  /// All that was examined since, as if the store had none of it.
+  std::span<const NewChunk> take_all() {
+    const std::size_t before = new_chunks_.size();
+    std::ranges::move(wanted_, std::back_inserter(new_chunks_));
     wanted_.clear();
     return std::span(new_chunks_).subspan(before);
   }
@@ -311,10 +321,13 @@ struct CheckpointWriter::Impl {
     require_content(snapshot);
     bool committing = false;
     try {
-      Plan plan(previous, snapshot);
+      // Chunks that only a replaced index lists may be collected: store all of them anew.
+      const bool alone = database->is_replaced();
+      const StoredItems none;
+      Plan plan(alone ? none : previous, snapshot);
       while (plan.has_more()) {
         plan.examine(chunks.encoder().step_bytes(), chunks.encoder());
-        chunks.append(find_new(plan));
+        chunks.append(alone ? plan.take_all() : find_new(plan));
       }
       chunks.sync();
 
@@ -388,8 +401,7 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
   return info;
 }
 
-CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing,
-                                                         const CheckpointKey& key,
+CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing, const CheckpointKey& key,
                                                          const Snapshot& snapshot,
                                                          std::span<const std::byte> layout,
                                                          const Plan& plan) {

@@ -279,8 +279,7 @@ class Collector {
   /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
   /// where the disk has no room for those. `begin` is called at the beginning of each, `finish` at
   /// its end.
-  void in_batches(std::size_t count,
-                  const std::function<void(Writing&, std::size_t)>& change,
+  void in_batches(std::size_t count, const std::function<void(Writing&, std::size_t)>& change,
                   const std::function<void(Connection&)>& begin = {},
                   const std::function<void(Writing&)>& finish = {}) {
     constexpr std::size_t kLeast = 16;

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -143,6 +144,13 @@ Connection::Mode connection_mode(const Paths& paths, OpenMode mode) {
   }
 }
 
+/// Device and inode.
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0) return {};
+  return {found.st_dev, found.st_ino};
+}
+
 Connection::Mode prepare(const Paths& paths, OpenMode mode) {
   if (mode == OpenMode::create) make_directories(paths);
   return connection_mode(paths, mode);
@@ -156,8 +164,8 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
       connection(paths.catalog(), prepare(paths, mode)) {
   // Durable means durable: without EXTRA a rollback journal that was removed may come back.
   if (mode != OpenMode::read_only) {
-    connection.let_transactions_choose();
-    connection.choose(true);
+    connection.let_transactions_choose(false);
+    connection.choose(Kept::here);
   }
   if (is_empty(connection)) {
     if (mode != OpenMode::create) throw_no_store(paths);
@@ -169,13 +177,24 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   if (mode != OpenMode::read_only) {
     choose_journal(connection, files, paths);
     has_log = shared_memory_works(files, paths.home);
+    connection.let_transactions_choose(has_log);
     connection.execute("PRAGMA journal_size_limit=67108864");
   }
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode);
   connection.on_roll_back([this] { series.clear(); });
   if (mode == OpenMode::create) make_reserve(paths, files);
+  file_ = identity_of(paths.catalog());
+  // A change that no journal has would be lost with the replaced file.
+  connection.before_lasting([this] {
+    if (!is_replaced()) return;
+    throw Error(
+        fmt::format("the catalog {} was made again while this process had it open: start it again",
+                    paths.catalog().string()));
+  });
 }
+
+bool Database::is_replaced() const { return file_ != identity_of(paths.catalog()); }
 
 void add_later_tables(Connection& connection, OpenMode mode) {
   std::string sql;

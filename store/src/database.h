@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace flor::store {
 
@@ -30,6 +31,9 @@ struct Database {
   Connection connection;
   /// A write-ahead log, which no power loss damages.
   bool has_log = false;
+  /// Whether the index was made again since: this process has the one before it, which no other
+  /// process reads. Its journals are read, so what it says of runs is not lost.
+  bool is_replaced() const;
 
   /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
   /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may
@@ -38,6 +42,9 @@ struct Database {
 
   /// Those that this process writes, by the id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
+
+ private:
+  std::pair<std::uint64_t, std::uint64_t> file_;  ///< device and inode of the index
 };
 
 /// A connection that only reads, for work that would keep the store's own busy for long.

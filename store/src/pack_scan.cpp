@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 namespace flor::store {
@@ -24,6 +25,25 @@ std::uint64_t end_of_zeros(const File& file, std::uint64_t at, std::uint64_t byt
   return at;
 }
 
+/// The next place from `at` on where a sound header begins; nothing if there is none. Only for what
+/// follows damage: records lie at any offset.
+std::optional<std::uint64_t> find_header(const File& file, std::uint64_t at, std::uint64_t bytes) {
+  std::vector<std::byte> window(std::size_t{1} << 20);
+  while (at + kRecordHeaderBytes <= bytes) {
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), bytes - at));
+    const auto count = file.read_at(std::span(window).first(wanted), at);
+    if (count < kRecordHeaderBytes) break;
+    for (std::size_t i = 0; i + kRecordHeaderBytes <= count; ++i) {
+      const auto header = decode_record_header(
+          std::span<const std::byte>(window).subspan(i).first<kRecordHeaderBytes>());
+      if (header && at + i + kRecordHeaderBytes + header->stored_bytes <= bytes) return at + i;
+    }
+    at += count - kRecordHeaderBytes + 1;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void PackScan::add(const File& file, std::int64_t pack, std::uint64_t bytes,
@@ -43,8 +63,10 @@ void PackScan::add(const File& file, std::int64_t pack, std::uint64_t bytes,
       at = end;
       continue;
     }
-    const auto next = std::ranges::upper_bound(offsets, at);
-    if (next == offsets.end()) return;
+    const auto known = std::ranges::upper_bound(offsets, at);
+    const auto next =
+        known != offsets.end() ? std::optional(*known) : find_header(file, at + 1, bytes);
+    if (!next) return;
     at = *next;
   }
 }

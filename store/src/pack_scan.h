@@ -22,7 +22,7 @@ class PackScan {
  public:
   /// Walks through the first `bytes` of a pack, past the holes that `flor gc` left. After a damaged
   /// header it goes on at the next of `offsets`, which are the places that the catalog knows,
-  /// sorted.
+  /// sorted; after the last of them, where the next sound header is.
   void add(const File& file, std::int64_t pack, std::uint64_t bytes,
            const std::vector<std::uint64_t>& offsets);
 

@@ -14,8 +14,6 @@ struct Paths {
   std::filesystem::path catalog() const { return home / index; }
   /// An index that is being made.
   static constexpr const char* kNewIndex = "catalog.new";
-  /// Held by the one process that makes the index again.
-  std::filesystem::path index_lock() const { return home / "index.lock"; }
   /// There where SQLite has found the index damaged.
   std::filesystem::path index_damage() const { return home / "catalog.damaged"; }
   /// Takes space until flor gc, keep or fsck --repair needs it to free more.
@@ -37,7 +35,7 @@ struct Paths {
     return path.extension() == ".pack" && name.size() == 16 &&
            name.find_first_not_of("0123456789abcdef") == name.npos;
   }
-  /// Held by the one process that collects garbage or repairs.
+  /// Held by the one process that collects garbage, repairs, or makes the index again.
   std::filesystem::path maintenance_lock() const { return home / "maintenance.lock"; }
   /// Touched when the queue of evaluations has changed.
   std::filesystem::path bell() const { return home / "jobs.bell"; }

@@ -2,6 +2,7 @@
 #include "check_chunks.h"
 #include "checkpoint_rows.h"
 #include "index/writing.h"
+#include "journal/run_journal.h"
 #include "maintenance_lock.h"
 #include "manifest.h"
 #include "pack_scan.h"
@@ -50,6 +51,7 @@ class Repairer {
     write_headers();
     quarantine();
     apply();
+    mend_journals();
     return std::move(report_);
   }
 
@@ -205,6 +207,48 @@ class Repairer {
     }
   }
 
+  /// What was damaged in them is in no index any more, or was undone.
+  void mend_journals() {
+    for (const std::string& run : find_runs(database_.paths)) {
+      for (const FoundJournal& found : find_journals(database_.paths, run)) {
+        if (is_written(database_.files, found.path) || !is_damaged(found.path)) continue;
+        make_quarantine();
+        const auto aside =
+            database_.paths.quarantine() / fmt::format("{}-{}.journal", run, found.number);
+        const auto position = mend_journal(database_.files, found.path, aside);
+        if (!position) continue;
+        report_.quarantined.push_back(aside.string());
+        const Lock lock(database_.mutex);
+        Transaction transaction(database_.connection);
+        database_
+            .connection(
+                "UPDATE journal SET bytes = ?3, frames = ?4 WHERE writer = ?2 AND run = (SELECT id "
+                "FROM run WHERE key = ?1)",
+                run, found.number, static_cast<std::int64_t>(position->bytes),
+                static_cast<std::int64_t>(position->frames))
+            ->run();
+        transaction.commit();
+      }
+    }
+  }
+
+  bool is_damaged(const std::filesystem::path& journal) const {
+    try {
+      JournalReader reader(database_.files, journal, {});
+      while (reader.next()) continue;
+      return !reader.damage().empty();
+    } catch (const Damaged&) {
+      return false;  // nothing in it is sound: the check names it
+    }
+  }
+
+  void make_quarantine() {
+    std::error_code error;
+    const auto directory = database_.paths.quarantine();
+    make_directory_in_home(directory, error);
+    if (error) throw_system_error("create", directory, error.value());
+  }
+
   /// Keeps what is left of the records that the catalog is about to forget.
   void quarantine() {
     for (const auto& [id, finding] : bad_) {
@@ -223,11 +267,9 @@ class Repairer {
     std::vector<std::byte> bytes(kRecordHeaderBytes + row.stored_bytes);
     const File from(database_.files, database_.paths.pack(pack.name), O_RDONLY);
     bytes.resize(from.read_at(bytes, row.offset));
-    std::error_code error;
-    const auto directory = database_.paths.quarantine();
-    make_directory_in_home(directory, error);
-    if (error) throw_system_error("create", directory, error.value());
-    const auto path = directory / fmt::format("{}-{}.record", pack.name, row.offset);
+    make_quarantine();
+    const auto path =
+        database_.paths.quarantine() / fmt::format("{}-{}.record", pack.name, row.offset);
     File to(database_.files, path, O_RDWR | O_CREAT | O_TRUNC, kInHome);
     to.write_at(bytes, 0);
     to.sync_data();
@@ -375,6 +417,13 @@ class Repairer {
 };
 
 }  // namespace
+
+void doubt_index(const Store& store) {
+  const Database& database = *store.impl().database;
+  const auto connection = open_for_reading(database.paths);
+  const auto problems = (*connection)("PRAGMA integrity_check(1)");
+  if (problems->step() && problems->text_view(0) != "ok") remember_damage(database.paths);
+}
 
 RepairReport repair(Store& store) {
   return with_reserve(*store.impl().database, [&] { return Repairer(store).run(); });

@@ -113,14 +113,6 @@ bool is_error_of_locks(int code) {
 /// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
 constexpr int kOperationsBetweenLooks = 10'000;
 
-/// So that the next command makes the index again.
-void remember_damage(const std::filesystem::path& file) {
-  const Paths paths{file.parent_path()};
-  if (file != paths.catalog()) return;
-  const int mark = open_in_home(paths.index_damage(), O_WRONLY | O_CREAT);
-  if (mark >= 0) ::close(mark);
-}
-
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
   const std::string reason = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const std::string& name = naming.name;
@@ -134,7 +126,9 @@ void remember_damage(const std::filesystem::path& file) {
       throw_locked(naming, {});
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      remember_damage(naming.file);
+      if (const Paths paths{naming.file.parent_path()}; naming.file == paths.catalog()) {
+        remember_damage(paths);
+      }
       throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
     case SQLITE_INTERRUPT:
       throw Damaged(fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
@@ -154,13 +148,15 @@ void remember_damage(const std::filesystem::path& file) {
           fmt::format("cannot read or write {} ({}): the disk fails; see the kernel's "
                       "log",
                       name, with_system_error(reason, error)));
+    case SQLITE_CONSTRAINT:
+      throw StatementRefused(fmt::format("{} refused a statement: {}", name, reason));
     default:
       throw Error(fmt::format("{} refused a statement: {}", name, reason));
   }
 }
 
 Naming own_naming(const std::filesystem::path& path) {
-  return {"the catalog " + path.string(), "run `flor fsck`, and restore it from a copy", path};
+  return {"the catalog " + path.string(), "run the command again, which makes it anew", path};
 }
 
 int look_at_clock(void* data) {
@@ -171,6 +167,11 @@ int look_at_clock(void* data) {
 }
 
 }  // namespace
+
+void remember_damage(const Paths& paths) noexcept {
+  const int mark = open_in_home(paths.index_damage(), O_WRONLY | O_CREAT);
+  if (mark >= 0) ::close(mark);
+}
 
 const char* own_vfs() {
   static const char* const name = [] {
@@ -354,7 +355,9 @@ std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
   return std::make_unique<Query>(database_, found->second, naming_, budget_.get());
 }
 
-void Connection::choose(bool durable) {
+void Connection::choose(Kept kept) {
+  if (kept == Kept::here && before_lasting_) before_lasting_();
+  const bool durable = kept == Kept::here || !has_log_;
   if (!choosing_ || durable == durable_) return;
   execute(durable ? "PRAGMA synchronous=EXTRA" : "PRAGMA synchronous=NORMAL");
   durable_ = durable;
@@ -414,9 +417,9 @@ void give_up_unfinished(Connection& connection) {
 
 }  // namespace
 
-Transaction::Transaction(Connection& connection, bool durable) : connection_(connection) {
+Transaction::Transaction(Connection& connection, Kept kept) : connection_(connection) {
   give_up_unfinished(connection_);
-  connection_.choose(durable);
+  connection_.choose(kept);
   connection_.execute("BEGIN IMMEDIATE");
 }
 

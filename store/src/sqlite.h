@@ -2,9 +2,11 @@
 // write transaction. Errors become flor::Error, Busy or Damaged with the catalog's path in them.
 #pragma once
 
+#include "paths.h"
 #include "short_path.h"
 
 #include <flor/store/digest.h>
+#include <flor/store/error.h>
 
 #include <chrono>
 #include <cstddef>
@@ -33,6 +35,9 @@ struct Naming {
   std::string remedy;  ///< "run `flor fsck`"
   std::filesystem::path file = {};  ///< set when it is opened
 };
+
+/// The next command makes the index again. Never fails.
+void remember_damage(const Paths& paths) noexcept;
 
 /// SQLite's own access to files, with a sleep that knows how long a statement may wait, and with
 /// the names of ShortPath. The name of it, for sqlite3_open_v2.
@@ -99,6 +104,18 @@ class Query {
   StepBudget* budget_;  ///< null: it may take as long as it likes
 };
 
+/// A row contradicts those that there are.
+class StatementRefused : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Where what a transaction writes is kept.
+enum class Kept {
+  here,      ///< nowhere else: it is on disk when `commit` returns
+  journals,  ///< in journals, which are on disk: a power loss may take it from the database
+};
+
 class Connection {
  public:
   enum class Mode { create, existing, read_only, immutable };
@@ -125,9 +142,15 @@ class Connection {
   void execute(const char* sql);
   /// The same, but says with false that another process is in the way instead of throwing Busy.
   bool try_execute(const char* sql);
-  /// From now on each transaction says whether it is on disk when its commit returns.
-  void let_transactions_choose() { choosing_ = true; }
-  void choose(bool durable);
+  /// From now on each transaction says whether it is on disk when its commit returns. `has_log`:
+  /// the database has a write-ahead log, without which a power loss would damage what is not.
+  void let_transactions_choose(bool has_log) {
+    choosing_ = true;
+    has_log_ = has_log;
+  }
+  /// Called before each transaction that alone keeps what it writes; may throw.
+  void before_lasting(std::function<void()> check) { before_lasting_ = std::move(check); }
+  void choose(Kept kept);
   /// How long a statement waits for the locks of other processes before it throws Busy.
   void set_patience(std::chrono::milliseconds patience);
   /// Called after each transaction that came to nothing: what was remembered of it is wrong.
@@ -156,7 +179,8 @@ class Connection {
   const std::filesystem::path* home_;  ///< its directory
   sqlite3* database_ = nullptr;
   std::chrono::milliseconds patience_{};
-  bool choosing_ = false;
+  bool choosing_ = false, has_log_ = false;
+  std::function<void()> before_lasting_;
   std::optional<bool> durable_;  ///< as the present transaction, or the last one, has chosen
   std::function<void()> rolled_back_;
   std::unordered_map<std::string, sqlite3_stmt*> statements_;
@@ -165,9 +189,7 @@ class Connection {
 /// BEGIN IMMEDIATE ... COMMIT. Without `commit` it is rolled back.
 class Transaction {
  public:
-  /// `durable`: on disk when `commit` returns, where the connection lets it choose. In a database
-  /// with a write-ahead log no power loss does damage either way.
-  explicit Transaction(Connection& connection, bool durable = true);
+  explicit Transaction(Connection& connection, Kept kept = Kept::here);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

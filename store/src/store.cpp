@@ -7,6 +7,7 @@
 #include <flor/store/settings.h>
 #include <flor/store/store.h>
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -39,6 +40,10 @@ void bring_up_to_date(Store& store, Filesystem& filesystem) {
   } else if (::access(store.home().c_str(), W_OK) == 0) {
     Database writing(database.paths, OpenMode::existing, filesystem);
     report = refresh(writing);
+  } else {
+    report.damage.push_back(
+        fmt::format("{} lacks what journals say, and may not be written: what is shown is older",
+                    database.paths.catalog().string()));
   }
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }

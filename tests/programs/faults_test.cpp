@@ -139,7 +139,8 @@ TEST_F(Faults, ACorruptedCatalogIsMadeAgain) {
   corrupt();
   const auto recording = bench_.run("trainer", {"--flor", "test"});
   EXPECT_EQ(recording.status, 0) << recording.err;
-  EXPECT_THAT(recording.err, HasSubstr("was damaged: it was made again from the journals of 1 run"));
+  EXPECT_THAT(recording.err,
+              HasSubstr("was damaged: it was made again from the journals of 1 run"));
   EXPECT_EQ(bench_.replay("trainer").status, 0);
 }
 

@@ -188,8 +188,8 @@ class ClaimsTest : public RemoteTest {
   /// Of what is recorded here; replays from elsewhere, which are marked, may come to it.
   std::map<std::string, std::string> rows() const {
     Connection catalog(directory_ / "home" / "catalog.db", Connection::Mode::read_only);
-    const std::set<std::string> of_replays = {"replay",   "fetched_replay", "claimed_answer",
-                                              "answer",   "replayed",       "replay_question",
+    const std::set<std::string> of_replays = {"replay",    "fetched_replay", "claimed_answer",
+                                              "answer",    "replayed",       "replay_question",
                                               "restoring", "replay_key"};
     std::map<std::string, std::string> found;
     for (const std::string& table : catalog_tables(catalog)) {

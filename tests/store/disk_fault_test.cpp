@@ -393,9 +393,9 @@ TEST_F(LockFaultTest, AnErrorOfTheDiskNeverSaysSuccess) {
   const auto store = open();
   const Run run = store->catalog().add_run(new_run());
   using ::testing::ContainsRegex;
-  for (const auto& [error, words] :
-       {std::pair(EIO, "the disk fails"), {ENOSPC, "[Nn]o space left"},
-        {EDQUOT, "no space left|Disk quota exceeded"}}) {
+  for (const auto& [error, words] : {std::pair(EIO, "the disk fails"),
+                                     {ENOSPC, "[Nn]o space left"},
+                                     {EDQUOT, "no space left|Disk quota exceeded"}}) {
     for (int n = 1; n < 4; ++n) {
       Disk::fail(home(), Disk::Calls::changes, n, error, true);
       try {

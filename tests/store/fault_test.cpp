@@ -45,7 +45,8 @@ class FaultTest : public StoreTest {
       } catch (const Error& caught) {
         EXPECT_EQ(store->catalog().run(run.id)->checkpoints, before);
         const bool in_pack = std::string_view(caught.what()).find("/packs") != std::string::npos;
-        EXPECT_TRUE(in_pack || std::string_view(caught.what()).find("/journal") != std::string::npos ||
+        EXPECT_TRUE(in_pack ||
+                    std::string_view(caught.what()).find("/journal") != std::string::npos ||
                     std::string_view(caught.what()).find("/runs") != std::string::npos)
             << caught.what();
         // What a journal may say after a crash keeps its bytes until the next commit.

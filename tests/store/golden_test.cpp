@@ -1,5 +1,5 @@
-// Stores that earlier versions of Flor wrote, made by make_golden.cpp: they must open for ever, and
-// hold what they held.
+// Stores of this format that were written before, by make_golden.cpp: they open, and hold what they
+// held.
 #include "golden_group.h"
 #include "golden_text.h"
 #include "store_fixture.h"
@@ -55,8 +55,7 @@ TEST_P(GoldenStoreTest, IsRecordedToAndCollected) {
 class GoldenGroupTest : public StoreTest {};
 
 TEST_F(GoldenGroupTest, ListsItsRanksAndGivesBackTheStateOfEach) {
-  std::filesystem::copy(kGolden / "format-2", home(),
-                        std::filesystem::copy_options::recursive);
+  std::filesystem::copy(kGolden / "format-2", home(), std::filesystem::copy_options::recursive);
   const auto store = open(OpenMode::read_only);
   const Catalog& catalog = store->catalog();
   const Run first = catalog.resolve("ddp");

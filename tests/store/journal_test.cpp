@@ -6,7 +6,14 @@
 #include "run_fixture.h"
 #include "store_impl.h"
 
+#include <flor/store/collect.h>
+#include <flor/store/jobs.h>
+#include <flor/store/repair.h>
+
+#include <fcntl.h>
+
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -131,8 +138,7 @@ TEST_F(JournalTest, AnIndexThatIsBehindIsBroughtUpToDate) {
   }
   remove_index(home());
   fs::copy(before, home() / "catalog.db");
-  // Without the announcement nobody knows of the second writer; a process that was killed leaves
-  // it.
+  // A process that is killed leaves its announcement, by which the second journal is found.
   const Run known = open(OpenMode::read_only)->catalog().runs().at(0);
   std::ofstream(Paths{home()}.announced() / (known.key + ".0000000000000000"));
   const auto store = open(OpenMode::read_only);
@@ -190,12 +196,159 @@ TEST_F(JournalTest, DamageOfAJournalCostsWhatItHeld) {
   EXPECT_EQ(arguments_with(bytes.substr(0, bytes.size() - 3)), 49u) << "a torn tail";
 }
 
+/// The header of a record in the middle of a pack: what follows it is found.
+TEST_F(JournalTest, ADamagedRecordCostsNoneThatFollows) {
+  constexpr int kSteps = 6;
+  const auto content = [](int step) {
+    return bytes_snapshot("x", random_bytes(static_cast<unsigned>(step) + 1, 5000));
+  };
+  {
+    const auto store = open();
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < kSteps; ++step) writer.write(boundary(step), content(step));
+  }
+  std::int64_t second = 0;
+  {
+    Connection connection(home() / "catalog.db", Connection::Mode::read_only);
+    const auto row = connection("SELECT offset FROM chunk ORDER BY offset LIMIT 1 OFFSET 1");
+    ASSERT_TRUE(row->step());
+    second = row->integer(0);
+  }
+  for (const auto& pack : fs::directory_iterator(home() / "packs")) {
+    std::fstream file(pack.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(second + 20) << "damage";
+  }
+  remove_index(home());
+  const auto store = open();
+  const Run run = store->catalog().runs().at(0);
+  for (int step = 0; step < kSteps; ++step) {
+    const auto info = store->catalog().checkpoint(run.id, boundary(step));
+    EXPECT_EQ(info.has_value(), step != 1) << step;
+    if (info) expect_holds(*store, info->id, content(step));
+  }
+}
+
+/// A recording goes on while the index is made again under it, and garbage is collected by that.
+TEST_F(JournalTest, ARunThatIsRecordedMeanwhileIsWholeInTheNewIndex) {
+  std::vector<Snapshot> snapshots;
+  for (int step = 0; step < 6; ++step) snapshots.push_back(make_snapshot(1, step, 1000));
+  auto store = open();
+  const Run dropped = store->catalog().add_run(new_run("dropped"));
+  CheckpointWriter(*store, dropped.id).write(boundary(0), snapshots[4]);
+  const Run run = store->catalog().add_run(new_run());
+  CheckpointWriter writer(*store, run.id);
+  for (int step = 0; step < 2; ++step)
+    writer.write(boundary(step), snapshots[static_cast<std::size_t>(step)]);
+  store->catalog().drop_run(dropped.id);  // the content of step 4 is garbage, and still has rows
+  remove_index(home());
+  for (const auto& pack : fs::directory_iterator(home() / "packs")) {
+    fs::last_write_time(pack.path(), fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  collect(*open(), false);
+  for (int step = 2; step < 6; ++step)
+    writer.write(boundary(step), snapshots[static_cast<std::size_t>(step)]);
+  const Run later = store->catalog().add_run(new_run("later"));
+  store->catalog().finish_run(run.id, 7, false, "");
+  EXPECT_THAT([&] { open_catalog_queue(*store)->add_evaluator("a", "b"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("was made again while")));
+  const auto now = open();
+  collect(*now, false);
+  EXPECT_EQ(damage(*now), "");
+  const Run found = now->catalog().resolve("linear");
+  EXPECT_EQ(found.key, run.key);
+  EXPECT_EQ(found.state, RunState::finished);
+  EXPECT_EQ(now->catalog().resolve("later").key, later.key);
+  for (int step = 0; step < 6; ++step) {
+    const auto info = now->catalog().checkpoint(found.id, boundary(step));
+    ASSERT_TRUE(info) << step;
+    expect_holds(*now, info->id, snapshots[static_cast<std::size_t>(step)]);
+  }
+}
+
+/// What a replay says without the event that began it is said of no other, least of the recording.
+TEST_F(JournalTest, ALostReplayTakesNothingFromTheRecording) {
+  std::string key;
+  {
+    const auto store = open();
+    const Run run = store->catalog().add_run(new_run());
+    key = run.key;
+    Value value;
+    value.name = "loss";
+    value.place = {"epoch", 0, -1, ""};
+    value.value = 0.25;
+    store->catalog().add_values(run.id, std::span(&value, 1));
+  }
+  {
+    const auto store = open();
+    NewReplay start;
+    start.run = store->catalog().runs().at(0).id;
+    const std::int64_t replay = store->catalog().add_replay(start);
+    store->catalog().verify_replay(replay, std::vector<std::int64_t>{0});
+    store->catalog().doubt_replay(replay, "loss differs");
+    ReplayResult result;
+    result.verdict = Verdict::differs;
+    store->catalog().finish_replay(replay, result);
+  }
+  const fs::path journal = find_journals(Paths{home()}, key).at(1).path;
+  std::uint64_t at = 0;
+  {
+    const File file(Filesystem::system(), journal, O_RDONLY);
+    FrameReader reader(file);
+    reader.next();
+    at = reader.position();
+  }
+  {
+    std::fstream file(journal, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(at + 50)) << "damage of this event";
+  }
+  remove_index(home());
+  const auto store = open();
+  const auto values = store->catalog().values({.run = store->catalog().runs().at(0).id});
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0].name, "loss");
+  EXPECT_EQ(values[0].verdict, ValueVerdict::recorded);
+  EXPECT_TRUE(store->catalog().replays(store->catalog().runs().at(0).id).empty());
+
+  EXPECT_THAT(damage(*store), HasSubstr("journal"));
+  EXPECT_EQ(repair(*store).quarantined.size(), 1u);
+  EXPECT_EQ(damage(*store), "");
+  EXPECT_EQ(open()->catalog().values({.run = store->catalog().runs().at(0).id}).size(), 1u);
+}
+
+TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  EXPECT_EQ(damage(*store), "");
+  fs::remove(find_journals(Paths{home()}, run.key).at(0).path);
+  EXPECT_THAT(damage(*store), HasSubstr("is missing: the catalog alone has what it said"));
+}
+
+/// A rebuild was killed where the old index had its other name already.
+TEST_F(JournalTest, TheQueueIsTakenOverFromWhateverIndexIsLeft) {
+  std::int64_t evaluator = 0;
+  {
+    const auto store = open();
+    store->catalog().add_run(new_run());
+    evaluator = open_catalog_queue(*store)->add_evaluator("a.py:f", "00");
+  }
+  for (const char* name : {"catalog.db.old", "catalog.db"}) {
+    if (name != std::string("catalog.db")) fs::rename(home() / "catalog.db", home() / name);
+    std::ofstream(home() / "catalog.damaged");
+    const auto store = open();
+    const auto found = open_catalog_queue(*store)->evaluators();
+    ASSERT_EQ(found.size(), 1u) << name;
+    EXPECT_EQ(found[0].id, evaluator);
+  }
+}
+
 TEST_F(JournalTest, AStoreOfAnOlderFormIsRefusedInOneLine) {
   fs::create_directories(home());
   {
     Connection connection(home() / "catalog.db", Connection::Mode::create);
-    connection.execute("CREATE TABLE run (id INTEGER); PRAGMA user_version=1; PRAGMA "
-                       "application_id=1179406162");
+    connection.execute(
+        "CREATE TABLE run (id INTEGER); PRAGMA user_version=1; PRAGMA "
+        "application_id=1179406162");
   }
   for (const OpenMode mode : {OpenMode::create, OpenMode::existing, OpenMode::read_only}) {
     EXPECT_THAT([&] { open(mode); },

@@ -1,7 +1,7 @@
 // Makes a golden store: one of everything that the present format knows, small.
 //   make_golden tests/store/golden/NAME
-// Run by hand when the format gained something, into a new directory; the older ones stay, and must
-// open for ever (docs/format.md).
+// Run by hand when the format gained something. The directory must not exist; once there is a
+// release, older stores stay beside it (docs/format.md).
 #include "golden_group.h"
 #include "golden_text.h"
 #include "sqlite.h"

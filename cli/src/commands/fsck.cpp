@@ -25,6 +25,8 @@ std::string_view name_of(Finding::Kind kind) {
   switch (kind) {
     case Finding::Kind::catalog:
       return "catalog";
+    case Finding::Kind::journal:
+      return "journal";
     case Finding::Kind::missing_pack:
       return "missing pack";
     case Finding::Kind::damaged_chunk:
@@ -65,7 +67,10 @@ Examples:
   }
   int run(Context& context) override {
     std::optional<RepairReport> repaired;
-    if (repair_) repaired = store::repair(context.store_to_change(store::OpenMode::freeing));
+    if (repair_) {
+      store::doubt_index(context.store());
+      repaired = store::repair(context.store_to_change(store::OpenMode::freeing));
+    }
     if (repaired && !context.json()) print_repair(context, *repaired);
     const CheckReport report = store::check(context.store(), !no_read_data_);
     if (context.json()) {

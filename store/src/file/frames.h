@@ -1,5 +1,5 @@
 // Framed files: append-only files of numbered, checksummed frames, which one process writes and any
-// number reads, also while it writes. Journals are such files. docs/format-2.md has the bytes.
+// number reads, also while it writes. Journals are such files. docs/format.md has the bytes.
 //
 //   file  = file header (32 bytes), frame*
 //   frame = frame header (40 bytes), payload, zeros up to a multiple of 8 bytes

@@ -43,7 +43,8 @@ void Placing::scan() {
           known == packs_.end() ? file.size() : std::min(file.size(), known->second);
       found_.add(file, static_cast<std::int64_t>(names_.size()), bytes, {});
     } catch (const Error&) {
-      // Gone since, or not to be read: what was in it is missing.
+      // What cannot be read now is not given up; what is gone is.
+      if (std::error_code gone; std::filesystem::exists(entry.path(), gone)) throw;
     }
   }
 }
@@ -158,7 +159,8 @@ std::string Placing::give_up(const Expected& expected) {
   const std::string what = describe(key, row->text_view(4));
   connection(
       "INSERT OR REPLACE INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, "
-      "raw_bytes, stored_bytes, digest, layout, chunks, discarded_us, collected_us) SELECT id, run, "
+      "raw_bytes, stored_bytes, digest, layout, chunks, discarded_us, collected_us) SELECT id, "
+      "run, "
       "kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, 0, x'', ?2, "
       "?2 FROM checkpoint WHERE id = ?1",
       expected.id, now_us())
@@ -179,8 +181,8 @@ void Placing::mark_origin(const std::vector<std::uint32_t>& ids, bool own) {
       placed_.erase(id);
       database_.connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
     } else if (placed_.contains(id)) {
-      database_.connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)",
-                           std::int64_t{id})
+      database_
+          .connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)", std::int64_t{id})
           ->run();
     }
   }

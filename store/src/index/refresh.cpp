@@ -8,6 +8,7 @@
 #include "new_file.h"
 #include "schema.h"
 #include "snapshot_mark.h"
+#include "system_error.h"
 
 #include <flor/store/error.h>
 
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -49,6 +51,16 @@ std::int64_t put_layout_row(Connection& connection, const Digest& digest,
   }
   const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
   return row->step() ? row->integer(0) : 0;
+}
+
+/// What will be so the next time, too. Everything else passes, and nothing is to be given up for
+/// it.
+bool is_damage(const Error& error) {
+  if (dynamic_cast<const Damaged*>(&error) || dynamic_cast<const StatementRefused*>(&error)) {
+    return true;
+  }
+  const auto* reason = dynamic_cast<const SystemError*>(&error);
+  return reason && reason->code() == EIO;
 }
 
 /// Enters what the journals of one run say, in the order of the time that they give.
@@ -109,9 +121,9 @@ class RunReader {
     for (const FoundJournal& found : find_journals(database_.paths, key_)) {
       Source source{.number = found.number, .reader = nullptr};
       if (run_ != 0) {
-        const auto row = connection_(
-            "SELECT bytes, frames, last_us FROM journal WHERE run = ?1 AND writer = ?2", run_,
-            found.number);
+        const auto row =
+            connection_("SELECT bytes, frames, last_us FROM journal WHERE run = ?1 AND writer = ?2",
+                        run_, found.number);
         if (row->step()) {
           source.from = {static_cast<std::uint64_t>(row->integer(0)),
                          static_cast<std::uint64_t>(row->integer(1))};
@@ -123,6 +135,7 @@ class RunReader {
         source.reader = std::make_unique<JournalReader>(database_.files, found.path, source.from);
         source.event = source.reader->next();
       } catch (const Error& error) {
+        if (!is_damage(error)) throw;
         report_.damage.push_back(error.what());
         continue;
       }
@@ -149,21 +162,22 @@ class RunReader {
       }
     } catch (const NotFound&) {
       return false;
-    } catch (const Damaged& error) {
+    } catch (const Error& error) {
+      if (!is_damage(error)) throw;
       report_.damage.push_back(fmt::format("run {}: {}", key_, error.what()));
       return true;
     }
     if (run_ == 0) {
       if (!std::exchange(headless_, true)) {
-        report_.damage.push_back(
-            fmt::format("run {}: its journals do not say how it began: what they say is left out",
-                        key_));
+        report_.damage.push_back(fmt::format(
+            "run {}: its journals do not say how it began: what they say is left out", key_));
       }
       return true;
     }
     try {
       enter(source, event);
-    } catch (const Damaged& error) {
+    } catch (const Error& error) {
+      if (!is_damage(error)) throw;
       report_.damage.push_back(fmt::format("run {}: {}", key_, error.what()));
     }
     return true;
@@ -362,9 +376,8 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
     }
     if (waiting.size() == runs.size()) {
       for (const auto& run : waiting) {
-        report.damage.push_back(
-            fmt::format("run {} is left out: the run that leads its group is not there",
-                        run.second));
+        report.damage.push_back(fmt::format(
+            "run {} is left out: the run that leads its group is not there", run.second));
       }
       break;
     }
@@ -379,9 +392,8 @@ std::vector<std::string> runs_behind(Database& database) {
   for (std::string& key : find_announced_runs(database.paths)) {
     const std::int64_t run = id_of_run(database.connection, key);
     for (const FoundJournal& journal : find_journals(database.paths, key)) {
-      const auto row =
-          database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2", run,
-                              journal.number);
+      const auto row = database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2",
+                                           run, journal.number);
       std::error_code error;
       if (!row->step() && fs::file_size(journal.path, error) > kFileHeaderBytes && !error) {
         behind.insert(key);
@@ -396,19 +408,12 @@ std::vector<std::string> runs_behind(Database& database) {
     const auto size = fs::file_size(
         database.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal",
         error);
-    if (!error && size > static_cast<std::uint64_t>(rows->integer(2))) behind.insert(rows->text(0));
+    const auto known = static_cast<std::uint64_t>(rows->integer(2));
+    if (!error && size > known) behind.insert(rows->text(0));
+    // What was entered of it was taken back since, which only a new index can undo.
+    if (!error && size < known) remember_damage(database.paths);
   }
   return {behind.begin(), behind.end()};
-}
-
-/// True while a process writes it.
-bool is_written(Filesystem& filesystem, const fs::path& journal) {
-  try {
-    const File file(filesystem, journal, O_RDONLY);
-    return !lock_file(file.descriptor(), LOCK_SH | LOCK_NB);
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 /// Journals whose writers have ended are not looked at again.
@@ -432,17 +437,19 @@ void close_journals(Database& database) {
   }
 }
 
-/// Held while the index is made again.
+/// Held while the index is made again, so that no process moves records by the old one.
 class IndexLock {
  public:
   IndexLock(Filesystem& filesystem, const Paths& paths)
-      : file_(filesystem, paths.index_lock(), O_RDWR | O_CREAT, kInHome) {
+      : file_(filesystem, paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
     constexpr int kTries = 600;
     constexpr std::chrono::milliseconds kPause{100};
     for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
       if (i == kTries) {
-        throw Busy(fmt::format("the index of {} is being made again by another process: wait for it",
-                               paths.home.string()));
+        throw Busy(
+            fmt::format("the catalog of {} is to be made again, and another process collects "
+                        "garbage, repairs, or does that already: wait for it",
+                        paths.home.string()));
       }
       std::this_thread::sleep_for(kPause);
     }
@@ -487,17 +494,21 @@ IndexState look_at_index(const Paths& paths) {
   return IndexState::sound;
 }
 
+fs::path old_index(const Paths& paths) { return paths.catalog().string() + ".old"; }
+
 /// What no journal says and the present index still has: evaluations, and what watches have seen.
 void salvage_queue(Connection& connection, const Paths& paths) {
   std::error_code error;
-  if (!fs::exists(paths.catalog(), error)) return;
+  fs::path old = paths.catalog();
+  if (!fs::exists(old, error)) old = old_index(paths);  // a rebuild was killed
+  if (!fs::exists(old, error)) return;
   try {
-    connection("ATTACH ?1 AS old", paths.catalog().string())->run();
+    connection("ATTACH ?1 AS old", old.string())->run();
   } catch (const Error&) {
     return;
   }
-  for (const char* table :
-       {"evaluator", "job", "job_result", "fetched_result", "watch", "sighting"}) {
+  for (const char* table : {"evaluator", "job", "job_result", "fetched_result", "watch", "sighting",
+                            "watcher", "watcher_place", "queue", "queue_job"}) {
     try {
       Transaction transaction(connection);
       connection.execute(
@@ -527,7 +538,8 @@ void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us) {
   connection(
       "INSERT INTO journal (run, writer, bytes, frames, last_us, closed) VALUES (?1, ?2, ?3, ?4, "
-      "?5, 0) ON CONFLICT DO UPDATE SET bytes = excluded.bytes, frames = excluded.frames, last_us = "
+      "?5, 0) ON CONFLICT DO UPDATE SET bytes = excluded.bytes, frames = excluded.frames, last_us "
+      "= "
       "max(last_us, excluded.last_us), closed = 0",
       run, writer, static_cast<std::int64_t>(position.bytes),
       static_cast<std::int64_t>(position.frames), last_us)
@@ -575,10 +587,12 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
     database.connection.execute("PRAGMA journal_mode=DELETE");
   }
   File(filesystem, made.catalog(), O_RDWR).sync();
-  // What is left of the old one's log belongs to no other.
-  remove_files(paths.catalog().string() + ".old");
   std::error_code error;
-  fs::rename(paths.catalog(), paths.catalog().string() + ".old", error);
+  if (fs::exists(paths.catalog(), error)) {
+    remove_files(old_index(paths));
+    fs::create_hard_link(paths.catalog(), old_index(paths), error);
+  }
+  // The new one must not be read with the old one's log.
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     fs::remove(paths.catalog().string() + suffix, error);
   }
@@ -602,11 +616,10 @@ void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem) {
   }
   if (!has_journals) return;  // opening it makes an empty one, or says that there is none
   if (mode == OpenMode::read_only && ::access(paths.home.c_str(), W_OK) != 0) {
-    throw Damaged(
-        fmt::format("the catalog {} is {}, and cannot be made again where nothing may be written: "
-                    "copy the store and use the copy (--home)",
-                    paths.catalog().string(),
-                    before == IndexState::missing ? "missing" : "damaged"));
+    throw Damaged(fmt::format(
+        "the catalog {} is {}, and cannot be made again where nothing may be written: "
+        "copy the store and use the copy (--home)",
+        paths.catalog().string(), before == IndexState::missing ? "missing" : "damaged"));
   }
   const IndexLock lock(filesystem, paths);
   if (look_at_index(paths) == IndexState::sound) return;  // another process did it

@@ -17,7 +17,6 @@
 namespace flor::store {
 namespace {
 
-
 /// Values that are written at once: what of them is in memory.
 constexpr std::size_t kBatch = 10'000;
 
@@ -117,8 +116,7 @@ void copy_replay_key(Connection& from, std::int64_t old, Connection& to, std::in
   std::string key;
   if (has_table(from, "replay_key")) key = replay_key(from, old);
   if (key.empty()) {
-    const auto row =
-        from("SELECT started_us, segment, first_epoch FROM replay WHERE id = ?1", old);
+    const auto row = from("SELECT started_us, segment, first_epoch FROM replay WHERE id = ?1", old);
     row->step();
     key = fmt::format("{}-{}-{}", row->integer(0), row->integer(1), row->integer(2));
   }

@@ -20,7 +20,7 @@ void copy_replay_key(Connection& from, std::int64_t old, Connection& to, std::in
 /// Adds the replays of a run that have ended and are not here, with what they found. Nothing that
 /// the run recorded changes. The caller has looked for contradictions. Within a transaction of the
 /// caller, on both sides. Damaged if a value names a replay that is not there.
-void merge_replays(Connection& from, std::int64_t run, Database& to,
-                   std::int64_t target, const RunOrigin& origin);
+void merge_replays(Connection& from, std::int64_t run, Database& to, std::int64_t target,
+                   const RunOrigin& origin);
 
 }  // namespace flor::store

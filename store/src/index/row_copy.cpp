@@ -19,7 +19,6 @@
 namespace flor::store {
 namespace {
 
-
 using Ids = std::unordered_map<std::int64_t, std::int64_t>;
 
 /// The row of `table` in `to` whose text is that of the row `id` in `from`.
@@ -222,8 +221,8 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
   return target;
 }
 
-std::int64_t take_facts(Connection& from, std::int64_t run, Database& to,
-                        std::int64_t leader, const RunOrigin& origin) {
+std::int64_t take_facts(Connection& from, std::int64_t run, Database& to, std::int64_t leader,
+                        const RunOrigin& origin) {
   const std::int64_t known = find_run(to.connection, key_of(from, run));
   if (known != 0 && is_of_here(to.connection, known)) {
     throw std::logic_error("what was recorded elsewhere becomes no part of a run recorded here");

@@ -18,14 +18,14 @@ namespace flor::store {
 /// or of one that was fetched before; nothing in a catalog for others, which does not say it. The
 /// word of `from` on it is never copied. Returns the id of the run in `to`. Within a transaction of
 /// the caller, on both sides.
-std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to,
-                        std::int64_t leader, const std::optional<RunOrigin>& origin);
+std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t leader,
+                        const std::optional<RunOrigin>& origin);
 
 /// The same for the store of a user, which fetches a run that it does not have, or that it fetched
 /// before. Not for one that was recorded here: nothing that was recorded elsewhere becomes part of
 /// that.
-std::int64_t take_facts(Connection& from, std::int64_t run, Database& to,
-                        std::int64_t leader, const RunOrigin& origin);
+std::int64_t take_facts(Connection& from, std::int64_t run, Database& to, std::int64_t leader,
+                        const RunOrigin& origin);
 
 /// Layouts, by their digests; the id in `to`. Within a transaction of the caller.
 std::int64_t put_layout(Connection& to, const Digest& digest, Bytes items);

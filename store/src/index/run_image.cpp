@@ -72,18 +72,18 @@ void copy_contents(Connection& from, Connection& to, const char* table, const ch
                                   : "kind, main_loop, iteration, loop, created_us, raw_bytes, "
                                     "stored_bytes, digest";
   const bool is_object = std::string_view(table) == "object";
-  const auto rows = from(
-      fmt::format("SELECT {}, layout, chunks FROM {} WHERE {} ORDER BY id", columns, table,
-                  condition),
-      run);
+  const auto rows = from(fmt::format("SELECT {}, layout, chunks FROM {} WHERE {} ORDER BY id",
+                                     columns, table, condition),
+                         run);
   const int count = is_object ? 2 : 8;
   std::string places = "?1";
   for (int i = 2; i <= count + 3; ++i) places += fmt::format(", ?{}", i);
   const std::string sql =
-      is_object ? "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, "
-                  "?3, ?4)"
-                : fmt::format("INSERT INTO {} (run, {}, layout, chunks) VALUES ({})", table, columns,
-                              places);
+      is_object
+          ? "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, "
+            "?3, ?4)"
+          : fmt::format("INSERT INTO {} (run, {}, layout, chunks) VALUES ({})", table, columns,
+                        places);
   while (rows->step()) {
     const std::vector<std::byte> chunks = change(rows->blob(count + 1));
     const std::int64_t layout = copy_layout(from, to, rows->integer(count));
@@ -158,7 +158,8 @@ class Image {
           ZSTD_decompress(bytes.data(), bytes.size(), compressed.data(), compressed.size());
       if (ZSTD_isError(unpacked)) bytes.clear();
     }
-    if (bytes.empty()) throw Damaged("a journal's copy of a run cannot be unpacked: run `flor fsck`");
+    if (bytes.empty())
+      throw Damaged("a journal's copy of a run cannot be unpacked: run `flor fsck`");
     connection_.load(bytes);
     const auto row = connection_("SELECT id FROM run ORDER BY id LIMIT 1");
     if (!row->step()) throw Damaged("a journal's copy of a run is empty: run `flor fsck`");

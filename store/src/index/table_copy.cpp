@@ -7,7 +7,6 @@
 
 namespace flor::store {
 
-
 std::vector<std::string> columns_of(Connection& connection, std::string_view table) {
   std::vector<std::string> columns;
   const auto rows = connection(fmt::format("PRAGMA table_info({})", table));

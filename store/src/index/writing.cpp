@@ -98,7 +98,8 @@ void Writing::register_journals() {
   const auto is_new = [&](const auto& entry) {
     return database_.journals.at(entry.first)->is_announced();
   };
-  if (std::ranges::none_of(noted_, is_new)) return;
+  // Who reads another index than this one has to find the journal by its announcement.
+  if (std::ranges::none_of(noted_, is_new) || database_.is_replaced()) return;
   try {
     if (database_.has_log) {
       Transaction lasting(connection());

@@ -25,7 +25,7 @@ class Writing {
       : lock_(database.mutex),
         database_(database),
         // The journal makes it durable; what a power loss takes of the index comes back from there.
-        transaction_(database.connection, !database.has_log) {}
+        transaction_(database.connection, Kept::journals) {}
   ~Writing();
   Writing(const Writing&) = delete;
   Writing& operator=(const Writing&) = delete;

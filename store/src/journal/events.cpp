@@ -185,7 +185,8 @@ void packed(FieldReader& f, std::uint16_t number, T& value) {
   f(number, bytes);
   if (bytes.empty()) return;
   const unsigned long long size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
-  if (size > kPackedBytesMax) throw Damaged("an event of a journal cannot be unpacked: run `flor fsck`");
+  if (size > kPackedBytesMax)
+    throw Damaged("an event of a journal cannot be unpacked: run `flor fsck`");
   std::vector<std::byte> raw(size);
   const std::size_t unpacked = ZSTD_decompress(raw.data(), raw.size(), bytes.data(), bytes.size());
   if (ZSTD_isError(unpacked) || unpacked != size) {
@@ -453,7 +454,7 @@ std::int64_t event_time(std::span<const std::byte> payload) {
   return at_us;
 }
 
-#define FLOR_EVENT(Event)                                                      \
+#define FLOR_EVENT(Event)                                                         \
   template std::vector<std::byte> encode_event(std::int64_t at_us, const Event&); \
   template Event decode_event(std::span<const std::byte> payload);
 FLOR_EVENT(WriterEvent)
@@ -545,8 +546,7 @@ std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::strin
       events.push_back(alone(value, replay_key));
       continue;
     }
-    const auto [found, is_new] =
-        known.try_emplace({value.name, value.place.path}, series.size());
+    const auto [found, is_new] = known.try_emplace({value.name, value.place.path}, series.size());
     if (is_new) series.emplace_back(&value, Gathered());
     auto& one = series[found->second];
     if (one.second.points.size() == kBlockPointsMax || one.second.text + text > kBlockTextMax) {

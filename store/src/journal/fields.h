@@ -1,5 +1,5 @@
-// Fields: what the payloads of a journal's frames are made of. A type says once what its fields are,
-// and is written and read by that:
+// Fields: what the payloads of a journal's frames are made of. A type says once what its fields
+// are, and is written and read by that:
 //
 //   template <class F>
 //   void fields(F& f, Argument& argument) {
@@ -9,7 +9,7 @@
 //
 //   field = u16 number, u16 0, u32 length, the bytes
 //
-// A field that has its default is left out; a reader leaves what is absent as it was and passes over
+// What is false or empty is left out; a reader leaves what is absent as it was and passes over
 // numbers that it does not know, so that fields can be added. A list is its elements' fields, one
 // after another; digests lie side by side in one field. docs/format.md has the bytes.
 #pragma once
@@ -55,7 +55,7 @@ class FieldWriter {
     integer(number, static_cast<std::uint64_t>(value));
   }
   template <typename T>
-    requires std::is_enum_v<T>
+  requires std::is_enum_v<T>
   void operator()(std::uint16_t number, T value) {
     integer(number, static_cast<std::uint64_t>(value));
   }
@@ -165,7 +165,7 @@ class FieldReader {
     if (const auto* found = find(number)) value = static_cast<T>(integer(*found));
   }
   template <typename T>
-    requires std::is_enum_v<T>
+  requires std::is_enum_v<T>
   void operator()(std::uint16_t number, T& value) const {
     if (const auto* found = find(number)) value = static_cast<T>(integer(*found));
   }
@@ -246,7 +246,8 @@ class FieldReader {
     }
   }
   const Payload* find(std::uint16_t number) const {
-    const auto found = std::ranges::find(fields_, number, &std::pair<std::uint16_t, Payload>::first);
+    const auto found =
+        std::ranges::find(fields_, number, &std::pair<std::uint16_t, Payload>::first);
     return found == fields_.end() ? nullptr : &found->second;
   }
   static std::uint64_t integer(Payload bytes) {

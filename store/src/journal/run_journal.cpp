@@ -67,7 +67,11 @@ bool make_exclusively(const fs::path& directory) {
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
   std::vector<FoundJournal> found;
   each_entry(paths.run(run), [&](const fs::path& entry) {
-    if (const auto number = writer_number(entry)) found.push_back({*number, entry / "journal"});
+    // A process that was killed when it had made its directory leaves it empty.
+    std::error_code error;
+    const auto number = writer_number(entry);
+    if (number && fs::exists(entry / "journal", error))
+      found.push_back({*number, entry / "journal"});
   });
   std::ranges::sort(found, {}, &FoundJournal::number);
   return found;
@@ -103,8 +107,11 @@ void forget_announcements(const Paths& paths, std::string_view run) {
 }
 
 void remove_run_directory(const Paths& paths, std::string_view run) {
+  // At once: of a directory that was removed in part, what is left would be taken for the run.
+  const fs::path directory = paths.run(run), gone = directory.string() + ".gone";
   std::error_code error;
-  fs::remove_all(paths.run(run), error);
+  fs::rename(directory, gone, error);
+  fs::remove_all(gone, error);
 }
 
 RunJournal::RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run)
@@ -169,6 +176,46 @@ bool RunJournal::knows_layout(const Digest& layout) {
   return layouts_.contains(layout) || !new_layouts_.insert(layout).second;
 }
 
+bool is_written(Filesystem& filesystem, const fs::path& journal) {
+  try {
+    const File file(filesystem, journal, O_RDONLY);
+    return !lock_file(file.descriptor(), LOCK_SH | LOCK_NB);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::optional<JournalPosition> mend_journal(Filesystem& filesystem, const fs::path& path,
+                                            const fs::path& aside) {
+  const fs::path made = path.string() + ".new";
+  std::error_code error;
+  fs::remove(made, error);
+  bool damaged = false;
+  JournalPosition position;
+  {
+    const File file(filesystem, path, O_RDONLY);
+    if (file.size() < kFileHeaderBytes) return std::nullopt;
+    FrameReader reader(file);
+    FrameWriter writer(filesystem, made);
+    while (const auto frame = reader.next()) {
+      damaged = !reader.take_damage().empty() || damaged;
+      writer.append(frame->kind, frame->payload);
+      if (writer.pending_bytes() > kPieceBytes) writer.flush();
+    }
+    writer.sync();
+    position = {writer.bytes(), writer.frames()};
+  }
+  if (!damaged) {
+    fs::remove(made, error);
+    return std::nullopt;
+  }
+  fs::create_hard_link(path, aside, error);
+  if (error) throw_system_error("keep aside", path, error.value());
+  fs::rename(made, path);
+  sync_directory(filesystem, path.parent_path());
+  return position;
+}
+
 JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, JournalPosition from)
     : file_(filesystem, path, O_RDONLY), position_(from) {
   if (file_.size() < kFileHeaderBytes) return;
@@ -183,11 +230,10 @@ std::optional<JournalEvent> JournalReader::next() {
     for (const FrameDamage& one : frames_->take_damage()) {
       if (!one.undone) pieces_.clear();
       damage_.push_back(
-          one.undone
-              ? fmt::format("{}: a flipped bit of frame {} was undone", file_.path().string(),
-                            one.first)
-              : fmt::format("{}: {} bytes at {} are damaged, which cost {} of its frames",
-                            file_.path().string(), one.bytes, one.offset, one.lost));
+          one.undone ? fmt::format("{}: a flipped bit of frame {} was undone",
+                                   file_.path().string(), one.first)
+                     : fmt::format("{}: {} bytes at {} are damaged, which cost {} of its frames",
+                                   file_.path().string(), one.bytes, one.offset, one.lost));
     }
     if (!frame) break;
     const auto kind = static_cast<EventKind>(frame->kind);

@@ -82,6 +82,15 @@ struct JournalPosition {
   std::uint64_t bytes = 0, frames = 0;
 };
 
+/// Writes a damaged journal anew, with the frames that are sound; the damaged one becomes `aside`.
+/// To be called where no process writes it. Nothing if it has no damage; else how far the new one
+/// goes.
+std::optional<JournalPosition> mend_journal(Filesystem& filesystem,
+                                            const std::filesystem::path& path,
+                                            const std::filesystem::path& aside);
+/// True while a process writes it.
+bool is_written(Filesystem& filesystem, const std::filesystem::path& journal);
+
 struct JournalEvent {
   EventKind kind = EventKind::piece;
   std::int64_t at_us = 0;

@@ -421,8 +421,9 @@ class Fetching {
             const store::RunOrigin& origin) {
     Connection& here = database_.connection;
     if (takes == Takes::replays) {
-      writing.note(run, store::MergeEvent{origin, store::image_of(catalog_.connection(), catalog_.run(),
-                                                           store::ImageOf::none)});
+      writing.note(run,
+                   store::MergeEvent{origin, store::image_of(catalog_.connection(), catalog_.run(),
+                                                             store::ImageOf::none)});
     }
     if (store::is_of_here(here, run)) {
       note_restored(writing, run);
@@ -528,8 +529,7 @@ class Fetching {
   }
 
   /// The user lets what was recorded elsewhere become part of a run, or of a group, of here.
-  void count_as_fetched(store::Writing& writing, std::int64_t run,
-                        const store::RunOrigin& origin) {
+  void count_as_fetched(store::Writing& writing, std::int64_t run, const store::RunOrigin& origin) {
     Connection& to = database_.connection;
     std::vector<std::int64_t> members{run};
     const auto ranks = to(

@@ -1,4 +1,5 @@
-// The catalog: every fact about runs that is not bulk data, in one SQLite database per FLOR_HOME.
+// The catalog: every fact about runs that is not bulk data, in one SQLite database per FLOR_HOME:
+// the index of what journals say, and of the packs.
 // This is the only SQL of the project.
 #pragma once
 
@@ -393,9 +394,9 @@ struct UnwrittenRest {
 
 /// Access to the catalog. One object per process and thread of use: calls are serialised by an
 /// internal mutex, so it may be shared between threads. Every write is one transaction, durable
-/// when the call returns (synchronous=EXTRA), retried while other processes hold the write lock,
-/// and throws Busy when the patience ends (Store::set_patience), Damaged where SQLite says so,
-/// Error for a full or read-only disk.
+/// when the call returns (in the journal of the run), retried while other processes hold the write
+/// lock, and throws Busy when the patience ends (Store::set_patience), Damaged where SQLite says
+/// so, Error for a full or read-only disk.
 class Catalog {
  public:
   explicit Catalog(std::shared_ptr<Database> database);
