@@ -336,6 +336,11 @@ RC_GTEST_PROP(CarryProperty, InAnyOlderVersionItIsRightOrRefused, ()) {
   RC_ASSERT(wrong.empty());
 }
 
+TEST(CarryProperty, AnEmptyIfIsNoEmptyLoop) {
+  Trial made = trial(41557289, {.edits = 6});
+  EXPECT_EQ(problem(made), "");
+}
+
 TEST(CarryProperty, OfStatementsThatReadTheSameEitherMayBeMeant) {
   Trial made = trial(271617891, {.edits = 2});
   EXPECT_EQ(problem(made), "");

@@ -136,7 +136,9 @@ double Comparison::heads(const Statement& a, const Statement& b, bool names_coun
   return 2 * TokenAlignment(tokens_a, a.head, tokens_b, b.head, names_, replaced).sum() / sum;
 }
 
-double Comparison::insides(const Statement& a, const Statement& b) const {
+std::optional<double> Comparison::insides(const Statement& a, const Statement& b) const {
+  const auto is_empty = [](const auto& block) { return block->inner.begin == block->inner.end; };
+  if (std::ranges::all_of(a.blocks, is_empty) && std::ranges::all_of(b.blocks, is_empty)) return {};
   const std::size_t count = std::min(a.blocks.size(), b.blocks.size());
   double sum = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -150,7 +152,9 @@ double Comparison::similarity(const Statement& a, const Statement& b) const {
   const double head = heads(a, b, true);
   if (a.blocks.empty() && b.blocks.empty()) return head;
   if (a.blocks.empty() || b.blocks.empty()) return 0.5 * head;
-  const double value = 0.5 * head + 0.5 * insides(a, b);
+  // Blocks that are both empty do not make an if and a for alike.
+  const auto inside = insides(a, b);
+  const double value = inside ? 0.5 * head + 0.5 * *inside : head;
   const std::string *loop_a = loop_name(a), *loop_b = loop_name(b);
   if (loop_a && loop_b && *loop_a == *loop_b) return std::max(value, 0.8 + 0.2 * value);
   if (a.piece && b.piece && !label_of(a).empty() && label_of(a) == label_of(b)) {

@@ -5,6 +5,7 @@
 #include "carry/tree.h"
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,7 +42,8 @@ class Comparison {
 
  private:
   double heads(const Statement& a, const Statement& b, bool names_count) const;
-  double insides(const Statement& a, const Statement& b) const;
+  /// Nothing if no block of either holds a token.
+  std::optional<double> insides(const Statement& a, const Statement& b) const;
 
   const Source& a_;
   const Source& b_;
