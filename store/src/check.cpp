@@ -58,21 +58,27 @@ class Checker {
     return std::move(report_);
   }
 
-  /// Whether garbage was collected meanwhile, so that findings may be about packs or chunks that
-  /// had been given up when they were looked at.
-  bool something_was_collected() const {
-    if (!loaded_) return false;
+  /// What was collected while this looked at it: findings about it may be about nothing.
+  struct Collected {
+    bool any = false;
+    std::set<std::size_t> findings;  ///< by index
+  };
+  Collected collected() const {
+    Collected gone;
+    if (!loaded_) return gone;
     const auto connection = open_for_reading(database_.paths);
-    const auto is_gone = [&](const char* sql, std::int64_t id) {
-      return !(*connection)(sql, id)->step();
+    const auto look = [&](const char* sql, std::int64_t id, std::optional<std::size_t> finding) {
+      if ((*connection)(sql, id)->step()) return;
+      gone.any = true;
+      if (finding) gone.findings.insert(*finding);
     };
-    return std::ranges::any_of(packs_,
-                               [&](const auto& pack) {
-                                 return is_gone("SELECT 1 FROM pack WHERE id = ?1", pack.first);
-                               }) ||
-           std::ranges::any_of(bad_, [&](const auto& chunk) {
-             return is_gone("SELECT 1 FROM chunk WHERE id = ?1", chunk.first);
-           });
+    for (const auto& [id, pack] : packs_) {
+      look("SELECT 1 FROM pack WHERE id = ?1", id, pack.finding);
+    }
+    for (const auto& [id, finding] : bad_) {
+      look("SELECT 1 FROM chunk WHERE id = ?1", id, finding);
+    }
+    return gone;
   }
 
  private:
@@ -240,13 +246,14 @@ class Checker {
     }
   }
 
-  void check_pack_header(const std::filesystem::path& path, const PackState& pack) {
+  void check_pack_header(const std::filesystem::path& path, PackState& pack) {
     std::array<std::byte, kPackHeaderBytes> bytes{};
     File(database_.files, path, O_RDONLY).read_at(bytes, 0);
     const auto header = decode_pack_header(bytes);
     if (!header || fmt::format("{:016x}", header->key) != pack.name) {
-      add(Finding::Kind::damaged_chunk,
-          fmt::format("the header of the pack {} is damaged", path.string()));
+      const auto finding = add(Finding::Kind::damaged_chunk,
+                               fmt::format("the header of the pack {} is damaged", path.string()));
+      if (!pack.finding) pack.finding = finding;
     }
   }
 
@@ -365,7 +372,14 @@ CheckReport check(const Store& store, bool read_data) {
   for (int i = 1;; ++i) {
     Checker checker(store, read_data);
     CheckReport report = checker.run();
-    if (report.findings.empty() || i == kTries || !checker.something_was_collected()) return report;
+    if (report.findings.empty()) return report;
+    const auto [any, gone] = checker.collected();
+    if (any && i < kTries) continue;
+    // Beside a collector that never rests, what is left is still true.
+    for (auto index = gone.rbegin(); index != gone.rend(); ++index) {
+      report.findings.erase(report.findings.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+    return report;
   }
 }
 

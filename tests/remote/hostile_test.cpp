@@ -5,6 +5,7 @@
 #include "hostile_cases.h"
 #include "support/content.h"
 #include "support/process.h"
+#include "support/sanitized.h"
 
 #include <flor/store/error.h>
 
@@ -28,7 +29,7 @@ using ::testing::Not;
 
 constexpr std::chrono::seconds kLongest{5};
 /// Beside ten times what was sent: what a command takes more or less from call to call.
-constexpr long kFreeKib = 16 << 10;
+constexpr long kFreeKib = testing::kMemoryFactor * (16 << 10);
 
 /// A victim's home and a bucket, as they were before the attacker came and as they are then.
 class Scene {

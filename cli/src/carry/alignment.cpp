@@ -114,6 +114,17 @@ const std::string* loop_name(const Statement& statement) {
   return nullptr;
 }
 
+/// What a call of flor::log begins with, if the statement is one.
+std::string_view logged_name(const std::vector<Token>& tokens, const Statement& statement) {
+  constexpr std::array<std::string_view, 4> kCall = {"flor", "::", "log", "("};
+  if (statement.head.size() <= kCall.size()) return {};
+  for (std::size_t i = 0; i < kCall.size(); ++i) {
+    if (!tokens[statement.head[i]].is(kCall[i])) return {};
+  }
+  const Token& name = tokens[statement.head[kCall.size()]];
+  return name.kind == TokenKind::text ? name.text : std::string_view();
+}
+
 }  // namespace
 
 std::vector<TokenPair> align_tokens(const std::vector<Token>& tokens_a,
@@ -149,6 +160,9 @@ std::optional<double> Comparison::insides(const Statement& a, const Statement& b
 
 double Comparison::similarity(const Statement& a, const Statement& b) const {
   if (a.directive != b.directive) return 0;
+  // Two values are two values, however alike the calls are.
+  const auto logged_a = logged_name(a_.tokens.all, a), logged_b = logged_name(b_.tokens.all, b);
+  if (!logged_a.empty() && !logged_b.empty() && logged_a != logged_b) return 0;
   const double head = heads(a, b, true);
   if (a.blocks.empty() && b.blocks.empty()) return head;
   if (a.blocks.empty() || b.blocks.empty()) return 0.5 * head;

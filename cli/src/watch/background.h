@@ -63,6 +63,7 @@ class Background {
       std::packaged_task<Result()> task = std::exchange(task_, {});
       lock.unlock();
       task();
+      task = {};  // what it threw ends with the thread that takes it
       const std::uint64_t one = 1;
       if (::write(done_, &one, sizeof one) < 0) return;  // cannot be: it is taken before the next
     }
