@@ -58,7 +58,7 @@ class Checker {
     return std::move(report_);
   }
 
-  /// What was collected while this looked at it: findings about it may be about nothing.
+  /// What was collected while this looked at it: findings about nothing else are about nothing.
   struct Collected {
     bool any = false;
     std::set<std::size_t> findings;  ///< by index
@@ -67,18 +67,32 @@ class Checker {
     Collected gone;
     if (!loaded_) return gone;
     const auto connection = open_for_reading(database_.paths);
-    const auto look = [&](const char* sql, std::int64_t id, std::optional<std::size_t> finding) {
-      if ((*connection)(sql, id)->step()) return;
-      gone.any = true;
-      if (finding) gone.findings.insert(*finding);
+    // A damaged pack or base may be why several chunks are lost: it stays as long as one is there.
+    std::set<std::size_t> present;
+    const auto look = [&](const char* sql, std::int64_t id, std::size_t finding) {
+      const bool is_there = (*connection)(sql, id)->step();
+      gone.any = gone.any || !is_there;
+      (is_there ? present : gone.findings).insert(finding);
     };
+    constexpr std::size_t kNone = SIZE_MAX;
+    std::set<std::size_t> of_gone_packs;
     for (const auto& [id, pack] : packs_) {
-      look("SELECT 1 FROM pack WHERE id = ?1", id, pack.finding);
+      look("SELECT 1 FROM pack WHERE id = ?1", id, pack.finding.value_or(kNone));
+      // What it held that is still of use was read, and written to another one.
+      if (pack.finding && !present.contains(*pack.finding)) of_gone_packs.insert(*pack.finding);
     }
     for (const auto& [id, finding] : bad_) {
       // One that had no row when it was looked for was not collected: it is missing.
-      if (chunks_.contains(id)) look("SELECT 1 FROM chunk WHERE id = ?1", id, finding);
+      if (!chunks_.contains(id)) {
+        present.insert(finding);
+      } else {
+        look("SELECT 1 FROM chunk WHERE id = ?1", id, finding);
+      }
     }
+    gone.findings.erase(kNone);
+    std::erase_if(gone.findings, [&](std::size_t finding) {
+      return present.contains(finding) && !of_gone_packs.contains(finding);
+    });
     return gone;
   }
 
@@ -247,14 +261,13 @@ class Checker {
     }
   }
 
-  void check_pack_header(const std::filesystem::path& path, PackState& pack) {
+  void check_pack_header(const std::filesystem::path& path, const PackState& pack) {
     std::array<std::byte, kPackHeaderBytes> bytes{};
     File(database_.files, path, O_RDONLY).read_at(bytes, 0);
     const auto header = decode_pack_header(bytes);
     if (!header || fmt::format("{:016x}", header->key) != pack.name) {
-      const auto finding = add(Finding::Kind::damaged_chunk,
-                               fmt::format("the header of the pack {} is damaged", path.string()));
-      if (!pack.finding) pack.finding = finding;
+      add(Finding::Kind::damaged_chunk,
+          fmt::format("the header of the pack {} is damaged", path.string()));
     }
   }
 

@@ -247,7 +247,7 @@ std::vector<std::size_t> defensible(Program& newest, Program& older, const Quest
   }
   std::vector<std::size_t> places;
   for (std::size_t p = first; p <= last; ++p) places.push_back(p);
-  // Of statements that read the same nobody can tell which of them is left, or whether one is new.
+  // Two statements with the same text cannot be told apart: either may be the old one or a new one.
   const auto beside_twins = [&](std::size_t neighbour, std::size_t offset) {
     if (neighbour >= block.size()) return;
     const std::string& text = block[neighbour].text;
