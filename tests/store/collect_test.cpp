@@ -666,5 +666,46 @@ TEST_F(CollectTest, WhileOthersRecordReadAndCheckNobodyNoticesIt) {
   }
 }
 
+/// Collects a chunk each time that a pack is opened.
+class CollectingFilesystem : public Filesystem {
+ public:
+  explicit CollectingFilesystem(std::filesystem::path catalog) : catalog_(std::move(catalog)) {}
+  bool armed = false;
+  int collected = 0;
+
+  int open(const char* path, int flags, mode_t mode) override {
+    if (armed && std::string_view(path).ends_with(".pack")) {
+      Connection connection(catalog_, Connection::Mode::existing);
+      const auto row = connection("DELETE FROM chunk WHERE id = (SELECT min(id) FROM chunk)");
+      row->run();
+      collected += static_cast<int>(row->changes());
+    }
+    return Filesystem::open(path, flags, mode);
+  }
+
+ private:
+  std::filesystem::path catalog_;
+};
+
+TEST_F(CollectTest, DamageOfAPackIsToldThoughSomeOfWhatItHeldIsCollectedMeanwhile) {
+  CollectingFilesystem files(home() / "catalog.db");
+  const auto store = Store::Impl::open(home(), OpenMode::create, files);
+  const Run run = store->catalog().add_run(new_run());
+  {
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < 8; ++step) {
+      writer.write(boundary(step), unique(static_cast<unsigned>(step)));
+    }
+  }
+  for (const auto& pack : std::filesystem::directory_iterator(home() / "packs")) {
+    std::filesystem::resize_file(pack.path(), 4096);
+  }
+  files.armed = true;
+  const std::string found = damage(*store, false);
+  files.armed = false;
+  EXPECT_GE(files.collected, 3);
+  EXPECT_THAT(found, ::testing::HasSubstr("is cut off"));
+}
+
 }  // namespace
 }  // namespace flor::store
