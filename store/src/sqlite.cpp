@@ -4,6 +4,7 @@
 #include "mount_locks.h"
 #include "paths.h"
 #include "system_error.h"
+#include "unlock_again.h"
 
 #include <flor/store/error.h>
 #include <flor/store/home_files.h>
@@ -175,6 +176,7 @@ void remember_damage(const Paths& paths) noexcept {
 
 const char* own_vfs() {
   static const char* const name = [] {
+    unlock_again(*sqlite3_vfs_find(nullptr));
     static sqlite3_vfs vfs = *sqlite3_vfs_find(nullptr);
     vfs.pNext = nullptr;
     vfs.zName = "flor";

@@ -4,14 +4,17 @@
 #include "promises.h"
 #include "store_impl.h"
 #include "support/disk.h"
+#include "support/temporary_directory.h"
 
 #include <flor/store/collect.h>
 
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace flor::store {
 namespace {
@@ -365,6 +368,41 @@ TEST_F(LockFaultTest, AStoreIsNotOpenedForHalfAMinuteWhereLocksAreRefused) {
       });
       EXPECT_LT(took, 10);
       Disk::heal();
+    }
+  }
+  lock_outage = usual;
+}
+
+/// SQLite takes a lock that it failed to give back for one that is held: by itself, or by another
+/// connection of the process, for as long as that has the index open.
+TEST_F(LockFaultTest, NoLockIsKeptForEverBecauseGivingItBackFailed) {
+  const auto usual = std::exchange(lock_outage, std::chrono::milliseconds(10));
+  for (const bool stays : {false, true}) {
+    bool reached = true;
+    for (int at = 1; reached && !HasFailure(); at += stays ? 5 : 1) {
+      SCOPED_TRACE(std::to_string(at) + (stays ? " and all after it" : ""));
+      const testing::TemporaryDirectory place(testing::fast_parent());
+      const auto store = Store::open(place.path(), OpenMode::create);
+      const auto beside = Store::open(place.path(), OpenMode::existing);
+      const Run run = store->catalog().add_run(new_run());
+      const std::vector<std::shared_ptr<Store>> both{store, beside};
+      for (const auto& each : both) each->set_patience(std::chrono::milliseconds(20));
+      const auto work = [&](const std::shared_ptr<Store>& in) {
+        in->catalog().add_iteration(run.id, {});
+        EXPECT_EQ(in->catalog().runs().size(), 1U);
+        in->impl().database->connection.truncate_log();
+        in->catalog().add_iteration(run.id, {});
+      };
+      Disk::fail(place.path(), Disk::Calls::locks, at, ENOLCK, stays);
+      for (const auto& each : both) {
+        try {
+          work(each);
+          work(Store::open(place.path(), OpenMode::existing));  // one that ends meanwhile
+        } catch (const Error&) {  // it says so, which others test
+        }
+      }
+      reached = Disk::heal() >= at;
+      for (const auto& each : both) EXPECT_NO_THROW(work(each));
     }
   }
   lock_outage = usual;
