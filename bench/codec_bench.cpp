@@ -1,7 +1,7 @@
 // How fast the codec is on chunks of each kind, beside zstd -3 on the same chunks. Rates are bytes
 // of raw data a second of processor time.
-#include "codec.h"
-#include "codec_forms.h"
+#include "codec/codec.h"
+#include "codec/codec_forms.h"
 #include "store/codec_material.h"
 
 #include <flor/store/digest.h>

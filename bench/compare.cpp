@@ -7,10 +7,9 @@
 // size is that of the packs, headers included. The others are in memory, tensor by tensor, but for
 // "zstd -3, written", which appends its frames to a file and syncs that after each checkpoint, and
 // reads them from there. Every method's output is decoded and compared.
+#include "maintain/archive.h"
+#include "maintain/collect.h"
 #include "series.h"
-
-#include <flor/store/archive.h>
-#include <flor/store/collect.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>

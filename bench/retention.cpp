@@ -3,7 +3,8 @@
 // Each epoch has a boundary and the end of a nested loop, of a state of 4 KiB. The store is in
 // memory
 // (/dev/shm) unless a directory is given.
-#include <flor/store/retention.h>
+#include "retention/retention.h"
+
 #include <flor/store/store.h>
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // What an epoch of samples costs: CPU time and memory until the first sample, samples a second, and
 // going on at 90 %. For sampler.sh, which runs Python's DistributedSampler beside it.
-#include <flor/sample_stream.h>
+#include <flor/data/sample_stream.h>
 
 #include <sys/resource.h>
 #include <time.h>

@@ -5,7 +5,7 @@
 //
 // Rates are bytes of raw data a second of this thread's processor time, so that other work on the
 // machine disturbs them less.
-#include "codec.h"
+#include "codec/codec.h"
 #include "series.h"
 
 #include <flor/store/checkpoint.h>

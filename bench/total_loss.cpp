@@ -9,9 +9,9 @@
 // priority with a fixed effort, or only the copies, or nothing at all.
 //
 //   ./total_loss --kwargs writer=full|fast|raw|copies|nothing threads=1
-#include "background.h"
-#include "buffers.h"
-#include "copy.h"
+#include "session/background_thread.h"
+#include "snapshot/buffers.h"
+#include "snapshot/copy.h"
 
 #include <flor/flor.h>
 #include <flor/store/checkpoint.h>

@@ -1,5 +1,5 @@
 // For watch.sh: an evaluator that notes when it was called, as a function and as a program.
-#include <flor/evaluator.h>
+#include <flor/plugin/evaluator.h>
 
 #include <fcntl.h>
 #include <time.h>

@@ -8,7 +8,7 @@
 //
 // Times are medians; CPU is that of all threads of the process, which other work on the machine
 // disturbs less than it does the wall clock.
-#include "chunk_encoder.h"
+#include "pack/chunk_encoder.h"
 #include "store/codec_material.h"
 
 #include <flor/store/store.h>

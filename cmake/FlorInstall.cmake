@@ -9,7 +9,7 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 set(FLOR_PACKAGE_TORCH_VERSION "${Torch_VERSION}")
 # Only core's library needs it, at link time: its headers stay here.
 set_target_properties(flor_git PROPERTIES EXPORT_NAME git INTERFACE_INCLUDE_DIRECTORIES
-                      "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/src>")
+                      "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime>")
 set_target_properties(flor_protocol PROPERTIES EXPORT_NAME protocol)
 set_target_properties(flor_data PROPERTIES EXPORT_NAME data)
 set_target_properties(flor_sources PROPERTIES EXPORT_NAME sources)

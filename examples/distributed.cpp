@@ -9,12 +9,12 @@
 #include "data.h"
 #include "meeting.h"
 
-#include <flor/atomic_directory.h>
-#include <flor/atomic_save.h>
+#include <flor/data/metrics.h>
+#include <flor/data/samplers.h>
+#include <flor/dist/process_group.h>
 #include <flor/flor.h>
-#include <flor/metrics.h>
-#include <flor/process_group.h>
-#include <flor/samplers.h>
+#include <flor/save/atomic_directory.h>
+#include <flor/save/atomic_save.h>
 #include <flor/torch.h>
 
 #include <torch/torch.h>

@@ -5,7 +5,7 @@
 // LINEAR_PICTURES and LINEAR_DATA say what it was trained on, as its pictures=N and --data do.
 #include "data.h"
 
-#include <flor/evaluator.h>
+#include <flor/plugin/evaluator.h>
 
 #include <torch/torch.h>
 

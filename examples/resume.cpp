@@ -6,8 +6,8 @@
 // which pictures have been used; `flor audit` counts them in the record.
 #include "data.h"
 
+#include <flor/data/samplers.h>
 #include <flor/flor.h>
-#include <flor/samplers.h>
 #include <flor/torch.h>
 
 #include <torch/torch.h>

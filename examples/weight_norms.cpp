@@ -4,7 +4,7 @@
 //
 //   flor replay linear --plugin ./libweight_norms.so
 //   flor query 'norm 1.weight' --run linear
-#include <flor/probe_torch.h>
+#include <flor/plugin/probe_torch.h>
 
 extern "C" void flor_probe(flor::Probe& plain) {
   const flor::TorchProbe probe(plain);

@@ -1,10 +1,10 @@
+#include "base/settings.h"
+#include "file/reserve.h"
 #include "index/refresh.h"
-#include "mount_locks.h"
-#include "reserve.h"
-#include "snapshot_mark.h"
+#include "lock/mount_locks.h"
+#include "maintain/shared_view_mark.h"
 #include "store_impl.h"
 
-#include <flor/store/settings.h>
 #include <flor/store/store.h>
 
 #include <fmt/core.h>

@@ -1,7 +1,7 @@
 // What a Store holds. Private: the seam by which tests put another file system below it.
 #pragma once
 
-#include "database.h"
+#include "index/database.h"
 
 #include <flor/store/store.h>
 

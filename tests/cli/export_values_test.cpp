@@ -1,7 +1,7 @@
 // flor export --format: the values that runs logged, as files that other tools read.
 #include "cli/fixture.h"
-#include "exports/event_file.h"
-#include "exports/png_image.h"
+#include "export/event_file.h"
+#include "export/png_image.h"
 #include "support/process.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,7 @@
 // What is no file of Flor's, in the home and around it: pipes, other users' names, long paths.
 #include "cli/fixture.h"
+#include "file/own_directory.h"
 #include "output/file_name.h"
-
-#include <flor/store/own_directory.h>
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

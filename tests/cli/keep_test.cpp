@@ -1,6 +1,6 @@
 // flor keep: what it says, deletes, refuses and brings back.
+#include "choose/keep_rules.h"
 #include "cli/fixture.h"
-#include "keep_rules.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,7 @@
 // flor list.
 #include "cli/fixture.h"
 
-#include <flor/sample_stream.h>
+#include <flor/data/sample_stream.h>
 
 #include <gmock/gmock.h>
 

@@ -1,13 +1,13 @@
 // The parts that make output: text, tables, times, numbers, CSV.
+#include "choose/run_spec.h"
 #include "output/color.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/stream.h"
 #include "output/table.h"
-#include "output/text.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
-#include "run_spec.h"
-#include "values.h"
+#include "view/values.h"
 
 #include <flor/store/error.h>
 

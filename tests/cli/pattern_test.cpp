@@ -1,6 +1,6 @@
 // The regular expressions of --filter and --path: they find what those of the standard library
 // find, and no pattern makes a search long.
-#include "pattern.h"
+#include "choose/pattern.h"
 
 #include <flor/store/error.h>
 

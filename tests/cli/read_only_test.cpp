@@ -1,8 +1,7 @@
 // A home that the user may read and not write: what only looks works, and the rest says so in a
 // line.
 #include "cli/fixture.h"
-
-#include <flor/store/remote.h>
+#include "remote/remote.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,10 +1,9 @@
 // Metrics as curves: where their points lie, how they are smoothed, thinned, and what is written
 // beside their axes.
-#include "series/series.h"
-
 #include "cli/fixture.h"
+#include "curves/curve.h"
+#include "curves/series.h"
 #include "plot/scale.h"
-#include "series/curve.h"
 
 #include <gmock/gmock.h>
 

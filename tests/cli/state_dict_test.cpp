@@ -1,6 +1,6 @@
 // What of a checkpoint goes into a .pt file.
-#include "exports/state_dict.h"
-#include "module_layout.h"
+#include "export/state_dict.h"
+#include "protocol/module_layout.h"
 #include "store/store_fixture.h"
 
 namespace flor::cli {

@@ -2,9 +2,8 @@
 // (scripts/test.sh --slurm starts one): nodes die, jobs are requeued, cancelled and run out of
 // time.
 #include "cluster/slurm_nodes.h"
+#include "file/line_log.h"
 #include "replay/replay_command.h"
-
-#include <flor/store/line_log.h>
 
 #include <set>
 

@@ -4,7 +4,7 @@
 #include "support/temporary_directory.h"
 #include "support/thread_group.h"
 
-#include <flor/atomic_directory.h>
+#include <flor/save/atomic_directory.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>

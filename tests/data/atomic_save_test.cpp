@@ -3,7 +3,7 @@
 #include "support/syscall_tracer.h"
 #include "support/temporary_directory.h"
 
-#include <flor/atomic_save.h>
+#include <flor/save/atomic_save.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>

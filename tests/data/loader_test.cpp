@@ -2,7 +2,7 @@
 // and the state that a session keeps.
 #include "support/memory_state.h"
 
-#include <flor/samplers.h>
+#include <flor/data/samplers.h>
 #include <flor/torch.h>
 
 #include <gmock/gmock.h>

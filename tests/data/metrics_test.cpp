@@ -1,8 +1,8 @@
 // Numbers gathered over steps and ranks.
-#include "support/thread_group.h"
 #include "support/memory_state.h"
+#include "support/thread_group.h"
 
-#include <flor/metrics.h>
+#include <flor/data/metrics.h>
 #include <flor/store/error.h>
 
 #include <gmock/gmock.h>

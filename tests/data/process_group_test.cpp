@@ -3,8 +3,8 @@
 #include "programs/workbench.h"
 #include "support/temporary_directory.h"
 
-#include <flor/atomic_directory.h>
-#include <flor/sample_audit.h>
+#include <flor/data/sample_audit.h>
+#include <flor/save/atomic_directory.h>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

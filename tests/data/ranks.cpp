@@ -5,9 +5,9 @@
 //   differ  the last rank has another strategy
 #include "meeting.h"
 
-#include <flor/atomic_directory.h>
-#include <flor/metrics.h>
-#include <flor/process_group.h>
+#include <flor/data/metrics.h>
+#include <flor/dist/process_group.h>
+#include <flor/save/atomic_directory.h>
 #include <flor/store/error.h>
 
 #include <signal.h>

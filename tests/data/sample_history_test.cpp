@@ -2,8 +2,8 @@
 // sample is used exactly once an epoch, and the audit of the records agrees.
 #include "support/thread_group.h"
 
-#include <flor/sample_audit.h>
-#include <flor/sample_stream.h>
+#include <flor/data/sample_audit.h>
+#include <flor/data/sample_stream.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>

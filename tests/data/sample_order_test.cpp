@@ -1,5 +1,5 @@
 // Orders of samples, beside those of Python.
-#include <flor/sample_order.h>
+#include <flor/data/sample_order.h>
 #include <flor/store/error.h>
 
 #include <gmock/gmock.h>

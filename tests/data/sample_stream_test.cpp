@@ -1,8 +1,8 @@
 // One replica's way through its samples: what is progress, what is not, and what is refused.
 #include "support/thread_group.h"
 
-#include <flor/sample_audit.h>
-#include <flor/sample_stream.h>
+#include <flor/data/sample_audit.h>
+#include <flor/data/sample_stream.h>
 #include <flor/store/error.h>
 
 #include <gmock/gmock.h>

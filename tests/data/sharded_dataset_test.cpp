@@ -1,8 +1,8 @@
 // Data sets of which each replica holds a part: dealing, pictures, and replicas that come and go.
 #include "support/temporary_directory.h"
 
-#include <flor/samplers.h>
-#include <flor/sharded_dataset.h>
+#include <flor/data/samplers.h>
+#include <flor/data/sharded_dataset.h>
 #include <flor/store/error.h>
 
 #include <gmock/gmock.h>

@@ -2,9 +2,9 @@
 // both together. Input: a byte that selects, then the blob.
 //   0: a layout; 1: a list of chunks; 2: both, as a checkpoint: two bytes for the length of the
 //   layout, the layout, the list.
-#include "little_endian.h"
-#include "manifest.h"
-#include "row_finder.h"
+#include "base/little_endian.h"
+#include "checkpoint/manifest.h"
+#include "pack/row_finder.h"
 
 #include <flor/store/error.h>
 

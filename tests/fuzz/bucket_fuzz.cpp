@@ -5,12 +5,12 @@
 //   z  the same to the compressed catalog;  p  to a parcel.
 // Digests and names are made right afterwards, except of the parcel. Each bucket is refused by an
 // error of Flor, or its run is fetched; content that can be read then is the recorded one.
-#include "layout.h"
-#include "sha256.h"
-#include "sqlite.h"
+#include "index/sqlite/sqlite.h"
+#include "remote/objects/object_keys.h"
+#include "remote/objects/sha256.h"
+#include "remote/remote.h"
 
 #include <flor/store/error.h>
-#include <flor/store/remote.h>
 
 #include <fmt/core.h>
 #include <sqlite3.h>

@@ -3,7 +3,7 @@
 //   selector below 128: the content is a payload of that codec; decoding it may fail with Damaged
 //     and must not do anything else.
 //   otherwise: the content is a chunk and its base; encoding must be undone exactly.
-#include "codec.h"
+#include "codec/codec.h"
 
 #include <flor/store/checkpoint.h>
 #include <flor/store/error.h>

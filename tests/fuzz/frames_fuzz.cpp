@@ -1,9 +1,9 @@
 // Fuzz target of framed files. Input: a byte of flags, then the file.
 //   bit 0: the checksums of all headers are made right, so that what they protect is looked at.
 //   bit 1: the file comes from elsewhere.
+#include "base/little_endian.h"
 #include "file/crc64.h"
 #include "file/frames.h"
-#include "little_endian.h"
 #include "support/one_file.h"
 
 #include <flor/store/error.h>

@@ -1,10 +1,10 @@
 // Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
 //   make_corpus DIRECTORY     writes DIRECTORY/{pack,frames,blob,safetensors,store}/seed-*
 // Not run by the tests.
+#include "base/little_endian.h"
+#include "checkpoint/manifest.h"
 #include "file/frames.h"
-#include "little_endian.h"
-#include "manifest.h"
-#include "record.h"
+#include "pack/pack_record.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,10 +1,10 @@
 // Fuzz target of the headers of packs and of the walk through a pack that repair makes. Input: a
 // byte of flags, a byte that thins out the offsets the walk is given, then the pack.
 //   bit 0: the checksums of the headers are made right, so that what they protect is looked at.
-#include "filesystem.h"
-#include "little_endian.h"
-#include "pack_scan.h"
-#include "record.h"
+#include "base/little_endian.h"
+#include "file/filesystem.h"
+#include "pack/pack_record.h"
+#include "pack/pack_scan.h"
 #include "support/one_file.h"
 
 #include <fcntl.h>

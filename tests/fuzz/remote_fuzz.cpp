@@ -4,11 +4,11 @@
 //   3 an error; 4 a file of profiles; 5 a key of a manifest; 6 a URL; 7 variables, a line each.
 // Everything is either refused by an error of Flor or makes sense: what is printed is read again as
 // the same.
-#include "layout.h"
-#include "s3/s3_objects.h"
-#include "s3/settings.h"
-#include "s3/xml.h"
-#include "sha256.h"
+#include "remote/objects/object_keys.h"
+#include "remote/objects/s3/s3_objects.h"
+#include "remote/objects/s3/s3_settings.h"
+#include "remote/objects/s3/xml.h"
+#include "remote/objects/sha256.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,8 @@
 // Fuzz target of the import of .safetensors files. Input: the file; if its first byte is 0xFF, what
 // follows is the header alone, which gets its length, and a byte for the number of bytes behind it.
+#include "checkpoint/transfer.h"
+
 #include <flor/store/error.h>
-#include <flor/store/transfer.h>
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Fuzz target of the requests to flor serve: each input is sent to a real server over a connection,
 // with TOKEN replaced by the right one and PORT by its port. The server must go on, answer with
 // HTTP or close, and hand its pages only requests that have the token.
-#include "serve/http.h"
+#include "serve/http_server.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -4,9 +4,9 @@
 //   kind bit 0: two bytes, else one; bit 1: exclusive or, else in their place; bit 2: the checksums
 //   of the record's header and payload are made right afterwards; kind 0xFF: cut off there.
 // Every checkpoint is either refused or right, and what is refused is found by fsck.
-#include "filesystem.h"
-#include "little_endian.h"
-#include "record.h"
+#include "base/little_endian.h"
+#include "file/filesystem.h"
+#include "pack/pack_record.h"
 #include "store_impl.h"
 
 #include <flor/store/error.h>

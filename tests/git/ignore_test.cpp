@@ -1,6 +1,5 @@
 // Patterns of .gitignore, compared with what `git check-ignore` says.
-#include "git/ignore.h"
-
+#include "git/tree/ignore.h"
 #include "support/git_repository.h"
 
 #include <gtest/gtest.h>

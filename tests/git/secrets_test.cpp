@@ -1,7 +1,6 @@
 // Secrets that a shadow commit leaves out, by names and by contents; those that git or flor.exclude
 // keeps in; and those of earlier commits.
-#include "git/secrets.h"
-
+#include "git/secret_files.h"
 #include "shadow_fixture.h"
 #include "support/secret_files.h"
 

@@ -85,7 +85,7 @@ TEST(Layout, TheAdapterKnowsNeitherSqlNorGit) {
 }
 
 TEST(Layout, TheGitSideKnowsNothingOfRunsAndLoops) {
-  EXPECT_THAT(offences("runtime/src/git",
+  EXPECT_THAT(offences("runtime/git",
                        [](auto& h) {
                          return is_torch(h) || is_sql(h) || is_runtime(h) ||
                                 h == "flor/store/catalog.h" || h == "flor/store/store.h";
@@ -111,7 +111,7 @@ TEST(Layout, PublicHeadersIncludeNoHeaderOfADependency) {
 }
 
 /// Below `folders`, the files in which a line has one of the words and matches, as
-/// "cli/src/build/child.cpp".
+/// "cli/src/process/child.cpp".
 std::set<std::string> files_with(const std::vector<std::string>& folders,
                                  const std::vector<std::string>& words,
                                  const std::regex& pattern = std::regex("")) {
@@ -138,26 +138,26 @@ std::set<std::string> files_with(const std::vector<std::string>& folders,
 /// All places that start a process or load a library, with what they start.
 const std::map<std::string, std::string> kStarts = {
     {"cli/src/build/build_tools.cpp", "a BuildPlan, which needs a Permit"},
-    {"cli/src/build/child.cpp", "words of its callers, which are these"},
-    {"cli/src/build/child.h", "the same"},
-    {"cli/src/build/work_tree.cpp", "git"},
-    {"cli/src/cluster/seat.cpp", "this flor, to fetch"},
-    {"cli/src/cluster/seat_starter.cpp", "words of --engine"},
+    {"cli/src/process/child.cpp", "words of its callers, which are these"},
+    {"cli/src/process/child.h", "the same"},
+    {"cli/src/build/git_worktree.cpp", "git"},
+    {"cli/src/seats/seat.cpp", "this flor, to fetch"},
+    {"cli/src/seats/seat_starter.cpp", "words of --engine"},
     {"cli/src/doctor/machine.cpp", "the BLAS of this machine"},
     {"cli/src/replay/worker_process.cpp", "a Launch, which needs a Permit"},
-    {"cli/src/slurm/left_jobs.cpp", "scancel"},
-    {"cli/src/slurm/slurm_job.cpp", "sbatch, srun, squeue, scancel"},
-    {"cli/src/slurm/slurm_job.h", "the same"},
-    {"cli/src/watch/evaluator.cpp", "python3, to find a module that the user named"},
-    {"cli/src/watch/evaluator_main.cpp", "an evaluator of the command line"},
-    {"cli/src/watch/evaluator_process.cpp", "the same"},
-    {"runtime/src/git/filters.cpp", "what the configuration of the user's repository says"},
+    {"cli/src/seats/slurm/left_jobs.cpp", "scancel"},
+    {"cli/src/seats/slurm/slurm_job.cpp", "sbatch, srun, squeue, scancel"},
+    {"cli/src/seats/slurm/slurm_job.h", "the same"},
+    {"cli/src/watch/evaluators/evaluator.cpp", "python3, to find a module that the user named"},
+    {"cli/src/watch/evaluators/evaluator_main.cpp", "an evaluator of the command line"},
+    {"cli/src/watch/evaluators/evaluator_process.cpp", "the same"},
+    {"runtime/git/tree/filters.cpp", "what the configuration of the user's repository says"},
     {"runtime/src/libtorch/device_copy.cpp", "the CUDA driver"},
     {"runtime/src/libtorch/process.cpp", "the same"},
-    {"runtime/src/plugin.cpp", "a plug-in of the command line"},
-    {"runtime/src/verifier_process.cpp", "this very program"},
-    {"store/src/elsewhere.cpp", "flor, as the replay that set the variable says"},
-    {"store/src/late_library.cpp", "libraries by their sonames"},
+    {"runtime/src/plugin/plugin.cpp", "a plug-in of the command line"},
+    {"runtime/src/verdict/verifier_process.cpp", "this very program"},
+    {"store/src/checkpoint/elsewhere.cpp", "flor, as the replay that set the variable says"},
+    {"store/src/base/late_library.cpp", "libraries by their sonames"},
 };
 
 std::set<std::string> keys_of(const std::map<std::string, std::string>& map) {
@@ -193,8 +193,8 @@ TEST(Layout, OnlyTheGateLetsWhatARunSaysBeExecuted) {
   EXPECT_EQ(files_with(cli, {"Permit("}),
             (Files{"cli/src/trust/permit.cpp", "cli/src/trust/permit.h"}));
   EXPECT_EQ(files_with(cli, {"friend class Gate"}), Files{"cli/src/trust/permit.h"});
-  EXPECT_EQ(files_with(cli, {"Gate::ordered("}), Files{"cli/src/cluster/session.cpp"});
-  EXPECT_EQ(files_with(cli, {"Gate::named("}), Files{"cli/src/replay/launch.cpp"});
+  EXPECT_EQ(files_with(cli, {"Gate::ordered("}), Files{"cli/src/seats/seat_session.cpp"});
+  EXPECT_EQ(files_with(cli, {"Gate::named("}), Files{"cli/src/replay/program_launch.cpp"});
 }
 
 /// Where a commit is looked for in the repository that a run names: sources.cpp has the rule.
@@ -202,14 +202,14 @@ TEST(Layout, RepositoriesAreOpenedInTheseFilesAlone) {
   const std::set<std::string> files = files_with({"cli/src", "runtime/src"}, {"discover("});
   EXPECT_EQ(files, (std::set<std::string>{
                        "cli/src/build/version_build.cpp", "cli/src/doctor/store_health.cpp",
-                       "cli/src/hindsight/questions.cpp", "cli/src/sources.cpp",
-                       "runtime/src/git/shadow.cpp", "runtime/src/git/shadow.h",
-                       "runtime/src/probes.cpp", "runtime/src/program_of_run.cpp",
-                       "runtime/src/recorder.cpp", "runtime/src/recorder_resume.cpp"}));
+                       "cli/src/hindsight/version_questions.cpp", "cli/src/view/sources.cpp",
+                       "runtime/git/shadow.cpp", "runtime/git/shadow.h",
+                       "runtime/src/replay/probes.cpp", "runtime/protocol/program_of_run.cpp",
+                       "runtime/src/record/recorder.cpp", "runtime/src/record/recorder_resume.cpp"}));
   const auto named = files_with({"cli/src", "runtime/src"}, {"start.repository"},
                                 std::regex("emplace_back\\(run\\.start\\.repository|"
                                            "(open|discover)\\(run\\.start\\.repository"));
-  EXPECT_EQ(named, (std::set<std::string>{"cli/src/sources.cpp", "runtime/src/probes.cpp"}));
+  EXPECT_EQ(named, (std::set<std::string>{"cli/src/view/sources.cpp", "runtime/src/replay/probes.cpp"}));
 }
 
 /// The name of each type that the sources define outside unnamed namespaces, with its files: the

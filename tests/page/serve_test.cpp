@@ -1,8 +1,7 @@
 // flor serve without a browser: who is answered and who is not, and what is told.
 #include "cli/fixture.h"
 #include "page/server.h"
-
-#include <flor/store/jobs.h>
+#include "queue/jobs.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

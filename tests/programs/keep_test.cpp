@@ -1,10 +1,9 @@
 // Runs that keep only some of their checkpoints: while they are recorded, afterwards with `flor
 // keep`, after kills, and what replays make of it.
+#include "maintain/collect.h"
+#include "retention/retention.h"
 #include "whole_record.h"
 #include "workbench.h"
-
-#include <flor/store/collect.h>
-#include <flor/store/retention.h>
 
 #include <chrono>
 #include <csignal>

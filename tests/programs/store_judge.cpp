@@ -1,6 +1,7 @@
 // An evaluator that reads checkpoints in place, through the store's own library.
-#include <flor/evaluator.h>
-#include <flor/store/named_checkpoints.h>
+#include "checkpoint/named_checkpoints.h"
+
+#include <flor/plugin/evaluator.h>
 #include <flor/store/store.h>
 
 #include <cstdint>

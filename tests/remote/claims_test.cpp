@@ -2,11 +2,11 @@
 // becomes part of them. The claims are generated from the schema: each table of a catalog that says
 // anything of a run, emptied, with a row more, and with each column changed.
 #include "catalog_rows.h"
+#include "checkpoint/elsewhere.h"
 #include "crafted_bucket.h"
+#include "retention/retention.h"
 
-#include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
-#include <flor/store/retention.h>
 
 #include <cstdio>
 #include <set>

@@ -2,14 +2,13 @@
 // or another schema, and parcels with other bytes, all with digests and checksums that are right.
 #pragma once
 
-#include "support/content.h"
-
-#include "contents.h"
-#include "layout.h"
-#include "parcels.h"
+#include "remote/contents.h"
+#include "remote/objects/object_keys.h"
+#include "remote/objects/parcels.h"
+#include "remote/objects/sha256.h"
+#include "remote/run_catalog.h"
 #include "remote_fixture.h"
-#include "run_catalog.h"
-#include "sha256.h"
+#include "support/content.h"
 
 #include <zstd.h>
 

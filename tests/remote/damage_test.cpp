@@ -1,9 +1,9 @@
 // Damage in an object store, and what somebody may have put there on purpose: said, kept apart from
 // what is sound, and mended where the good copy is.
 #include "crafted_bucket.h"
+#include "retention/retention.h"
 
 #include <flor/store/error.h>
-#include <flor/store/retention.h>
 
 #include <fstream>
 

@@ -1,9 +1,9 @@
 // Results of evaluators and answers of replays that a bucket says: they change no run, no job and
 // no answer found here.
 #include "crafted_bucket.h"
+#include "index/values/evaluations.h"
 
 #include <flor/store/error.h>
-#include <flor/store/evaluations.h>
 
 #include <string>
 #include <vector>

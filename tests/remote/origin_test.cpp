@@ -1,10 +1,10 @@
 // Origins of runs: said by the store that receives them, whatever a bucket says; and the meaning of
 // names that runs recorded here and of elsewhere have.
-#include "database.h"
-#include "layout.h"
+#include "index/database.h"
+#include "remote/objects/object_keys.h"
+#include "remote/objects/sha256.h"
+#include "remote/run_catalog.h"
 #include "remote_fixture.h"
-#include "run_catalog.h"
-#include "sha256.h"
 
 #include <flor/store/error.h>
 

@@ -1,8 +1,8 @@
 // Pruning while others are at work, and beside what is not Flor's.
 #include "remote_fixture.h"
+#include "retention/retention.h"
 
 #include <flor/store/error.h>
-#include <flor/store/retention.h>
 
 #include <gmock/gmock.h>
 

@@ -1,11 +1,10 @@
 // Stores and an object store in one directory, and runs whose content is known.
 #pragma once
 
+#include "maintain/collect.h"
+#include "queue/jobs.h"
+#include "remote/remote.h"
 #include "store/store_fixture.h"
-
-#include <flor/store/collect.h>
-#include <flor/store/jobs.h>
-#include <flor/store/remote.h>
 
 #include <fmt/core.h>
 

@@ -1,8 +1,8 @@
 // Against a real S3 server, whose endpoint FLOR_TEST_S3 names (scripts/test.sh --s3 starts one):
 // what an object store promises, faults on the way, and runs that go there and come back.
 #include "http_proxy.h"
+#include "remote/objects/s3/s3_objects.h"
 #include "remote_fixture.h"
-#include "s3/s3_objects.h"
 #include "support/process.h"
 
 #include <flor/store/error.h>

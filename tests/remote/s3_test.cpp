@@ -1,11 +1,11 @@
 // The parts of S3 that need no real server: signatures, settings, XML, places, and answers that no
 // server should give.
-#include "s3/s3_objects.h"
-#include "s3/settings.h"
-#include "s3/signature.h"
-#include "s3/xml.h"
+#include "remote/objects/s3/s3_objects.h"
+#include "remote/objects/s3/s3_settings.h"
+#include "remote/objects/s3/signature.h"
+#include "remote/objects/s3/xml.h"
+#include "remote/objects/sha256.h"
 #include "scripted_server.h"
-#include "sha256.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>

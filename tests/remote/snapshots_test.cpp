@@ -1,11 +1,11 @@
 // What becomes of a run in an object store that goes on, is resumed, thinned out or judged, on one
 // machine or on two: nothing newer is lost, nothing abandoned comes back, and what is unchanged
 // moves nothing.
+#include "queue/jobs.h"
 #include "remote_fixture.h"
+#include "retention/retention.h"
 
 #include <flor/store/error.h>
-#include <flor/store/jobs.h>
-#include <flor/store/retention.h>
 
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
 // Runs go to an object store and come back: bit for bit, only what is missing, whole or not at all.
+#include "maintain/archive.h"
+#include "maintain/repair.h"
 #include "remote_fixture.h"
+#include "retention/retention.h"
 
-#include <flor/store/archive.h>
 #include <flor/store/error.h>
-#include <flor/store/repair.h>
-#include <flor/store/retention.h>
 
 #include <unistd.h>
 

@@ -1,8 +1,7 @@
 // `flor replay` with real programs: exact in every shape, each value once whatever happens to the
 // workers, and nothing computed twice.
+#include "maintain/collect.h"
 #include "replay/replay_command.h"
-
-#include <flor/store/collect.h>
 
 #include <cmath>
 #include <csignal>

@@ -1,9 +1,9 @@
 // `flor replay` with workers in seats that something else starts: exact, and each value once,
 // whoever is killed.
+#include "file/line_log.h"
 #include "replay/replay_command.h"
 
 #include <flor/store/checkpoint.h>
-#include <flor/store/line_log.h>
 
 #include <sys/stat.h>
 

@@ -1,9 +1,9 @@
 // The log through which `flor replay` and its workers elsewhere speak: what is read is what was
 // written, whatever a crash has left of it.
+#include "file/line_log.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>
-#include <flor/store/line_log.h>
 
 #include <gmock/gmock.h>
 

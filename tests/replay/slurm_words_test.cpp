@@ -1,6 +1,6 @@
 // What Slurm's commands print, in Flor's words.
-#include "cluster/seat_starter.h"
-#include "slurm/slurm_job.h"
+#include "seats/seat_starter.h"
+#include "seats/slurm/slurm_job.h"
 
 #include <flor/store/error.h>
 

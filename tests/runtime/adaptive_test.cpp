@@ -1,7 +1,6 @@
 // The policy that decides which iterations are stored, on simulated programs.
-#include "adaptive.h"
-
-#include "rank_board.h"
+#include "ranks/rank_board.h"
+#include "schedule/adaptive.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>

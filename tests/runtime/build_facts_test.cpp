@@ -1,7 +1,6 @@
 // What a program knows of how it was built.
-#include "build_facts.h"
-
 #include "git/shadow.h"
+#include "session/build_facts.h"
 #include "support/git_repository.h"
 
 #include <flor/store/error.h>

@@ -1,5 +1,5 @@
 // Whatever the size and the alignment of the source, the copy is the source and no more.
-#include "copy.h"
+#include "snapshot/copy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What is done about a writer that is late.
-#include "escalation.h"
+#include "schedule/escalation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Logged values on their way: places, ordinals, batches.
-#include "journal.h"
+#include "session/journal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The books of what recording takes.
-#include "ledger.h"
+#include "schedule/ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,9 @@
 // What waits for the catalog: a write that fails takes nothing away, and what is written waits no
 // longer.
-#include "outbox.h"
+#include "record/outbox.h"
+#include "support/temporary_directory.h"
 
 #include <flor/store/store.h>
-
-#include "support/temporary_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Snapshots whose copying overlaps with the program: right if nothing was written before the fence,
 // never handed on otherwise.
-#include "overlap.h"
+#include "snapshot/overlap.h"
 #include "support/sanitized.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // What a replay found waits when it cannot be written, and is written whole.
-#include "part_keeper.h"
+#include "replay/part_keeper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

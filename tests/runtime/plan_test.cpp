@@ -1,5 +1,5 @@
 // Which epochs a segment replays and where it starts.
-#include "plan.h"
+#include "protocol/plan.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

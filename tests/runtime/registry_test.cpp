@@ -1,9 +1,8 @@
 // Names of registered objects.
-#include "registry.h"
+#include "session/registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <time.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Whether a nested loop is skipped, from its facts alone.
-#include "skip.h"
+#include "replay/skip.h"
 
 #include <gtest/gtest.h>
 

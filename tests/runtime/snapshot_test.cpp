@@ -1,5 +1,5 @@
 // Snapshots share what did not change and never change afterwards.
-#include "snapshot.h"
+#include "snapshot/snapshot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a recording tells of the training itself.
-#include "training_news.h"
+#include "record/training_news.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,7 @@
 // When a replayed value counts as the recorded one, and in which words a difference is told.
-#include "value_text.h"
-#include "verdict.h"
-
-#include "process.h"
+#include "protocol/value_text.h"
+#include "session/process_facts.h"
+#include "verdict/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

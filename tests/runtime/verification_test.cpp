@@ -1,5 +1,5 @@
 // Which epochs are executed to verify a replay, and how what they find is compared with it.
-#include "verification.h"
+#include "protocol/verification.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Which files this process writes, whichever way it opens them.
-#include "written_files.h"
-
+#include "session/written_files.h"
 #include "support/temporary_directory.h"
 
 #include <fcntl.h>

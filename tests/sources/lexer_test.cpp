@@ -1,5 +1,5 @@
 // What the lexer makes of the corners of C++'s lexical grammar.
-#include "sources/lexer.h"
+#include "sources/syntax/lexer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

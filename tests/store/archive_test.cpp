@@ -1,10 +1,10 @@
 // Archiving: a run comes out shorter and the same, whatever is killed or done at once.
 #include "faulty_filesystem.h"
+#include "maintain/archive.h"
+#include "maintain/collect.h"
 #include "store_fixture.h"
 #include "store_impl.h"
 
-#include <flor/store/archive.h>
-#include <flor/store/collect.h>
 #include <flor/store/error.h>
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // The catalog: runs and how they are found, values bit for bit, summaries, loops, replays.
-#include "edit_distance.h"
-#include "sqlite.h"
+#include "base/edit_distance.h"
+#include "index/sqlite/sqlite.h"
 #include "store_fixture.h"
 
 #include <fmt/format.h>

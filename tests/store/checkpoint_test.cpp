@@ -1,7 +1,7 @@
 // Writing and reading checkpoints: what comes back, what is stored once, what chains look like.
-#include "chunk_writer.h"
+#include "index/sqlite/sqlite.h"
+#include "pack/chunk_writer.h"
 #include "run_fixture.h"
-#include "sqlite.h"
 
 #include <sys/mman.h>
 

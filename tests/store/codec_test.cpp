@@ -1,8 +1,7 @@
 // The codec: what goes in comes out bit for bit, every form is reached and keeps its meaning, and
 // no payload, however it was damaged, makes decoding leave its memory.
-#include "codec.h"
-
-#include "codec_forms.h"
+#include "codec/codec.h"
+#include "codec/codec_forms.h"
 #include "store/codec_golden.h"
 #include "store/codec_material.h"
 

@@ -1,18 +1,17 @@
 // Collecting garbage: what can be read stays readable, whatever is dropped, killed or done at once.
+#include "faulty_filesystem.h"
+#include "lock/maintenance_lock.h"
+#include "maintain/collect.h"
+#include "maintain/repair.h"
+#include "maintain/usage.h"
+#include "pack/chunk_reader.h"
+#include "pack/decode_scratch.h"
+#include "pack/pack_writer.h"
+#include "store_fixture.h"
+#include "store_impl.h"
 #include "support/content.h"
 
-#include "faulty_filesystem.h"
-#include "maintenance_lock.h"
-#include "pack_writer.h"
-#include "store_fixture.h"
-#include "chunk_reader.h"
-#include "decode_scratch.h"
-#include "store_impl.h"
-
-#include <flor/store/collect.h>
 #include <flor/store/error.h>
-#include <flor/store/repair.h>
-#include <flor/store/usage.h>
 
 #include <fcntl.h>
 #include <rapidcheck/gtest.h>

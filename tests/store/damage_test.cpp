@@ -1,8 +1,8 @@
 // Damage: cut and missing packs, changed rows, catalogs that are none. Nothing is believed unread.
 // Single flipped bits are in flip_test.cpp.
-#include "filesystem.h"
-#include "pack_writer.h"
-#include "sqlite.h"
+#include "file/filesystem.h"
+#include "index/sqlite/sqlite.h"
+#include "pack/pack_writer.h"
 #include "store_fixture.h"
 
 #include <flor/store/error.h>

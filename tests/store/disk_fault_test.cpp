@@ -1,12 +1,11 @@
 // The disk fails at any of the calls by which a checkpoint is written, those of SQLite included:
 // the store keeps what it had, and when the disk works again the same writer goes on.
-#include "mount_locks.h"
+#include "lock/mount_locks.h"
+#include "maintain/collect.h"
 #include "promises.h"
 #include "store_impl.h"
 #include "support/disk.h"
 #include "support/temporary_directory.h"
-
-#include <flor/store/collect.h>
 
 #include <cerrno>
 #include <chrono>

@@ -1,13 +1,12 @@
 // What evaluators found in checkpoints, as metrics of their runs, and what retention makes of it.
+#include "checkpoint/named_checkpoints.h"
+#include "index/values/evaluations.h"
+#include "index/values/overview.h"
+#include "queue/jobs.h"
+#include "queue/sightings.h"
+#include "queue/watchers.h"
+#include "retention/retention.h"
 #include "store_fixture.h"
-
-#include <flor/store/evaluations.h>
-#include <flor/store/jobs.h>
-#include <flor/store/named_checkpoints.h>
-#include <flor/store/overview.h>
-#include <flor/store/retention.h>
-#include <flor/store/sightings.h>
-#include <flor/store/watchers.h>
 
 #include <cmath>
 

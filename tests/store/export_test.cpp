@@ -1,9 +1,9 @@
 // Checkpoints as files of other tools, read back by Flor and by readers that share no code with it.
+#include "checkpoint/transfer.h"
 #include "store_fixture.h"
 #include "support/process.h"
 
 #include <flor/store/error.h>
-#include <flor/store/transfer.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

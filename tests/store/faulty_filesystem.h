@@ -1,7 +1,7 @@
 // A disk that fails when it is told to.
 #pragma once
 
-#include "filesystem.h"
+#include "file/filesystem.h"
 
 #include <fcntl.h>
 #include <signal.h>

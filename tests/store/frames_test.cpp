@@ -1,9 +1,9 @@
 // Framed files: every flipped bit is undone, other damage costs what it touches and is told to the
 // frame, an end that is torn is told from both, and what a disk refused is written when it has
 // room.
+#include "base/little_endian.h"
 #include "file/crc64.h"
 #include "file/frames.h"
-#include "little_endian.h"
 #include "store/faulty_filesystem.h"
 #include "support/one_file.h"
 #include "support/temporary_directory.h"

@@ -1,16 +1,15 @@
 // A disk without a free byte: what frees space still works. On a file system in memory of the
 // test's own where it may mount one, and by a quota that is taken over at link time elsewhere.
-#include "checkpoint_rows.h"
-#include "filesystem.h"
-#include "paths.h"
-#include "reserve.h"
-#include "sqlite.h"
+#include "checkpoint/checkpoint_rows.h"
+#include "file/filesystem.h"
+#include "file/paths.h"
+#include "file/reserve.h"
+#include "index/sqlite/sqlite.h"
+#include "maintain/collect.h"
+#include "maintain/repair.h"
+#include "retention/retention.h"
 #include "store_fixture.h"
 #include "support/disk.h"
-
-#include <flor/store/collect.h>
-#include <flor/store/repair.h>
-#include <flor/store/retention.h>
 
 #include <fcntl.h>
 #include <sys/mount.h>

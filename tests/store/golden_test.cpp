@@ -2,9 +2,8 @@
 // held.
 #include "golden_group.h"
 #include "golden_text.h"
+#include "maintain/collect.h"
 #include "store_fixture.h"
-
-#include <flor/store/collect.h>
 
 #include <fstream>
 

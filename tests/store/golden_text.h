@@ -2,8 +2,9 @@
 // digests of the bytes that were read, not as those that the catalog has.
 #pragma once
 
-#include <flor/store/jobs.h>
-#include <flor/store/sightings.h>
+#include "queue/jobs.h"
+#include "queue/sightings.h"
+
 #include <flor/store/store.h>
 
 #include <fmt/format.h>

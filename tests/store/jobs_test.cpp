@@ -1,13 +1,12 @@
 // The queue of evaluations, in the catalog and in Redis: who gets which job when, and whose word
 // counts.
+#include "index/sqlite/sqlite.h"
+#include "queue/job_choice.h"
+#include "queue/jobs.h"
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
-#include "sqlite.h"
 #include "store_fixture.h"
 #include "support/syscall_tracer.h"
-
-#include <flor/store/job_choice.h>
-#include <flor/store/jobs.h>
 
 #include <poll.h>
 #include <rapidcheck.h>

@@ -3,12 +3,11 @@
 #include "golden_text.h"
 #include "index/refresh.h"
 #include "index/writing.h"
+#include "maintain/collect.h"
+#include "maintain/repair.h"
+#include "queue/jobs.h"
 #include "run_fixture.h"
 #include "store_impl.h"
-
-#include <flor/store/collect.h>
-#include <flor/store/jobs.h>
-#include <flor/store/repair.h>
 
 #include <fcntl.h>
 

@@ -2,15 +2,15 @@
 //   make_golden tests/store/golden/NAME
 // Run by hand when the format gained something. The directory must not exist; once there is a
 // release, older stores stay beside it (docs/format.md).
+#include "checkpoint/named_checkpoints.h"
 #include "golden_group.h"
 #include "golden_text.h"
-#include "sqlite.h"
+#include "index/sqlite/sqlite.h"
+#include "queue/jobs.h"
+#include "queue/sightings.h"
+#include "retention/retention.h"
 #include "store/codec_material.h"
 
-#include <flor/store/jobs.h>
-#include <flor/store/named_checkpoints.h>
-#include <flor/store/retention.h>
-#include <flor/store/sightings.h>
 #include <flor/store/store.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "mount_locks.h"
+#include "lock/mount_locks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,11 @@
 // The power fails at any instant of a history: whatever of the writes that were not synced the disk
 // still has, every checkpoint whose write had returned is there, and nothing else is damaged.
-#include "support/content.h"
-#include "support/power_loss.h"
-
 #include "faulty_filesystem.h"
+#include "maintain/collect.h"
 #include "promises.h"
 #include "store_impl.h"
-
-#include <flor/store/collect.h>
+#include "support/content.h"
+#include "support/power_loss.h"
 
 #include <functional>
 #include <set>

@@ -1,10 +1,10 @@
 // Several processes at one store: creating it, writing at once, being killed, being watched.
-#include "sqlite.h"
+#include "index/catalog/rank_launch.h"
+#include "index/sqlite/sqlite.h"
 #include "store_fixture.h"
 #include "store_impl.h"
 
 #include <flor/store/error.h>
-#include <flor/store/launch.h>
 
 #include <poll.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 // The queue in the catalog and that in Redis give the same replies to the same orders.
+#include "queue/jobs.h"
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"
-
-#include <flor/store/jobs.h>
 
 #include <fmt/format.h>
 #include <rapidcheck.h>

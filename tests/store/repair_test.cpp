@@ -1,12 +1,11 @@
 // Repair: everything that can still be read is kept, everything else is given up and named.
-#include "support/content.h"
-
-#include "maintenance_lock.h"
+#include "lock/maintenance_lock.h"
+#include "maintain/repair.h"
 #include "store_fixture.h"
 #include "store_impl.h"
+#include "support/content.h"
 
 #include <flor/store/error.h>
-#include <flor/store/repair.h>
 
 #include <fstream>
 #include <set>

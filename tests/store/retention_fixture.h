@@ -1,9 +1,8 @@
 // Runs with several epochs, and what the tests of retention ask and say about them.
 #pragma once
 
+#include "retention/retention.h"
 #include "store_fixture.h"
-
-#include <flor/store/retention.h>
 
 #include <limits>
 #include <set>

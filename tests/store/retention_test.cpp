@@ -1,12 +1,11 @@
 // Deleting checkpoints by rules, and bringing them back.
-#include "record.h"
+#include "index/catalog/resume_point.h"
+#include "index/sqlite/sqlite.h"
+#include "maintain/collect.h"
+#include "maintain/usage.h"
+#include "pack/pack_record.h"
+#include "retention/retention.h"
 #include "retention_fixture.h"
-#include "sqlite.h"
-
-#include <flor/store/collect.h>
-#include <flor/store/resume_point.h>
-#include <flor/store/retention.h>
-#include <flor/store/usage.h>
 
 #include <signal.h>
 

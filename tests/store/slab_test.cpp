@@ -1,15 +1,15 @@
 // Slabs: small items that are stored as if they were one, and are read, compared and named one by
 // one.
-#include "little_endian.h"
-#include "manifest.h"
-#include "record.h"
-#include "sqlite.h"
+#include "base/little_endian.h"
+#include "checkpoint/manifest.h"
+#include "index/sqlite/sqlite.h"
+#include "maintain/archive.h"
+#include "maintain/repair.h"
+#include "maintain/usage.h"
+#include "pack/pack_record.h"
 #include "store_fixture.h"
 
-#include <flor/store/archive.h>
 #include <flor/store/error.h>
-#include <flor/store/repair.h>
-#include <flor/store/usage.h>
 
 #include <rapidcheck/gtest.h>
 

@@ -1,8 +1,7 @@
 // Usage: what it says would be freed is what is freed.
+#include "maintain/collect.h"
+#include "maintain/usage.h"
 #include "store_fixture.h"
-
-#include <flor/store/collect.h>
-#include <flor/store/usage.h>
 
 #include <algorithm>
 

@@ -1,11 +1,10 @@
 // How a checkpoint is written: with how many threads, how much effort and how much memory.
-#include "support/content.h"
-
-#include "chunk_encoder.h"
 #include "faulty_filesystem.h"
+#include "index/sqlite/sqlite.h"
+#include "pack/chunk_encoder.h"
 #include "run_fixture.h"
-#include "sqlite.h"
 #include "store_impl.h"
+#include "support/content.h"
 #include "support/sanitized.h"
 
 #include <flor/store/error.h>

@@ -1,7 +1,7 @@
 // A disk that holds one file, in memory, for what reads and writes framed files and packs.
 #pragma once
 
-#include "filesystem.h"
+#include "file/filesystem.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // A group whose members are threads of one process.
 #pragma once
 
-#include <flor/group.h>
+#include <flor/dist/group.h>
 #include <flor/store/error.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // Tensors share memory after a restore exactly where they did at the checkpoint, and stand to each
 // other in libtorch's graph of gradients as they did, whatever they are when it is restored.
-#include "registry.h"
+#include "session/registry.h"
 #include "support/memory_state.h"
 
 #include <flor/torch.h>

@@ -1,6 +1,6 @@
 // VersionTree: versions with edits, and what happens to a tree that somebody disturbed.
+#include "build/git_worktree.h"
 #include "build/version_build.h"
-#include "build/work_tree.h"
 #include "versions/project.h"
 
 #include <csignal>

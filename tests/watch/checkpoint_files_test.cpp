@@ -1,9 +1,7 @@
 // Checkpoints of Flor's own, made ready for evaluators.
-#include "watch/checkpoint_files.h"
-
+#include "checkpoint/named_checkpoints.h"
 #include "store/store_fixture.h"
-
-#include <flor/store/named_checkpoints.h>
+#include "watch/checkpoint_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,8 @@
 // Checkpoints that are written piece by piece: complete when the last piece is there, not before.
-#include "watch/complete.h"
-
+#include "checkpoint/transfer.h"
 #include "store/store_fixture.h"
 #include "support/temporary_directory.h"
-
-#include <flor/store/transfer.h>
+#include "watch/complete_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

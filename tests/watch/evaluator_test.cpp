@@ -1,7 +1,6 @@
 // How evaluators are named, and what counts as their result.
-#include "watch/evaluator.h"
-
 #include "support/temporary_directory.h"
+#include "watch/evaluators/evaluator.h"
 
 #include <flor/store/error.h>
 

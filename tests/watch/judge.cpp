@@ -1,5 +1,5 @@
 // Evaluators as a user writes them, for `flor watch --evaluator judge.so:SYMBOL`.
-#include <flor/evaluator.h>
+#include <flor/plugin/evaluator.h>
 
 #include <unistd.h>
 

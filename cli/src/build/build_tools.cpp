@@ -1,13 +1,13 @@
 #include "build/build_tools.h"
 
 #include "build/build_log.h"
-#include "build/child.h"
 #include "build/recipe_text.h"
-#include "output/text.h"
-#include "replay/launch.h"
+#include "file/home_files.h"
+#include "output/terminal_text.h"
+#include "process/child.h"
+#include "replay/program_launch.h"
 
 #include <flor/store/digest.h>
-#include <flor/store/home_files.h>
 #include <flor/store/secrets.h>
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "build/recipe_text.h"
 
-#include "build/child.h"
-#include "output/text.h"
-#include "pattern.h"
+#include "choose/pattern.h"
+#include "output/terminal_text.h"
+#include "process/child.h"
 
 #include <flor/store/error.h>
 

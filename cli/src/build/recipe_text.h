@@ -3,7 +3,7 @@
 // been looked at.
 #pragma once
 
-#include "build_recipe.h"
+#include "protocol/build_recipe.h"
 
 #include <span>
 #include <string>

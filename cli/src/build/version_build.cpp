@@ -2,9 +2,9 @@
 #include "build/version_build.h"
 
 #include "build/recipe_text.h"
-#include "output/text.h"
-#include "run_spec.h"
-#include "sources.h"
+#include "choose/run_spec.h"
+#include "output/terminal_text.h"
+#include "view/sources.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 // index are not touched.
 #pragma once
 
-#include "build_recipe.h"
 #include "git/shadow.h"
+#include "protocol/build_recipe.h"
 #include "trust/permit.h"
 
 #include <flor/store/error.h>

@@ -1,13 +1,13 @@
 // VersionTree: which tree is taken, and what is checked out in it. How it is built:
 // build_tools.cpp.
 #include "build/build_tools.h"
+#include "build/git_worktree.h"
 #include "build/version_build.h"
-#include "build/work_tree.h"
-#include "output/text.h"
+#include "file/home_files.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
 
 #include <flor/store/digest.h>
-#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // inwards.
 #pragma once
 
-#include "sources/source.h"
+#include "sources/syntax/source.h"
 
 #include <memory>
 #include <string>

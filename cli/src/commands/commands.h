@@ -1,7 +1,7 @@
 // The subcommands, one a file.
 #pragma once
 
-#include "command.h"
+#include "shell/command.h"
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 // The subcommands that are about this installation rather than about runs.
 #pragma once
 
-#include "command.h"
+#include "shell/command.h"
 
 #include <memory>
 

@@ -1,7 +1,6 @@
-#include "doctor/findings.h"
+#include "base/library_versions.h"
+#include "doctor/doctor_findings.h"
 #include "git/library_version.h"
-
-#include <flor/store/library_versions.h>
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-#include "doctor/findings.h"
-#include "output/text.h"
-#include "run_spec.h"
+#include "choose/run_spec.h"
+#include "doctor/doctor_findings.h"
+#include "output/terminal_text.h"
 
 #include <flor/store/digest.h>
 

@@ -1,6 +1,6 @@
-#include "doctor/findings.h"
+#include "doctor/doctor_findings.h"
 #include "git/shadow.h"
-#include "output/text.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
 
 #include <flor/store/error.h>

@@ -1,11 +1,11 @@
 #include "hindsight/all_versions.h"
 
-#include "context.h"
+#include "choose/run_spec.h"
 #include "hindsight/all_versions_text.h"
-#include "output/text.h"
-#include "program_of_run.h"
-#include "replay/facts.h"
-#include "run_spec.h"
+#include "output/terminal_text.h"
+#include "protocol/program_of_run.h"
+#include "replay/launch_facts.h"
+#include "shell/context.h"
 
 #include <flor/store/error.h>
 

@@ -2,8 +2,8 @@
 // logs and the newest version does not.
 #pragma once
 
-#include "hindsight/questions.h"
 #include "hindsight/version_choice.h"
+#include "hindsight/version_questions.h"
 #include "replay/one_run.h"
 
 #include <optional>

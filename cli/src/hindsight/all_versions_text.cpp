@@ -1,15 +1,15 @@
 #include "hindsight/all_versions_text.h"
 
-#include "context.h"
-#include "joined_rows.h"
+#include "choose/run_spec.h"
 #include "output/json.h"
 #include "output/table.h"
-#include "output/text.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
-#include "run_json.h"
-#include "run_spec.h"
-#include "sources.h"
-#include "values.h"
+#include "shell/context.h"
+#include "view/joined_rows.h"
+#include "view/run_json.h"
+#include "view/sources.h"
+#include "view/values.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

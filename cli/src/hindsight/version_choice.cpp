@@ -1,9 +1,9 @@
 #include "hindsight/version_choice.h"
 
-#include "condition.h"
-#include "facts.h"
-#include "output/text.h"
-#include "run_spec.h"
+#include "choose/condition.h"
+#include "choose/run_spec.h"
+#include "output/terminal_text.h"
+#include "view/run_facts.h"
 
 #include <flor/store/error.h>
 

@@ -1,6 +1,6 @@
 #include "output/output_file.h"
 
-#include "output/text.h"
+#include "output/terminal_text.h"
 
 #include <flor/store/error.h>
 

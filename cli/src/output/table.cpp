@@ -1,7 +1,7 @@
 // Text in columns.
 #include "output/table.h"
 
-#include "output/text.h"
+#include "output/terminal_text.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "plot/figure.h"
 
-#include "output/text.h"
-#include "run_spec.h"
-#include "series/curve.h"
+#include "choose/run_spec.h"
+#include "curves/curve.h"
+#include "output/terminal_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

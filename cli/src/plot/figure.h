@@ -1,8 +1,8 @@
 // What a plot shows, before anything of it is drawn.
 #pragma once
 
+#include "curves/series.h"
 #include "plot/scale.h"
-#include "series/series.h"
 
 #include <cstddef>
 #include <span>

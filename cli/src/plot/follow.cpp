@@ -1,7 +1,7 @@
 #include "plot/follow.h"
 
-#include "catalog_events.h"
-#include "interrupt.h"
+#include "process/catalog_events.h"
+#include "shell/interrupt.h"
 
 #include <algorithm>
 #include <chrono>

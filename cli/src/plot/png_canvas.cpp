@@ -1,8 +1,8 @@
 // A picture as PNG, drawn by libcairo with the fonts of the machine.
+#include "base/late_library.h"
 #include "plot/canvas.h"
 
 #include <flor/store/error.h>
-#include <flor/store/late_library.h>
 
 #include <cairo.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // A picture as SVG: text stays text.
-#include "output/text.h"
+#include "output/terminal_text.h"
 #include "plot/canvas.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "plot/terminal_plot.h"
 
-#include "output/text.h"
-#include "series/curve.h"
+#include "curves/curve.h"
+#include "output/terminal_text.h"
 
 #include <fmt/format.h>
 

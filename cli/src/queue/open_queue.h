@@ -1,7 +1,8 @@
 // The queue of evaluations that was asked for.
 #pragma once
 
-#include <flor/store/jobs.h>
+#include "queue/jobs.h"
+
 #include <flor/store/store.h>
 
 #include <memory>

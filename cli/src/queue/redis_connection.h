@@ -2,8 +2,7 @@
 #pragma once
 
 #include "queue/address.h"
-
-#include <flor/store/jobs.h>
+#include "queue/jobs.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,9 +1,9 @@
 // RedisQueue: what coordinators say and are told.
+#include "queue/job_choice.h"
 #include "queue/redis_queue.h"
 #include "queue/redis_server.h"
 
 #include <flor/store/error.h>
-#include <flor/store/job_choice.h>
 
 #include <fmt/format.h>
 

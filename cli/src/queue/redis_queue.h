@@ -1,11 +1,10 @@
 // The queue of evaluations in a Redis server, which several machines share.
 #pragma once
 
+#include "queue/job_ledger.h"
+#include "queue/jobs.h"
 #include "queue/redis_bell.h"
 #include "queue/redis_connection.h"
-
-#include <flor/store/job_ledger.h>
-#include <flor/store/jobs.h>
 
 #include <cstdint>
 #include <map>

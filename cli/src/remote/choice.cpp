@@ -1,7 +1,7 @@
 #include "remote/choice.h"
 
-#include "context.h"
-#include "output/text.h"
+#include "output/terminal_text.h"
+#include "shell/context.h"
 
 #include <flor/store/error.h>
 

@@ -1,8 +1,9 @@
 // Runs in an object store as people call them.
 #pragma once
 
+#include "remote/remote.h"
+
 #include <flor/store/error.h>
-#include <flor/store/remote.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 #include "remote/far_run.h"
 
-#include "context.h"
 #include "output/time.h"
 #include "remote/choice.h"
+#include "shell/context.h"
 
 #include <flor/store/error.h>
 

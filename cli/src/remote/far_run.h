@@ -2,8 +2,8 @@
 // them.
 #pragma once
 
-#include <flor/store/elsewhere.h>
-#include <flor/store/remote.h>
+#include "checkpoint/elsewhere.h"
+#include "remote/remote.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #include "remote/transfer_bar.h"
 
-#include "output/text.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
 
 #include <fmt/format.h>

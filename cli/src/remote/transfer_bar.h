@@ -2,7 +2,7 @@
 // elsewhere. On standard error.
 #pragma once
 
-#include <flor/store/remote.h>
+#include "remote/remote.h"
 
 #include <chrono>
 #include <cstdint>

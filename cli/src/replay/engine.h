@@ -15,7 +15,7 @@ namespace flor::cli {
 struct ReplayRequest;
 
 /// A process of a worker, as its parent sees it: lines go to it and come from it, in the order in
-/// which they were said (runtime/src/protocol.h).
+/// which they were said (runtime/protocol/protocol.h).
 class ReplayProcess {
  public:
   /// The status of one that was not ended by what it did: its node is gone, or was taken away.

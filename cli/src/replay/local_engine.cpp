@@ -1,6 +1,6 @@
-#include "replay/coordinator.h"
 #include "replay/engine.h"
 #include "replay/meeting.h"
+#include "replay/replay_coordinator.h"
 #include "replay/worker_process.h"
 
 #include <fmt/format.h>

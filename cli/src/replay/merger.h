@@ -1,7 +1,7 @@
 // What the processes of a replay hand in, merged into the store by the one process that owns it.
 #pragma once
 
-#include "protocol.h"
+#include "protocol/protocol.h"
 
 #include <flor/store/store.h>
 

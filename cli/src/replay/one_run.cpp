@@ -1,20 +1,20 @@
 #include "replay/one_run.h"
 
-#include "cluster/cluster_engine.h"
-#include "cluster/session.h"
-#include "context.h"
-#include "output/text.h"
+#include "checkpoint/elsewhere.h"
+#include "choose/run_spec.h"
+#include "file/home_files.h"
+#include "maintain/shared_view.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
-#include "plugin_file.h"
-#include "replay/facts.h"
-#include "replay/verify.h"
-#include "run_spec.h"
-#include "slurm/left_jobs.h"
+#include "protocol/plugin_file.h"
+#include "replay/launch_facts.h"
+#include "replay/verify_replay.h"
+#include "seats/cluster_engine.h"
+#include "seats/seat_session.h"
+#include "seats/slurm/left_jobs.h"
+#include "shell/context.h"
 
-#include <flor/store/elsewhere.h>
 #include <flor/store/error.h>
-#include <flor/store/home_files.h>
-#include <flor/store/snapshot.h>
 
 #include <fmt/format.h>
 #include <unistd.h>

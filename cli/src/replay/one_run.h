@@ -1,9 +1,9 @@
 // One run, replayed: from what was asked for to what came out of it.
 #pragma once
 
-#include "cluster/seat_starter.h"
-#include "commands/replay_text.h"
-#include "replay/coordinator.h"
+#include "commands/ask/replay_text.h"
+#include "replay/replay_coordinator.h"
+#include "seats/seat_starter.h"
 
 #include <functional>
 #include <optional>

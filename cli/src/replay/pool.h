@@ -1,8 +1,8 @@
 // Which epochs a replay hands to which worker, and when. Pure: it knows costs, not processes.
 #pragma once
 
-#include "plan.h"
-#include "protocol.h"
+#include "protocol/plan.h"
+#include "protocol/protocol.h"
 
 #include <cstdint>
 #include <deque>

@@ -1,11 +1,11 @@
 #include "replay/program_choice.h"
 
-#include "context.h"
+#include "choose/run_spec.h"
 #include "git/shadow.h"
-#include "output/text.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
-#include "program_of_run.h"
-#include "run_spec.h"
+#include "protocol/program_of_run.h"
+#include "shell/context.h"
 #include "sources/analysis.h"
 
 #include <flor/store/digest.h>

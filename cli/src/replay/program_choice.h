@@ -3,7 +3,7 @@
 #pragma once
 
 #include "build/version_build.h"
-#include "run_spec.h"
+#include "choose/run_spec.h"
 
 #include <optional>
 #include <string>

@@ -1,10 +1,10 @@
 #include "replay/worker_process.h"
 
-#include "output/text.h"
-#include "replay/spawn.h"
+#include "file/home_files.h"
+#include "output/terminal_text.h"
+#include "process/spawn.h"
 
 #include <flor/store/error.h>
-#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

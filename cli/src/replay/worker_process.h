@@ -2,9 +2,9 @@
 // what it writes.
 #pragma once
 
-#include "line_socket.h"
+#include "process/line_socket.h"
 #include "replay/engine.h"
-#include "replay/launch.h"
+#include "replay/program_launch.h"
 
 #include <sys/types.h>
 

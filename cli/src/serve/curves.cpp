@@ -1,12 +1,12 @@
 #include "serve/curves.h"
 
+#include "choose/run_spec.h"
+#include "curves/curve.h"
+#include "index/values/overview.h"
 #include "output/time.h"
-#include "run_spec.h"
-#include "series/curve.h"
-#include "values.h"
+#include "view/values.h"
 
 #include <flor/store/error.h>
-#include <flor/store/overview.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

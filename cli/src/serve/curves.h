@@ -2,8 +2,8 @@
 // page has columns for, so that a million values cost a screen's worth of them.
 #pragma once
 
+#include "curves/series.h"
 #include "output/json.h"
-#include "series/series.h"
 
 #include <flor/store/store.h>
 

@@ -1,12 +1,12 @@
 #include "serve/job_answers.h"
 
-#include "job_facts.h"
+#include "index/values/evaluations.h"
+#include "queue/jobs.h"
 #include "queue/open_queue.h"
-#include "watch/source.h"
+#include "view/job_facts.h"
+#include "watch/checkpoint_source.h"
 
 #include <flor/store/error.h>
-#include <flor/store/evaluations.h>
-#include <flor/store/jobs.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 #include "serve/logged.h"
 
-#include "exports/png_image.h"
-#include "joined_rows.h"
-#include "run_spec.h"
-#include "values.h"
+#include "choose/run_spec.h"
+#include "export/png_image.h"
+#include "view/joined_rows.h"
+#include "view/values.h"
 
 #include <flor/store/error.h>
 

@@ -1,6 +1,7 @@
 #include "serve/page_api.h"
 
-#include "output/text.h"
+#include "index/values/overview.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
 #include "serve/job_answers.h"
 #include "serve/logged.h"
@@ -8,7 +9,6 @@
 #include "serve/run_answers.h"
 
 #include <flor/store/error.h>
-#include <flor/store/overview.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -65,7 +65,7 @@ CurveQuestion curve_question(const Ask& ask) {
   return question;
 }
 
-Answer json_answer(const Json& json) { return {.body = compact(json)}; }
+Answer json_answer(const Json& body) { return {.body = compact(body)}; }
 
 }  // namespace
 

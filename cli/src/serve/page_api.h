@@ -4,7 +4,7 @@
 
 #include "output/json.h"
 #include "serve/curves.h"
-#include "serve/http.h"
+#include "serve/http_server.h"
 #include "serve/run_table.h"
 
 #include <flor/store/store.h>

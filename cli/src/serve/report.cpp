@@ -1,7 +1,7 @@
 #include "serve/report.h"
 
+#include "choose/run_spec.h"
 #include "output/time.h"
-#include "run_spec.h"
 #include "serve/logged.h"
 #include "serve/page_file.h"
 

@@ -1,7 +1,7 @@
 // Which requests flor serve answers, and what it says to the others.
 #pragma once
 
-#include "serve/http.h"
+#include "serve/http_server.h"
 
 #include <cstddef>
 #include <string>

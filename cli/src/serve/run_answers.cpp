@@ -1,15 +1,14 @@
 #include "serve/run_answers.h"
 
-#include "commands/show_facts.h"
-#include "commands/show_json.h"
-#include "commands/show_recording.h"
-#include "commands/show_retention.h"
-#include "keep_rules.h"
-#include "run_json.h"
-#include "run_spec.h"
-#include "sources.h"
-
-#include <flor/store/retention.h>
+#include "choose/keep_rules.h"
+#include "choose/run_spec.h"
+#include "commands/look/show_facts.h"
+#include "commands/look/show_json.h"
+#include "commands/look/show_recording.h"
+#include "commands/look/show_retention.h"
+#include "retention/retention.h"
+#include "view/run_json.h"
+#include "view/sources.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

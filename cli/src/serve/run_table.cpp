@@ -1,12 +1,12 @@
 #include "serve/run_table.h"
 
-#include "condition.h"
+#include "choose/condition.h"
+#include "choose/run_spec.h"
+#include "index/values/overview.h"
 #include "output/time.h"
-#include "run_spec.h"
-#include "values.h"
+#include "view/values.h"
 
 #include <flor/store/error.h>
-#include <flor/store/overview.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

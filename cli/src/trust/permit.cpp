@@ -1,9 +1,9 @@
 #include "trust/permit.h"
 
-#include "context.h"
-#include "output/text.h"
+#include "choose/run_spec.h"
+#include "output/terminal_text.h"
 #include "output/time.h"
-#include "run_spec.h"
+#include "shell/context.h"
 
 #include <flor/store/error.h>
 

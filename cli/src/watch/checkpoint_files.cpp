@@ -1,14 +1,14 @@
 #include "watch/checkpoint_files.h"
 
-#include "export_file.h"
+#include "file/home_files.h"
 #include "output/file_name.h"
-#include "output/text.h"
-#include "slurm/left_jobs.h"
-#include "watch/seat_protocol.h"
+#include "output/terminal_text.h"
+#include "queue/watchers.h"
+#include "seats/slurm/left_jobs.h"
+#include "view/export_file.h"
+#include "watch/evaluators/seat_protocol.h"
 
 #include <flor/store/error.h>
-#include <flor/store/home_files.h>
-#include <flor/store/watchers.h>
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>

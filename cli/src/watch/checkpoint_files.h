@@ -2,8 +2,9 @@
 // judged, or looked up only, to be read in place.
 #pragma once
 
-#include <flor/store/jobs.h>
-#include <flor/store/named_checkpoints.h>
+#include "checkpoint/named_checkpoints.h"
+#include "queue/jobs.h"
+
 #include <flor/store/store.h>
 
 #include <condition_variable>
@@ -23,7 +24,7 @@ namespace flor::cli {
 enum class Handover {
   safetensors,
   pt,
-  reference,  ///< KEY@EPOCH, see flor/evaluator.h
+  reference,  ///< KEY@EPOCH, see flor/plugin/evaluator.h
 };
 /// Throws UsageError.
 Handover parse_handover(const std::string& text);

@@ -1,9 +1,9 @@
 #include "watch/directory_watch.h"
 
-#include "output/text.h"
+#include "maintain/shared_view.h"
+#include "output/terminal_text.h"
 
 #include <flor/store/error.h>
-#include <flor/store/snapshot.h>
 
 #include <fmt/format.h>
 #include <sys/inotify.h>

@@ -2,12 +2,12 @@
 // tells of changes, by looking at intervals where it does not.
 #pragma once
 
-#include "pattern.h"
-#include "watch/complete.h"
-#include "watch/source.h"
+#include "choose/pattern.h"
+#include "queue/jobs.h"
+#include "watch/checkpoint_source.h"
+#include "watch/complete_files.h"
 
 #include <flor/store/digest.h>
-#include <flor/store/jobs.h>
 
 #include <chrono>
 #include <cstdint>

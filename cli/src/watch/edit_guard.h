@@ -1,9 +1,8 @@
 // Whether somebody edits the file of an evaluator while it judges.
 #pragma once
 
-#include "watch/evaluator.h"
-
-#include <flor/store/sightings.h>
+#include "queue/sightings.h"
+#include "watch/evaluators/evaluator.h"
 
 #include <chrono>
 #include <optional>

@@ -2,7 +2,7 @@
 // which leases must be prolonged.
 #pragma once
 
-#include "watch/source.h"
+#include "watch/checkpoint_source.h"
 
 #include <mutex>
 #include <stop_token>

@@ -2,9 +2,9 @@
 // bell, which whoever records rings.
 #pragma once
 
-#include "watch/source.h"
+#include "checkpoint/named_checkpoints.h"
+#include "watch/checkpoint_source.h"
 
-#include <flor/store/named_checkpoints.h>
 #include <flor/store/store.h>
 
 #include <chrono>

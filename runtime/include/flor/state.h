@@ -1,10 +1,10 @@
 // What a program registers: flor::checkpoints, flor::with, flor::named. How a type is saved is in
-// <flor/state_traits.h>. Knows nothing of libtorch; <flor/torch.h> adds its types.
+// <flor/state/state_traits.h>. Knows nothing of libtorch; <flor/torch.h> adds its types.
 #pragma once
 
 #include <flor/overlap.h>
-#include <flor/state_io.h>
-#include <flor/state_traits.h>
+#include <flor/state/state_io.h>
+#include <flor/state/state_traits.h>
 
 #include <concepts>
 #include <cstdint>

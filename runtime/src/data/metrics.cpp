@@ -1,5 +1,5 @@
+#include <flor/data/metrics.h>
 #include <flor/log.h>
-#include <flor/metrics.h>
 #include <flor/session.h>
 #include <flor/store/error.h>
 

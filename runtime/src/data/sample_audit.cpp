@@ -1,5 +1,6 @@
-#include <flor/sample_audit.h>
-#include <flor/sample_order.h>
+#include <flor/data/sample_audit.h>
+
+#include <flor/data/sample_order.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-#include <flor/sample_order.h>
+#include <flor/data/sample_order.h>
+
 #include <flor/store/error.h>
 
 #include <sys/mman.h>

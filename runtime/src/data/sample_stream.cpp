@@ -1,6 +1,6 @@
-#include <flor/group.h>
+#include <flor/data/sample_stream.h>
+#include <flor/dist/group.h>
 #include <flor/log.h>
-#include <flor/sample_stream.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>

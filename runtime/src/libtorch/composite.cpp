@@ -1,6 +1,6 @@
-#include "composite.h"
+#include "libtorch/composite.h"
 
-#include "tensor.h"
+#include "libtorch/tensor.h"
 
 #include <vector>
 

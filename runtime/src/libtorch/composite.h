@@ -2,7 +2,7 @@
 // their scale.
 #pragma once
 
-#include "module_layout.h"
+#include "protocol/module_layout.h"
 
 #include <flor/state.h>
 

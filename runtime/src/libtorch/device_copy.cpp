@@ -1,6 +1,6 @@
-#include "device_copy.h"
+#include "libtorch/device_copy.h"
 
-#include "tensor.h"
+#include "libtorch/tensor.h"
 
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>

@@ -1,10 +1,10 @@
 // How gradients are kept and restored. Those that are all zero, as after zero_grad(), cost nothing.
-#include "gradient.h"
+#include "libtorch/gradient.h"
 
-#include "module_layout.h"
-#include "lineage.h"
-#include "sparse_gradient.h"
-#include "tensor.h"
+#include "libtorch/lineage.h"
+#include "libtorch/sparse_gradient.h"
+#include "libtorch/tensor.h"
+#include "protocol/module_layout.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
-#include "leaves.h"
+#include "libtorch/leaves.h"
 
-#include "lineage.h"
-#include "tensor.h"
+#include "libtorch/lineage.h"
+#include "libtorch/tensor.h"
 
 #include <map>
 #include <span>

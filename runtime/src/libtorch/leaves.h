@@ -1,8 +1,8 @@
 // The tensors of a module, of C++ or of TorchScript: its parameters and buffers by their names.
 #pragma once
 
-#include "gradient.h"
-#include "module_layout.h"
+#include "libtorch/gradient.h"
+#include "protocol/module_layout.h"
 
 #include <flor/state.h>
 

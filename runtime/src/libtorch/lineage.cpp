@@ -1,4 +1,4 @@
-#include "lineage.h"
+#include "libtorch/lineage.h"
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>

@@ -2,7 +2,7 @@
 // restored tensor is made to stand so again.
 #pragma once
 
-#include <flor/state_io.h>
+#include <flor/state/state_io.h>
 
 #include <ATen/ATen.h>
 

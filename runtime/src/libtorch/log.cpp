@@ -1,5 +1,5 @@
 // Logging of tensors. Nothing is computed and no device is waited for unless something is recorded.
-#include "tensor.h"
+#include "libtorch/tensor.h"
 
 #include <flor/adapter.h>
 #include <flor/torch.h>

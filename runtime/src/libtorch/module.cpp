@@ -1,8 +1,8 @@
 // Modules and single tensors.
-#include "composite.h"
-#include "leaves.h"
-#include "lineage.h"
-#include "tensor.h"
+#include "libtorch/composite.h"
+#include "libtorch/leaves.h"
+#include "libtorch/lineage.h"
+#include "libtorch/tensor.h"
 
 #include <flor/torch.h>
 

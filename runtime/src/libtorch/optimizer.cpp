@@ -1,9 +1,9 @@
 // Optimizers. Those of libtorch field by field, keyed by group and index, so that equal optimizers
 // have equal bytes in every process (libtorch keys them by address) and a changed learning rate
 // comes back (libtorch drops it).
-#include "module_layout.h"
-#include "optimizer_fields.h"
-#include "tensor.h"
+#include "libtorch/optimizer_fields.h"
+#include "libtorch/tensor.h"
+#include "protocol/module_layout.h"
 
 #include <flor/torch.h>
 

@@ -1,6 +1,6 @@
 // What belongs to the process and not to an object: random generators, threads, pinned memory, and
 // the facts about the machine that results depend on.
-#include "tensor.h"
+#include "libtorch/tensor.h"
 
 #include <flor/adapter.h>
 #include <flor/torch.h>

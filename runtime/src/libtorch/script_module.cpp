@@ -1,6 +1,6 @@
 // Modules of TorchScript.
-#include "leaves.h"
-#include "tensor.h"
+#include "libtorch/leaves.h"
+#include "libtorch/tensor.h"
 
 #include <flor/torch_script.h>
 

@@ -1,6 +1,6 @@
-#include "sparse_gradient.h"
+#include "libtorch/sparse_gradient.h"
 
-#include "tensor.h"
+#include "libtorch/tensor.h"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 // Tensors to and from the core.
-#include "tensor.h"
+#include "libtorch/tensor.h"
 
-#include "device_copy.h"
-#include "lineage.h"
+#include "libtorch/device_copy.h"
+#include "libtorch/lineage.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
-#include "checkpoint_names.h"
+#include "checkpoint/transfer.h"
+#include "save/checkpoint_names.h"
 
-#include <flor/atomic_directory.h>
-#include <flor/sample_order.h>
+#include <flor/data/sample_order.h>
+#include <flor/save/atomic_directory.h>
 #include <flor/store/error.h>
-#include <flor/store/transfer.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

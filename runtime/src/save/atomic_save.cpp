@@ -1,9 +1,9 @@
-#include "registry.h"
-#include "sharing.h"
+#include "checkpoint/transfer.h"
+#include "session/registry.h"
+#include "snapshot/sharing.h"
 
-#include <flor/atomic_save.h>
+#include <flor/save/atomic_save.h>
 #include <flor/store/error.h>
-#include <flor/store/transfer.h>
 
 #include <fmt/format.h>
 

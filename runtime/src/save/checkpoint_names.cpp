@@ -1,4 +1,4 @@
-#include "checkpoint_names.h"
+#include "save/checkpoint_names.h"
 
 #include <flor/store/error.h>
 

@@ -13,7 +13,7 @@
 //   may leave
 #pragma once
 
-#include "filesystem.h"
+#include "file/filesystem.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "index/placing.h"
 
-#include "chunk_reader.h"
-#include "manifest.h"
+#include "checkpoint/manifest.h"
+#include "pack/chunk_reader.h"
 
 #include <flor/store/error.h>
 

@@ -2,9 +2,9 @@
 // in the packs.
 #pragma once
 
-#include "database.h"
+#include "index/database.h"
 #include "journal/events.h"
-#include "pack_scan.h"
+#include "pack/pack_scan.h"
 
 #include <cstdint>
 #include <map>

@@ -1,14 +1,14 @@
 #include "index/refresh.h"
 
+#include "base/system_error.h"
+#include "checkpoint/manifest.h"
+#include "file/new_file.h"
 #include "index/apply.h"
 #include "index/placing.h"
 #include "index/run_image.h"
-#include "lock_file.h"
-#include "manifest.h"
-#include "new_file.h"
-#include "schema.h"
-#include "snapshot_mark.h"
-#include "system_error.h"
+#include "index/schema.h"
+#include "lock/lock_file.h"
+#include "maintain/shared_view_mark.h"
 
 #include <flor/store/error.h>
 

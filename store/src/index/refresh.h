@@ -1,10 +1,10 @@
 // Brings the index up to date with the journals, and makes it again where it is gone or damaged.
 #pragma once
 
-#include "database.h"
-#include "filesystem.h"
+#include "file/filesystem.h"
+#include "file/paths.h"
+#include "index/database.h"
 #include "journal/run_journal.h"
-#include "paths.h"
 
 #include <flor/store/store.h>
 

@@ -1,8 +1,8 @@
 #include "index/replay_merge.h"
 
 #include "index/apply.h"
-#include "metric_rows.h"
 #include "index/table_copy.h"
+#include "index/values/metric_rows.h"
 
 #include <flor/store/error.h>
 

@@ -2,8 +2,8 @@
 // was recorded or found here stays as it is; that which came is no more than unverified.
 #pragma once
 
-#include "database.h"
-#include "sqlite.h"
+#include "index/database.h"
+#include "index/sqlite/sqlite.h"
 
 #include <cstdint>
 

@@ -1,9 +1,9 @@
 #include "index/row_copy.h"
 
-#include "answers.h"
+#include "index/catalog/rows.h"
 #include "index/replay_merge.h"
-#include "rows.h"
 #include "index/table_copy.h"
+#include "index/values/answers.h"
 
 #include <flor/store/error.h>
 

@@ -1,8 +1,8 @@
 // Copies the facts of a run from one catalog to another, where everything has other numbers.
 #pragma once
 
-#include "database.h"
-#include "sqlite.h"
+#include "index/database.h"
+#include "index/sqlite/sqlite.h"
 
 #include <flor/store/catalog.h>
 

@@ -1,11 +1,11 @@
 #include "index/run_image.h"
 
+#include "checkpoint/manifest.h"
 #include "index/replay_merge.h"
 #include "index/row_copy.h"
+#include "index/schema.h"
 #include "index/table_copy.h"
-#include "manifest.h"
-#include "metric_rows.h"
-#include "schema.h"
+#include "index/values/metric_rows.h"
 
 #include <flor/store/error.h>
 

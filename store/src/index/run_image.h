@@ -2,10 +2,10 @@
 // once: what was fetched.
 #pragma once
 
-#include "database.h"
+#include "index/database.h"
 #include "index/placing.h"
+#include "index/sqlite/sqlite.h"
 #include "journal/events.h"
-#include "sqlite.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Copies rows of a table from one catalog to another: the columns that both have.
 #pragma once
 
-#include "sqlite.h"
+#include "index/sqlite/sqlite.h"
 
 #include <cstdint>
 #include <functional>

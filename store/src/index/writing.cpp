@@ -1,7 +1,7 @@
 #include "index/writing.h"
 
+#include "index/catalog/rest_rows.h"
 #include "index/refresh.h"
-#include "rest_rows.h"
 
 #include <flor/store/error.h>
 

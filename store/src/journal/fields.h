@@ -14,7 +14,7 @@
 // after another; digests lie side by side in one field. docs/format.md has the bytes.
 #pragma once
 
-#include "little_endian.h"
+#include "base/little_endian.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/error.h>

@@ -1,10 +1,10 @@
 #include "journal/run_journal.h"
 
-#include "file/random.h"
-#include "lock_file.h"
+#include "base/random.h"
+#include "file/home_files.h"
+#include "lock/lock_file.h"
 
 #include <flor/store/error.h>
-#include <flor/store/home_files.h>
 
 #include <fcntl.h>
 #include <fmt/format.h>

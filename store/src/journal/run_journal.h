@@ -2,10 +2,10 @@
 // directory. docs/format.md has the directories.
 #pragma once
 
+#include "file/filesystem.h"
 #include "file/frames.h"
-#include "filesystem.h"
+#include "file/paths.h"
 #include "journal/events.h"
-#include "paths.h"
 
 #include <cstddef>
 #include <cstdint>

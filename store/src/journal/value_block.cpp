@@ -1,7 +1,7 @@
 #include "journal/value_block.h"
 
-#include "little_endian.h"
-#include "scratch.h"
+#include "base/little_endian.h"
+#include "pack/scratch.h"
 
 #include <flor/store/error.h>
 

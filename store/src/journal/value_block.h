@@ -2,7 +2,7 @@
 // of a row. docs/format.md has the bytes.
 #pragma once
 
-#include "codec.h"
+#include "codec/codec.h"
 
 #include <flor/store/catalog.h>
 

@@ -1,6 +1,6 @@
-#include "chunk_proof.h"
+#include "remote/chunk_proof.h"
 
-#include "codec.h"
+#include "codec/codec.h"
 
 #include <flor/store/error.h>
 

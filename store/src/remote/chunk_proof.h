@@ -2,8 +2,8 @@
 // it is as it was written, not that it holds what it claims.
 #pragma once
 
-#include "contents.h"
-#include "decode_scratch.h"
+#include "pack/decode_scratch.h"
+#include "remote/contents.h"
 
 #include <cstdint>
 #include <filesystem>

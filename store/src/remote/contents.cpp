@@ -1,6 +1,6 @@
-#include "contents.h"
+#include "remote/contents.h"
 
-#include "manifest.h"
+#include "checkpoint/manifest.h"
 #include "index/row_copy.h"
 
 #include <flor/store/error.h>

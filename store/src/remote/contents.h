@@ -2,13 +2,13 @@
 // their digests, so that it does not matter in which catalog they were numbered.
 #pragma once
 
-#include "chunk_reader.h"
-#include "schema.h"
-#include "sqlite.h"
+#include "index/schema.h"
+#include "index/sqlite/sqlite.h"
+#include "pack/chunk_reader.h"
+#include "remote/remote.h"
 
 #include <flor/store/checkpoint.h>
 #include <flor/store/error.h>
-#include <flor/store/remote.h>
 
 #include <cstdint>
 #include <map>

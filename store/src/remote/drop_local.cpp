@@ -1,16 +1,16 @@
 // drop_local: the checkpoints of a run that are in an object store need not be here, too.
-#include "awaited.h"
-#include "checkpoint_rows.h"
-#include "contents.h"
-#include "database.h"
+#include "checkpoint/checkpoint_rows.h"
+#include "index/database.h"
 #include "index/writing.h"
-#include "retention_units.h"
-#include "run_catalog.h"
+#include "maintain/collect.h"
+#include "remote/contents.h"
+#include "remote/remote.h"
+#include "remote/run_catalog.h"
+#include "retention/awaited.h"
+#include "retention/retention_units.h"
 #include "store_impl.h"
 
-#include <flor/store/collect.h>
 #include <flor/store/error.h>
-#include <flor/store/remote.h>
 
 #include <fmt/core.h>
 

@@ -1,10 +1,10 @@
-#include "evaluation_rows.h"
+#include "remote/evaluation_rows.h"
 
-#include "database.h"
-#include "evaluated.h"
+#include "index/database.h"
+#include "index/values/evaluated.h"
+#include "queue/jobs.h"
 
 #include <flor/store/catalog.h>
-#include <flor/store/jobs.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

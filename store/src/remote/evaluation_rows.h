@@ -1,7 +1,7 @@
 // What evaluators found in the checkpoints of a run. It belongs to content, not to runs.
 #pragma once
 
-#include "sqlite.h"
+#include "index/sqlite/sqlite.h"
 
 #include <cstdint>
 #include <map>

@@ -1,8 +1,8 @@
-#include "facts_store.h"
+#include "remote/facts_store.h"
 
-#include "contents.h"
-#include "evaluation_rows.h"
 #include "index/row_copy.h"
+#include "remote/contents.h"
+#include "remote/evaluation_rows.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // content.
 #pragma once
 
-#include "run_catalog.h"
+#include "remote/run_catalog.h"
 
 #include <flor/store/store.h>
 

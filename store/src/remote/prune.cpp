@@ -1,12 +1,12 @@
 // prune: deletes checkpoints in an object store, then what nothing refers to any more.
-#include "database.h"
-#include "layout.h"
-#include "references.h"
-#include "thinned_group.h"
-#include "worker_pool.h"
+#include "base/worker_pool.h"
+#include "index/database.h"
+#include "remote/objects/object_keys.h"
+#include "remote/references.h"
+#include "remote/remote.h"
+#include "remote/thinned_group.h"
 
 #include <flor/store/error.h>
-#include <flor/store/remote.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

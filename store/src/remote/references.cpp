@@ -1,6 +1,6 @@
-#include "references.h"
+#include "remote/references.h"
 
-#include "run_catalog.h"
+#include "remote/run_catalog.h"
 
 #include <flor/store/error.h>
 

@@ -1,9 +1,8 @@
 // What the runs in an object store refer to: nothing else may be removed there.
 #pragma once
 
-#include "layout.h"
-
-#include <flor/store/remote.h>
+#include "remote/objects/object_keys.h"
+#include "remote/remote.h"
 
 #include <map>
 #include <optional>

@@ -1,17 +1,17 @@
-#include "run_catalog.h"
+#include "remote/run_catalog.h"
 
-#include "contents.h"
-#include "database.h"
-#include "layout.h"
-#include "lock_file.h"
-#include "new_file.h"
-#include "parcels.h"
-#include "schema.h"
-#include "sha256.h"
+#include "file/home_files.h"
+#include "file/new_file.h"
+#include "file/own_directory.h"
+#include "index/database.h"
+#include "index/schema.h"
+#include "lock/lock_file.h"
+#include "remote/contents.h"
+#include "remote/objects/object_keys.h"
+#include "remote/objects/parcels.h"
+#include "remote/objects/sha256.h"
 
 #include <flor/store/error.h>
-#include <flor/store/home_files.h>
-#include <flor/store/own_directory.h>
 
 #include <fcntl.h>
 #include <fmt/core.h>

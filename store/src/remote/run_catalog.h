@@ -2,9 +2,8 @@
 // are parcels.
 #pragma once
 
-#include "sqlite.h"
-
-#include <flor/store/remote.h>
+#include "index/sqlite/sqlite.h"
+#include "remote/remote.h"
 
 #include <cstddef>
 #include <cstdint>

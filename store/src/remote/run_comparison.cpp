@@ -1,9 +1,8 @@
-#include "run_comparison.h"
+#include "remote/run_comparison.h"
 
-#include "database.h"
-#include "manifest.h"
-
-#include <flor/store/text.h>
+#include "base/text.h"
+#include "checkpoint/manifest.h"
+#include "index/database.h"
 
 #include <fmt/core.h>
 #include <sqlite3.h>

@@ -2,7 +2,7 @@
 // never replaces what it says.
 #pragma once
 
-#include "sqlite.h"
+#include "index/sqlite/sqlite.h"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "run_progress.h"
+#include "remote/run_progress.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // How far a run has come in two catalogs: which of them is the newer one.
 #pragma once
 
-#include "sqlite.h"
+#include "index/sqlite/sqlite.h"
 
 #include <cstdint>
 #include <set>

@@ -1,20 +1,20 @@
 // spool: what a run has and the object store lacks is put into parcels, then a catalog, then the
 // manifest.
-#include "contents.h"
-#include "database.h"
-#include "evaluation_rows.h"
-#include "layout.h"
-#include "parcels.h"
+#include "base/worker_pool.h"
+#include "index/database.h"
 #include "index/row_copy.h"
-#include "run_catalog.h"
-#include "run_progress.h"
-#include "sha256.h"
+#include "remote/bucket_check.h"
+#include "remote/contents.h"
+#include "remote/evaluation_rows.h"
+#include "remote/objects/object_keys.h"
+#include "remote/objects/parcels.h"
+#include "remote/objects/sha256.h"
+#include "remote/remote.h"
+#include "remote/run_catalog.h"
+#include "remote/run_progress.h"
 #include "store_impl.h"
-#include "verification.h"
-#include "worker_pool.h"
 
 #include <flor/store/error.h>
-#include <flor/store/remote.h>
 
 #include <fmt/core.h>
 

@@ -1,12 +1,12 @@
-#include "thinned_group.h"
+#include "remote/thinned_group.h"
 
-#include "evaluation_rows.h"
-#include "facts_store.h"
 #include "index/row_copy.h"
-#include "sha256.h"
+#include "remote/evaluation_rows.h"
+#include "remote/facts_store.h"
+#include "remote/objects/sha256.h"
+#include "retention/retention.h"
 
 #include <flor/store/error.h>
-#include <flor/store/retention.h>
 
 #include <fmt/core.h>
 

@@ -1,11 +1,10 @@
 // A run, or the ranks of a group, in an object store, of which some checkpoints are to go.
 #pragma once
 
-#include "contents.h"
-#include "layout.h"
-#include "run_catalog.h"
-
-#include <flor/store/remote.h>
+#include "remote/contents.h"
+#include "remote/objects/object_keys.h"
+#include "remote/remote.h"
+#include "remote/run_catalog.h"
 
 #include <cstdint>
 #include <map>

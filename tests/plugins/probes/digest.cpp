@@ -1,5 +1,5 @@
 // What the variant HINDSIGHT of `learner` logs as "digest", from the recorded state.
-#include <flor/probe_torch.h>
+#include <flor/plugin/probe_torch.h>
 
 extern "C" void flor_probe(flor::Probe& plain) {
   const flor::TorchProbe probe(plain);

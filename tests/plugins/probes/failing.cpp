@@ -1,5 +1,5 @@
 // Fails in epoch 3.
-#include <flor/probe.h>
+#include <flor/plugin/probe.h>
 
 extern "C" void flor_probe(flor::Probe& probe) {
   probe.log("seen", probe.epoch());

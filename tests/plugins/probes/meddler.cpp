@@ -1,6 +1,6 @@
 // Does what it can to disturb the replay: writes into all that it gets, draws random numbers,
 // seeds, changes the number of threads. And fills a module of its own.
-#include <flor/probe_torch.h>
+#include <flor/plugin/probe_torch.h>
 
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>

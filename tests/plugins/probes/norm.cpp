@@ -1,5 +1,5 @@
 // The norm that `trainer` prints, by the same formula, and what the run was told.
-#include <flor/probe.h>
+#include <flor/plugin/probe.h>
 
 #include <cmath>
 

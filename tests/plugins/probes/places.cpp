@@ -1,5 +1,5 @@
 // Called wherever a plug-in can be called.
-#include <flor/probe.h>
+#include <flor/plugin/probe.h>
 
 extern "C" std::uint32_t flor_probe_places() {
   return flor::ProbeAt::epoch_end | flor::ProbeAt::loop_end | flor::ProbeAt::loop_begin |

@@ -1,5 +1,5 @@
 // At the end of the training loop: what `trainer` logs right behind it, from the attached local.
-#include <flor/probe.h>
+#include <flor/plugin/probe.h>
 
 extern "C" std::uint32_t flor_probe_places() {
   return static_cast<std::uint32_t>(flor::ProbeAt::loop_end);

@@ -1,4 +1,4 @@
 // Calls what only programs have.
-#include <flor/probe.h>
+#include <flor/plugin/probe.h>
 
 extern "C" void flor_probe(flor::Probe& probe) { flor::log("never", probe.epoch()); }

@@ -1,7 +1,6 @@
 // What a checkpoint is made of, and how one is written and read.
 #pragma once
 
-#include <flor/store/background_priority.h>
 #include <flor/store/digest.h>
 
 #include <cstddef>
@@ -15,6 +14,7 @@
 
 namespace flor::store {
 
+class BackgroundPriority;
 class Store;
 
 /// How the bytes of an item are to be read; chooses the codec. The values are on disk: append only.

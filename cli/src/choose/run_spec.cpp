@@ -1,0 +1,169 @@
+// Runs and epochs as people write them.
+#include "choose/run_spec.h"
+
+#include "output/terminal_text.h"
+#include "protocol/program_of_run.h"
+#include "shell/context.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+namespace flor::cli {
+namespace {
+
+constexpr std::size_t kKeyDigits = 8;
+constexpr std::size_t kCommitDigits = 8;
+
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && value >= 0 && !text.empty() ? std::optional(value) : std::nullopt;
+}
+
+void check_saved(const store::Catalog& catalog, const store::Run& run, std::string_view name) {
+  std::vector<std::string> names;
+  for (const store::SavedCheckpoint& saved : catalog.saved(run.id)) names.push_back(saved.name);
+  if (std::ranges::find(names, name) != names.end()) return;
+  throw NotFound(
+      fmt::format("run {} saved no checkpoint '{}'{}", title(run), printable(name),
+                  names.empty() ? ": give an epoch, as in RUN@3" : did_you_mean(name, names)));
+}
+
+}  // namespace
+
+EpochRange parse_epochs(std::string_view text) {
+  const auto wrong = [&] {
+    return UsageError(fmt::format(
+        "--epochs {} is no range of epochs: use A..B (both included, 0-based), A.., ..B or A",
+        printable(text)));
+  };
+  EpochRange range;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) {
+    const auto epoch = parse_count(text);
+    if (!epoch) throw wrong();
+    return {*epoch, *epoch};
+  }
+  const std::string_view first = text.substr(0, dots), last = text.substr(dots + 2);
+  if (first.empty() && last.empty()) throw wrong();
+  for (const auto& [part, target] : {std::pair(first, &range.first), {last, &range.last}}) {
+    if (part.empty()) continue;
+    const auto epoch = parse_count(part);
+    if (!epoch) throw wrong();
+    *target = *epoch;
+  }
+  if (range.first > range.last) throw wrong();
+  return range;
+}
+
+RunChoice parse_run(const store::Catalog& catalog, std::string_view text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string_view::npos) return {catalog.resolve(text), std::nullopt};
+  const std::string_view place = text.substr(at + 1);
+  if (const auto epoch = parse_count(place)) return {catalog.resolve(text.substr(0, at)), epoch};
+  try {
+    return {catalog.resolve(text), std::nullopt};  // of a name like "me@home"
+  } catch (const NotFound&) {
+    std::optional<store::Run> run;
+    try {
+      run = catalog.resolve(text.substr(0, at));
+    } catch (const NotFound&) {  // said of the whole text
+    }
+    if (!run) throw;
+    check_saved(catalog, *run, place);
+    return {*std::move(run), std::nullopt, std::string(place)};
+  }
+}
+
+store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text) {
+  RunChoice choice = parse_run(catalog, text);
+  if (choice.epoch) {
+    throw UsageError(fmt::format("{} names an epoch, but a whole run is meant: leave out @{}",
+                                 printable(text), *choice.epoch));
+  }
+  if (!choice.saved.empty()) {
+    throw UsageError(fmt::format("{} names a checkpoint, but a whole run is meant: leave out @{}",
+                                 printable(text), choice.saved));
+  }
+  return std::move(choice.run);
+}
+
+namespace {
+
+void say_what_is_not_meant(Context& context, std::string_view text) {
+  const store::Catalog& catalog = context.catalog();
+  std::string others = detail::fetched_namesakes(catalog, text);
+  if (others.empty()) others = detail::fetched_namesakes(catalog, text.substr(0, text.rfind('@')));
+  if (!others.empty()) context.note(printable(others));
+}
+
+}  // namespace
+
+RunChoice parse_run(Context& context, std::string_view text) {
+  RunChoice choice = parse_run(context.catalog(), text);
+  if (!choice.run.origin.from_elsewhere()) say_what_is_not_meant(context, text);
+  return choice;
+}
+
+store::Run parse_whole_run(Context& context, std::string_view text) {
+  store::Run run = parse_whole_run(context.catalog(), text);
+  if (!run.origin.from_elsewhere()) say_what_is_not_meant(context, text);
+  return run;
+}
+
+store::Run default_run(const store::Catalog& catalog) {
+  std::error_code unknown;
+  for (auto place = std::filesystem::current_path(unknown); !place.empty();
+       place = place.parent_path()) {
+    if (const auto name = catalog.last_name(place.string())) {
+      // Of another repository there may be later ones with this name.
+      auto runs = catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
+      std::erase_if(runs, [&](const auto& run) { return run.start.repository != place.string(); });
+      detail::leave_out_fetched(runs);
+      if (!runs.empty()) return std::move(runs.front());
+    }
+    if (place == place.root_path()) break;
+  }
+  auto runs = catalog.runs({}, 1, store::RunDetail::all, store::RunRanks::first);
+  if (runs.empty()) throw NotFound("the store has no runs: record one with --flor NAME first");
+  return std::move(runs.front());
+}
+
+std::vector<store::Run> ranks_with(const store::Catalog& catalog, const store::Run& run) {
+  if (!run.start.rank) return {run};
+  return catalog.ranks(run.start.rank->group);
+}
+
+void stand_for_group(const store::Catalog& catalog, store::Run& run) {
+  if (!run.start.rank) return;
+  for (const store::Run& rank : ranks_with(catalog, run)) {
+    if (rank.id == run.id) continue;
+    run.checkpoints += rank.checkpoints;
+    run.raw_bytes += rank.raw_bytes;
+    run.stored_bytes += rank.stored_bytes;
+    const auto said = [&](const std::string& text) {
+      return text.empty() ? text : fmt::format("rank {}: {}", rank.start.rank->rank, text);
+    };
+    if (run.message.empty()) run.message = said(rank.message);
+    if (run.degraded.empty()) run.degraded = said(rank.degraded);
+  }
+  run.state = catalog.group_state(run);
+}
+
+std::string short_key(const store::Run& run) { return run.key.substr(0, kKeyDigits); }
+
+std::string title(const store::Run& run) {
+  return fmt::format("{} ({})", short_key(run), printable(run.start.experiment));
+}
+
+std::string short_commit(std::string_view commit) {
+  return commit.empty() ? "-" : printable(commit.substr(0, kCommitDigits));
+}
+
+}  // namespace flor::cli

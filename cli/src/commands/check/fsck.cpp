@@ -1,0 +1,168 @@
+// flor fsck: is everything that was stored still there and unharmed?
+#include "commands/commands.h"
+#include "maintain/repair.h"
+#include "output/json.h"
+#include "output/terminal_text.h"
+#include "output/time.h"
+#include "shell/context.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <optional>
+
+namespace flor::cli {
+namespace {
+
+using store::CheckReport;
+using store::Finding;
+using store::RepairReport;
+
+std::string_view name_of(Finding::Kind kind) {
+  switch (kind) {
+    case Finding::Kind::catalog:
+      return "catalog";
+    case Finding::Kind::journal:
+      return "journal";
+    case Finding::Kind::missing_pack:
+      return "missing pack";
+    case Finding::Kind::damaged_chunk:
+      return "damaged chunk";
+    case Finding::Kind::missing_chunk:
+      return "missing chunk";
+    case Finding::Kind::damaged_checkpoint:
+      return "damaged checkpoint";
+    case Finding::Kind::orphan:
+      return "orphan";
+  }
+  return "unknown";
+}
+
+class Fsck final : public Command {
+ public:
+  std::string_view name() const override { return "fsck"; }
+  std::string_view summary() const override { return "check the store, byte by byte"; }
+  std::string_view lesson() const override {
+    return R"(Checks the catalog, that every checkpoint's pieces exist, and that each piece decodes to the
+content it is named after. Changes nothing, and may run while others record. Ends with status 4 if
+something is damaged, and says which checkpoints are lost by it.
+
+With --repair the store is made sound again: lost rows and other copies of damaged pieces are looked
+for in the packs; checkpoints that still cannot be read are forgotten, and what is left of their
+damaged pieces is moved to the store's directory 'quarantine'. Ends with status 5 if a checkpoint
+was lost.
+
+Examples:
+  flor fsck                     everything: reads all packs
+  flor fsck --no-read-data      quick: only that everything is in its place
+  flor fsck --repair            give up what cannot be read, keep all the rest
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.flag("--no-read-data", no_read_data_, "do not read and decode the packs");
+    syntax.flag("--repair", repair_, "make the store sound again, then check it");
+  }
+  int run(Context& context) override {
+    std::optional<RepairReport> repaired;
+    if (repair_) {
+      store::doubt_index(context.store());
+      repaired = store::repair(context.store_to_change(store::OpenMode::freeing));
+    }
+    if (repaired && !context.json()) print_repair(context, *repaired);
+    const CheckReport report = store::check(context.store(), !no_read_data_);
+    if (context.json()) {
+      print_json(context, report, repaired);
+    } else {
+      print_text(context, report);
+    }
+    if (!report.findings.empty()) return static_cast<int>(ExitStatus::damaged);
+    const bool lost = repaired && !repaired->dropped.empty();
+    return static_cast<int>(lost ? ExitStatus::partly_done : ExitStatus::done);
+  }
+
+ private:
+  void print_text(Context& context, const CheckReport& report) const;
+  void print_json(Context& context, const CheckReport& report,
+                  const std::optional<RepairReport>& repaired) const;
+  static void print_repair(Context& context, const RepairReport& report);
+
+  bool no_read_data_ = false;
+  bool repair_ = false;
+};
+
+void Fsck::print_text(Context& context, const CheckReport& report) const {
+  Output& out = context.out();
+  const Style& style = context.style();
+  for (const Finding& finding : report.findings) {
+    out.write(fmt::format("{}: {}\n", style.paint(Tone::bad, name_of(finding.kind)),
+                          printable(finding.what)));
+  }
+  for (const std::string& remark : report.remarks) {
+    out.write(fmt::format("remark: {}\n", printable(remark)));
+  }
+  const auto plural = [](std::int64_t count, const char* noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
+  out.write(fmt::format("checked {}: {}, {}, {}, {}; {}\n",
+                        printable(context.store().home().string()), plural(report.runs, "run"),
+                        plural(report.checkpoints, "checkpoint"), plural(report.packs, "pack"),
+                        plural(report.chunks, "chunk"),
+                        no_read_data_ ? "no data was read" : bytes(report.bytes_read) + " read"));
+  if (report.findings.empty()) {
+    out.write(style.paint(Tone::good, "no damage found") + "\n");
+  } else {
+    const auto count = static_cast<std::int64_t>(report.findings.size());
+    out.write(style.paint(Tone::bad, plural(count, "finding") + ": the store is damaged") +
+              "; flor fsck --repair makes it sound, and says what is lost\n");
+  }
+}
+
+void Fsck::print_repair(Context& context, const RepairReport& report) {
+  Output& out = context.out();
+  for (const std::string& what : report.dropped) {
+    out.write(fmt::format("{}: {}\n", context.style().paint(Tone::bad, "lost"), printable(what)));
+  }
+  for (const std::string& path : report.quarantined) {
+    out.write(fmt::format("kept aside: {}\n", printable(path)));
+  }
+  out.write(
+      fmt::format("repaired: {} found elsewhere, {} lost rows made again, {} given up, "
+                  "{} headers written anew\n",
+                  report.relocated, report.restored, report.removed, report.headers));
+}
+
+void Fsck::print_json(Context& context, const CheckReport& report,
+                      const std::optional<RepairReport>& repaired) const {
+  Json result = document("fsck");
+  result["home"] = context.store().home().string();
+  result["sound"] = report.findings.empty();
+  result["read_data"] = !no_read_data_;
+  result["runs"] = report.runs;
+  result["checkpoints"] = report.checkpoints;
+  result["packs"] = report.packs;
+  result["chunks"] = report.chunks;
+  result["bytes_read"] = report.bytes_read;
+  result["findings"] = Json::array();
+  for (const Finding& finding : report.findings) {
+    std::string kind(name_of(finding.kind));
+    std::ranges::replace(kind, ' ', '_');
+    result["findings"].push_back({{"kind", std::move(kind)}, {"what", finding.what}});
+  }
+  result["remarks"] = report.remarks;
+  result["repair"] = nullptr;
+  if (repaired) {
+    result["repair"] = {{"relocated", repaired->relocated}, {"restored", repaired->restored},
+                        {"removed", repaired->removed},     {"headers", repaired->headers},
+                        {"dropped", repaired->dropped},     {"quarantined", repaired->quarantined}};
+  }
+  print(context.out(), result);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_fsck() { return std::make_unique<Fsck>(); }
+
+}  // namespace flor::cli

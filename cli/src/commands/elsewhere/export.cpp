@@ -1,0 +1,349 @@
+// flor export: a checkpoint, or the logged values of runs, as files that other tools read.
+#include "choose/run_spec.h"
+#include "commands/commands.h"
+#include "curves/series.h"
+#include "export/tensorboard.h"
+#include "export/value_rows.h"
+#include "output/json.h"
+#include "output/output_file.h"
+#include "output/terminal_text.h"
+#include "output/time.h"
+#include "shell/context.h"
+#include "shell/refusals.h"
+#include "view/export_file.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace flor::cli {
+namespace {
+
+using store::CheckpointInfo;
+using store::CheckpointKind;
+
+enum class Format { csv, json, jsonl, tensorboard, checkpoint };
+
+class Export final : public Command {
+ public:
+  std::string_view name() const override { return "export"; }
+  std::string_view summary() const override {
+    return "write checkpoints and logged values as files";
+  }
+  std::string_view lesson() const override {
+    return R"(With a file that ends in .pt or .safetensors: the state after an epoch, or after the last one that is
+stored. A .pt file is the state dictionary of the module that the program registered, for
+load_state_dict in Python and torch::pickle_load in libtorch; where there are several, of all objects,
+unless --object chooses one. A .safetensors file has the whole checkpoint. With --format, or a file that ends in .csv, .json or .jsonl: all values that the runs
+logged, that replays found and that evaluators found, one a row. For TensorBoard -o names the
+directory in which each run gets one of its own: then 'tensorboard --logdir DIRECTORY'.
+
+Examples:
+  flor export linear@12 model.pt                  then model.load_state_dict(torch.load("model.pt"))
+  flor export gan model.pt --object generator     one of several modules
+  flor export linear@12 state.safetensors         everything that was registered
+  flor export linear@s3 model.pt                  what flor::save_checkpoint named s3
+  flor export linear@12 model.pt --loop train     at the end of the nested loop
+  flor export linear values.csv                   what it logged
+  flor export linear --format jsonl -m loss | head
+  flor export $(flor list linear -q) --format tensorboard -o logs
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operands("RUN", words_, "the run, then FILE; RUN@EPOCH or RUN@NAME for a checkpoint");
+    syntax.option("-o,--output", "FILE", output_,
+                  "where to write instead of FILE; for TensorBoard a directory");
+    syntax.option("--format", "FORMAT", format_,
+                  "csv, json, jsonl or tensorboard; else what the file ends in");
+    syntax.option("-l,--loop", "NAME", loop_, "the state at the end of this nested loop");
+    syntax.option("--object", "NAME", object_, "of a .pt file: whose state dictionary it is");
+    syntax.option("-m,--metric", "METRIC", metrics_, "only values of this name");
+    syntax.option("--epochs", "A..B", epochs_, "only values of these epochs, both included");
+  }
+  int run(Context& context) override;
+
+ private:
+  Format read_words();
+  int export_one_checkpoint(Context& context);
+  int export_values(Context& context, Format format);
+  int export_events(Context& context, const std::vector<store::Run>& runs,
+                    const ExportQuestion& question);
+  Json export_events_of(Context& context, const store::Run& run, const ExportQuestion& question);
+  CheckpointInfo choose(const store::Catalog& catalog, const RunChoice& choice) const;
+  [[noreturn]] void throw_none(const store::Catalog& catalog, const RunChoice& choice,
+                               const std::string& stored) const;
+
+  std::vector<std::string> words_, metrics_;
+  std::string output_, format_, loop_, object_, epochs_;
+};
+
+std::optional<Format> format_of(std::string_view file) {
+  const auto ending = std::filesystem::path(file).extension();
+  if (ending == ".csv") return Format::csv;
+  if (ending == ".json") return Format::json;
+  if (ending == ".jsonl") return Format::jsonl;
+  if (ending == ".safetensors" || ending == ".pt" || ending == ".pth") return Format::checkpoint;
+  return std::nullopt;
+}
+
+Format parse_format(std::string_view text) {
+  if (text == "csv") return Format::csv;
+  if (text == "json") return Format::json;
+  if (text == "jsonl") return Format::jsonl;
+  if (text == "tensorboard") return Format::tensorboard;
+  throw UsageError(
+      fmt::format("--format {}: use csv, json, jsonl or tensorboard", printable(text)));
+}
+
+/// Leaves only runs in `words_`, and the file in `output_`.
+Format Export::read_words() {
+  if (output_.empty() && format_.empty() && words_.size() == 2) {
+    output_ = words_.back();
+    words_.pop_back();
+  }
+  std::optional<Format> format;
+  if (!format_.empty()) {
+    format = parse_format(format_);
+  } else if (!output_.empty()) {
+    format = format_of(output_);
+    if (!format) {
+      throw UsageError(fmt::format(
+          "'{}' ends in neither .safetensors, .pt, .csv, .json nor .jsonl: the ending chooses the "
+          "format, or --format does",
+          printable(output_)));
+    }
+  } else {
+    throw UsageError(
+        "nothing says what to write: give a file as in 'flor export RUN model.pt', or --format");
+  }
+  const bool values_asked = !metrics_.empty() || !epochs_.empty();
+  if (format == Format::checkpoint && (words_.size() != 1 || values_asked)) {
+    throw UsageError("a checkpoint is of one run, as in 'flor export RUN@EPOCH model.pt'");
+  }
+  if (format != Format::checkpoint && !(loop_.empty() && object_.empty())) {
+    throw UsageError("--loop and --object choose of a checkpoint: leave them out for values");
+  }
+  if (format == Format::tensorboard && output_.empty()) {
+    throw UsageError("TensorBoard reads directories: name one with -o");
+  }
+  return *format;
+}
+
+/// The epoch after which the checkpoint was taken, counted over all main loops.
+std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::CheckpointKey& key) {
+  std::int64_t first = 0;
+  for (const store::MainLoop& loop : loops) {
+    if (loop.ordinal == key.main_loop) first = loop.first_epoch;
+  }
+  return first + key.iteration - (key.kind == CheckpointKind::boundary ? 1 : 0);
+}
+
+/// ", which was deleted: ...", if it was and can come back.
+std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice,
+                         CheckpointKind kind, const std::string& loop) {
+  const auto loops = catalog.main_loops(choice.run.id);
+  const auto list = catalog.discarded(choice.run.id);
+  const bool deleted = std::ranges::any_of(list, [&](const store::DiscardedCheckpoint& discarded) {
+    const store::CheckpointKey& key = discarded.info.key;
+    const bool same = kind == CheckpointKind::saved || epoch_of(loops, key) == choice.epoch;
+    return !discarded.collected_us && key.kind == kind && key.loop == loop && same;
+  });
+  if (!deleted) return {};
+  const std::string place =
+      choice.saved.empty() ? std::to_string(choice.epoch.value_or(0)) : choice.saved;
+  return fmt::format(": it was deleted, `flor keep {}@{} --undo` brings it back",
+                     short_key(choice.run), place);
+}
+
+CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& choice) const {
+  const auto loops = catalog.main_loops(choice.run.id);
+  if (!choice.saved.empty()) {
+    const auto list = catalog.checkpoints(choice.run.id);
+    const auto saved = std::ranges::find_if(list, [&](const CheckpointInfo& info) {
+      return info.key.kind == CheckpointKind::saved && info.key.loop == choice.saved;
+    });
+    if (saved != list.end()) return *saved;
+    throw NotFound(fmt::format("run {} has no checkpoint '{}' any more{}", title(choice.run),
+                               printable(choice.saved),
+                               deleted_text(catalog, choice, CheckpointKind::saved, choice.saved)));
+  }
+  const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
+  std::optional<CheckpointInfo> best;
+  std::string stored;
+  for (const CheckpointInfo& info : catalog.checkpoints(choice.run.id)) {
+    if (info.key.kind != kind || info.key.loop != loop_) continue;
+    // Before the first iteration of a main loop the state is that after the loop before.
+    const bool entry = kind == CheckpointKind::boundary && info.key.iteration == 0;
+    if (choice.epoch && entry) continue;
+    const std::int64_t epoch = epoch_of(loops, info.key);
+    if (!choice.epoch || epoch == *choice.epoch) best = info;
+    if (!entry) stored += fmt::format("{}{}", stored.empty() ? "" : ", ", epoch);
+  }
+  if (best) return *best;
+  throw_none(catalog, choice, stored);
+}
+
+void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
+                        const std::string& listed) const {
+  const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
+  std::string stored = listed;
+  constexpr std::size_t kListed = 200;
+  if (stored.size() > kListed)
+    stored.replace(stored.rfind(',', kListed), std::string::npos, ", ...");
+  const std::string place =
+      loop_.empty() ? "" : fmt::format(" at the end of '{}'", printable(loop_));
+  const std::string deleted = choice.epoch ? deleted_text(catalog, choice, kind, loop_) : "";
+  if (!deleted.empty()) {
+    throw NotFound(fmt::format("run {} has no checkpoint after epoch {}{} any more{}",
+                               title(choice.run), *choice.epoch, place, deleted));
+  }
+  if (stored.empty()) {
+    throw NotFound(fmt::format("run {} has no checkpoint{}: see 'flor show {}'", title(choice.run),
+                               place, short_key(choice.run)));
+  }
+  throw NotFound(fmt::format("run {} has no checkpoint after epoch {}{}: there are those of {}",
+                             title(choice.run), choice.epoch.value_or(0), place, stored));
+}
+
+int Export::export_one_checkpoint(Context& context) {
+  const std::filesystem::path file(output_);
+  check_export_name(file);
+  const RunChoice choice = parse_run(context, words_.front());
+  const CheckpointInfo info = choose(context.catalog(), choice);
+  const std::int64_t epoch = epoch_of(context.catalog().main_loops(choice.run.id), info.key);
+  const auto [report, modules] =
+      export_checkpoint(context.store(), info.id, file,
+                        {.run = choice.run.key,
+                         .experiment = choice.run.start.experiment,
+                         .commit = choice.run.start.commit,
+                         .epoch = epoch,
+                         .loop = choice.saved.empty() ? info.key.loop : "",
+                         .saved = choice.saved,
+                         .digest = info.digest.hex()},
+                        object_);
+  if (context.json()) {
+    Json result = document("export");
+    result["run"] = choice.run.key;
+    result["epoch"] = epoch;
+    result["loop"] = json_text(choice.saved.empty() ? info.key.loop : "");
+    result["saved"] = json_text(choice.saved);
+    result["digest"] = info.digest.hex();
+    result["file"] = output_;
+    result["tensors"] = report.tensors;
+    result["others"] = report.others;
+    result["bytes"] = report.bytes;
+    print(context.out(), result);
+    return 0;
+  }
+  const std::string place = choice.saved.empty() ? fmt::format("after epoch {}", epoch)
+                                                 : "saved as " + printable(choice.saved);
+  const std::string others = report.others == 0 ? ""
+                                                : fmt::format(" and {} other item{}", report.others,
+                                                              report.others == 1 ? "" : "s");
+  context.out().write(fmt::format("{}: {} tensor{}{} of run {} {}, {}\n", printable(output_),
+                                  report.tensors, report.tensors == 1 ? "" : "s", others,
+                                  title(choice.run), place, bytes(report.bytes)));
+  if (!modules.empty()) {
+    context.note(
+        fmt::format("several modules are registered: --object NAME writes the state "
+                    "dictionary of one, of {}",
+                    printable(fmt::format("{}", fmt::join(modules, ", ")))));
+  }
+  return 0;
+}
+
+int Export::export_events(Context& context, const std::vector<store::Run>& runs,
+                          const ExportQuestion& question) {
+  Json files = Json::array();
+  Refusals refusals(context);
+  for (const store::Run& run : runs) {
+    const std::string what = fmt::format("run {} is not exported", title(run));
+    const std::string why = refusals.attempt(
+        runs.size(), what, [&] { files.push_back(export_events_of(context, run, question)); });
+    if (!why.empty()) files.push_back({{"run", run.key}, {"refused", why}});
+  }
+  if (context.json()) {
+    Json result = document("export");
+    result["format"] = "tensorboard";
+    result["files"] = std::move(files);
+    print(context.out(), result);
+  }
+  return static_cast<int>(refusals.status());
+}
+
+Json Export::export_events_of(Context& context, const store::Run& run,
+                              const ExportQuestion& question) {
+  const TensorBoardReport report =
+      write_event_file(context.store(), run, question, output_, context.now_us());
+  if (!context.json()) {
+    context.out().write(fmt::format("{}: {} events of run {}\n", printable(report.file.string()),
+                                    report.events, title(run)));
+    if (report.left_out > 0) {
+      context.note(fmt::format("left out of run {}: {} values that TensorBoard has no form for",
+                               title(run), report.left_out));
+    }
+  }
+  return {{"run", run.key},
+          {"file", report.file.string()},
+          {"events", report.events},
+          {"left_out", report.left_out}};
+}
+
+int Export::export_values(Context& context, Format format) {
+  const store::Catalog& catalog = context.catalog();
+  std::vector<store::Run> runs;
+  for (const std::string& word : words_) {
+    store::Run run = parse_whole_run(context, word);
+    if (std::ranges::find(runs, run.id, &store::Run::id) == runs.end()) {
+      runs.push_back(std::move(run));
+    }
+  }
+  if (runs.empty()) runs.push_back(default_run(catalog));
+  if (!metrics_.empty()) require_metrics(catalog, runs, metrics_, "flor export RUN -m METRIC");
+  ExportQuestion question{.metrics = metrics_};
+  if (!epochs_.empty()) {
+    const EpochRange range = parse_epochs(epochs_);
+    question.first_epoch = range.first;
+    question.last_epoch = range.last;
+  }
+  if (format == Format::tensorboard) return export_events(context, runs, question);
+  const RowFormat rows = format == Format::csv    ? RowFormat::csv
+                         : format == Format::json ? RowFormat::json
+                                                  : RowFormat::jsonl;
+  if (output_.empty()) {
+    write_value_rows(context.store(), runs, question, rows, context.out());
+    return 0;
+  }
+  OutputFile file(output_);
+  const std::int64_t count = write_value_rows(context.store(), runs, question, rows, file.out());
+  file.finish();
+  if (context.json()) {
+    Json result = document("export");
+    result["format"] = rows == RowFormat::csv ? "csv" : rows == RowFormat::json ? "json" : "jsonl";
+    result["file"] = output_;
+    result["values"] = count;
+    print(context.out(), result);
+    return 0;
+  }
+  const std::string whose =
+      runs.size() == 1 ? "run " + title(runs.front()) : fmt::format("{} runs", runs.size());
+  context.out().write(fmt::format("{}: {} values of {}\n", printable(output_), count, whose));
+  return 0;
+}
+
+int Export::run(Context& context) {
+  if (!epochs_.empty()) parse_epochs(epochs_);
+  const Format format = read_words();
+  return format == Format::checkpoint ? export_one_checkpoint(context)
+                                      : export_values(context, format);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_export() { return std::make_unique<Export>(); }
+
+}  // namespace flor::cli

@@ -1,0 +1,21 @@
+// flor watch --status: the processes that watch, for people and for programs.
+#pragma once
+
+#include "output/json.h"
+#include "queue/jobs.h"
+#include "queue/watchers.h"
+
+#include <string>
+
+namespace flor::cli {
+
+class Context;
+
+/// A table, or JSON, of the watches of the store that live. `queue`: where their jobs are.
+void print_watch_status(Context& context, const store::JobQueue& queue);
+
+Json watcher_json(const store::Watcher& watcher);
+/// "pid 123 on node1", safe to print.
+std::string process_text(const store::Watcher& watcher);
+
+}  // namespace flor::cli

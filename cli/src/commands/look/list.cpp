@@ -1,0 +1,291 @@
+// flor list: experiments and runs, newest first.
+#include "choose/condition.h"
+#include "choose/run_spec.h"
+#include "commands/commands.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "output/terminal_text.h"
+#include "output/time.h"
+#include "shell/context.h"
+#include "view/listing.h"
+#include "view/run_facts.h"
+#include "view/run_json.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+
+namespace flor::cli {
+namespace {
+
+constexpr std::string_view kDefaultColumns =
+    "run,experiment,when,status,commit,epochs,size,metrics";
+constexpr const char* kNoRuns = "the store has no runs yet: record one with --flor NAME";
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    if (const auto part = text.substr(0, comma); !part.empty()) parts.emplace_back(part);
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// The table of a listing, filled run by run.
+class RunRows {
+ public:
+  /// `known` is where the names of metrics and arguments are looked for; the built-in ones need
+  /// none. A column `rank` follows the experiment if any run has one.
+  RunRows(std::vector<std::string> names, std::span<const ListedRun> known, const char* rank,
+          std::int64_t now_us)
+      : now_us_(now_us) {
+    if (const auto at = std::ranges::find(names, "experiment"); at != names.end()) {
+      rank_column_ = static_cast<std::size_t>(at - names.begin()) + 1;
+      names.insert(at + 1, rank);
+    }
+    std::vector<Table::Column> header;
+    for (const std::string& name : names) {
+      columns_.push_back(find_column(name, known));
+      header.push_back({columns_.back().title, columns_.back().align, columns_.back().shrinks});
+    }
+    table_.emplace(std::move(header));
+  }
+
+  void reserve(std::size_t runs) { table_->reserve(runs); }
+
+  void add(const ListedRun& facts) {
+    ranked_ = ranked_ || facts.run.start.rank;
+    for (const RunColumn& column : columns_) {
+      const Field field = column.field(facts, now_us_);
+      table_->add(field.text.empty() ? "-" : field.text, field.tone);
+    }
+  }
+
+  bool empty() const { return table_->empty(); }
+
+  void print(Context& context) {
+    if (!ranked_ && rank_column_) table_->hide(*rank_column_);
+    table_->print(context.out(), context.style());
+  }
+
+ private:
+  std::int64_t now_us_;
+  std::vector<RunColumn> columns_;
+  std::optional<std::size_t> rank_column_;
+  bool ranked_ = false;
+  std::optional<Table> table_;
+};
+
+class List final : public Command {
+ public:
+  std::string_view name() const override { return "list"; }
+  std::string_view summary() const override { return "list experiments and runs, newest first"; }
+  std::string_view lesson() const override {
+    return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
+directory, message, metrics, rank, ranks, the name of any metric (its last value; loss:min, loss:max
+and loss:count are known too) and of any argument. metric:x and arg:x say which of two is meant.
+
+Examples:
+  flor list                                   every run
+  flor list linear -n 5                       the last five of one experiment
+  flor list -c lr,loss:min --sort loss:min    which learning rate did best
+  flor list -c +lr --where 'lr>=0.01 and (accuracy:max>0.9 or not status=finished)'
+  flor show $(flor list -q -n 1)              the newest run in full
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operand("NAME", experiment_, "only runs of this experiment", false);
+    syntax.option("-n,--limit", "N", limit_, "at most N runs");
+    syntax.option("-c,--columns", "A,B", columns_,
+                  "these columns beside the run; +A,B adds to the usual ones");
+    syntax.option("--sort", "COLUMN", sort_, "ascending by this column; runs without it come last");
+    syntax.flag("-r,--reverse", reverse_, "turn the order around");
+    syntax.option("--where", "CONDITION", where_,
+                  "only runs for which this holds, e.g. 'lr>0.01 and epochs=8'");
+    syntax.flag("-q,--quiet", quiet_, "ids only, for scripts");
+    syntax.flag("--ranks", ranks_, "a line for each rank of a group, instead of one for all");
+    syntax.flag("-e,--experiments", experiments_, "one line an experiment");
+  }
+  int run(Context& context) override;
+
+ private:
+  void require_experiment(const store::Catalog& catalog) const;
+  std::vector<std::string> column_names() const;
+  bool is_chosen() const;
+  ListingPlan plan(Context& context) const;
+  void choose(std::vector<ListedRun>& runs, std::int64_t now_us) const;
+  bool knows_columns() const;
+  RunRows rows(Context& context, std::span<const ListedRun> known) const;
+  void print_json(Context& context, const std::vector<ListedRun>& runs) const;
+  void print_experiments(Context& context, const std::vector<ListedRun>& runs) const;
+
+  std::string experiment_, columns_, sort_;
+  std::vector<std::string> where_;
+  std::optional<std::uint64_t> limit_;
+  bool reverse_ = false, quiet_ = false, experiments_ = false, ranks_ = false;
+};
+
+void List::require_experiment(const store::Catalog& catalog) const {
+  if (experiment_.empty()) return;
+  const std::vector<std::string> known = catalog.experiments();
+  if (std::ranges::find(known, experiment_) != known.end()) return;
+  std::string hint = did_you_mean(experiment_, known);
+  if (hint.empty()) hint = ": 'flor list --experiments' names them all";
+  throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
+}
+
+std::vector<std::string> List::column_names() const {
+  if (columns_.empty()) return split(kDefaultColumns);
+  if (columns_.front() == '+')
+    return split(fmt::format("{},{}", kDefaultColumns, columns_.substr(1)));
+  std::vector<std::string> names = split(columns_);
+  // A line without its run would say nothing.
+  if (std::ranges::find(names, "run") == names.end()) names.insert(names.begin(), "run");
+  return names;
+}
+
+/// Whether all runs have to be looked at before the first is shown.
+bool List::is_chosen() const {
+  return !sort_.empty() || !where_.empty() || reverse_ || experiments_;
+}
+
+/// To read the runs, and of each no more than the columns need.
+ListingPlan List::plan(Context& context) const {
+  std::vector<std::string> names = column_names();
+  if (quiet_ || experiments_) names.clear();
+  if (!sort_.empty()) names.push_back(sort_);
+  for (const std::string& condition : where_) {
+    for (std::string& column : Condition(condition).columns()) names.push_back(std::move(column));
+  }
+  bool metrics = false, arguments = false;
+  auto metric_detail = store::MetricDetail::last;
+  for (const std::string& name : names) {
+    const auto builtin = builtin_column(name);
+    metrics = metrics || !builtin || builtin->needs_metrics;
+    arguments = arguments || !builtin || builtin->needs_arguments;
+    if (!builtin) metric_detail = store::MetricDetail::all;
+  }
+  if (context.json() && !experiments_) {
+    metrics = arguments = true;
+    metric_detail = store::MetricDetail::all;
+  }
+  return {.experiment = experiment_,
+          .limit = is_chosen() ? SIZE_MAX : limit_.value_or(SIZE_MAX),
+          .detail = context.json() ? store::RunDetail::all : store::RunDetail::summary,
+          .ranks = ranks_ ? store::RunRanks::all : store::RunRanks::first,
+          .metrics = metrics,
+          .arguments = arguments,
+          .metric_detail = metric_detail};
+}
+
+void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
+  keep_where(runs, where_, now_us);
+  if (!sort_.empty() && !runs.empty()) {
+    const auto order = listing_order(runs, find_column(sort_, runs),
+                                     reverse_ ? Order::falling : Order::rising, now_us);
+    std::vector<ListedRun> sorted;
+    for (const std::size_t index : order) sorted.push_back(std::move(runs[index]));
+    runs = std::move(sorted);
+  } else if (reverse_) {
+    std::ranges::reverse(runs);
+  }
+  if (limit_ && !experiments_ && runs.size() > *limit_) runs.resize(*limit_);
+}
+
+void List::print_json(Context& context, const std::vector<ListedRun>& runs) const {
+  JsonList list(context.out(), document("list"), "runs");
+  for (const ListedRun& facts : runs) {
+    Json entry = run_json(facts.run);
+    entry["arguments"] = arguments_json(facts.arguments);
+    entry["metrics"] = metrics_json(facts.metrics);
+    list.add(entry);
+  }
+  list.end();
+}
+
+void List::print_experiments(Context& context, const std::vector<ListedRun>& runs) const {
+  std::vector<std::pair<const store::Run*, std::int64_t>> latest;  // and the number of runs
+  std::map<std::string_view, std::size_t> place;
+  for (const ListedRun& facts : runs) {
+    const auto [at, added] = place.emplace(facts.run.start.experiment, latest.size());
+    if (added) latest.emplace_back(&facts.run, 0);
+    ++latest[at->second].second;
+  }
+  if (limit_ && latest.size() > *limit_) latest.resize(*limit_);
+  if (context.json()) {
+    JsonList list(context.out(), document("list"), "experiments");
+    for (const auto& [run, count] : latest) {
+      list.add(
+          {{"experiment", run->start.experiment}, {"runs", count}, {"latest", run_json(*run)}});
+    }
+    list.end();
+    return;
+  }
+  Table table({{"experiment"}, {"runs", Align::right}, {"latest"}, {"when"}, {"status"}});
+  for (const auto& [run, count] : latest) {
+    table.add(run->start.experiment);
+    table.add(fmt::format("{}", count));
+    table.add(short_key(*run));
+    table.add(relative(run->start.started_us, context.now_us()));
+    table.add(status_text(*run), status_tone(*run));
+  }
+  table.print(context.out(), context.style());
+}
+
+/// Whether the columns are the same whatever the runs have.
+bool List::knows_columns() const {
+  return std::ranges::all_of(
+      column_names(), [](const std::string& name) { return builtin_column(name).has_value(); });
+}
+
+RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
+  return {column_names(), known, ranks_ ? "rank" : "ranks", context.now_us()};
+}
+
+int List::run(Context& context) {
+  require_experiment(context.catalog());
+  const ListingPlan what = plan(context);
+  if (!is_chosen() && !quiet_ && !context.json() && knows_columns()) {
+    // A long listing costs least when no run is kept but its line.
+    RunRows table = rows(context, {});
+    table.reserve(std::min(what.limit, context.catalog().count_runs(experiment_)));
+    each_listed(context.store(), what, [&](ListedRun& facts) { table.add(facts); });
+    if (table.empty()) {
+      if (limit_ != 0) context.note(kNoRuns);
+    } else {
+      table.print(context);
+    }
+    return 0;
+  }
+  std::vector<ListedRun> runs = read_listing(context.store(), what);
+  const bool empty = runs.empty();
+  choose(runs, context.now_us());
+  if (quiet_) {
+    for (const ListedRun& facts : runs) context.out().write(facts.run.key + "\n");
+  } else if (experiments_) {
+    print_experiments(context, runs);
+  } else if (context.json()) {
+    print_json(context, runs);
+  } else if (runs.empty()) {
+    if (limit_ == 0) return 0;
+    context.note(empty ? kNoRuns : "no run meets the conditions");
+  } else {
+    RunRows table = rows(context, runs);
+    for (const ListedRun& facts : runs) table.add(facts);
+    table.print(context);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_list() { return std::make_unique<List>(); }
+
+}  // namespace flor::cli

@@ -1,0 +1,397 @@
+// flor plot: metrics as curves, in the terminal or as a picture.
+#include "choose/run_spec.h"
+#include "commands/commands.h"
+#include "curves/curve.h"
+#include "output/json.h"
+#include "output/output_file.h"
+#include "output/terminal_text.h"
+#include "output/time.h"
+#include "plot/figure.h"
+#include "plot/follow.h"
+#include "plot/picture.h"
+#include "plot/terminal_plot.h"
+#include "shell/context.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+namespace flor::cli {
+namespace {
+
+constexpr std::string_view kUsage = "flor plot RUN... -m METRIC";
+constexpr int kPlainWidth = 80, kPlainHeight = 24;
+
+class Plot final : public Command {
+ public:
+  std::string_view name() const override { return "plot"; }
+  std::string_view summary() const override {
+    return "draw metrics as curves, here or in a picture";
+  }
+  std::string_view lesson() const override {
+    return R"(Draws what runs logged, what replays found in hindsight and what evaluators found, as flor query
+has it. Each -m is a panel of its own; metrics with a comma between them share one; without -m the
+first numbers that were logged are drawn. What was logged in nested loops is drawn by step unless --by
+says otherwise, all else by epoch. --smooth is the weight of an exponential moving average, 0.9 for
+instance.
+
+Examples:
+  flor plot                                    the latest run here
+  flor plot linear linear~1 -m loss --log      the last two, logarithmic
+  flor plot $(flor list linear -q -n 5) -m loss -m accuracy
+  flor plot -m loss,val_loss --by epoch --smooth 0.9 -o loss.svg
+  flor plot --follow                           while the run goes on
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operands("RUN", runs_, "the runs; without any the latest");
+    syntax.option("-m,--metric", "METRIC", metrics_, "a panel for it; A,B draws both in one");
+    syntax.option("-o,--output", "FILE", file_, "an .svg or .png instead of the terminal");
+    syntax.option("--by", "AXIS", by_, "epoch, step or time");
+    syntax.option("--smooth", "WEIGHT", smooth_, "moving average, from 0 (none) to below 1");
+    syntax.flag("--log", logarithmic_, "logarithmic: every power of ten takes the same room");
+    syntax.option("--epochs", "A..B", epochs_, "only these epochs, both included, 0-based");
+    syntax.flag("-f,--follow", follow_, "draw again when values come, until the runs have ended");
+    syntax.option("--size", "WxH", size_, "of the picture (900x424), or columns and lines");
+    syntax.flag("--ascii", ascii_, "plain letters instead of dots of braille");
+  }
+  int run(Context& context) override;
+
+ private:
+  void check_options(const Context& context);
+  std::vector<std::string> read_metrics(const store::Catalog& catalog,
+                                        std::span<const store::Run> runs);
+  std::vector<PlottedRun> ask(Context& context);
+  void choose_panels(const std::vector<PlottedRun>& runs);
+  void require_numbers(const std::vector<PlottedRun>& runs) const;
+  TerminalForm terminal_form(Context& context) const;
+  bool draw(Context& context);
+  void draw_here(Context& context, const Figure& figure);
+  void print_json(Context& context, const std::vector<PlottedRun>& runs) const;
+
+  std::vector<std::string> runs_, metrics_;
+  std::string file_, by_, smooth_, epochs_, size_;
+  bool logarithmic_ = false, follow_ = false, ascii_ = false;
+
+  std::vector<store::Run> chosen_;
+  SeriesQuestion question_;
+  FigurePlan plan_;
+  std::optional<PictureSize> picture_size_;
+  std::optional<TerminalForm> terminal_size_;
+  bool is_redrawn_ = false;
+  std::size_t not_drawn_ = 0;  // without -m: metrics for which there was no room
+};
+
+double parse_weight(const std::string& text) {
+  double weight = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || !(weight >= 0 && weight < 1)) {
+    throw UsageError(fmt::format("--smooth {} is no weight: use a number from 0 to below 1, as 0.9",
+                                 printable(text)));
+  }
+  return weight;
+}
+
+TerminalForm parse_terminal_size(const std::string& text) {
+  TerminalForm form;
+  const std::size_t x = text.find('x');
+  const auto number = [&](std::string_view digits, int& target) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), target);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  const std::string_view view = text;
+  const bool good = x != text.npos && number(view.substr(0, x), form.width) &&
+                    number(view.substr(x + 1), form.height) && form.width >= 20 &&
+                    form.height >= 8 && form.width <= 1000 && form.height <= 1000;
+  if (good) return form;
+  throw UsageError(
+      fmt::format("--size {} is no size: use COLUMNSxLINES from 20x8 to 1000x1000, as 100x30",
+                  printable(text)));
+}
+
+/// "A,B" are two metrics, unless there is one of that name.
+std::vector<std::string> names_in(const std::string& text, const std::vector<std::string>& known) {
+  const bool whole = std::ranges::find(known, text) != known.end();
+  if (whole || text.find(',') == text.npos) return {text};
+  std::vector<std::string> names;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string name(rest.substr(0, comma));
+    if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    if (comma == rest.npos) return names;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+bool is_running(std::span<const store::Run> runs) {
+  return std::ranges::any_of(
+      runs, [](const store::Run& run) { return run.state == store::RunState::running; });
+}
+
+/// Whether the terminal is said to understand more than ASCII. Most do without saying so.
+bool may_be_utf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (!value || !*value) continue;
+    const std::string_view text = value;
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos;
+  }
+  return true;
+}
+
+bool is_dumb() {
+  const char* value = std::getenv("TERM");
+  return !value || !*value || std::string_view(value) == "dumb";
+}
+
+int terminal_lines() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  return known ? size.ws_row : kPlainHeight;
+}
+
+void Plot::check_options(const Context& context) {
+  if (!file_.empty()) check_picture_name(file_);
+  if (!file_.empty() && context.json()) {
+    throw UsageError("--json and -o exclude each other: give one of them");
+  }
+  if (!by_.empty()) plan_.axis = parse_axis(by_);
+  if (!smooth_.empty()) plan_.smoothing = parse_weight(smooth_);
+  plan_.logarithmic = logarithmic_;
+  if (!epochs_.empty()) {
+    const EpochRange range = parse_epochs(epochs_);
+    question_.first_epoch = range.first;
+    question_.last_epoch = range.last;
+  }
+  if (size_.empty()) return;
+  if (file_.empty()) {
+    terminal_size_ = parse_terminal_size(size_);
+  } else {
+    picture_size_ = parse_picture_size(size_);
+  }
+}
+
+/// The metrics of all panels, each once.
+std::vector<std::string> Plot::read_metrics(const store::Catalog& catalog,
+                                            std::span<const store::Run> runs) {
+  const std::vector<std::string> known = metric_names(catalog, runs);
+  std::vector<std::string> all;
+  for (const std::string& text : metrics_) {
+    plan_.panels.push_back(names_in(text, known));
+    for (const std::string& name : plan_.panels.back()) {
+      if (std::ranges::find(all, name) == all.end()) all.push_back(name);
+    }
+  }
+  return all;
+}
+
+std::vector<PlottedRun> Plot::ask(Context& context) {
+  if (metrics_.empty()) {
+    question_.metrics = number_names(context.catalog(), chosen_);
+    // More than have room are read, since some may have been logged outside of every loop.
+    constexpr std::size_t kRead = 16;
+    not_drawn_ =
+        context.json() || question_.metrics.size() <= kRead ? 0 : question_.metrics.size() - kRead;
+    question_.metrics.resize(question_.metrics.size() - not_drawn_);
+  }
+  if (by_.empty()) {
+    plan_.axis = has_steps(context.store(), chosen_, question_.metrics) ? Axis::step : Axis::epoch;
+  }
+  question_.axis = plan_.axis;
+  std::vector<PlottedRun> result;
+  for (const store::Run& run : chosen_) {
+    const store::Catalog& catalog = context.catalog();
+    // Its state first: what a run that has ended logged is all there then.
+    store::Run now = catalog.run(run.id).value_or(run);
+    SeriesAnswer answer = series_of(context.store(), now, question_, now_us());
+    result.push_back({std::move(now), catalog.arguments(run.id), std::move(answer)});
+  }
+  if (metrics_.empty()) choose_panels(result);
+  return result;
+}
+
+/// A panel for each of the first metrics that make a curve. They share the height of the terminal.
+void Plot::choose_panels(const std::vector<PlottedRun>& runs) {
+  constexpr std::size_t kPanelsMax = 4;
+  plan_.panels.clear();
+  for (const std::string& metric : question_.metrics) {
+    const bool drawn = std::ranges::any_of(runs, [&](const PlottedRun& plotted) {
+      return std::ranges::any_of(plotted.answer.series, [&](const Series& series) {
+        return (series.asked.empty() ? series.metric : series.asked) == metric;
+      });
+    });
+    if (!drawn) continue;
+    if (plan_.panels.size() < kPanelsMax) {
+      plan_.panels.push_back({metric});
+    } else {
+      ++not_drawn_;
+    }
+  }
+}
+
+void Plot::require_numbers(const std::vector<PlottedRun>& runs) const {
+  if (metrics_.empty() && plan_.panels.empty()) {
+    throw NotFound(fmt::format("no numbers were logged in the loops of {}: see `flor show {}`",
+                               chosen_.size() == 1 ? "run " + title(chosen_.front())
+                                                   : fmt::format("these {} runs", chosen_.size()),
+                               short_key(chosen_.front())));
+  }
+  std::int64_t no_numbers = 0, no_place = 0;
+  for (const PlottedRun& plotted : runs) {
+    if (!plotted.answer.series.empty()) return;
+    no_numbers += plotted.answer.no_numbers;
+    no_place += plotted.answer.no_place;
+  }
+  if (no_place > 0) {
+    throw NotFound(
+        "these values were logged outside of every loop, which makes no curve: see `flor query`");
+  }
+  if (no_numbers > 0) {
+    throw NotFound(
+        "these values are histograms, tables or texts, and cannot be plotted as a curve: see `flor "
+        "query`");
+  }
+  throw NotFound("no values there: see `flor show RUN` for what was logged and where");
+}
+
+TerminalForm Plot::terminal_form(Context& context) const {
+  TerminalForm form;
+  if (context.out().is_terminal()) {
+    form.width = std::max(20, context.out().width());
+    // The prompt below takes a line or two.
+    form.height = std::max(8, terminal_lines() - 2);
+    form.braille = !ascii_ && !is_dumb() && may_be_utf8();
+  } else {
+    form.width = kPlainWidth;
+    form.height = kPlainHeight;
+  }
+  if (terminal_size_) {
+    form.width = terminal_size_->width;
+    form.height = terminal_size_->height;
+  }
+  form.colored = context.style().colored();
+  return form;
+}
+
+void Plot::draw_here(Context& context, const Figure& figure) {
+  std::string text = drawn_as_text(figure, terminal_form(context));
+  if (is_redrawn_) {
+    // Over the last picture, line by line: nothing flickers.
+    std::string over = "\x1b[H";
+    for (const char c : text) over += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+    text = over + "\x1b[J";
+  }
+  context.out().write(text);
+  context.out().flush();
+}
+
+void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) const {
+  Json head = document("plot");
+  head["by"] = to_string(question_.axis);
+  head["smoothing"] = plan_.smoothing;
+  JsonList list(context.out(), head, "series");
+  for (const PlottedRun& plotted : runs) {
+    for (const Series& series : plotted.answer.series) {
+      Json x = Json::array(), y = Json::array(), origins = Json::array();
+      for (const Point& point : smoothed(series.points, plan_.smoothing)) {
+        constexpr const char* kOrigins[] = {"recorded", "hindsight", "evaluated"};
+        x.push_back(point.x);
+        y.push_back(json_number(point.y));
+        origins.push_back(kOrigins[static_cast<std::size_t>(point.origin)]);
+      }
+      list.add({{"run", plotted.run.key},
+                {"experiment", plotted.run.start.experiment},
+                {"metric", series.metric},
+                {"loop", series.path},
+                {"doubtful", series.doubtful},
+                {"x", std::move(x)},
+                {"y", std::move(y)},
+                {"origins", std::move(origins)}});
+    }
+  }
+  list.end();
+}
+
+/// True while one of the runs goes on.
+bool Plot::draw(Context& context) {
+  const std::vector<PlottedRun> runs = ask(context);
+  const bool goes_on = std::ranges::any_of(runs, [](const PlottedRun& plotted) {
+    return plotted.run.state == store::RunState::running;
+  });
+  if (!goes_on && !metrics_.empty()) {
+    require_metrics(context.catalog(), chosen_, question_.metrics, kUsage);
+  }
+  if (!follow_ || !goes_on) require_numbers(runs);
+  if (context.json()) {
+    print_json(context, runs);
+    return goes_on;
+  }
+  const Figure figure = make_figure(runs, plan_);
+  if (file_.empty()) {
+    draw_here(context, figure);
+  } else {
+    write_file(file_, drawn_as_picture(figure, file_, picture_size_.value_or(PictureSize{})));
+  }
+  if (!file_.empty() || (follow_ && goes_on)) return goes_on;
+  for (const std::string& note : figure.notes) context.note(note);
+  if (not_drawn_ > 0) {
+    context.note(fmt::format("{} more metric{}: -m NAME draws {}", not_drawn_,
+                             not_drawn_ == 1 ? "" : "s", not_drawn_ == 1 ? "it" : "one"));
+  }
+  return goes_on;
+}
+
+int Plot::run(Context& context) {
+  check_options(context);
+  const store::Catalog& catalog = context.catalog();
+  for (const std::string& text : runs_) {
+    store::Run run = parse_whole_run(context, text);
+    // A run that is named twice is drawn once.
+    if (std::ranges::find(chosen_, run.id, &store::Run::id) == chosen_.end()) {
+      chosen_.push_back(std::move(run));
+    }
+  }
+  if (chosen_.empty()) chosen_.push_back(default_run(catalog));
+  question_.metrics = read_metrics(catalog, chosen_);
+  // A run that has just begun may log them yet.
+  const bool may_come = metrics_.empty() || (follow_ && is_running(chosen_));
+  if (!may_come) require_metrics(catalog, chosen_, question_.metrics, kUsage);
+  if (runs_.empty() && !context.json()) context.note("run " + title(chosen_.front()));
+  if (!follow_) {
+    draw(context);
+    return 0;
+  }
+  is_redrawn_ = file_.empty();
+  if (is_redrawn_ && (context.json() || !context.out().is_terminal())) {
+    throw UsageError("--follow draws on a terminal, or to a file: name one with -o");
+  }
+  if (is_redrawn_) context.out().write("\x1b[?25l\x1b[2J");
+  const auto show_cursor = [&] {
+    if (is_redrawn_) context.out().write("\x1b[?25h");
+    context.out().flush();
+  };
+  bool ended = false;
+  try {
+    ended = follow(context.store(), [&] { return draw(context); });
+  } catch (...) {
+    show_cursor();
+    throw;
+  }
+  show_cursor();
+  return static_cast<int>(ended ? ExitStatus::done : ExitStatus::interrupted);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_plot() { return std::make_unique<Plot>(); }
+
+}  // namespace flor::cli

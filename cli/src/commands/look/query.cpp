@@ -1,0 +1,315 @@
+// flor query: logged values, recorded and found in hindsight, in one table.
+#include "choose/run_spec.h"
+#include "commands/commands.h"
+#include "curves/series.h"
+#include "output/csv.h"
+#include "output/json.h"
+#include "output/table.h"
+#include "output/terminal_text.h"
+#include "shell/context.h"
+#include "view/joined_rows.h"
+#include "view/values.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace flor::cli {
+namespace {
+
+using store::Value;
+
+std::string index_text(std::int64_t index) {
+  return index < 0 ? std::string() : fmt::format("{}", index);
+}
+
+/// The values of one run that were asked for, joined.
+struct RunAnswer {
+  store::Run run;
+  std::vector<Value> values;
+  bool some_epochs = false;
+  std::vector<Join> join = {};  // one, made when the values have their final place in memory
+  const Join& rows() const { return join.front(); }
+};
+
+/// Which of the columns that say where a value was logged are needed.
+struct Shape {
+  bool runs = false, loop = false, epoch = false, step = false, inner = false, ordinal = false;
+};
+
+class Query final : public Command {
+ public:
+  std::string_view name() const override { return "query"; }
+  std::string_view summary() const override {
+    return "print logged values, recorded and hindsight";
+  }
+  std::string_view lesson() const override {
+    return R"(Without --run and --experiment: the latest run of the name last recorded in this repository, else
+of the newest experiment. What was logged once per epoch is repeated beside what was logged per
+step. The column `origin` says whether the recorded run logged a value, a replay found it in
+hindsight, or an evaluator in the checkpoint (flor watch): its metrics are judge.accuracy and so on.
+The column `verdict` says how far a value can be trusted: recorded; verified, an execution found the
+same; proven by the sources; unverified; doubtful. What is doubtful has a column of its own.
+The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms are in --json
+in full, and in 'flor show RUN@EPOCH'.
+
+Examples:
+  flor query loss accuracy                     the latest run here
+  flor query loss --epochs 3..5 --run 3f2a     epochs 3, 4 and 5 of one run
+  flor query accuracy --experiment linear      every run of an experiment
+  flor query confusion --hindsight --json      only what a replay found
+  flor query loss --csv > loss.csv             for a spreadsheet or pandas
+)";
+  }
+  void setup(Syntax& syntax) override {
+    syntax.operands("METRIC", metrics_, "names of logged values");
+    syntax.option("--run", "RUN", runs_, "this run or RUN@EPOCH; may be given several times");
+    syntax.option("--experiment", "NAME", experiment_, "every run of this experiment");
+    syntax.option("--epochs", "A..B", epochs_, "only these epochs, both included, 0-based");
+    syntax.flag("--recorded", recorded_, "only what the recorded runs logged");
+    syntax.flag("--hindsight", hindsight_, "only what replays found");
+    syntax.flag("--evaluated", evaluated_, "only what evaluators found in checkpoints");
+    syntax.flag("--all", all_, "also what other questions found under the same name");
+    syntax.flag("--csv", csv_, "comma-separated values, every digit");
+    syntax.flag("--jsonl", jsonl_, "one JSON object a row");
+  }
+  int run(Context& context) override;
+
+ private:
+  void check_options(const Context& context) const;
+  std::vector<RunChoice> choose(Context& context) const;
+  RunAnswer ask(const store::Catalog& catalog, const RunChoice& choice) const;
+  void join(std::vector<RunAnswer>& answers);
+  Shape shape_of(const std::vector<RunAnswer>& answers) const;
+  void print_table(Context& context, const std::vector<RunAnswer>& answers) const;
+  void print_csv(Context& context, const std::vector<RunAnswer>& answers) const;
+  void print_json(Context& context, const std::vector<RunAnswer>& answers) const;
+  void print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const;
+
+  std::vector<std::string> metrics_, runs_;
+  std::string experiment_, epochs_;
+  bool recorded_ = false, hindsight_ = false, evaluated_ = false, all_ = false, csv_ = false,
+       jsonl_ = false;
+};
+
+void Query::check_options(const Context& context) const {
+  if (!runs_.empty() && !experiment_.empty()) {
+    throw UsageError("--run and --experiment exclude each other: give one of them");
+  }
+  if ((recorded_ ? 1 : 0) + (hindsight_ ? 1 : 0) + (evaluated_ ? 1 : 0) > 1) {
+    throw UsageError(
+        "--recorded, --hindsight and --evaluated exclude each other: leave them out for all "
+        "values");
+  }
+  if ((csv_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (context.json() ? 1 : 0) > 1) {
+    throw UsageError("--csv, --json and --jsonl exclude each other: give one of them");
+  }
+}
+
+std::vector<RunChoice> Query::choose(Context& context) const {
+  const store::Catalog& catalog = context.catalog();
+  std::vector<RunChoice> result;
+  for (const std::string& text : runs_) result.push_back(parse_run(context, text));
+  if (!experiment_.empty()) {
+    for (store::Run& run : catalog.runs(experiment_)) result.push_back({std::move(run), {}});
+    if (result.empty()) {
+      const auto known = catalog.experiments();
+      std::string hint = did_you_mean(experiment_, known);
+      if (hint.empty()) hint = ": 'flor list --experiments' names them all";
+      throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
+    }
+  }
+  if (result.empty()) result.push_back({default_run(catalog), {}});
+  return result;
+}
+
+RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
+  store::ValueQuery query;
+  query.run = choice.run.id;
+  query.names = metrics_;
+  query.recorded = !hindsight_ && !evaluated_;
+  query.hindsight = !recorded_ && !evaluated_;
+  query.evaluated = !recorded_ && !hindsight_;
+  query.others = all_;
+  RunAnswer answer{choice.run, {}, !epochs_.empty() || choice.epoch};
+  if (answer.some_epochs) {
+    // What was logged outside every loop belongs to each epoch: it is repeated, but has no row.
+    query.first_epoch = query.last_epoch = -1;
+    answer.values = catalog.values(query);
+    const EpochRange range =
+        choice.epoch ? EpochRange{*choice.epoch, *choice.epoch} : parse_epochs(epochs_);
+    query.first_epoch = range.first;
+    query.last_epoch = range.last;
+  }
+  std::vector<Value> values = catalog.values(query);
+  answer.values.insert(answer.values.end(), std::make_move_iterator(values.begin()),
+                       std::make_move_iterator(values.end()));
+  return answer;
+}
+
+/// What does not stand has columns of its own.
+void Query::join(std::vector<RunAnswer>& answers) {
+  std::set<std::string> met(metrics_.begin(), metrics_.end()), apart;
+  for (const RunAnswer& answer : answers) {
+    for (const Value& value : answer.values) {
+      if (!met.contains(value.name)) apart.insert(value.name);
+    }
+  }
+  metrics_.insert(metrics_.end(), apart.begin(), apart.end());
+  for (RunAnswer& answer : answers) {
+    answer.join.emplace_back(metrics_, answer.values);
+    if (answer.some_epochs) answer.join.front().drop_outside_loops();
+  }
+}
+
+Shape Query::shape_of(const std::vector<RunAnswer>& answers) const {
+  Shape shape;
+  shape.runs = answers.size() > 1;
+  const std::string* path = nullptr;
+  for (const RunAnswer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      const auto& row = answer.rows().row(i);
+      shape.loop = shape.loop || (path && *path != row.place->path);
+      path = &row.place->path;
+      shape.epoch = shape.epoch || row.place->epoch >= 0;
+      shape.step = shape.step || row.place->step >= 0;
+      shape.inner = shape.inner || !row.place->inner.empty();
+      shape.ordinal = shape.ordinal || row.ordinal > 0;
+    }
+  }
+  return shape;
+}
+
+void Query::print_table(Context& context, const std::vector<RunAnswer>& answers) const {
+  const Shape shape = shape_of(answers);
+  std::vector<Table::Column> columns;
+  const auto column = [&](bool shown, std::string title, Align align) {
+    if (shown) columns.push_back({std::move(title), align, false});
+  };
+  column(shape.runs, "run", Align::left);
+  column(shape.runs, "experiment", Align::left);
+  column(shape.loop, "loop", Align::left);
+  column(shape.epoch, "epoch", Align::right);
+  column(shape.step, "step", Align::right);
+  column(shape.inner, "inner", Align::right);
+  column(shape.ordinal, "ordinal", Align::right);
+  for (const std::string& metric : metrics_) column(true, metric, Align::right);
+  column(true, "origin", Align::left);
+  column(true, "verdict", Align::left);
+  Table table(std::move(columns));
+  for (const RunAnswer& answer : answers) {
+    const std::string key = short_key(answer.run);
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      const auto& row = answer.rows().row(i);
+      const auto add = [&](bool shown, std::string_view text) {
+        if (shown) table.add(text);
+      };
+      add(shape.runs, key);
+      add(shape.runs, answer.run.start.experiment);
+      add(shape.loop, row.place->path.empty() ? "-" : row.place->path);
+      add(shape.epoch, index_text(row.place->epoch));
+      add(shape.step, index_text(row.place->step));
+      add(shape.inner, row.place->inner);
+      add(shape.ordinal, fmt::format("{}", row.ordinal));
+      const auto cells = answer.rows().cells(i);
+      for (const Value* value : cells) {
+        table.add(value ? readable(value->type, value->value) : "-",
+                  value ? origin_tone(*value) : Tone::plain);
+      }
+      table.add(origin_of(cells));
+      table.add(verdict_of(cells));
+    }
+  }
+  if (!table.empty()) table.print(context.out(), context.style());
+}
+
+void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) const {
+  CsvWriter csv(context.out());
+  for (const char* title : {"run", "experiment", "loop", "epoch", "step", "inner", "ordinal"}) {
+    csv.field(title);
+  }
+  for (const std::string& metric : metrics_) csv.field(metric);
+  csv.field("origin");
+  csv.field("verdict");
+  csv.end_row();
+  for (const RunAnswer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      const auto& row = answer.rows().row(i);
+      csv.field(answer.run.key);
+      csv.field(answer.run.start.experiment);
+      csv.field(row.place->path);
+      csv.field(index_text(row.place->epoch));
+      csv.field(index_text(row.place->step));
+      csv.field(row.place->inner);
+      csv.field(fmt::format("{}", row.ordinal));
+      const auto cells = answer.rows().cells(i);
+      for (const Value* value : cells) {
+        csv.field(value ? exact(value->type, value->value) : std::string());
+      }
+      csv.field(origin_of(cells));
+      csv.field(verdict_of(cells));
+      csv.end_row();
+    }
+  }
+}
+
+void Query::print_json(Context& context, const std::vector<RunAnswer>& answers) const {
+  Json head = document("query");
+  head["metrics"] = metrics_;
+  JsonList list(context.out(), head, "rows");
+  for (const RunAnswer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i)
+      list.add(row_json(answer.run, metrics_, answer.rows(), i));
+  }
+  list.end();
+}
+
+void Query::print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const {
+  for (const RunAnswer& answer : answers) {
+    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+      context.out().write(compact(row_json(answer.run, metrics_, answer.rows(), i)) + "\n");
+    }
+  }
+}
+
+int Query::run(Context& context) {
+  check_options(context);
+  if (!epochs_.empty()) parse_epochs(epochs_);
+  const store::Catalog& catalog = context.catalog();
+  // A metric that is named twice is one column.
+  std::set<std::string> met;
+  std::erase_if(metrics_, [&](const std::string& name) { return !met.insert(name).second; });
+  const std::vector<RunChoice> runs = choose(context);
+  std::vector<store::Run> asked;
+  for (const RunChoice& choice : runs) asked.push_back(choice.run);
+  // A metric that none of the runs has is a mistake, and so is a question without one.
+  require_metrics(catalog, asked, metrics_, "flor query METRIC...");
+  std::vector<RunAnswer> answers;
+  std::size_t rows = 0;
+  for (const RunChoice& choice : runs) answers.push_back(ask(catalog, choice));
+  join(answers);
+  for (const RunAnswer& answer : answers) rows += answer.rows().size();
+  if (csv_) {
+    print_csv(context, answers);
+  } else if (jsonl_) {
+    print_jsonl(context, answers);
+  } else if (context.json()) {
+    print_json(context, answers);
+  } else {
+    if (runs_.empty() && experiment_.empty()) context.note("run " + title(answers.front().run));
+    print_table(context, answers);
+  }
+  if (rows == 0) context.note("no values there: see 'flor show RUN' for what was logged and where");
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> make_query() { return std::make_unique<Query>(); }
+
+}  // namespace flor::cli

@@ -1,0 +1,58 @@
+// What flor show knows of a run and of one of its epochs, for its text and its JSON.
+#pragma once
+
+#include "protocol/build_recipe.h"
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+struct ShownRun {
+  store::Run run;
+  std::vector<store::Argument> arguments;
+  std::vector<store::MainLoop> loops;
+  std::vector<store::Iteration> iterations;
+  std::vector<store::LoopExecution> executions;
+  std::vector<store::CheckpointInfo> checkpoints;
+  std::vector<store::MetricSummary> metrics;
+  std::vector<store::Replay> replays;
+  std::vector<store::Resumption> resumptions;
+  std::optional<store::ResumePoint> point;         ///< where it can be resumed, if it can
+  std::optional<store::Recording> recording = {};  ///< absent in old runs
+  std::vector<store::StorageDecision> decisions = {};
+  std::vector<store::Gap> gaps = {};
+  std::vector<store::SavedCheckpoint> saved = {};
+  std::vector<store::DiscardedCheckpoint> discarded = {};
+  std::optional<store::CheckpointStrategy> strategy = {};
+  std::optional<store::RunBuild> build = {};  ///< absent where the program said nothing
+  std::optional<detail::BuildRecipe> recipe = {};
+  std::vector<store::Run> ranks = {};  ///< all of its group, by rank; empty without one
+
+  static ShownRun read(const store::Catalog& catalog, store::Run run);
+
+  /// Name of a main loop; its ordinal if the catalog does not know it.
+  std::string loop_name(std::int64_t ordinal) const;
+  /// Counts the iterations of all main loops on.
+  std::int64_t epoch_of(std::int64_t main_loop, std::int64_t iteration) const;
+};
+
+/// One epoch of a run.
+struct ShownEpoch {
+  std::int64_t epoch = 0;
+  std::int64_t main_loop = 0, iteration = 0;
+  std::optional<store::Iteration> timing;  ///< absent: the epoch was not completed
+  std::vector<store::LoopExecution> executions;
+  std::vector<store::CheckpointInfo> checkpoints;  ///< the boundaries around it and its loops' ends
+  std::vector<store::Value> values;
+  std::optional<store::StorageDecision> decision;  ///< why it is stored or not
+
+  /// Throws NotFound if the run has no such epoch.
+  static ShownEpoch read(const store::Catalog& catalog, const ShownRun& shown, std::int64_t epoch);
+};
+
+}  // namespace flor::cli

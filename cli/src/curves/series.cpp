@@ -1,0 +1,183 @@
+#include "curves/series.h"
+
+#include "choose/run_spec.h"
+#include "index/values/value_stream.h"
+#include "output/terminal_text.h"
+#include "view/joined_rows.h"
+#include "view/values.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace flor::cli {
+namespace {
+
+/// A point whose x is not known yet.
+struct Spot {
+  std::int64_t epoch = 0, step = 0;
+  double y = 0;
+  Origin origin = Origin::recorded;
+};
+
+Origin origin_of_value(const store::Value& value) {
+  if (value.job != 0) return Origin::evaluated;
+  return value.replay == 0 ? Origin::recorded : Origin::hindsight;
+}
+
+/// The values of one series, as they come.
+struct Gathered {
+  std::string metric, path;
+  std::vector<Spot> spots;
+  bool doubtful = false;  ///< such values have a series of their own
+};
+
+class Gatherer {
+ public:
+  explicit Gatherer(SeriesAnswer& answer) : answer_(answer) {}
+
+  void add(const store::Value& value) {
+    const auto y = number(value.type, value.value);
+    if (!y) {
+      ++answer_.no_numbers;
+    } else if (value.place.epoch < 0) {
+      ++answer_.no_place;
+    } else {
+      Gathered& gathered = series(value);
+      gathered.spots.push_back({value.place.epoch, value.place.step, *y, origin_of_value(value)});
+      gathered.doubtful = value.job == 0 && value.verdict == store::ValueVerdict::doubtful;
+    }
+  }
+  std::vector<Gathered>& all() { return all_; }
+
+ private:
+  Gathered& series(const store::Value& value) {
+    if (all_.empty() || all_.back().path != value.place.path || all_.back().metric != value.name) {
+      all_.push_back({value.name, value.place.path, {}, false});
+    }
+    return all_.back();
+  }
+
+  SeriesAnswer& answer_;
+  std::vector<Gathered> all_;
+};
+
+Series placed(const Gathered& gathered, const Course& course, Axis axis) {
+  Series series{gathered.metric, gathered.path, {}, {}, gathered.doubtful};
+  series.points.reserve(gathered.spots.size());
+  const auto& spots = gathered.spots;
+  store::Place place{gathered.path, 0, 0, ""};
+  for (std::size_t first = 0, end = 0; first < spots.size(); first = end) {
+    place.epoch = spots[first].epoch;
+    place.step = spots[first].step;
+    while (end < spots.size() && spots[end].epoch == place.epoch && spots[end].step == place.step) {
+      ++end;
+    }
+    for (std::size_t i = first; i < end; ++i) {
+      const double x = course.position(axis, place, static_cast<std::int64_t>(i - first),
+                                       static_cast<std::int64_t>(end - first));
+      series.points.push_back({x, spots[i].y, spots[i].origin});
+    }
+  }
+  return series;
+}
+
+template <typename Condition>
+std::vector<std::string> names_where(const store::Catalog& catalog,
+                                     std::span<const store::Run> runs, Condition condition) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string> met;
+  for (const store::Run& run : runs) {
+    for (store::MetricSummary& metric : catalog.metrics(run.id)) {
+      if (condition(metric) && met.insert(metric.name).second) {
+        names.push_back(std::move(metric.name));
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+SeriesAnswer series_of(const store::Store& store, const store::Run& run,
+                       const SeriesQuestion& question, std::int64_t now_us) {
+  SeriesAnswer answer;
+  // No names would mean all.
+  if (question.metrics.empty()) return answer;
+  Gatherer gatherer(answer);
+  store::ValueQuery query{.run = run.id, .names = question.metrics};
+  query.first_epoch = question.first_epoch == 0 ? -1 : question.first_epoch;
+  query.last_epoch = question.last_epoch;
+  query.evaluated = true;
+  store::each_value(store, query, [&](store::Value&& value) { gatherer.add(value); });
+  // After the values: what they need was written before or with them, or is noticed.
+  Course course(store.catalog(), run, now_us);
+  for (const Gathered& gathered : gatherer.all()) {
+    const std::string_view loop = nested_loop(gathered.path);
+    for (const Spot& spot : gathered.spots) course.notice(loop, spot.epoch, spot.step);
+  }
+  for (const std::string& metric : question.metrics) {
+    for (const Gathered& gathered : gatherer.all()) {
+      if (gathered.metric != metric && !is_doubtful_of(gathered.metric, metric)) continue;
+      answer.series.push_back(placed(gathered, course, question.axis));
+      answer.series.back().asked = metric;
+    }
+  }
+  return answer;
+}
+
+bool has_steps(const store::Store& store, std::span<const store::Run> runs,
+               std::span<const std::string> metrics) {
+  for (const store::Run& run : runs) {
+    for (const std::string& path : store::value_paths(store, run.id, metrics)) {
+      if (!nested_loop(path).empty()) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> metric_names(const store::Catalog& catalog,
+                                      std::span<const store::Run> runs) {
+  return names_where(catalog, runs, [](const store::MetricSummary&) { return true; });
+}
+
+std::vector<std::string> number_names(const store::Catalog& catalog,
+                                      std::span<const store::Run> runs) {
+  return names_where(catalog, runs, [](const store::MetricSummary& metric) {
+    const bool number = metric.type == store::ValueType::real ||
+                        metric.type == store::ValueType::integer ||
+                        metric.type == store::ValueType::boolean;
+    return number && !metric.doubtful;
+  });
+}
+
+void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,
+                     std::span<const std::string> metrics, std::string_view how) {
+  const std::vector<std::string> known = metric_names(catalog, runs);
+  const std::string whose =
+      runs.size() == 1 ? "run " + title(runs.front()) : fmt::format("these {} runs", runs.size());
+  const char* have = runs.size() == 1 ? "has" : "have";
+  if (known.empty()) {
+    throw NotFound(fmt::format("{} {} no metric: nothing was logged", whose, have));
+  }
+  const std::string all = printable(fmt::format("{}", fmt::join(known, ", ")));
+  if (metrics.empty()) {
+    throw UsageError(fmt::format("no metric named: use '{}' with one of {}: {}", how, whose, all));
+  }
+  for (const std::string& metric : metrics) {
+    if (std::ranges::any_of(known, [&](const std::string& name) {
+          return name == metric || is_doubtful_of(name, metric);
+        })) {
+      continue;
+    }
+    std::string hint = did_you_mean(metric, known);
+    if (hint.empty()) hint = fmt::format(": {} {}", runs.size() == 1 ? "it has" : "they have", all);
+    throw NotFound(fmt::format("{} {} no metric '{}'{}", whose, have, printable(metric), hint));
+  }
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,68 @@
+// Metrics as curves: the numbers that a run logged under a name, over epochs, steps or time.
+#pragma once
+
+#include "curves/course.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+/// Who found a value.
+enum class Origin : std::uint8_t { recorded, hindsight, evaluated };
+
+struct Point {
+  double x = 0, y = 0;  ///< y may be NaN or infinite
+  Origin origin = Origin::recorded;
+};
+
+/// The numbers of one metric in one loop of one run. A name that was logged in several loops, as a
+/// loss in "train" and in "validate", is several series.
+struct Series {
+  std::string metric;
+  std::string path;           ///< "epoch/train"
+  std::vector<Point> points;  ///< in the order in which they were logged; x never falls
+  std::string asked = {};  ///< the metric of the question; `metric` may be what is doubtful of it
+  bool doubtful = false;   ///< all of it
+};
+
+struct SeriesQuestion {
+  std::vector<std::string> metrics;  ///< the order of the answer
+  Axis axis = Axis::epoch;
+  std::int64_t first_epoch = 0, last_epoch = INT64_MAX;
+};
+
+/// What a run answers.
+struct SeriesAnswer {
+  std::vector<Series> series;
+  std::int64_t no_numbers = 0;  ///< values that are left out because they are texts, tables, ...
+  std::int64_t no_place = 0;    ///< numbers that are left out: they were logged outside every loop
+};
+
+/// Recorded values, those that replays found, and what evaluators found in checkpoints, as
+/// `flor query` has them. Takes 24 bytes a point, and half a second for a million of them.
+/// Names that the run does not have give no series.
+SeriesAnswer series_of(const store::Store& store, const store::Run& run,
+                       const SeriesQuestion& question, std::int64_t now_us);
+
+/// True if one of the metrics was logged in a nested loop of one of the runs: then steps are what
+/// people want to see.
+bool has_steps(const store::Store& store, std::span<const store::Run> runs,
+               std::span<const std::string> metrics);
+
+/// The names that the runs have, in the order in which they were first logged.
+std::vector<std::string> metric_names(const store::Catalog& catalog,
+                                      std::span<const store::Run> runs);
+/// Those of them whose last value is a number, without what is doubtful.
+std::vector<std::string> number_names(const store::Catalog& catalog,
+                                      std::span<const store::Run> runs);
+/// Throws NotFound, with the names that there are, if one of `metrics` is in none of the runs, and
+/// UsageError if `metrics` is empty; `how` is what the command would be ("flor query METRIC...").
+void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,
+                     std::span<const std::string> metrics, std::string_view how);
+
+}  // namespace flor::cli

@@ -1,0 +1,36 @@
+#include "process/catalog_events.h"
+
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace flor::cli {
+namespace {
+
+/// The log is written before what it says can be read.
+constexpr std::chrono::milliseconds kSettle{50};
+
+}  // namespace
+
+CatalogEvents::CatalogEvents(const store::Store& store)
+    : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  ::inotify_add_watch(inotify_, store.home().c_str(), IN_MODIFY);
+}
+
+CatalogEvents::~CatalogEvents() {
+  if (inotify_ >= 0) ::close(inotify_);
+}
+
+void CatalogEvents::wait(std::chrono::milliseconds at_most) const {
+  pollfd waiting{inotify_, POLLIN, 0};
+  if (::poll(&waiting, 1, static_cast<int>(at_most.count())) > 0) {
+    std::this_thread::sleep_for(kSettle);
+  }
+  char events[4096];
+  while (::read(inotify_, events, sizeof events) > 0) {
+  }
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,40 @@
+#include "seats/engine_options.h"
+
+#include <flor/store/error.h>
+
+namespace flor::cli {
+
+void EngineOptions::setup(Syntax& syntax, EngineWish& wish) {
+  syntax.option("--engine", "ENGINE", engine_,
+                "where: local, slurm, ssh:HOST,HOST, or run:COMMAND (docs/clusters.md)");
+  SlurmWish& slurm = wish.slurm;
+  syntax.option("--partition", "NAME", slurm.partition, "of Slurm");
+  syntax.option("--account", "NAME", slurm.account, "of Slurm");
+  syntax.option("--time", "LIMIT", slurm.time, "of the job, as sbatch has it: 2:00:00");
+  syntax.option("--nodes", "N", slurm.nodes, "of Slurm; else as the workers fit");
+  syntax.option("--gres", "LIST", slurm.gres, "of each node: gpu:4");
+  syntax.option("--gpus-per-task", "N", slurm.gpus_per_task, "of each worker");
+  syntax.flag("--array", slurm.array, "a job of an array for each worker, not one for all");
+  syntax.option("--sbatch", "OPTION", slurm.sbatch, "a further option, as --sbatch=--mem=8G");
+  syntax.option("--srun", "OPTION", slurm.srun, "the same, of the step in the job");
+  syntax.option("--remote-flor", "PATH", wish.flor,
+                "of flor on the other machines, if it is not that of this one");
+}
+
+void EngineOptions::finish(EngineWish& wish) const {
+  parse_engine(engine_, wish);
+  const SlurmWish& slurm = wish.slurm;
+  const bool said = !slurm.partition.empty() || !slurm.account.empty() || !slurm.time.empty() ||
+                    !slurm.gres.empty() || slurm.nodes || slurm.gpus_per_task || slurm.array ||
+                    !slurm.sbatch.empty() || !slurm.srun.empty();
+  if (said && wish.kind != EngineWish::Kind::slurm) {
+    throw UsageError(
+        "--partition, --account, --time, --nodes, --gres, --gpus-per-task, --array, --sbatch and "
+        "--srun belong to --engine slurm");
+  }
+  if (wish.is_local() && (!wish.shared.empty() || !wish.flor.empty())) {
+    throw UsageError("--shared and --remote-flor belong to --engine slurm, ssh: or run:");
+  }
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,23 @@
+// The options of commands whose workers may run on other machines.
+#pragma once
+
+#include "seats/seat_starter.h"
+#include "shell/command.h"
+
+#include <string>
+
+namespace flor::cli {
+
+/// `--engine` and those that belong to it.
+class EngineOptions {
+ public:
+  /// `wish` is filled, and must stay.
+  void setup(Syntax& syntax, EngineWish& wish);
+  /// To be called once the command line has been read. Throws UsageError.
+  void finish(EngineWish& wish) const;
+
+ private:
+  std::string engine_ = "local";
+};
+
+}  // namespace flor::cli

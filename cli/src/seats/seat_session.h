@@ -1,0 +1,101 @@
+// What a replay on other machines needs to be shared with them: a directory of its own with a look
+// at the store, what is to be started, and the logs through which the dispatcher and the seats of
+// workers speak.
+//
+//   DIRECTORY/lock            held by the dispatcher, the `flor replay` that owns the store
+//   DIRECTORY/store/          a snapshot of the store
+//   DIRECTORY/work            what a seat starts (Work)
+//   DIRECTORY/replays         the ids of the replays in the catalog, for a dispatcher that was
+//   killed DIRECTORY/seats/NAME.said what a seat has said, with all that its workers have found
+//   DIRECTORY/seats/NAME.told what it was told
+//   DIRECTORY/logs/           what the workers write
+//
+// A seat is a process `flor __seat DIRECTORY` on some machine. It says, and is told, by lines of a
+// LineLog:
+//
+//   seat                                dispatcher
+//   here HOST
+//                                       start NUMBER     the worker of this number, all its ranks
+//   RANK LINE                           RANK LINE        of protocol.h
+//                                       off              keep what is complete, and end
+//                                       kill RANK SIGNAL
+//   ended RANK STATUS WORDS
+//   free                                                 all ranks have ended
+//   beat                                beat             every few seconds
+//                                       leave
+//   left WHY                                             the last line
+#pragma once
+
+#include "replay/replay_coordinator.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+/// What a seat starts: written once, read by all.
+struct Work {
+  struct Rank {
+    Launch launch;
+    detail::WorkerOrder order;
+    std::optional<store::RankPlace> place;
+  };
+  std::vector<Rank> ranks;
+  double patience = 0;  ///< seconds of silence after which the other side counts as gone
+  /// An object store, from which each machine fetches `run`, these epochs of it, instead of reading
+  /// the snapshot. Empty: none.
+  std::string from, run, epochs;
+
+  void write(const std::filesystem::path& file) const;
+  /// Throws NotFound where there is no such file.
+  static Work read(const std::filesystem::path& file);
+  /// Between two beats.
+  double beat() const { return patience / 8; }
+};
+
+class Session {
+ public:
+  /// Makes the directory below `parent`, with the snapshot. `request` must outlive it.
+  Session(store::Store& store, const ReplayRequest& request, const std::filesystem::path& parent);
+  /// Takes what is left in the logs, and removes the directory.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const std::filesystem::path& directory() const { return directory_; }
+  std::filesystem::path snapshot() const { return directory_ / "store"; }
+  /// Unique, and fit for the name of a job.
+  std::string name() const { return directory_.filename().string(); }
+
+  void write_work(const Work& work) const;
+  void note_replays(const std::vector<std::int64_t>& replays) const;
+  /// The seats that have come, by name.
+  std::vector<std::string> seats() const;
+  std::filesystem::path said(const std::string& seat) const;
+  std::filesystem::path told(const std::string& seat) const;
+  std::filesystem::path log(int worker, std::size_t rank) const;
+
+ private:
+  store::Store& store_;
+  const ReplayRequest& request_;
+  std::filesystem::path directory_;
+  int lock_ = -1;
+  std::vector<store::RunUse> uses_;
+};
+
+/// Where sessions lie: in the store, unless the wish says otherwise.
+std::filesystem::path sessions_in(const store::Store& store, const EngineWish& wish);
+
+/// Merges what the workers of killed dispatchers have completed, and removes their sessions below
+/// `parent`. `cancel` is given the directory of each before. Returns the number of parts.
+std::int64_t recover_sessions(store::Store& store, const std::filesystem::path& parent,
+                              const std::function<void(const std::filesystem::path&)>& cancel);
+
+}  // namespace flor::cli

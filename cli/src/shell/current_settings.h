@@ -1,0 +1,12 @@
+// The settings that hold for this call of the command line tool.
+#pragma once
+
+#include "base/settings.h"
+
+namespace flor::cli {
+
+/// As `set_current_settings` was told; before that, without flags. Used by one thread.
+const store::Settings& current_settings();
+void set_current_settings(store::Settings settings);
+
+}  // namespace flor::cli

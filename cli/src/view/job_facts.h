@@ -1,0 +1,29 @@
+// What is known of an evaluation, for programs and for the page.
+#pragma once
+
+#include "output/json.h"
+#include "queue/jobs.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+/// An element of `flor jobs --json`. `spec`: of its evaluator.
+Json job_json(const store::Job& job, std::string_view spec);
+
+/// What an attempt wrote.
+struct AttemptLog {
+  store::Lease lease;
+  std::string text;
+};
+/// The attempts at a job that wrote something on this machine, in order. Of each no more than the
+/// last `limit` bytes are read.
+std::vector<AttemptLog> attempt_logs(const store::Store& store, const store::Job& job,
+                                     std::uint64_t limit = UINT64_MAX);
+
+}  // namespace flor::cli

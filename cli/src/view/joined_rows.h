@@ -1,0 +1,36 @@
+// Rows of joined values, for people and as docs/cli.md specifies them.
+#pragma once
+
+#include "output/color.h"
+#include "output/json.h"
+#include "view/join.h"
+
+#include <flor/store/catalog.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flor::cli {
+
+/// "recorded", "hindsight" or "evaluated"; for several values also "recorded+hindsight".
+std::string_view origin_of(const store::Value& value);
+std::string origin_of(std::span<const store::Value* const> cells);
+/// How far it can be trusted: "recorded", "verified", ...; "evaluated" of an evaluator's.
+std::string_view verdict_of(const store::Value& value);
+std::string verdict_of(std::span<const store::Value* const> cells);
+/// `name` is what the catalog calls doubtful values of that metric.
+bool is_doubtful_of(std::string_view name, std::string_view metric);
+/// How a table shows that the run itself did not log it.
+Tone origin_tone(const store::Value& value);
+
+/// An index of a loop, or null where there is none.
+Json index_json(std::int64_t index);
+/// "4,0" as [4, 0]; null for no indices.
+Json inner_json(const std::string& inner);
+
+/// A row of `flor query --json`. `names`: those that were joined.
+Json row_json(const store::Run& run, std::span<const std::string> names, const Join& join,
+              std::size_t row);
+
+}  // namespace flor::cli

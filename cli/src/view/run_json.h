@@ -1,0 +1,22 @@
+// The objects of docs/cli.md that describe a run, shared by the commands.
+#pragma once
+
+#include "output/json.h"
+#include "view/run_facts.h"
+
+#include <flor/store/catalog.h>
+
+#include <span>
+
+namespace flor::cli {
+
+/// The fields of `flor list` for one run, in order.
+Json run_json(const store::Run& run);
+/// {"kind", "from", "since"}; the last two are null for what was recorded here.
+Json origin_json(const store::RunOrigin& origin);
+/// {"name": typed value, ...}
+Json arguments_json(std::span<const store::Argument> arguments);
+/// {"name": {"type", "count", "last", "min", "max", "hindsight", "evaluated"}, ...}
+Json metrics_json(std::span<const store::MetricSummary> metrics);
+
+}  // namespace flor::cli

@@ -1,0 +1,110 @@
+// Workers on other machines, in seats that Slurm or ssh has started, with one evaluator: which of
+// them is at which job, and what came out. See watch/seat_protocol.h for how they are spoken to.
+#pragma once
+
+#include "file/line_log.h"
+#include "seats/seat_starter.h"
+#include "watch/background_calls.h"
+#include "watch/evaluators/evaluation_group.h"
+#include "watch/evaluators/seat_protocol.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace flor::cli {
+
+struct ClusterPlan {
+  EngineWish engine;
+  std::string name;                 ///< of the jobs
+  std::filesystem::path directory;  ///< for what is said; all machines see it under this path
+  std::filesystem::path logs;       ///< of the attempts; the same
+  std::chrono::milliseconds silence{40'000};  ///< who says nothing for so long is lost
+  std::chrono::milliseconds idle{60'000};     ///< so long the seats are kept without a job
+};
+
+/// One job of Slurm with a task for each worker, while there is something to judge: a task is a
+/// seat, which gets a checkpoint when it has none. What a seat was at that is lost, with its node
+/// most likely, another one judges; that is no failure, but what has lost three of them has failed.
+/// The leases are the coordinator's, and what a lost seat says later is not heard: so each job has
+/// one result, whoever has begun it.
+class ClusterGroup final : public EvaluationGroup {
+ public:
+  /// `evaluator`: its number in the queue.
+  ClusterGroup(GroupPlan plan, std::int64_t evaluator, ClusterPlan cluster, Note note);
+  /// Gives the seats back.
+  ~ClusterGroup() override;
+  ClusterGroup(const ClusterGroup&) = delete;
+  ClusterGroup& operator=(const ClusterGroup&) = delete;
+
+  std::int64_t evaluator() const override { return evaluator_; }
+  void start() override;
+  void add_descriptors(std::vector<pollfd>& waiting) const override;
+  Clock::time_point due() const override;
+  /// Throws Error if there are no seats and will be none, or none could ever load the evaluator.
+  void hear(const Tell& tell) override;
+  std::size_t wanted() const override;
+  void give(store::LeasedJob job) override { backlog_.push_back(std::move(job)); }
+  void dispatch() override;
+  std::vector<store::Lease> leases() const override;
+  std::vector<store::Lease> take_waiting() override;
+  void call_off(const store::Lease& lease) override;
+  bool is_ready() const override { return true; }
+  void stop() override;
+
+ private:
+  struct Seat {
+    std::string name, host, job;
+    std::int64_t restart = 0;
+    store::LineLogReader said;
+    std::unique_ptr<store::LineLogWriter> told;
+    std::vector<std::string> lines = {};  // to be told
+    Clock::time_point heard = Clock::now();
+    bool is_ready = false, is_gone = false;
+    std::vector<store::LeasedJob> jobs = {};
+  };
+
+  void look(const Tell& tell);
+  bool find_seats();
+  void heed(Seat& seat, const std::string& line, const Tell& tell);
+  void hear(Seat& seat, const std::string& line, const Tell& tell);
+  void take_result(Seat& seat, const nlohmann::json& result, const Tell& tell);
+  void lose(Seat& seat, const std::string& why, const Tell& tell);
+  void tell_seats();
+  void beat();
+  bool has_work() const;
+  void look_after_seats();
+  void take_start();
+  void note_waiting();
+  void note_end(const std::string& why);
+  void begin();
+  void release();
+  void leave();
+  std::size_t ahead() const;
+
+  GroupPlan plan_;
+  std::int64_t evaluator_;
+  ClusterPlan cluster_;
+  Note note_;
+  std::chrono::milliseconds beat_;
+  Pace pace_;
+  std::unique_ptr<SeatStarter> starter_;  // while there are seats, or are to be
+  Background<bool> starting_;
+  std::unique_ptr<store::LineLogWriter> watch_;
+  std::filesystem::path round_;  // what is said to the present seats
+  std::int64_t rounds_ = 0;
+  std::map<std::string, std::unique_ptr<Seat>> seats_;  // by name; those that are gone, too
+  std::deque<store::LeasedJob> backlog_;
+  std::map<store::Lease, int> losses_;
+  std::optional<double> mean_seconds_;  // of the latest evaluations
+  Clock::time_point next_beat_, next_start_, busy_ = Clock::now();
+  std::string noted_;          // what is waited for
+  bool is_started_ = false;    // `starter_`
+  bool was_ready_ = false;     // some seat, ever
+  bool is_promising_ = false;  // some seat of the present ones
+  int failures_ = 0;           // times in a row that no seat was ready
+  std::string fatal_;  // of the latest of the present seats that could not load the evaluator
+};
+
+}  // namespace flor::cli

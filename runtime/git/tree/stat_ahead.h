@@ -1,0 +1,40 @@
+// Looks at tracked files on a second thread, from the last to the first, while the walk comes from
+// the first: asking the kernel for 10,000 files is most of what a commit of them costs.
+#pragma once
+
+#include "git/tree/index_file.h"
+#include "git/tree/stat_cache.h"
+
+#include <atomic>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace flor::git {
+
+class StatAhead {
+ public:
+  /// Starts at once, unless there is too little to do or no second processor. The entries must
+  /// outlive this.
+  StatAhead(const std::filesystem::path& root, const std::vector<TrackedEntry>& entries);
+  ~StatAhead();
+  StatAhead(const StatAhead&) = delete;
+  StatAhead& operator=(const StatAhead&) = delete;
+
+  /// What was seen of entries[at], if it was looked at already. To be asked in rising order.
+  std::optional<FileStat> seen(std::size_t at);
+
+ private:
+  void run(int root);
+
+  const std::vector<TrackedEntry>& entries_;
+  std::vector<FileStat> stats_;
+  std::unique_ptr<std::atomic<bool>[]> done_;
+  std::atomic<std::size_t> front_{0};
+  std::thread thread_;
+};
+
+}  // namespace flor::git

@@ -1,0 +1,17 @@
+// Turns a sorted list of files into tree objects.
+#pragma once
+
+#include "git/library.h"
+#include "git/tree/stat_cache.h"
+
+#include <span>
+#include <vector>
+
+namespace flor::git {
+
+/// Writes the trees for `entries` (by path, no path twice and none below another) and returns that
+/// of every directory, by path, the root first. What `cache` has is taken to be in the database.
+std::vector<DirectoryTree> write_trees(git_odb* odb, std::span<const FileEntry> entries,
+                                       const StatCache& cache);
+
+}  // namespace flor::git

@@ -1,0 +1,125 @@
+// Which loops a change of the sources concerns, from the texts alone: loops whose statement
+// changed, and loops from which changed code may be called. When in doubt, a loop is concerned.
+#pragma once
+
+#include "sources/changes.h"
+#include "sources/effects/callers.h"
+#include "sources/source_questions.h"
+#include "sources/syntax/source.h"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::sources {
+
+/// Paths are relative to the root of the repository.
+struct ChangedText {
+  std::string path;
+  std::optional<std::string> before, now;  ///< nothing: the file was, or is, not there
+};
+struct SourceText {
+  std::string path, text;
+};
+
+struct AnalysisInput {
+  std::vector<ChangedText> changed;
+  std::vector<SourceText> rest;  ///< sources that did not change: changed functions have callers
+  bool complete = true;          ///< `rest` has all of them; else every caller must be assumed
+  std::string program;           ///< file that calls flor::init, as the compiler knew it; or empty
+  std::set<std::string> nested;  ///< names of the recorded nested loops
+  std::set<std::string> main;    ///< and of the main loops
+  bool stale = false;            ///< the program was built from older sources than these
+};
+
+/// Where a loop stands, as the compiler knows it.
+struct LoopPlace {
+  std::string_view file;
+  std::uint32_t line = 0, column = 0;
+};
+
+/// Unknown: the source that holds the loop is not there, or not the one that runs.
+enum class Leaving { impossible, possible, unknown };
+
+/// Whether the sources show that all which new log statements read comes back as it was.
+struct Proof {
+  bool proven = false;
+  std::string why_not;  ///< the first read that they do not show; empty where `proven`
+};
+
+class Analysis {
+ public:
+  /// `work_max`: as for Effects.
+  explicit Analysis(AnalysisInput input, std::size_t work_max = Effects::kWorkMax);
+
+  /// For values that the replay finds: where this is not proven, only an execution can tell.
+  Proof proof() const;
+
+  struct Touched {
+    std::string loop;
+    std::string why;       ///< `train.cpp:57 logs "norm"`
+    std::string question;  ///< `"norm"`, where it only reads what the loop leaves behind
+    bool operator==(const Touched&) const = default;
+  };
+  /// The recorded nested loops that are concerned, as far as the text tells their names; each once.
+  const std::vector<Touched>& touched() const { return touched_; }
+  /// Why the loop of that name at that place is concerned; nothing if it is not.
+  std::optional<Touched> touched(const LoopPlace& place, std::string_view name) const;
+  /// Whether a `return` or `goto` in the loop at that place may leave the function that holds it.
+  Leaving leaving(const LoopPlace& place) const;
+
+  /// Changes of the computation itself: inside the nested loop `loop`, or outside of all (empty).
+  const std::vector<Touched>& computation() const { return computation_; }
+  /// Changes outside the nested loops that only look at the computation.
+  const std::vector<std::string>& looking() const { return looking_; }
+  bool nothing_changed() const { return changes_.all.empty(); }
+  /// Why a replay has to begin with the first epoch: what changed code uses is left by earlier
+  /// epochs in variables that nobody keeps. Empty: it need not.
+  const std::string& walk() const { return walk_; }
+
+ private:
+  struct Site {
+    const Source* source;
+    const ForLoop* loop;
+  };
+
+  void read(AnalysisInput& input);
+  const Questions& questions() const;
+  std::vector<std::pair<const Source*, Range>> main_loops() const;
+  void find_sites();
+  void find_walk();
+  void sort_changes();
+  std::optional<Touched> why(const Source& source, Range range) const;
+  std::optional<Touched> why_by_name(std::string_view name) const;
+  std::string explain(const Change& change, bool inside) const;
+  std::string left_behind(const Questions::Read& read, std::string_view how) const;
+  const Site* nested_site(const Change& change) const;
+  bool concerns_program(const Change& change);
+  std::vector<const Source*> matching(std::string_view file) const;
+  std::optional<Range> region(const Source& source, const LoopPlace& place) const;
+
+  std::set<std::string> nested_, main_;
+  std::size_t work_max_;
+  bool stale_ = false, complete_ = true;
+  std::vector<SourcePointer> before_, now_, rest_;
+  const Source* program_ = nullptr;
+  std::vector<const Source*> sources_;  // of this program
+  Changes changes_;
+  std::optional<Callers> callers_;
+  mutable std::optional<Questions> questions_;  ///< from when one is asked: it takes its time
+  std::vector<Site> sites_;
+  std::vector<Touched> touched_, computation_;
+  std::vector<std::string> looking_;
+  std::string walk_;
+};
+
+/// Whether the file of that name is read as C or C++.
+bool is_source(std::string_view path);
+
+/// How many of their last components two paths have in common.
+std::size_t common_suffix(std::string_view a, std::string_view b);
+
+}  // namespace flor::sources

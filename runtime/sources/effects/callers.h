@@ -1,0 +1,68 @@
+// Who may call what, by names alone: from changed functions, declarations and macros to all code
+// that could execute them.
+#pragma once
+
+#include "sources/changes.h"
+#include "sources/syntax/source.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace flor::sources {
+
+class Callers {
+ public:
+  /// The sources of one program; they must outlive this.
+  explicit Callers(const std::vector<const Source*>& sources);
+
+  /// Follows each change to its callers.
+  void follow(const std::vector<Change>& changes);
+
+  /// The change that code in `range` may come to, by its index; nothing if it comes to none.
+  std::optional<std::size_t> reached_from(const Source& source, Range range) const;
+  /// A change that may be executed from anywhere.
+  std::optional<std::size_t> anywhere() const { return anywhere_; }
+
+  /// Whether code of `root` may come to something of one of these names.
+  bool uses(const Source& root, const std::vector<std::string_view>& names);
+
+ private:
+  struct Callable {
+    const Source* source;
+    Range range;
+    std::vector<std::string_view> names;
+    bool function = false, anywhere = false;
+  };
+
+  void collect(const Source& source);
+  void add(Callable callable);
+  void find_escapes(const Source& source);
+  bool escapes(const Source& source, std::size_t at) const;
+  /// How a variable may begin: `Part part(1)` may be a function that is declared, too.
+  enum class Beginning { any, not_parenthesis };
+  bool is_variable(const Source& source, std::size_t at, Beginning beginning) const;
+  bool may_mean_entry(const Source& source, std::size_t at) const;
+  bool mentions_entry(const Source& source) const;
+  bool called_from_anywhere(const Callable& callable) const;
+  void taint(std::string_view name, std::size_t change);
+  void taint_anywhere(const Callable& callable, std::size_t change);
+
+  std::vector<const Source*> sources_;
+  std::vector<Callable> callables_;
+  std::unordered_map<std::string_view, std::vector<std::uint32_t>> mentions_;  // by callables
+  std::unordered_map<std::string_view, std::int64_t> uses_;  // all mentions but definitions
+  std::unordered_set<std::string_view> functions_, lambdas_, escaped_, derived_, added_;
+  std::unordered_map<std::string_view, std::size_t> tainted_;  // name to change
+  std::vector<std::string_view> open_;
+  bool entry_is_mentioned_ = false;
+  std::optional<std::size_t> anywhere_;
+  std::unordered_set<std::string_view> used_;  // from the root
+  const Source* root_ = nullptr;
+};
+
+}  // namespace flor::sources

@@ -1,0 +1,123 @@
+// What each statement of a program may read and change, through calls and aliases: whatever is not
+// known to be only read counts as changed.
+#pragma once
+
+#include "sources/syntax/model.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace flor::sources {
+
+/// A variable as far as a statement has to do with it.
+enum class Extent {
+  whole,
+  part,    ///< a member, which counts for itself
+  rebound  ///< it is given another value; what it referred to stays as it is
+};
+
+class Keys {
+ public:
+  void add(int variable, Extent extent) { all_.insert({variable, extent}); }
+  void add(const Keys& other) { all_.insert(other.all_.begin(), other.all_.end()); }
+  bool holds(int variable, Extent extent) const { return all_.contains({variable, extent}); }
+  bool empty() const { return all_.empty(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::set<std::pair<int, Extent>> all_;
+};
+
+struct Call {
+  std::vector<int> bodies;
+  std::vector<Keys> arguments;
+  Keys receiver;
+};
+
+struct StepEffects {
+  Keys reads, writes;
+  Keys assigned;    ///< of `writes` what is assigned by an operator
+  Keys asked;       ///< objects of types that are not shown, whose methods are called
+  Keys attached;    ///< by flor::with, in the header of a loop
+  Keys registered;  ///< by flor::checkpoints
+  std::set<int> iterated;  ///< parameters of unknown type that a loop goes through
+  std::vector<Call> calls;
+  std::set<int> handed_on;  ///< bodies of functions that are named and not called
+};
+
+/// What a call of a function does to what it is given and to what is shared.
+struct Summary {
+  std::set<int> writes, iterates;  ///< numbers of parameters; -1: the object it is called on
+  std::set<std::pair<int, int>> stores;  ///< variable or ~parameter that keeps a parameter
+  Keys shared_reads, shared_writes;
+  Keys returned;  ///< shared variables, and parameters of the function itself
+
+  bool operator==(const Summary&) const;
+};
+
+class Effects {
+ public:
+  static constexpr std::size_t kWorkMax = 500'000'000;  ///< some 5 s
+
+  /// `work_max`: about as many expressions and references are looked at before it gives up, the same
+  /// on every machine.
+  explicit Effects(Model& model, std::size_t work_max = kWorkMax);
+
+  const Model& model() const { return model_; }
+  /// Nothing is known for sure where it is not: what statements do was not found out to the end.
+  bool complete() const { return complete_; }
+  /// That what was asked of it afterwards was too much, too.
+  bool is_spent() const { return !complete_ || work_ > work_max_; }
+  const StepEffects& of(int body, int step) const {
+    return steps_[static_cast<std::size_t>(body)][static_cast<std::size_t>(step)];
+  }
+  const Summary& summary(int body) const { return summaries_[static_cast<std::size_t>(body)]; }
+  /// The variables, and all that they may refer to.
+  std::vector<int> reachable(const std::set<int>& variables) const;
+  std::vector<int> reachable(int variable) const { return spread(refers_, {variable}); }
+  /// The variable, and all that may refer to it.
+  std::vector<int> reaching(int variable) const { return spread(referred_, {variable}); }
+
+ private:
+  friend class Evaluator;
+
+  bool round();
+  void evaluate(int body);
+  Summary summarize(int body) const;
+  void link(int from, int to);
+  const Summary& summary_for(int user, int body);
+  void find_implicit();
+  void changed_type(const Variable& variable);
+  void know_lambda(int variable, StepEffects effects);
+  std::vector<int> spread(const std::vector<std::vector<int>>& links,
+                          std::vector<int> variables) const;
+
+  Model& model_;
+  std::vector<std::vector<StepEffects>> steps_;
+  std::vector<Summary> summaries_;
+  std::unordered_set<std::uint64_t> links_;
+  std::vector<std::vector<int>> refers_, referred_;  ///< the same, by variable
+  /// What operators, conversions and iterators of the program's own classes do to what is shared:
+  /// expressions call them without their names.
+  Keys implicit_reads_, implicit_writes_;
+  std::map<int, StepEffects> lambdas_;  ///< what calling the lambda in the variable does
+  std::vector<std::unordered_set<int>> users_;  ///< bodies that looked at a summary
+  std::vector<bool> open_;  ///< bodies that are to be evaluated (again)
+  int evaluated_ = -1;      ///< the body that is
+  bool all_open_ = false, linked_ = false, complete_ = true;
+  bool settled_ = false;  ///< the last round took up all bodies, and found nothing new
+  mutable std::size_t work_ = 0;
+  std::size_t work_max_;
+  mutable std::vector<std::uint32_t> seen_;  ///< by variable: the search that saw it last
+  mutable std::uint32_t search_ = 0;
+};
+
+}  // namespace flor::sources

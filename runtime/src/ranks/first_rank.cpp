@@ -1,0 +1,51 @@
+#include "ranks/first_rank.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace flor::detail {
+namespace {
+
+/// The first was certainly taken before the second.
+bool precedes(const store::CheckpointKey& a, const store::CheckpointKey& b) {
+  if (a.main_loop != b.main_loop) return a.main_loop < b.main_loop;
+  if (a.iteration != b.iteration) return a.iteration < b.iteration;
+  // The boundary before an iteration; of the rest of it the order is not known.
+  return a.kind == store::CheckpointKind::boundary && b.kind != a.kind;
+}
+
+}  // namespace
+
+bool FirstRank::has_passed(const store::CheckpointKey& key) const {
+  const auto last = store_.catalog().last_checkpoint(run_);
+  return last && precedes(key, last->key);
+}
+
+void FirstRank::await(const store::CheckpointKey& key, const std::function<bool()>& is_urgent) {
+  using namespace std::chrono;
+  constexpr int kPatience = 3;
+  if (in_vain_ >= kPatience) return;
+  const auto began = steady_clock::now();
+  auto pause = milliseconds(1);
+  while (!store_.catalog().checkpoint(run_, key)) {
+    const auto run = store_.catalog().run(run_);
+    if (!run || run->state != store::RunState::running || has_passed(key)) {
+      // It may have stored it, and ended, since we looked.
+      if (!store_.catalog().checkpoint(run_, key)) ++in_vain_;
+      return;
+    }
+    // Rank 0 goes at the pace of this one: where the training waits here, it would wait there.
+    const auto waited = steady_clock::now() - began;
+    if (waited >= rank_patience.urgent && is_urgent()) return;
+    if (waited >= rank_patience.longest) {
+      ++in_vain_;
+      return;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, milliseconds(16));
+  }
+  in_vain_ = 0;
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,525 @@
+// The parts of the recorder that belong to runs that do not end where they should: a run that was
+// interrupted goes on, and one that is asked to go leaves a checkpoint in the middle of an epoch.
+#include "git/shadow.h"
+#include "index/catalog/resume_point.h"
+#include "maintain/shared_view.h"
+#include "protocol/value_text.h"
+#include "record/recorder.h"
+#include "record/unregistered.h"
+#include "session/notice.h"
+#include "session/preemption.h"
+#include "session/process_facts.h"
+#include "session/run_choice.h"
+#include "sources/analysis.h"
+
+#include <flor/adapter.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace flor::detail {
+namespace {
+
+bool same_argument(const store::Argument& recorded, const std::string& text) {
+  if (recorded.value == text) return true;
+  if (recorded.is_secret()) return store::masked_value(recorded.name, text) == recorded.value;
+  if (recorded.type == "bool") return (recorded.value == "true") == (text == "1" || text == "true");
+  if (recorded.type == "text") return false;
+  const auto number = [](const std::string& digits) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool whole = error == std::errc() && end == digits.data() + digits.size();
+    return whole ? std::optional(value) : std::nullopt;
+  };
+  return number(recorded.value) && number(recorded.value) == number(text);
+}
+
+/// Two numbers, as kElapsedItem has them.
+store::SnapshotItem elapsed_item(const Elapsed& elapsed) {
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[sizeof elapsed]);
+  std::memcpy(bytes.get(), &elapsed, sizeof elapsed);
+  return {{.name = std::string(kElapsedItem),
+           .type = store::ElementType::bytes,
+           .sizes = {},
+           .bytes = sizeof elapsed},
+          store::Content(bytes, bytes.get())};
+}
+
+std::chrono::steady_clock::duration duration_of(double in_seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(in_seconds));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------
+// Taking up a run.
+
+/// What the run was started with holds, also what it had not asked for yet.
+void Recorder::take_arguments(const store::Run& run) {
+  for (store::Argument& argument : store_->catalog().arguments(run.id)) {
+    recorded_arguments_[argument.name] = std::move(argument);
+  }
+  secrets_ = SecretArguments(store_->catalog(), run, flags_.kwargs);
+  const Flags before = flags_of_command(run.start.command.words());
+  for (const auto& [name, text] : flags_.kwargs) {
+    const auto argument = recorded_arguments_.find(name);
+    const auto kwarg = before.kwargs.find(name);
+    std::optional<std::string> recorded;
+    if (argument != recorded_arguments_.end()) {
+      if (!same_argument(argument->second, text)) recorded = argument->second.value;
+    } else if (kwarg != before.kwargs.end() && kwarg->second != text &&
+               kwarg->second != store::masked_value(name, text)) {
+      recorded = kwarg->second;
+    }
+    if (recorded) {
+      throw UsageError(fmt::format(
+          "--kwargs {}={}: run {} was started with {}={}, and a run keeps its arguments "
+          "when it is resumed",
+          name, store::masked_value(name, text), run.key.substr(0, 8), name, *recorded));
+    }
+  }
+  for (const auto& [name, text] : before.kwargs) {
+    if (store::is_masked(text)) {
+      if (const auto given = secrets_.given(name)) flags_.kwargs.emplace(name, *given);
+    } else {
+      flags_.kwargs.emplace(name, text);
+    }
+  }
+  if (!flags_.every && flags_.epsilon == Flags().epsilon) {
+    flags_.every = before.every;
+    flags_.epsilon = before.epsilon;
+    schedule_.set_rule(flags_);
+  }
+  if (!flags_.every_steps) flags_.every_steps = before.every_steps;
+  if (!flags_.every_seconds) flags_.every_seconds = before.every_seconds;
+}
+
+bool Recorder::may_go_on_inside(std::int64_t run) const {
+  const store::ResumePoint latest = store::find_resume_point(store_->catalog(), run);
+  if (latest.loop.empty()) return true;
+  std::vector<std::string> main_loops;
+  for (const store::MainLoop& loop : store_->catalog().main_loops(run)) {
+    main_loops.push_back(loop.name);
+  }
+  const std::string lost = print_lost_inside(main_loops);
+  if (lost.empty()) return true;
+  say(Level::warn, fmt::format("epoch {} is computed again from its beginning, since what is not "
+                               "registered would be lost inside it: {}; flor::with keeps it",
+                               latest.epoch, lost));
+  return false;
+}
+
+void Recorder::go_on(store::Run run, const std::string& commit, const store::ResumePoint* of_all) {
+  store::Catalog& catalog = store_->catalog();
+  use_ = store_->use_run(run.key);
+  auto [point, rehearsal] = of_all ? plan_resume_at(*store_, run.id, *of_all)
+                                   : plan_resume(*store_, run.id, may_go_on_inside(run.id));
+  const bool exact = !warn_of_changes(run, commit);
+  run_.id = run.id;
+  know_way(point);
+  for (const std::string& loop : rehearsal.unknown) {
+    say(Level::warn,
+        fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
+                    "register them with flor::checkpoints",
+                    loop));
+  }
+  if (adapter().set_threads) {
+    const auto threads = run.start.environment.find("threads");
+    if (threads != run.start.environment.end()) adapter().set_threads(std::stoi(threads->second));
+  }
+  put_back_generators(run.start.environment);
+  catalog.resume_run(run.id, {.resumed_us = now_us(),
+                              .point = point,
+                              .commit = commit,
+                              .program_digest = store::file_digest(executable()),
+                              .command = flags_.command});
+  health_.set_gaps(catalog.gaps(run.id));
+  resumed_ = true;
+  for (const store::CheckpointInfo& info : catalog.checkpoints(run.id)) {
+    if (info.key.kind == store::CheckpointKind::step) steps_.push_back(info.key);
+  }
+  run_ = catalog.run(run.id).value_or(run);
+  recorded_saves_ = recorded_saves();
+  for (const auto& [place, saved] : recorded_saves_) saves_ = std::max(saves_, saved.number);
+  say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
+                                 run_.start.experiment, store::print_point(point)));
+  if (!point.boundary && point.main_loop == 0) return use_.reset();  // nothing is passed by
+  CheckPlan check = plan_check(*store_, run_, point, flags_.check_seconds);
+  if (!flags_.check) check = {.stretch = {}, .why_not = "--flor_check none"};
+  if (check.iteration < 0) say(Level::result, "not checked: " + check.why_not);
+  resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
+                                             std::move(check), exact, registry_);
+  suppress(true);
+}
+
+/// Not every change of the work tree is one of the program: outputs change, and other programs.
+bool Recorder::has_other_sources(const store::Run& run, const std::string& last,
+                                 const std::string& commit) const {
+  if (const auto same = same_sources(program_of(store_->catalog(), run), this_program())) {
+    return !*same;
+  }
+  if (last.empty() || commit.empty()) return true;
+  const auto repository = git::Repository::discover(std::filesystem::current_path());
+  return !repository || !repository->commit(last) ||
+         std::ranges::any_of(repository->changes(last, commit), [](const git::FileChange& change) {
+           return sources::is_source(change.path) || sources::is_source(change.old_path);
+         });
+}
+
+bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit) const {
+  const std::string key = run.key.substr(0, 8);
+  const auto before = store_->catalog().resumptions(run.id);
+  const std::string& last = before.empty() ? run.start.commit : before.back().commit;
+  const bool other = commit != last && has_other_sources(run, last, commit);
+  if (!is_first()) return other;
+  if (other) {
+    say(Level::warn,
+        fmt::format("the sources changed since run {} was interrupted: it goes on with "
+                    "commit {} (it had {})",
+                    key, commit.empty() ? "none" : commit.substr(0, 10),
+                    last.empty() ? "none" : last.substr(0, 10)));
+  }
+  const store::RecordedCommand command = flags_.command;
+  if (own_arguments(command.words()) != own_arguments(run.start.command.words())) {
+    say(Level::warn,
+        fmt::format("run {} was started with other arguments: {}", key, run.start.command.text()));
+  }
+  const auto now = environment();
+  const auto& then = run.start.environment;
+  for (const ChangedFact& fact : changed_facts(then, now)) {
+    say(Level::warn, fmt::format("{} was {} when run {} began and is {} now: the results may not "
+                                 "be those of an uninterrupted run",
+                                 fact.name, fact.before, key, fact.after));
+  }
+  return other;
+}
+
+LoopScope::Start Recorder::begin_resumed(Frame& frame, const LoopScope::Start& start) {
+  const store::ResumePoint& point = resumption_->point();
+  if (start.visit) {
+    taken_boundary_ = point.iteration;
+    epochs_ += point.iteration;
+  } else {
+    epochs_ += frame.index;
+  }
+  return start;
+}
+
+void Recorder::arrive(Frame& frame, bool gone) {
+  if (resumption_) resumption_->arrive(frame, gone);
+}
+
+void Recorder::enter_resumed(Frame& frame) {
+  rehearsing_ = resumption_->rehearses(frame);
+  if (rehearsing_) {
+    if (resumption_->checks_all_of(frame)) begin_check();
+    return;
+  }
+  if (resumption_->point().loop.empty()) return reached();
+  // The code before the nested loop is executed again, and so is what it logs.
+  suppress(false);
+  on_the_way_ = true;
+  frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
+}
+
+void Recorder::know_way(const store::ResumePoint& point) {
+  if (point.loop.empty()) return;
+  for (store::Value& value : store_->catalog().values({.run = run_.id,
+                             .names = {},
+                             .first_epoch = point.epoch,
+                             .last_epoch = point.epoch,
+                             .recorded = true,
+                             .hindsight = false})) {
+    if (value.place.step < 0) logged_before_.emplace(value_identity(value), std::move(value));
+  }
+}
+
+/// False: the value becomes what was recorded, whose content is stored.
+bool Recorder::compare_on_way(store::Value& value, const LoggedContent* content) {
+  const auto before = logged_before_.find(value_identity(value));
+  if (before == logged_before_.end()) return true;
+  store::Value now = value;
+  if (content) now.value = store::object_reference(content->item, content->content);
+  if (same_value(before->second, now)) return true;
+  if (otherwise_.empty()) {
+    otherwise_ = fmt::format("{} at {}: {}", value.name, print_place(value.place),
+                             content ? "its content is another"
+                                     : fmt::format("recorded {}, now {}",
+                                                   print_value(before->second), print_value(now)));
+  }
+  value = before->second;
+  return false;
+}
+
+/// A local that a nested loop before the point had changed, and that nothing keeps, shows here.
+void Recorder::end_way() {
+  background_->post([this] { flush_journal(); });
+  background_->drain();
+  on_the_way_ = false;
+  if (!otherwise_.empty() && !flags_.check) {
+    say(Level::warn, "what leads to the step is not what was recorded, which stays: " + otherwise_);
+    otherwise_.clear();
+  }
+  if (otherwise_.empty()) return logged_before_.clear();
+  const std::int64_t epoch = resumption_->point().epoch;
+  background_->post([this, epoch] {
+    const std::string message = fmt::format(
+        "not resumed inside epoch {}, since what leads there is not what was recorded: {}", epoch,
+        otherwise_);
+    write_rest();
+    try {
+      write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+        catalog.drop_checkpoints(run_.id, steps_);
+        catalog.interrupt_run(run_.id, message, rest);
+      });
+      say(Level::error,
+          fmt::format("{}; the same command goes on at the beginning of epoch {}; flor::with keeps "
+                      "what a nested loop leaves behind",
+                      message, epoch));
+    } catch (const std::exception& error) {
+      say(Level::error, fmt::format("{}; that could not be recorded: {}", message, error.what()));
+    }
+    if (board_) board_->close();
+    close_store();
+    end_process(ExitStatus::preempted);
+  });
+  background_->drain();
+}
+
+/// What was logged before counts for what comes after.
+void Recorder::begin_check() {
+  background_->post([this] { flush_journal(); });
+  background_->drain();
+  suppress(false);
+  checking_ = true;
+  resumption_->check().begin();
+}
+
+std::optional<LoopScope::Move> Recorder::leave_resumed(Frame& frame) {
+  if (resumption_->rehearses(frame)) {
+    const bool checked = resumption_->checks_at_end(frame);
+    const LoopScope::Move move = resumption_->leave_rehearsed(frame);
+    if (checked) conclude_check();
+    return move;
+  }
+  throw Error(fmt::format(
+      "the run was interrupted in loop {}, to which the program does not come any more: "
+      "resume with the program that was interrupted",
+      resumption_->point().loop));
+}
+
+void Recorder::check_values(const LogBatch& batch) {
+  ResumeCheck& check = resumption_->check();
+  for_each_value(
+      batch, check.ordinals(),
+      [&](const LoggedContent& logged) {
+        std::string reference = store::item_digest(logged.content).hex();
+        check.values().know(reference, logged.item, logged.content);
+        return reference;
+      },
+      [&](const LogRecord&, const store::Value& value) { check.keep(value); });
+}
+
+void Recorder::conclude_check() {
+  suppress(true);
+  background_->post([this] { flush_journal(); });
+  background_->drain();
+  checking_ = false;
+  ResumeCheck& check = resumption_->check();
+  check.conclude();
+  if (check.passed()) return say(Level::result, "checked: " + check.outcome());
+  const std::string key = run_.key.substr(0, 8);
+  const std::string suspects = print_suspects();
+  const std::string message =
+      fmt::format("not resumed: epoch {} computed again is not what was recorded: {}{}",
+                  check.epoch(), check.difference(),
+                  suspects.empty() ? "" : "; most likely because of " + suspects);
+  say(Level::error,
+      fmt::format("{}; register with flor::checkpoints what the loop changes and begin a new run, "
+                  "or go on with run {} all the same: --flor_resume --flor_check none",
+                  message, key));
+  write_rows([&](store::Catalog& catalog) {
+    catalog.interrupt_run(run_.id, message);
+    return true;
+  });
+  if (board_) board_->close();
+  resumption_.reset();
+  background_->post([this] { close_store(); });
+  background_->drain();
+  end_process(ExitStatus::differs);
+}
+
+void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
+  const store::ResumePoint& point = resumption_->point();
+  if (!frame.visited) {
+    if (!point.boundary && frame.ordinal + 1 == point.main_loop) reached();
+    return;
+  }
+  if (how == LoopEnd::broke || frame.index < point.iteration) {
+    throw Error(
+        fmt::format("loop {} ended before epoch {}, in which the run was interrupted: resume with "
+                    "the program that was interrupted",
+                    frame.component, point.epoch));
+  }
+  reached();  // there was nothing left to do in it
+}
+
+void Recorder::reach(Frame& frame) {
+  if (on_the_way_) end_way();
+  if (resumption_->checks_stretch()) return begin_check();
+  frame.opened_at -= duration_of(resumption_->elapsed().loop);
+  reached();
+}
+
+/// The steps to the next iteration.
+std::int64_t Recorder::leave_checked(Frame& frame) {
+  if (!resumption_->leave_checked(main_frame(), frame)) return 1;
+  conclude_check();
+  const std::int64_t step = resumption_->point().step;
+  // The check is no part of what is recorded.
+  frame.opened_at = Clock::now();
+  frames_.front()->iteration_began = Clock::now() - duration_of(resumption_->elapsed().iteration);
+  if (frame.index == step) {
+    reach(frame);
+    return 1;
+  }
+  frame.arriving = true;
+  const std::int64_t executed = std::exchange(frame.index, step) - 1;
+  return step - executed;
+}
+
+void Recorder::reached() {
+  rehearsing_ = false;
+  suppress(false);
+  resumption_.reset();
+  use_.reset();
+}
+
+// ---------------------------------------------------------------------------------------------
+// Checkpoints inside iterations.
+
+bool Recorder::is_due() const {
+  return (flags_.every_steps && steps_since_ >= *flags_.every_steps) ||
+         (flags_.every_seconds && seconds_since(kept_at_) >= *flags_.every_seconds);
+}
+
+/// The boundary behind an iteration is forced in all ranks or in none.
+bool Recorder::is_forced(const Frame& main) {
+  if (!flags_.every_steps && !flags_.every_seconds) return false;
+  return board_ ? board_->force(main.ordinal, main.index, is_due()) : is_due();
+}
+
+std::int64_t Recorder::leave_nested(Frame& frame) {
+  if (resumption_) return checking_ ? leave_checked(frame) : 1;
+  if (is_called_away()) [[unlikely]] {
+    preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));
+  }
+  if (!flags_.every_steps && !flags_.every_seconds) [[likely]]
+    return 1;
+  ++steps_since_;
+  // The state inside an iteration is of use only together with that before it.
+  if (is_due() && taken_boundary_ == main_frame().index && steps_unwritten_ == 0) {
+    take_step(frame);
+  }
+  return 1;
+}
+
+void Recorder::take_step(const Frame& nested) {
+  const Frame& main = main_frame();
+  take_forced({.kind = store::CheckpointKind::step,
+               .main_loop = main.ordinal,
+               .iteration = main.index,
+               .loop = store::step_name(nested.component, nested.index)},
+              nested.settings.attached,
+              elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
+}
+
+/// A run goes on at the last one, or at a later boundary, and checks itself from the one before.
+void Recorder::add_step(const store::CheckpointKey& written) noexcept {
+  std::erase(steps_, written);
+  steps_.push_back(written);
+  drop_steps();
+}
+
+void Recorder::drop_steps(std::size_t kept) noexcept {
+  if (steps_.size() <= kept) return;
+  write_rows([&](store::Catalog& catalog) {
+    const auto last = steps_.end() - static_cast<std::ptrdiff_t>(kept);
+    catalog.drop_checkpoints(run_.id, {steps_.begin(), last});
+    steps_.erase(steps_.begin(), last);
+    return true;
+  });
+}
+
+// ---------------------------------------------------------------------------------------------
+// Preemption.
+
+void Recorder::preempt(const Frame* nested, const std::string& where) {
+  last_chance_ = true;
+  if (nested && taken_boundary_ == main_frame().index) take_step(*nested);
+  fence();
+  background_->post([this, where] { end_preempted(where); });
+  background_->drain();
+  end_process(ExitStatus::preempted);  // the background thread has ended it already
+}
+
+void Recorder::end_preempted(const std::string& where) noexcept {
+  write_rest();
+  try {
+    const std::string name =
+        pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
+    const std::string message = fmt::format(
+        "{} by {} at {}", pending_signal == SIGINT ? "interrupted" : "preempted", name, where);
+    write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+      catalog.interrupt_run(run_.id, message, rest);
+    });
+    // What the other ranks have is known when they have ended, too.
+    say(Level::result,
+        fmt::format(
+            "{}; --flor {} --flor_resume goes on with run {} at {}{}", message,
+            run_.start.experiment, run_.key.substr(0, 8),
+            store::print_point(plan_resume(*store_, run_.id, may_go_on_inside(run_.id)).point),
+            ranks_ ? ", or earlier if another rank is not that far" : ""));
+  } catch (const std::exception& error) {
+    say(Level::error,
+        fmt::format("the interruption of run {} could not be recorded: {}; --flor {} --flor_resume "
+                    "goes on after what is stored of it",
+                    run_.key.substr(0, 8), error.what(), run_.start.experiment));
+  }
+  if (board_) board_->close();
+  close_store();
+  if (pending_signal == SIGINT) {
+    flush_streams();
+    die_of(SIGINT);
+  }
+  end_process(ExitStatus::preempted);
+}
+
+/// Steps look for signals themselves. Outside of main loops nobody would, and nothing is lost
+/// there.
+void Recorder::heed_signal() {
+  if (pending_signal == 0 || leaving_) return;
+  if (in_loop_) {
+    if (told_signal_) return;
+    told_signal_ = true;
+    const std::string_view name = signal_name(pending_signal);
+    say(Level::warn,
+        fmt::format("{}: the run is checkpointed at the next step, and ends{}", name,
+                    pending_signal == SIGUSR1
+                        ? ""
+                        : fmt::format("; another {} ends it at once, without that", name)));
+    return;
+  }
+  leaving_ = true;
+  background_->post([this] {
+    end_preempted(main_loops_ == 0 ? "its start, before the first loop"
+                                   : "a place between its loops");
+  });
+}
+
+}  // namespace flor::detail

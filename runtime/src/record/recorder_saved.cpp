@@ -1,0 +1,101 @@
+// The recorder's part in retention: checkpoints that the program asks for, and deleting those that
+// its strategy does not keep.
+#include "record/recorder.h"
+#include "retention/retention.h"
+#include "session/notice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flor::detail {
+
+void Recorder::keep_checkpoints(const store::CheckpointStrategy& strategy) {
+  update([this, strategy](store::Catalog& catalog) {
+    catalog.put_strategy(run_.id, strategy);
+    strategy_ = strategy;
+  });
+}
+
+/// Rank 0 decides for all ranks of a group, and at the end whoever comes last. What goes wrong here
+/// costs space, no more.
+void Recorder::delete_others(bool at_end) {
+  if (!strategy_.num_to_keep || health_.lasts()) return;
+  if (run_.start.rank && run_.start.rank->rank != 0 && !at_end) return;
+  try {
+    const auto report =
+        store::retain(*store_, run_.id, store::rules_of(strategy_), store::Sizes::skipped);
+    if (report.deleted > 0) {
+      say(Level::info, fmt::format("kept {} of {} checkpoints", report.kept, report.units.size()));
+    }
+  } catch (const std::exception& error) {
+    if (std::exchange(told_retention_, true)) return;
+    say(Level::warn, fmt::format("the strategy of run {} could not be applied: {}; `flor keep {}` "
+                                 "does it later",
+                                 run_.key.substr(0, 8), error.what(), run_.key.substr(0, 8)));
+  }
+}
+
+/// Also the number, which is that of before where a resumed run takes it again.
+std::string Recorder::name_of_saved(std::string_view name, const SavePlace& here,
+                                    std::int64_t& number) {
+  const auto before = recorded_saves_.find(place_text(here.place, here.ordinal));
+  number = before == recorded_saves_.end() ? ++saves_ : before->second.number;
+  return name.empty() ? fmt::format("s{}", number) : std::string(name);
+}
+
+std::string Recorder::save_checkpoint(std::string_view name,
+                                      const std::map<std::string, double>& scores) {
+  const SavePlace here = next_save_place();
+  if (here.suppressed ||
+      checking_) {  // on the way to where the run was interrupted: it is stored already
+    const auto before = recorded_saves_.find(place_text(here.place, here.ordinal));
+    return before == recorded_saves_.end() ? std::string() : before->second.name;
+  }
+  store::SavedCheckpoint saved;
+  saved.name = name_of_saved(name, here, saved.number);
+  saved.key = save_key(main_loops_);
+  saved.key.loop = saved.name;
+  saved.place = here.place;
+  saved.ordinal = here.ordinal;
+  saved.scores = scores;
+  const std::string result = saved.name;
+  fence();  // the state is that of now
+  take_forced(saved.key, attached_here());
+  update([this, saved = std::move(saved)](store::Catalog& catalog) {
+    enter_saved(saved, catalog);
+  });
+  return result;
+}
+
+void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog) {
+  if (!catalog.checkpoint(run_.id, saved.key)) return;  // it could not be stored, which was said
+  catalog.add_saved(run_.id, saved);
+  delete_others();
+}
+
+void Recorder::score_checkpoint(std::string_view name,
+                                const std::map<std::string, double>& scores) {
+  update([this, name = std::string(name), scores](store::Catalog& catalog) {
+    const auto list = catalog.saved(run_.id);
+    const auto saved = std::ranges::find(list, name, &store::SavedCheckpoint::name);
+    if (saved == list.end()) return;  // it could not be stored, which was said
+    for (const auto& [metric, value] : scores) {
+      catalog.add_score(run_.id, saved->number, metric, value);
+    }
+    delete_others();
+  });
+}
+
+std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
+  fence();
+  background_->post([this] {
+    write_logged();
+    flush_progress();  // an epoch counts once it is known to be complete
+  });
+  background_->drain();
+  return best ? store::best_checkpoint(*store_, run_.id, strategy_)
+              : store::latest_checkpoint(*store_, run_.id, strategy_);
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,65 @@
+#include "record/training_news.h"
+
+#include "session/process_facts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace flor::detail {
+
+std::optional<std::string> LongEpochs::completed(std::int64_t epoch, std::int64_t done,
+                                                 std::int64_t count, double seconds) {
+  ++epochs_;
+  seconds_ += seconds;
+  since_line_ += seconds;
+  if (seconds < kLong || since_line_ < kPause) return std::nullopt;
+  since_line_ = 0;
+  std::string line = fmt::format("epoch {} took {}", epoch, print_seconds(seconds));
+  if (count > done) {
+    const double left = seconds_ / static_cast<double>(epochs_) * static_cast<double>(count - done);
+    line += fmt::format("; {} of {} are done, the others take about {}", done, count,
+                        print_seconds(left));
+  }
+  return line;
+}
+
+std::optional<std::string> NanWatch::note(std::uint32_t id, std::string_view name,
+                                          std::int64_t epoch, double value) {
+  if (epoch < 0) return std::nullopt;
+  const auto [entry, is_new] = metrics_.try_emplace(id);
+  Metric& metric = entry->second;
+  if (is_new) {
+    metric.name = name;
+    metric.first = epoch;
+  }
+  std::optional<std::string> line;
+  if (epoch > metric.last) {
+    const std::int64_t complete = metric.last;
+    if (!is_new && metric.nan_since <= complete && !metric.said) {
+      metric.said = true;
+      line = fmt::format("{} was NaN in all of epoch {}: the training goes on, and is recorded",
+                         metric.name, complete);
+    }
+    metric.last = epoch;
+    if (std::isnan(value) && metric.nan_since == kNever) metric.nan_since = epoch;
+  }
+  if (!std::isnan(value)) {
+    metric.nan_since = kNever;
+    metric.said = false;
+  }
+  return line;
+}
+
+std::vector<std::string> NanWatch::at_end() const {
+  std::vector<std::string> lines;
+  for (const auto& [id, metric] : metrics_) {
+    if (metric.nan_since == kNever) continue;
+    lines.push_back(metric.nan_since <= metric.first
+                        ? fmt::format("{} was never a number: it is NaN in all epochs", metric.name)
+                        : fmt::format("{} is NaN since epoch {}", metric.name, metric.nan_since));
+  }
+  return lines;
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,43 @@
+// Keeps what a replay finds, part by part: the values of an epoch are seen by others when all of
+// them are there, each once.
+#pragma once
+
+#include "record/outage.h"
+#include "worker/assignment.h"
+#include "worker/replay_findings.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace flor::detail {
+
+/// Belongs to the background thread. What it is made from must outlive it. Everything may throw
+/// what the catalog throws.
+class PartKeeper {
+ public:
+  PartKeeper(Findings& findings, Assignment& assignment)
+      : findings_(findings), assignment_(assignment) {}
+
+  void hold(std::int64_t part, store::Value value);
+  void complete(store::ReplayedPart part);
+  /// Makes what is complete durable, if `now` or if it has waited for a while. What cannot be
+  /// written is tried again later; throws only where there is no later, `now`.
+  void keep(bool now);
+
+ private:
+  void spill();
+  void take_back(std::vector<CompletePart> parts);
+
+  Findings& findings_;
+  Assignment& assignment_;
+  std::map<std::int64_t, std::vector<store::Value>> held_;
+  std::size_t held_count_ = 0;
+  std::vector<store::ReplayedPart> complete_;
+  std::chrono::steady_clock::time_point kept_at_{};
+  Outage outage_;
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,74 @@
+// Which nested loops a replay steps into: those that were named, those whose sources changed since
+// the record, and those that the program marks. Says which and why.
+#pragma once
+
+#include "protocol/flags.h"
+#include "session/runtime.h"
+#include "sources/analysis.h"
+
+#include <flor/store/catalog.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace flor::detail {
+
+class Probes {
+ public:
+  /// `nested`, `main`: names of the recorded loops; `left_early`: nested ones were left before their
+  /// ranges ended, and the sources are to tell how. Compares the sources of the program with the
+  /// recorded commit; where that cannot be done, it says so in `announce`.
+  Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
+         std::set<std::string> main, bool left_early, const std::filesystem::path& home);
+
+  /// Why each loop is stepped into, and what else changed; a line each.
+  void announce() const;
+  /// Names of the loops that were named or found, in that order.
+  const std::vector<std::string>& loops() const { return loops_; }
+  /// The sources were compared with the recorded ones, and are the same.
+  bool unchanged() const { return analysis_ && analysis_->nothing_changed() && older_.empty(); }
+  /// The sources compute something else than the recorded ones.
+  bool computes_otherwise() const { return analysis_ && !analysis_->computation().empty(); }
+  /// The question needs what earlier epochs left in variables that are not kept: they are visited,
+  /// with the loops that were found executed there, too.
+  bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
+  /// Whether the sources alone show that the values which are found are right.
+  const sources::Proof& proof() const { return proof_; }
+  struct Asked {
+    bool named = false, changed = false, read = false;
+    std::string question;  ///< that reads what the loop leaves behind
+  };
+  /// Why this nested loop is to be executed although its end could be loaded.
+  Asked asked(const Frame& frame);
+  /// Whether a `return` or `goto` in it may leave the function that holds it.
+  sources::Leaving leaving(const Frame& frame) const {
+    if (!analysis_) return sources::Leaving::unknown;
+    return analysis_->leaving({frame.place.file, frame.place.line, frame.place.column});
+  }
+
+ private:
+  void find(const Flags& flags, const store::Run& run, const std::filesystem::path& home);
+  void warn_if_older(const std::filesystem::path& root,
+                     const std::vector<sources::ChangedText>& changed);
+  bool is_named(const std::string& loop) const;
+  bool will_step_into(const std::string& loop) const;
+  void announce_found() const;
+  void announce_computation() const;
+
+  bool enabled_, finding_, left_early_;
+  std::vector<std::string> named_;
+  std::set<std::string> nested_, main_;
+  std::vector<std::string> loops_;
+  std::unique_ptr<sources::Analysis> analysis_;
+  sources::Proof proof_;  // made at once: it is asked for on another thread
+  std::string problem_;   // why nothing could be found
+  std::string older_;     // a source that is newer than the program
+  std::set<std::string> told_;
+  std::unordered_map<std::string, Asked> known_;  // by place and name
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,73 @@
+// The recorded state of a run: given back to the program, and compared with what it has computed.
+#pragma once
+
+#include "replay/recorded_run.h"
+#include "replay/restore.h"
+#include "session/registry.h"
+#include "verdict/verdict.h"
+
+#include <flor/state.h>
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+/// Belongs to the session's thread. What it is made from must outlive it. Every function throws
+/// Error where a checkpoint does not fit the registered objects, and Damaged where the store does
+/// not hold what was written.
+class RecordedState {
+ public:
+  /// `set_threads`: restoring also returns to the recorded number of threads.
+  RecordedState(const store::Store& store, const Record& record, const Registry& registry,
+                Comparison& comparison, bool set_threads)
+      : store_(store),
+        record_(record),
+        registry_(registry),
+        comparison_(comparison),
+        set_threads_(set_threads) {}
+
+  /// False if no such checkpoint is stored.
+  bool restore(const store::CheckpointKey& key, const std::vector<Slot>& attached);
+  /// Gives the attached locals of a loop the values that they had when it began.
+  void restore_entry(const store::CheckpointKey& nested_end, const std::vector<Slot>& attached);
+  /// The checkpoint holds all the attached locals.
+  bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
+  /// Compares the state with the checkpoint that was taken there, if any, and puts it right.
+  /// `computed`: the state is what the program computed, not what was loaded a moment ago. `part`
+  /// is what the comparison counts for.
+  void compare_with(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
+                    const std::vector<Slot>& attached, bool computed);
+
+  /// The number here of a checkpoint that is to be read: one that is elsewhere comes.
+  std::int64_t brought(std::int64_t checkpoint);
+
+  std::int64_t restored() const { return restored_; }
+  std::uint64_t restored_bytes() const { return restored_bytes_; }
+  double restore_seconds() const { return restore_seconds_; }
+
+ private:
+  const store::CheckpointReader& reader(std::int64_t checkpoint);
+  using CompareWith = std::function<std::vector<StateDifference>(const store::CheckpointReader&)>;
+  std::vector<StateDifference> compare(std::int64_t checkpoint, const CompareWith& compare);
+
+  const store::Store& store_;
+  const Record& record_;
+  const Registry& registry_;
+  Comparison& comparison_;
+  bool set_threads_;
+  std::map<std::int64_t, std::int64_t> brought_;  // by their numbers elsewhere
+  std::int64_t open_checkpoint_ = 0;              // the one that `reader_` reads
+  std::unique_ptr<store::CheckpointReader> reader_;
+  std::int64_t restored_ = 0;
+  std::uint64_t restored_bytes_ = 0;
+  double restore_seconds_ = 0;
+  bool told_random_ = false, told_stale_ = false;
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,61 @@
+// One thread at low priority that does the recorder's work in order, behind the training's back.
+#pragma once
+
+#include "base/background_priority.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace flor::detail {
+
+class Background {
+ public:
+  /// `tick` runs on the thread a few times a second, between jobs. Neither it nor jobs may throw.
+  /// The thread becomes a member of `priority`. `name`: of the thread, at most 15 characters.
+  Background(std::shared_ptr<store::BackgroundPriority> priority, std::function<void()> tick,
+             const char* name = "flor-writer");
+  /// Finishes what was posted.
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  /// Waits first while very many jobs are unfinished, so that they cannot fill the memory.
+  void post(std::function<void()> job);
+  /// Returns when everything posted before is done.
+  void drain();
+
+  /// While it lives all threads of the background run at normal priority: somebody is waiting for
+  /// them. Made by the waiting thread.
+  class Hurry {
+   public:
+    explicit Hurry(Background& background) : hurry_(*background.priority_) {}
+
+   private:
+    store::BackgroundPriority::Hurry hurry_;
+  };
+
+  /// Something is queued or being worked on.
+  bool busy() const { return unfinished_.load(std::memory_order_acquire) > 0; }
+  std::size_t unfinished() const { return unfinished_.load(std::memory_order_acquire); }
+
+ private:
+  void run(const std::stop_token& stop);
+
+  std::shared_ptr<store::BackgroundPriority> priority_;
+  std::function<void()> tick_;
+  const char* name_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::function<void()>> jobs_;
+  std::atomic<std::size_t> unfinished_{0};
+  std::jthread thread_;  // last: it uses the members above
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,126 @@
+#include "session/journal.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace flor::detail {
+
+std::string CurrentPlace::inner_text() const {
+  std::string text;
+  for (std::size_t i = 0; i < inner_depth; ++i) {
+    text += fmt::format("{}{}", i ? "," : "", inner[i].load(std::memory_order_relaxed));
+  }
+  return text;
+}
+
+std::int64_t Ordinals::next(const LogRecord& record, std::string_view inner) {
+  Last& last = last_[{record.name, record.path}];
+  const bool same = last.epoch == record.epoch && last.step == record.step && last.inner == inner;
+  if (!same) last = {record.epoch, record.step, std::string(inner), -1};
+  return ++last.ordinal;
+}
+
+void Journal::move(const std::function<void(CurrentPlace&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(place_);
+}
+
+std::uint32_t Journal::intern_locked(std::string_view text) {
+  const auto found = ids_.find(text);
+  if (found != ids_.end()) return found->second;
+  const auto id = static_cast<std::uint32_t>(names_.size());
+  names_.emplace_back(text);
+  ids_.emplace(std::string(text), id);
+  return id;
+}
+
+std::uint32_t Journal::intern(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  return intern_locked(text);
+}
+
+std::string Journal::text_of(std::uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  return names_.at(id);
+}
+
+LogRecord& Journal::append(std::string_view name, store::ValueType type) {
+  LogRecord& record = batch_.records.emplace_back();
+  record.name = intern_locked(name);
+  record.type = type;
+  record.path = place_.path;
+  record.epoch = place_.epoch;
+  record.part = place_.part;
+  record.suppressed = place_.suppressed;
+  record.plugged = place_.plugged;
+  if (place_.nested) record.step = place_.step.load(std::memory_order_relaxed);
+  if (place_.inner_depth > 0) [[unlikely]] {
+    record.inner = static_cast<std::uint32_t>(batch_.texts.size());
+    batch_.texts.push_back(place_.inner_text());
+  }
+  return record;
+}
+
+void Journal::after_append(std::unique_lock<std::mutex>& lock, std::uint64_t bytes) {
+  constexpr std::size_t kBatch = 4096;
+  constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
+  const std::uint64_t before = bytes_;
+  bytes_ += bytes;
+  const bool many = batch_.records.size() % kBatch == 0;
+  const bool large = before / kBatchBytes != bytes_ / kBatchBytes;
+  if (!wake_ || (!many && !large && !full())) return;
+  const bool wait = full();
+  lock.unlock();
+  wake_();
+  if (!wait) return;
+  wait_([this] {
+    std::unique_lock waiting(mutex_);
+    taken_.wait(waiting, [this] { return !full(); });
+  });
+}
+
+void Journal::add_number(std::string_view name, store::ValueType type, std::uint64_t bits) {
+  std::unique_lock lock(mutex_);
+  append(name, type).bits = bits;
+  after_append(lock, 0);
+}
+
+void Journal::add_text(std::string_view name, store::ValueType type, std::string text) {
+  std::unique_lock lock(mutex_);
+  LogRecord& record = append(name, type);
+  record.bits = batch_.texts.size();
+  const std::uint64_t bytes = text.size();
+  batch_.texts.push_back(std::move(text));
+  after_append(lock, bytes);
+}
+
+void Journal::add_content(std::string_view name, store::ValueType type, LoggedContent content) {
+  std::unique_lock lock(mutex_);
+  append(name, type).bits = batch_.contents.size();
+  const std::uint64_t bytes = content.content.size();
+  batch_.contents.push_back(std::move(content));
+  after_append(lock, bytes);
+}
+
+LogBatch Journal::take() {
+  LogBatch batch;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(batch, batch_);
+    taken_bytes_ += std::exchange(bytes_, 0);
+    batch_.records.reserve(std::min<std::size_t>(batch.records.size(), kPendingMax));
+  }
+  taken_.notify_all();
+  return batch;
+}
+
+void Journal::written() {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_bytes_ = 0;
+  }
+  taken_.notify_all();
+}
+
+}  // namespace flor::detail

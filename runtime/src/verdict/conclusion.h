@@ -1,0 +1,22 @@
+// What a replay says when it ends.
+#pragma once
+
+#include "protocol/flags.h"
+#include "protocol/protocol.h"
+#include "protocol/verdict_text.h"
+#include "verdict/verdict.h"
+
+#include <flor/store/catalog.h>
+
+#include <vector>
+
+namespace flor::detail {
+
+/// What was executed, skipped and loaded.
+void conclude_work(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
+                   const FoundValues& found, const Flags& flags);
+/// What was compared, and where the first differences are.
+void conclude(const store::ReplayResult& result, const FoundValues& found,
+              const Comparison& comparison, const store::Run& run, const Flags& flags);
+
+}  // namespace flor::detail

@@ -1,0 +1,23 @@
+// This program once more, as the worker that verifies what its replay has found.
+#pragma once
+
+#include "protocol/protocol.h"
+#include "protocol/verification.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+/// As the program was started.
+struct ProgramStart {
+  std::filesystem::path program, directory;
+  std::vector<std::string> command;  ///< without Flor's flags
+};
+
+/// Runs it until it has said everything. Returns why it did not come to the end of its epochs;
+/// empty if it did.
+std::string run_verifier(const ProgramStart& start, const WorkerOrder& order, VerifierTalk& talk);
+
+}  // namespace flor::detail

@@ -1,0 +1,69 @@
+// Where a replay puts what it finds: into the store, or into the hands of `flor replay`, where this
+// process may not write the store.
+#pragma once
+
+#include "worker/worker.h"
+
+#include <flor/store/store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+/// A part, and all that was found in it.
+struct CompletePart {
+  store::ReplayedPart part;
+  std::vector<store::Value> values;
+};
+
+/// Belongs to the background thread. Everything may throw what the catalog throws.
+class Findings {
+ public:
+  virtual ~Findings() = default;
+  /// Returns the reference that stands for the content in values.
+  virtual std::string write_object(const store::Item& item, std::span<const std::byte> content) = 0;
+  /// Of a part that is not complete yet.
+  virtual void add_values(std::int64_t part, std::vector<store::Value> values) = 0;
+  /// What was added is kept when it returns, or else when the assignment is told.
+  virtual void add_complete(std::vector<CompletePart> parts) = 0;
+  virtual void add_restore_time(const RestoreTime& time) = 0;
+};
+
+/// In the store. `replay` is the id in its catalog.
+class StoredFindings final : public Findings {
+ public:
+  StoredFindings(store::Store& store, std::int64_t run, std::int64_t replay)
+      : catalog_(store.catalog()), writer_(store, run), run_(run), replay_(replay) {}
+
+  std::string write_object(const store::Item& item, std::span<const std::byte> content) override;
+  void add_values(std::int64_t part, std::vector<store::Value> values) override;
+  void add_complete(std::vector<CompletePart> parts) override;
+  void add_restore_time(const RestoreTime& time) override;
+
+ private:
+  store::Catalog& catalog_;
+  store::CheckpointWriter writer_;
+  std::int64_t run_, replay_;
+};
+
+/// Said to `flor replay`.
+class HandedFindings final : public Findings {
+ public:
+  explicit HandedFindings(HandedOut& hands) : hands_(hands) {}
+
+  std::string write_object(const store::Item& item, std::span<const std::byte> content) override;
+  void add_values(std::int64_t part, std::vector<store::Value> values) override;
+  void add_complete(std::vector<CompletePart> parts) override;
+  void add_restore_time(const RestoreTime& time) override;
+
+ private:
+  HandedOut& hands_;
+  std::set<std::string> said_;  // contents
+};
+
+}  // namespace flor::detail

@@ -1,0 +1,21 @@
+#include "base/late_library.h"
+
+#include <flor/store/error.h>
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+namespace flor::store {
+
+LateLibrary::LateLibrary(const char* file, const char* advice)
+    : file_(file), library_(::dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+  if (!library_) throw Error(advice);
+}
+
+void* LateLibrary::address(const char* name) const {
+  void* const found = ::dlsym(library_, name);
+  if (!found) throw Error(fmt::format("{} is too old: it lacks {}", file_, name));
+  return found;
+}
+
+}  // namespace flor::store

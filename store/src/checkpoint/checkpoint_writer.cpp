@@ -1,0 +1,525 @@
+// CheckpointWriter: finds out what of a snapshot is new, stores that, and commits the whole.
+#include "checkpoint/manifest.h"
+#include "index/database.h"
+#include "index/writing.h"
+#include "pack/chunk_reader.h"
+#include "pack/chunk_writer.h"
+#include "store_impl.h"
+
+#include <flor/store/checkpoint.h>
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+/// A chunk of an item, as the last snapshot was stored.
+struct Slot {
+  Digest digest;
+  StoredChunk chunk;
+};
+
+struct StoredItem {
+  Content content;
+  std::uint64_t bytes = 0;
+  std::vector<Slot> slots;
+};
+
+using StoredItems = std::unordered_map<std::string, StoredItem>;
+
+/// Whether a chunk of the store has these bytes. One that cannot be read has not.
+bool holds(Database& database, const StoredChunk& chunk, std::span<const std::byte> raw) {
+  try {
+    ChunkReader reader(database.paths, database.files);
+    reader.load_rows(database.connection, std::span(&chunk.id, 1));
+    if (reader.row(chunk.id).raw_bytes != raw.size()) return false;
+    DecodeScratch scratch;
+    std::vector<std::byte> there(raw.size());
+    reader.read(scratch, chunk.id, there);
+    return std::ranges::equal(there, raw);
+  } catch (const Damaged&) {
+    return false;
+  }
+}
+
+/// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks. Goes
+/// through the snapshot in steps, so that what was hashed a moment ago is encoded and written while
+/// it still lies in the processor's caches.
+class Plan {
+ public:
+  /// `last` must outlive the plan.
+  Plan(const StoredItems& last, const Snapshot& snapshot) {
+    items_.reserve(snapshot.items.size());
+    for (const SnapshotItem& item : snapshot.items) {
+      const auto previous = last.find(item.item.name);
+      const bool alike = previous != last.end() && previous->second.bytes == item.item.bytes;
+      add(item, alike ? &previous->second : nullptr);
+    }
+  }
+
+  /// Something may be new that was not looked at yet.
+  bool has_more() const { return examined_ < pieces_.size(); }
+
+  /// Looks at about as many more bytes.
+  void examine(std::size_t bytes, ChunkEncoder& encoder) {
+    const std::size_t begin = examined_;
+    while (has_more() && (examined_ == begin || bytes >= contents_[examined_].size())) {
+      bytes -= std::min(bytes, contents_[examined_++].size());
+    }
+    std::vector<Digest> digests(examined_ - begin);
+    encoder.hash(std::span(contents_).subspan(begin, digests.size()), digests);
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      compare(pieces_[begin + i], contents_[begin + i], digests[i]);
+    }
+  }
+
+  /// Looks up what was examined since, and returns what is new of it, in the order of the snapshot,
+  /// so that a checkpoint is read from front to back.
+  /// What was fetched counts only if its bytes are the same, since digests do not resist an
+  /// attacker.
+  std::span<const NewChunk> find_in(Database& database) {
+    const std::size_t before = new_chunks_.size();
+    for (NewChunk& wanted : wanted_) {
+      const auto found = find_chunk(database.connection, wanted.digest);
+      wanted.replaces = found && found->foreign && !holds(database, *found, wanted.raw);
+      if (!found || wanted.replaces) {
+        new_chunks_.push_back(std::move(wanted));
+        continue;
+      }
+      if (found->foreign) compared_.push_back(found->id);
+      found_.emplace(wanted.digest, *found);
+    }
+    wanted_.clear();
+    return std::span(new_chunks_).subspan(before);
+  }
+
+  /// All that was examined since, as if the store had none of it.
+  std::span<const NewChunk> take_all() {
+    const std::size_t before = new_chunks_.size();
+    std::ranges::move(wanted_, std::back_inserter(new_chunks_));
+    wanted_.clear();
+    return std::span(new_chunks_).subspan(before);
+  }
+
+  std::span<const NewChunk> new_chunks() const { return new_chunks_; }
+  /// Fetched chunks that turned out to have the same bytes.
+  std::span<const std::uint32_t> compared() const { return compared_; }
+
+  /// The rows that were remembered or found: they may be gone by now.
+  std::vector<std::uint32_t> older_ids() const {
+    std::vector<std::uint32_t> older;
+    for (const StoredItem& item : items_) {
+      for (const Slot& slot : item.slots) {
+        if (slot.chunk.id != 0) older.push_back(slot.chunk.id);
+      }
+    }
+    for (const auto& [digest, chunk] : found_) older.push_back(chunk.id);
+    return older;
+  }
+
+  /// Gives every slot its row, once the new chunks have theirs.
+  void resolve(std::span<const StoredChunk> stored) {
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      found_.insert_or_assign(new_chunks_[i].digest, stored[i]);
+    }
+    for (StoredItem& item : items_) {
+      for (Slot& slot : item.slots) {
+        if (slot.chunk.id == 0) slot.chunk = found_.at(slot.digest);
+      }
+    }
+  }
+
+  const std::vector<StoredItem>& items() const { return items_; }
+
+  std::vector<std::uint32_t> ids() const {
+    std::vector<std::uint32_t> ids;
+    for (const StoredItem& item : items_) {
+      for (const Slot& slot : item.slots) ids.push_back(slot.chunk.id);
+    }
+    return ids;
+  }
+
+  std::vector<Digest> chunk_digests() const {
+    std::vector<Digest> digests;
+    for (const StoredItem& item : items_) {
+      for (const Slot& slot : item.slots) digests.push_back(slot.digest);
+    }
+    return digests;
+  }
+
+  /// Of the items and slabs.
+  std::vector<Digest> digests() const {
+    std::vector<Digest> digests;
+    std::vector<Digest> chunks;
+    for (const StoredItem& item : items_) {
+      chunks.clear();
+      for (const Slot& slot : item.slots) chunks.push_back(slot.digest);
+      digests.push_back(item_digest(chunks));
+    }
+    return digests;
+  }
+
+ private:
+  /// A chunk that is to be hashed.
+  struct Piece {
+    std::size_t item = 0;
+    std::size_t index = 0;  ///< in the item
+    ElementType type = ElementType::bytes;
+    const StoredItem* previous = nullptr;
+  };
+
+  static std::span<const std::byte> chunk_of(const StoredItem& item, std::size_t index) {
+    return {item.content.get() + index * kChunkBytes, chunk_bytes(item.bytes, index)};
+  }
+
+  void add(const SnapshotItem& item, const StoredItem* previous) {
+    StoredItem& stored = items_.emplace_back();
+    stored.content = item.content;
+    stored.bytes = item.item.bytes;
+    const std::size_t count = chunk_count(stored.bytes);
+    if (previous && previous->content == item.content) {
+      stored.slots = previous->slots;
+      return;
+    }
+    stored.slots.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      pieces_.push_back({items_.size() - 1, i, item.item.type, previous});
+      contents_.push_back(chunk_of(stored, i));
+    }
+  }
+
+  void compare(const Piece& piece, std::span<const std::byte> raw, const Digest& digest) {
+    Slot& slot = items_[piece.item].slots[piece.index];
+    slot.digest = digest;
+    const Slot* last = piece.previous ? &piece.previous->slots[piece.index] : nullptr;
+    if (last && last->digest == digest) {
+      slot = *last;
+      return;
+    }
+    if (!seen_.insert(digest).second) return;
+    NewChunk& wanted = wanted_.emplace_back();
+    wanted.digest = digest;
+    wanted.raw = raw;
+    wanted.type = piece.type;
+    if (last) {
+      wanted.base =
+          NewChunk::Base{last->chunk, last->digest, chunk_of(*piece.previous, piece.index)};
+    }
+  }
+
+  std::vector<StoredItem> items_;
+  std::vector<NewChunk> wanted_;  ///< not looked up yet
+  std::vector<NewChunk> new_chunks_;
+  std::vector<std::uint32_t> compared_;
+  std::unordered_set<Digest> seen_;
+  std::unordered_map<Digest, StoredChunk> found_;
+  // The chunks that are to be hashed.
+  std::vector<Piece> pieces_;
+  std::vector<std::span<const std::byte>> contents_;
+  std::size_t examined_ = 0;
+};
+
+/// A row that was damaged is made right on the way: what is written now must not depend on it.
+std::int64_t intern_layout(Connection& connection, std::span<const std::byte> layout) {
+  const Digest digest = digest_of(layout);
+  connection(
+      "INSERT INTO layout (digest, items) VALUES (?1, ?2) "
+      "ON CONFLICT (digest) DO UPDATE SET items = excluded.items WHERE items <> excluded.items",
+      digest, Bytes(layout))
+      ->run();
+  const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
+  row->step();
+  return row->integer(0);
+}
+
+/// An archive may also have given it another depth.
+void require_base(Connection& connection, const StoredChunk& base) {
+  const auto row = connection("SELECT depth FROM chunk WHERE id = ?1", std::int64_t{base.id});
+  if (!row->step() || row->integer(0) != base.depth) throw ChunkVanished();
+}
+
+void require_chunk(Connection& connection, std::uint32_t id) {
+  if (!connection("SELECT 1 FROM chunk WHERE id = ?1", std::int64_t{id})->step()) {
+    throw ChunkVanished();
+  }
+}
+
+/// The layout of snapshots, which is the same most of the time.
+class SnapshotLayout {
+ public:
+  /// Throws where it cannot be written: two items have one name.
+  const std::vector<std::byte>& operator()(const Snapshot& snapshot) {
+    if (encoded_.empty() || !std::ranges::equal(snapshot.items, items_, is_same, {}, {})) {
+      check_names(snapshot);
+      encoded_ = encode_layout(snapshot);
+      items_.clear();
+      for (const SnapshotItem& item : snapshot.items) {
+        items_.push_back({item.item, nullptr, item.parts});
+      }
+    }
+    return encoded_;
+  }
+
+ private:
+  static bool is_same(const SnapshotItem& one, const SnapshotItem& other) {
+    return one.parts == other.parts && one.item == other.item;
+  }
+  static void check_names(const Snapshot& snapshot) {
+    std::unordered_set<std::string_view> names;
+    const auto check = [&](const Item& item) {
+      if (names.insert(item.name).second) return;
+      throw Error(fmt::format("two items of a snapshot have the name '{}'", item.name));
+    };
+    for (const SnapshotItem& item : snapshot.items) {
+      if (!item.parts) check(item.item);
+      if (item.parts) std::ranges::for_each(*item.parts, check);
+    }
+  }
+
+  std::vector<SnapshotItem> items_;  ///< without content
+  std::vector<std::byte> encoded_;
+};
+
+void require_content(const Snapshot& snapshot) {
+  for (const SnapshotItem& item : snapshot.items) {
+    if (!item.content && item.item.bytes > 0) {
+      throw Error(fmt::format("the item '{}' of a snapshot has no content", item.item.name));
+    }
+  }
+}
+
+}  // namespace
+
+struct CheckpointWriter::Impl {
+  Impl(Store& opened, std::int64_t run_id, const WriterOptions& options)
+      : database(opened.impl().database),
+        run(run_id),
+        chunks(database->paths, database->files, options) {
+    if (opened.impl().mode == OpenMode::read_only) {
+      throw Error(fmt::format("the store {} was opened for reading only", opened.home().string()));
+    }
+    const Lock lock(database->mutex);
+    constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
+    is_imported =
+        database->connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run, kImported)
+            ->step();
+  }
+
+  /// Stores the chunks of `snapshot`, then calls `insert_rows(plan, layout)` in the transaction
+  /// that makes them visible.
+  template <typename InsertRows>
+  Plan store(const StoredItems& previous, const Snapshot& snapshot, const InsertRows& insert_rows) {
+    require_content(snapshot);
+    bool committing = false;
+    try {
+      // Chunks that only a replaced index lists may be collected: store all of them anew.
+      const bool alone = database->is_replaced();
+      const StoredItems none;
+      Plan plan(alone ? none : previous, snapshot);
+      while (plan.has_more()) {
+        plan.examine(chunks.encoder().step_bytes(), chunks.encoder());
+        chunks.append(alone ? plan.take_all() : find_new(plan));
+      }
+      chunks.sync();
+
+      Writing writing(*database);
+      Connection& connection = writing.connection();
+      for (const std::uint32_t id : plan.older_ids()) require_chunk(connection, id);
+      for (const NewChunk& chunk : plan.new_chunks()) {
+        if (chunk.base) require_base(connection, chunk.base->chunk);
+      }
+      const std::vector<StoredChunk> stored = chunks.insert(connection);
+      mark_origin(connection, plan, stored);
+      plan.resolve(stored);
+      insert_rows(writing, plan);
+      writing.commit(committing);
+      chunks.committed();
+      return plan;
+    } catch (...) {
+      chunks.roll_back(committing);
+      throw;
+    }
+  }
+
+  /// An imported file's writer chose its bytes, as a bucket's did.
+  void mark_origin(Connection& connection, const Plan& plan,
+                   std::span<const StoredChunk> stored) const {
+    if (!is_imported) {
+      for (const std::uint32_t id : plan.compared()) {
+        connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
+      }
+      return;
+    }
+    for (const StoredChunk& chunk : stored) {
+      connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)", std::int64_t{chunk.id})
+          ->run();
+    }
+  }
+
+  std::span<const NewChunk> find_new(Plan& plan) {
+    const Lock lock(database->mutex);
+    return plan.find_in(*database);
+  }
+
+  CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
+  CheckpointInfo insert_checkpoint(Writing& writing, const CheckpointKey& key,
+                                   const Snapshot& snapshot, std::span<const std::byte> layout,
+                                   const Plan& plan);
+  void add_to_run(Connection& connection, std::int64_t checkpoints, std::int64_t raw_bytes);
+  std::string write_object(const Snapshot& snapshot);
+
+  std::shared_ptr<Database> database;
+  std::int64_t run;
+  bool is_imported = false;
+  ChunkWriter chunks;
+  StoredItems last;  ///< the last snapshot, as it was stored
+  SnapshotLayout layout_of;
+};
+
+CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
+  CheckpointInfo info;
+  const std::vector<std::byte>& layout = layout_of(snapshot);
+  Plan plan = store(last, snapshot, [&](Writing& writing, const Plan& stored) {
+    info = insert_checkpoint(writing, key, snapshot, layout, stored);
+  });
+  StoredItems now;
+  now.reserve(snapshot.items.size());
+  for (std::size_t i = 0; i < snapshot.items.size(); ++i) {
+    now.emplace(snapshot.items[i].item.name, plan.items()[i]);
+  }
+  last = std::move(now);
+  ring_checkpoint(*database);
+  return info;
+}
+
+CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing, const CheckpointKey& key,
+                                                         const Snapshot& snapshot,
+                                                         std::span<const std::byte> layout,
+                                                         const Plan& plan) {
+  Connection& connection = writing.connection();
+  const std::vector<std::byte> ids = encode_ids(plan.ids());
+  CheckpointInfo info;
+  info.key = key;
+  info.raw_bytes = snapshot.raw_bytes();
+  info.stored_bytes = chunks.appended_bytes();
+  info.created_us = now_us();
+  info.digest = manifest_digest(layout, plan.digests());
+
+  const auto kind = static_cast<std::int64_t>(key.kind);
+  std::int64_t replaced_bytes = 0;
+  std::int64_t replaced = 0;
+  const auto old = connection(
+      "DELETE FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND iteration = ?4 "
+      "AND loop = ?5 RETURNING raw_bytes",
+      run, kind, key.main_loop, key.iteration, key.loop);
+  while (old->step()) {
+    replaced = 1;
+    replaced_bytes = old->integer(0);
+  }
+  connection(
+      "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+      "stored_bytes, digest, layout, chunks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      run, kind, key.main_loop, key.iteration, key.loop, info.created_us,
+      static_cast<std::int64_t>(info.raw_bytes), static_cast<std::int64_t>(info.stored_bytes),
+      info.digest, intern_layout(connection, layout), Bytes(ids))
+      ->run();
+  info.id = connection.last_id();
+  add_to_run(connection, 1 - replaced, static_cast<std::int64_t>(info.raw_bytes) - replaced_bytes);
+  CheckpointEvent event{.info = info,
+                        .layout = digest_of(layout),
+                        .items = {},
+                        .chunks = plan.chunk_digests(),
+                        .packs = chunks.marks()};
+  if (!writing.knows_layout(run, event.layout)) event.items.assign(layout.begin(), layout.end());
+  writing.note(run, event);
+  return info;
+}
+
+void CheckpointWriter::Impl::add_to_run(Connection& connection, std::int64_t checkpoints,
+                                        std::int64_t raw_bytes) {
+  connection(
+      "UPDATE run SET checkpoints = checkpoints + ?2, raw_bytes = raw_bytes + ?3, "
+      "stored_bytes = stored_bytes + ?4 WHERE id = ?1",
+      run, checkpoints, raw_bytes, static_cast<std::int64_t>(chunks.appended_bytes()))
+      ->run();
+}
+
+std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
+  Digest digest;
+  store({}, snapshot, [&](Writing& writing, const Plan& plan) {
+    Connection& connection = writing.connection();
+    const std::vector<std::byte> layout = encode_layout(snapshot.items[0].item);
+    const std::vector<std::byte> ids = encode_ids(plan.ids());
+    digest = manifest_digest(layout, plan.digests());
+    connection(
+        "INSERT INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4) "
+        "ON CONFLICT (digest) DO UPDATE SET layout = excluded.layout, chunks = excluded.chunks "
+        "WHERE layout <> excluded.layout OR chunks <> excluded.chunks",
+        digest, static_cast<std::int64_t>(snapshot.raw_bytes()), intern_layout(connection, layout),
+        Bytes(ids))
+        ->run();
+    add_to_run(connection, 0, 0);
+    writing.note(run, ObjectEvent{.digest = digest,
+                                  .raw_bytes = snapshot.raw_bytes(),
+                                  .stored_bytes = chunks.appended_bytes(),
+                                  .items = layout,
+                                  .chunks = plan.chunk_digests(),
+                                  .packs = chunks.marks()});
+  });
+  return digest.hex();
+}
+
+CheckpointWriter::CheckpointWriter(Store& store, std::int64_t run, WriterOptions options)
+    : impl_(std::make_unique<Impl>(store, run, options)) {}
+CheckpointWriter::~CheckpointWriter() = default;
+
+void CheckpointWriter::set_effort(Effort effort) noexcept {
+  impl_->chunks.encoder().set_effort(effort);
+}
+Effort CheckpointWriter::effort() const noexcept { return impl_->chunks.encoder().effort(); }
+
+std::uint64_t CheckpointWriter::buffer_bytes() const { return impl_->chunks.memory(); }
+std::uint64_t CheckpointWriter::buffer_bytes_max(unsigned threads) {
+  return ChunkEncoder::memory_max(threads) + PackWriter::memory_max();
+}
+
+CheckpointInfo CheckpointWriter::write(const CheckpointKey& key, const Snapshot& snapshot) {
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    try {
+      return impl_->write(key, snapshot);
+    } catch (const ChunkVanished&) {
+      impl_->last.clear();
+    }
+  }
+  throw Busy("the store is being cleaned up again and again while a checkpoint is written: retry");
+}
+
+std::string CheckpointWriter::write_object(const Item& item, std::span<const std::byte> content) {
+  if (content.size() != item.bytes) {
+    throw Error(fmt::format("the object '{}' has {} bytes, but {} were given", item.name,
+                            item.bytes, content.size()));
+  }
+  // The content outlives this call, so nothing needs to own it.
+  Snapshot snapshot{{{item, Content(Content(), content.data())}}};
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    try {
+      return impl_->write_object(snapshot);
+    } catch (const ChunkVanished&) {
+      continue;
+    }
+  }
+  throw Busy("the store is being cleaned up again and again while an object is written: retry");
+}
+
+}  // namespace flor::store

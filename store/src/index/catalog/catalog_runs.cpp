@@ -1,0 +1,626 @@
+// Catalog: runs, from their start to their end, and how they are found again.
+#include "base/edit_distance.h"
+#include "base/random.h"
+#include "index/catalog/rows.h"
+#include "index/database.h"
+#include "index/writing.h"
+#include "journal/run_journal.h"
+
+#include <flor/store/catalog.h>
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+// What a listing shows, then what only somebody who looks at one run wants to know.
+#define FLOR_RUN_SUMMARY                                                                  \
+  "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
+  "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
+  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world, " \
+  "origin.kind, origin.place, origin.since_us "
+#define FLOR_RUN_START \
+  ", run.repository, run.program, run.program_digest, run.command, run.environment "
+#define FLOR_RUN_TABLES                                         \
+  "FROM run JOIN experiment ON experiment.id = run.experiment " \
+  "LEFT JOIN rank_run ON rank_run.run = run.id LEFT JOIN origin ON origin.run = run.id "
+#define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_START FLOR_RUN_TABLES
+
+/// Of a group only the first rank that there is.
+#define FLOR_FIRST_RANK                                                    \
+  "(rank_run.rank IS NULL OR NOT EXISTS (SELECT 1 FROM rank_run AS lower " \
+  "WHERE lower.leader = rank_run.leader AND lower.rank < rank_run.rank)) "
+
+}  // namespace
+
+std::string new_run_key() { return fmt::format("{:016x}", random_bits()); }
+
+namespace {
+
+/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_START for a summary. Runs that follow each
+/// other mostly have the same command and environment, so the last ones are kept decoded.
+class RunReader {
+ public:
+  explicit RunReader(Database& database, RunDetail detail = RunDetail::all)
+      : database_(database), detail_(detail) {}
+
+  Run read(const Query& row) {
+    Run run;
+    read(row, run);
+    return run;
+  }
+
+  /// Over what `run` was, whose memory is used again.
+  void read(const Query& row, Run& run) {
+    run.id = row.integer(0);
+    run.key = row.text_view(1);
+    run.start.experiment = row.text_view(2);
+    run.start.started_us = row.integer(3);
+    run.start.commit = row.text_view(4);
+    run.start.directory = row.text_view(5);
+    run.finished_us.reset();
+    if (!row.is_null(6)) run.finished_us = row.integer(6);
+    run.message = row.text_view(8);
+    run.degraded = row.text_view(9);
+    run.epochs = row.integer(10);
+    run.checkpoints = row.integer(11);
+    run.raw_bytes = static_cast<std::uint64_t>(row.integer(12));
+    run.stored_bytes = static_cast<std::uint64_t>(row.integer(13));
+    run.start.rank.reset();
+    if (!row.is_null(14))
+      run.start.rank = RankPlace{row.integer(14), row.integer(15), row.integer(16)};
+    read_origin(row, run.origin);
+    if (detail_ == RunDetail::all) {
+      run.start.repository = row.text_view(20);
+      run.start.program = row.text_view(21);
+      run.start.program_digest = row.text_view(22);
+      run.start.command = command(row.text_view(23));
+      run.start.environment = environment(row.integer(24));
+    } else {
+      clear_details(run.start);
+    }
+    if (run.finished_us) {
+      run.state = row.integer(7) != 0 ? RunState::failed : RunState::finished;
+    } else {
+      run.state = is_locked(database_, run.key) ? RunState::running : RunState::interrupted;
+    }
+  }
+
+ private:
+  /// A kind of a later version is none that was recorded here.
+  static void read_origin(const Query& row, RunOrigin& origin) {
+    constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
+    const std::int64_t kind = row.is_null(17) ? 0 : row.integer(17);
+    origin.kind = kind >= 0 && kind <= kImported ? static_cast<RunOrigin::Kind>(kind)
+                                                 : RunOrigin::Kind::fetched;
+    origin.from = row.is_null(18) ? std::string_view() : row.text_view(18);
+    origin.since_us = row.is_null(19) ? 0 : row.integer(19);
+  }
+
+  static void clear_details(NewRun& start) {
+    start.repository.clear();
+    start.program.clear();
+    start.program_digest.clear();
+    start.command = {};
+    start.environment.clear();
+  }
+
+  const RecordedCommand& command(std::string_view json) {
+    if (json != command_json_) {
+      command_ = list_from_json(json);
+      command_json_ = json;
+    }
+    return command_;
+  }
+
+  const std::map<std::string, std::string>& environment(std::int64_t id) {
+    if (id != environment_id_) {
+      const auto row = database_.connection("SELECT json FROM environment WHERE id = ?1", id);
+      environment_ =
+          row->step() ? map_from_json(row->text_view(0)) : std::map<std::string, std::string>();
+      environment_id_ = id;
+    }
+    return environment_;
+  }
+
+  Database& database_;
+  RunDetail detail_;
+  std::string command_json_ = "[]";
+  RecordedCommand command_;
+  std::int64_t environment_id_ = 0;
+  std::map<std::string, std::string> environment_;
+};
+
+template <typename... Values>
+void each_row(Database& database, RunDetail detail, Run& run, const std::function<void()>& visit,
+              std::string_view sql, const Values&... values) {
+  RunReader reader(database, detail);
+  const auto rows = database.connection(sql, values...);
+  while (rows->step()) {
+    reader.read(*rows, run);
+    visit();
+  }
+}
+
+template <typename... Values>
+std::vector<Run> read_runs(Database& database, std::string_view sql, const Values&... values) {
+  std::vector<Run> runs;
+  Run run;
+  each_row(database, RunDetail::all, run, [&] { runs.push_back(std::move(run)); }, sql, values...);
+  return runs;
+}
+
+template <typename... Values>
+std::optional<Run> read_run(Database& database, std::string_view sql, const Values&... values) {
+  RunReader reader(database);
+  const auto rows = database.connection(sql, values...);
+  if (!rows->step()) return std::nullopt;
+  return reader.read(*rows);
+}
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+void add_rank(Connection& connection, std::int64_t run, const RankPlace& place) {
+  connection(
+      "INSERT OR REPLACE INTO rank_run (leader, rank, run, world, attempt) VALUES (?1, ?2, ?3, ?4, "
+      "coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0))",
+      place.group, place.rank, run, place.world)
+      ->run();
+}
+
+/// First text after all texts with the prefix of hex digits.
+std::string prefix_end(std::string prefix) {
+  ++prefix.back();
+  return prefix;
+}
+
+/// Which runs of an experiment its name means.
+enum class Meant {
+  ours,     ///< those that were not fetched
+  fetched,  ///< the others
+};
+
+/// The forms that a run can be named by, tried one after the other.
+class Resolver {
+ public:
+  Resolver(Database& database, std::string_view spec) : database_(database), spec_(spec) {}
+
+  /// Runs that were not fetched come first in every form, and a key before the name of a fetched
+  /// run: who names a run elsewhere must not be able to choose what a name means here.
+  Run resolve() {
+    for (const Meant meant : {Meant::ours, Meant::fetched}) {
+      meant_ = meant;
+      if (auto run = by_name(spec_, 0)) return *run;
+      if (auto run = by_distance()) return *run;
+      if (auto run = by_version()) return *run;
+      if (auto run = by_key()) return *run;
+    }
+    throw NotFound(fmt::format(
+        "there is no run or experiment '{}': {}", spec_,
+        begins_a_key() ? fmt::format("an id takes at least its first {} digits", kPrefixMin)
+                       : advice(spec_)));
+  }
+
+  std::vector<Run> passed_over() {
+    for (const std::string_view name :
+         {spec_, spec_.substr(0, spec_.rfind('~')), spec_.substr(0, spec_.rfind(':'))}) {
+      const auto id = experiment(name);
+      if (!id) continue;
+      meant_ = Meant::fetched;
+      return read_runs(database_,
+                       FLOR_RUN_COLUMNS "WHERE run.experiment = ?1 AND " + meant() +
+                           FLOR_FIRST_RANK "ORDER BY run.id DESC",
+                       *id);
+    }
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kPrefixMin = 4;
+
+  std::string meant() const {
+    const int fetched = meant_ == Meant::fetched ? 1 : 0;
+    return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND ", fetched);
+  }
+
+  /// The experiment of this name, if it has a run that is meant.
+  std::optional<std::int64_t> experiment(std::string_view name) {
+    const auto row = database_.connection(
+        "SELECT id FROM experiment WHERE name = ?1 AND EXISTS (SELECT 1 FROM run LEFT JOIN origin "
+        "ON origin.run = run.id WHERE " +
+            meant() + "run.experiment = experiment.id)",
+        name);
+    if (!row->step()) return std::nullopt;
+    return row->integer(0);
+  }
+
+  std::optional<Run> by_name(std::string_view name, std::int64_t before) {
+    const auto id = experiment(name);
+    if (!id) return std::nullopt;
+    return read_run(database_,
+                    FLOR_RUN_COLUMNS "WHERE run.experiment = ?1 AND " + meant() +
+                        FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1 OFFSET ?2",
+                    *id, before);
+  }
+
+  std::optional<Run> by_distance() {
+    const std::size_t tilde = spec_.rfind('~');
+    if (tilde == std::string_view::npos) return std::nullopt;
+    const std::string_view digits = spec_.substr(tilde + 1);
+    std::int64_t before = 0;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), before);
+    if (digits.empty() || error != std::errc() || end != digits.end() || before < 0) {
+      return std::nullopt;
+    }
+    const std::string_view name = spec_.substr(0, tilde);
+    const auto id = experiment(name);
+    if (!id) return no_experiment(name);
+    if (auto run = by_name(name, before)) return run;
+    const auto row = database_.connection(
+        "SELECT count(*) FROM run LEFT JOIN rank_run ON rank_run.run = run.id "
+        "LEFT JOIN origin ON origin.run = run.id WHERE run.experiment = ?1 AND " +
+            meant() + FLOR_FIRST_RANK,
+        *id);
+    row->step();
+    throw NotFound(fmt::format("'{}' has only {} runs, so there is no '{}': see `flor list {}`",
+                               name, row->integer(0), spec_, name));
+  }
+
+  std::optional<Run> by_version() {
+    const std::size_t colon = spec_.rfind(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    const std::string_view name = spec_.substr(0, colon);
+    const std::string commit = lower(spec_.substr(colon + 1));
+    const auto id = experiment(name);
+    if (!id) return no_experiment(name);
+    if (commit.size() < kPrefixMin || !is_hex(commit)) {
+      throw UsageError(fmt::format("'{}' is no commit: give at least {} of its hex digits",
+                                   spec_.substr(colon + 1), kPrefixMin));
+    }
+    require_one_commit(*id, commit);
+    auto run = read_run(database_,
+                        FLOR_RUN_COLUMNS
+                        "WHERE run.experiment = ?1 AND run.version >= ?2 AND run.version < ?3 "
+                        "AND " + meant() + FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1",
+                        *id, commit, prefix_end(commit));
+    if (run) return run;
+    throw NotFound(fmt::format("no run of '{}' was recorded at commit {}: see `flor log {}`", name,
+                               commit, name));
+  }
+
+  std::optional<Run> no_experiment(std::string_view name) {
+    if (meant_ == Meant::ours) return std::nullopt;  // it may be one that was fetched, or a key
+    throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
+  }
+
+  void require_one_commit(std::int64_t id, const std::string& prefix) {
+    const std::string end = prefix_end(prefix);
+    const auto rows = database_.connection(
+        "SELECT DISTINCT version FROM run LEFT JOIN origin ON origin.run = run.id WHERE " +
+            meant() + "experiment = ?1 AND version >= ?2 AND version < ?3 ORDER BY version LIMIT 4",
+        id, prefix, end);
+    std::vector<std::string> versions;
+    while (rows->step()) versions.push_back(rows->text(0).substr(0, 12));
+    if (versions.size() > 1) throw_ambiguous(prefix, versions);
+  }
+
+  /// One digit or a few, which are too few to choose by.
+  bool begins_a_key() {
+    const std::string prefix = lower(spec_);
+    if (prefix.empty() || prefix.size() >= kPrefixMin || !is_hex(prefix)) return false;
+    return database_
+        .connection("SELECT 1 FROM run WHERE key >= ?1 AND key < ?2", prefix, prefix_end(prefix))
+        ->step();
+  }
+
+  std::optional<Run> by_key() {
+    const std::string prefix = lower(spec_);
+    constexpr std::size_t kKeySize = 16;
+    if (prefix.size() < kPrefixMin || prefix.size() > kKeySize || !is_hex(prefix)) {
+      return std::nullopt;
+    }
+    const std::string end = prefix_end(prefix);
+    auto runs = read_runs(
+        database_, FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
+        prefix, end);
+    if (runs.size() > 1) {
+      std::vector<std::string> keys;
+      for (const Run& run : runs) keys.push_back(run.key);
+      throw_ambiguous(prefix, keys);
+    }
+    if (runs.empty()) return std::nullopt;
+    return std::move(runs.front());
+  }
+
+  [[noreturn]] static void throw_ambiguous(const std::string& prefix,
+                                           const std::vector<std::string>& candidates) {
+    std::string list;
+    for (const std::string& candidate : candidates) {
+      list += (list.empty() ? "" : ", ") + candidate;
+    }
+    throw UsageError(fmt::format("'{}' is ambiguous ({}): give more of its digits", prefix, list));
+  }
+
+  std::string advice(std::string_view wrong) {
+    std::vector<std::string> names;
+    const auto rows = database_.connection("SELECT name FROM experiment");
+    while (rows->step()) names.push_back(rows->text(0));
+    std::string list;
+    for (const std::string& name : nearest(wrong, names)) {
+      list += fmt::format("{}'{}'", list.empty() ? "" : " or ", name);
+    }
+    return list.empty() ? "`flor list` shows what there is" : "did you mean " + list + "?";
+  }
+
+  Database& database_;
+  std::string_view spec_;
+  Meant meant_ = Meant::ours;
+};
+
+}  // namespace
+
+std::string_view to_string(RunOrigin::Kind kind) {
+  switch (kind) {
+    case RunOrigin::Kind::recorded:
+      return "recorded";
+    case RunOrigin::Kind::fetched:
+      return "fetched";
+    case RunOrigin::Kind::imported:
+      return "imported";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(RunState state) {
+  switch (state) {
+    case RunState::running:
+      return "running";
+    case RunState::finished:
+      return "finished";
+    case RunState::failed:
+      return "failed";
+    case RunState::interrupted:
+      return "interrupted";
+  }
+  return "unknown";
+}
+
+void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin) {
+  if (origin.recorded_here()) return;
+  connection("INSERT OR REPLACE INTO origin (run, kind, place, since_us) VALUES (?1, ?2, ?3, ?4)",
+             run, static_cast<std::int64_t>(origin.kind), origin.from, origin.since_us)
+      ->run();
+}
+
+Catalog::Catalog(std::shared_ptr<Database> database) : database_(std::move(database)) {}
+Catalog::~Catalog() = default;
+
+void remember_name(Connection& connection, std::int64_t run) {
+  connection(
+      "INSERT OR REPLACE INTO repository (root, experiment, used_us) SELECT repository, "
+      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment "
+      "WHERE "
+      "run.id = ?1 AND run.id NOT IN (SELECT run FROM origin) AND run.id NOT IN (SELECT run FROM "
+      "rank_run WHERE rank > 0)",
+      run)
+      ->run();
+}
+
+namespace {
+
+/// Id of the first rank's run; 0: the run is that itself.
+std::int64_t leader_of(Connection& connection, const std::string& key) {
+  if (key.empty()) return 0;
+  const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
+  if (row->step()) return row->integer(0);
+  throw NotFound(fmt::format("run {} leads a group and is not there", key));
+}
+
+std::string key_of(Connection& connection, std::int64_t run) {
+  const auto row = connection("SELECT key FROM run WHERE id = ?1", run);
+  return row->step() ? row->text(0) : std::string();
+}
+
+}  // namespace
+
+std::int64_t apply_run(Database& database, const RunEvent& event) {
+  Connection& connection = database.connection;
+  const NewRun& run = event.start;
+  const std::string command = to_json(run.command.words());
+  const std::string environment = to_json(run.environment);
+  const std::int64_t experiment = intern(connection, "experiment", "name", run.experiment);
+  connection(
+      "INSERT INTO run (key, experiment, started_us, version, repository, directory, program, "
+      "program_digest, command, environment) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      event.key, experiment, run.started_us, run.commit, run.repository, run.directory, run.program,
+      run.program_digest, command, intern(connection, "environment", "json", environment))
+      ->run();
+  const std::int64_t id = connection.last_id();
+  put_origin(connection, id, event.origin);
+  if (event.build) insert_build(connection, id, *event.build);
+  if (run.rank) {
+    const std::int64_t leader = leader_of(connection, event.leader);
+    add_rank(connection, id, {leader != 0 ? leader : id, run.rank->rank, run.rank->world});
+  }
+  remember_name(connection, id);
+  return id;
+}
+
+Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
+                     const RunOrigin& origin) {
+  Writing writing(*database_);
+  RunEvent event{.key = run.key.empty() ? new_run_key() : run.key,
+                 .start = run,
+                 .leader = {},
+                 .build = build,
+                 .origin = origin};
+  if (run.rank && run.rank->group != 0)
+    event.leader = key_of(writing.connection(), run.rank->group);
+  Run added;
+  added.id = apply_run(*database_, event);
+  writing.note(added.id, event);
+  writing.commit();
+  added.key = event.key;
+  added.start = run;
+  if (run.rank && run.rank->group == 0) added.start.rank->group = added.id;
+  added.origin = origin;
+  return added;
+}
+
+void apply(Database& database, std::int64_t run, const DropEvent&) {
+  Connection& connection = database.connection;
+  // Results that came with it alone.
+  connection(
+      "DELETE FROM job WHERE id IN (SELECT job FROM fetched_result GROUP BY job HAVING "
+      "count(*) = 1 AND max(run) = (SELECT key FROM run WHERE id = ?1))",
+      run)
+      ->run();
+  connection("DELETE FROM fetched_result WHERE run = (SELECT key FROM run WHERE id = ?1)", run)
+      ->run();
+  connection("DELETE FROM run WHERE id = ?1", run)->run();
+  if (connection("SELECT 1 FROM absent_object LIMIT 1")->step()) {
+    connection(
+        "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value "
+        "WHERE type IN (5, 7))")
+        ->run();
+  }
+  connection("DELETE FROM experiment WHERE id NOT IN (SELECT experiment FROM run)")->run();
+  connection("DELETE FROM recipe WHERE id NOT IN (SELECT recipe FROM build)")->run();
+  database.series.clear();
+}
+
+void Catalog::drop_run(std::int64_t run) {
+  Writing writing(*database_);
+  const std::string key = key_of(writing.connection(), run);
+  if (key.empty()) return;
+  writing.note_drop(run);
+  writing.commit();
+  database_->journals.erase(run);
+  remove_run_directory(database_->paths, key);
+}
+
+void apply(Database& database, std::int64_t run, const EndEvent& event) {
+  database
+      .connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
+                  event.finished_us, event.failed, event.message)
+      ->run();
+}
+
+void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
+                         std::string_view message, const UnwrittenRest& rest) {
+  {
+    Writing writing(*database_);
+    writing.add_rest(run, rest);
+    writing.add(run, EndEvent{finished_us, failed, std::string(message)});
+    writing.commit();
+  }
+  ring_checkpoint(*database_);
+}
+
+void apply(Database& database, std::int64_t run, const ReopenEvent&) {
+  database
+      .connection("UPDATE run SET finished_us = NULL, failed = NULL, message = '' WHERE id = ?1",
+                  run)
+      ->run();
+}
+
+void Catalog::reopen_run(std::int64_t run) { write(*database_, run, ReopenEvent{}); }
+
+void apply(Database& database, std::int64_t run, const OriginEvent& event) {
+  put_origin(database.connection, run, event.origin);
+}
+
+std::optional<std::string> Catalog::last_name(std::string_view repository) const {
+  const Lock lock(database_->mutex);
+  const auto row =
+      database_->connection("SELECT experiment FROM repository WHERE root = ?1", repository);
+  if (!row->step()) return std::nullopt;
+  return row->text(0);
+}
+
+std::vector<std::string> Catalog::experiments() const {
+  const Lock lock(database_->mutex);
+  std::vector<std::string> names;
+  const auto rows = database_->connection("SELECT name FROM experiment ORDER BY name");
+  while (rows->step()) names.push_back(rows->text(0));
+  return names;
+}
+
+std::size_t Catalog::count_runs(std::string_view experiment) const {
+  const Lock lock(database_->mutex);
+  const auto row =
+      experiment.empty()
+          ? database_->connection("SELECT count(*) FROM run")
+          : database_->connection(
+                "SELECT count(*) FROM run JOIN experiment ON experiment.id = run.experiment "
+                "WHERE experiment.name = ?1",
+                experiment);
+  row->step();
+  return static_cast<std::size_t>(row->integer(0));
+}
+
+void Catalog::each_run(Run& run, const std::function<void()>& visit, std::string_view experiment,
+                       std::size_t limit, RunDetail detail, RunRanks ranks) const {
+  const Lock lock(database_->mutex);
+  const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
+  const bool all = ranks == RunRanks::all;
+  const std::string columns =
+      detail == RunDetail::all ? FLOR_RUN_COLUMNS : FLOR_RUN_SUMMARY FLOR_RUN_TABLES;
+  if (experiment.empty()) {
+    return each_row(*database_, detail, run, visit,
+                    columns + "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1", rows,
+                    all);
+  }
+  each_row(*database_, detail, run, visit,
+           columns + "WHERE experiment.name = ?1 AND (?3 OR " FLOR_FIRST_RANK
+                     ") ORDER BY run.id DESC LIMIT ?2",
+           experiment, rows, all);
+}
+
+std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit, RunDetail detail,
+                               RunRanks ranks) const {
+  std::vector<Run> runs;
+  Run run;
+  each_run(run, [&] { runs.push_back(std::move(run)); }, experiment, limit, detail, ranks);
+  return runs;
+}
+
+std::vector<Run> Catalog::ranks(std::int64_t group) const {
+  const Lock lock(database_->mutex);
+  return read_runs(*database_, FLOR_RUN_COLUMNS "WHERE rank_run.leader = ?1 ORDER BY rank_run.rank",
+                   group);
+}
+
+std::optional<Run> Catalog::run(std::int64_t id) const {
+  const Lock lock(database_->mutex);
+  return read_run(*database_, FLOR_RUN_COLUMNS "WHERE run.id = ?1", id);
+}
+
+Run Catalog::resolve(std::string_view spec) const {
+  const Lock lock(database_->mutex);
+  return Resolver(*database_, spec).resolve();
+}
+
+std::vector<Run> Catalog::passed_over(std::string_view spec) const {
+  const Lock lock(database_->mutex);
+  return Resolver(*database_, spec).passed_over();
+}
+
+}  // namespace flor::store

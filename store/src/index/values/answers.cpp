@@ -1,0 +1,436 @@
+#include "index/values/answers.h"
+
+#include "index/values/metric_rows.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace flor::store {
+namespace {
+
+constexpr auto kDoubtful = static_cast<std::int64_t>(Apart::doubtful);
+constexpr auto kOther = static_cast<std::int64_t>(Apart::other);
+
+// The values of a unit: its epoch is the parameter 2, its ordinal the parameter 3.
+#define FLOR_IN_UNIT " epoch = ?2 AND (?2 >= 0 OR ordinal = ?3) "
+
+/// Calls `use` with each row of numbers that follow each other.
+template <typename Use>
+void for_each_row(std::vector<std::int64_t> epochs, const Use& use) {
+  std::ranges::sort(epochs);
+  std::optional<Answers::Epochs> row;
+  for (const std::int64_t epoch : epochs) {
+    if (row && epoch > row->last + 1) use(*std::exchange(row, std::nullopt));
+    if (!row) row = {epoch, epoch};
+    row->last = epoch;
+  }
+  if (row) use(*row);
+}
+
+}  // namespace
+
+std::string_view to_string(ValueVerdict verdict) {
+  switch (verdict) {
+    case ValueVerdict::recorded:
+      return "recorded";
+    case ValueVerdict::verified:
+      return "verified";
+    case ValueVerdict::proven:
+      return "proven";
+    case ValueVerdict::unverified:
+      return "unverified";
+    case ValueVerdict::doubtful:
+      return "doubtful";
+  }
+  return "unknown";
+}
+
+std::string apart_name(std::string_view name, Apart why, std::int64_t replay) {
+  return why == Apart::doubtful ? fmt::format("{} (doubtful, replay {})", name, replay)
+                                : fmt::format("{} (replay {})", name, replay);
+}
+
+Verdicts::Verdicts(Connection& connection, const ValueQuery& query) {
+  if (!query.hindsight) return;
+  const auto rows = connection(
+      "SELECT replay, epoch, answer.verdict FROM replay CROSS JOIN answer ON answer.replay = "
+      "replay.id WHERE run = ?1 AND epoch BETWEEN ?2 AND ?3",
+      query.run, query.first_epoch, query.last_epoch);
+  while (rows->step()) {
+    known_[{rows->integer(0), rows->integer(1)}] = static_cast<ValueVerdict>(rows->integer(2));
+  }
+}
+
+ValueVerdict Verdicts::of(std::int64_t replay, std::int64_t epoch) const {
+  if (replay == 0) return ValueVerdict::recorded;
+  const auto found = known_.find({replay, epoch});
+  return found == known_.end() ? ValueVerdict::unverified : found->second;
+}
+
+std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t run,
+                                         std::span<const std::string> names, bool others) {
+  const std::unordered_set<std::string> wanted(names.begin(), names.end());
+  std::vector<SeriesToRead> series;
+  const auto rows = connection(
+      "SELECT id, name, path, of, why FROM series LEFT JOIN apart ON apart.series = series.id "
+      "WHERE run = ?1 ORDER BY id",
+      run);
+  while (rows->step()) {
+    std::string name = rows->text(1);
+    const bool by_itself = wanted.contains(name);
+    const bool standing = rows->is_null(3);
+    if (!standing && rows->integer(4) == kOther && !others && !by_itself) continue;
+    const bool asked = wanted.empty() || by_itself || (!standing && wanted.contains(rows->text(3)));
+    if (asked) series.push_back({rows->integer(0), std::move(name), rows->text(2)});
+  }
+  return series;
+}
+
+/// What is found outside the loops comes in several parts: the worst of them counts.
+void Answers::put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict) {
+  connection_(
+      "WITH RECURSIVE each (epoch) AS (SELECT ?2 UNION ALL SELECT epoch + 1 FROM each WHERE epoch "
+      "< "
+      "?3) INSERT INTO answer (replay, epoch, verdict) SELECT ?1, epoch, ?4 FROM each WHERE true "
+      "ON CONFLICT DO UPDATE SET verdict = CASE WHEN epoch < 0 THEN max(verdict, ?4) ELSE ?4 END",
+      replay, epochs.first, epochs.last, static_cast<std::int64_t>(verdict))
+      ->run();
+  verdicts_.erase(verdicts_.lower_bound({replay, epochs.first}),
+                  verdicts_.upper_bound({replay, epochs.last}));
+}
+
+void Answers::load_verdicts(std::int64_t replay, Epochs epochs) {
+  for (std::int64_t epoch = epochs.first; epoch <= epochs.last; ++epoch) {
+    verdicts_.emplace_hint(verdicts_.end(), std::pair(replay, epoch), ValueVerdict::unverified);
+  }
+  const auto rows =
+      connection_("SELECT epoch, verdict FROM answer WHERE replay = ?1 AND epoch BETWEEN ?2 AND ?3",
+                  replay, epochs.first, epochs.last);
+  while (rows->step()) {
+    verdicts_[{replay, rows->integer(0)}] = static_cast<ValueVerdict>(rows->integer(1));
+  }
+}
+
+ValueVerdict Answers::verdict(std::int64_t replay, std::int64_t epoch) {
+  if (const auto known = verdicts_.find({replay, epoch}); known != verdicts_.end()) {
+    return known->second;
+  }
+  const auto row = connection_("SELECT verdict FROM answer WHERE replay = ?1 AND epoch = ?2",
+                               replay, epoch);
+  return row->step() ? static_cast<ValueVerdict>(row->integer(0)) : ValueVerdict::unverified;
+}
+
+bool Answers::is_fetched(std::int64_t replay) {
+  const auto [known, is_new] = fetched_.try_emplace(replay);
+  if (is_new) {
+    known->second = connection_("SELECT 1 FROM fetched_replay WHERE replay = ?1", replay)->step();
+  }
+  return known->second;
+}
+
+/// The better verdict does; of two that are alike, what was found here.
+bool Answers::outranks(std::int64_t one, std::int64_t other, std::int64_t epoch) {
+  const ValueVerdict mine = verdict(one, epoch), its = verdict(other, epoch);
+  return mine < its || (mine == its && is_fetched(other) && !is_fetched(one));
+}
+
+bool Answers::same_question(std::int64_t a, std::int64_t b) {
+  const auto [known, is_new] = same_questions_.try_emplace({a, b});
+  if (is_new) {
+    const auto row = connection_(
+        "SELECT 1 FROM replay_question AS one JOIN replay_question AS two USING (question) "
+        "WHERE one.replay = ?1 AND two.replay = ?2",
+        a, b);
+    known->second = row->step();
+  }
+  return known->second;
+}
+
+std::int64_t Answers::series(const std::string& name, const std::string& path) {
+  const auto [known, is_new] = series_.try_emplace({name, path});
+  if (!is_new) return known->second;
+  connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_, name,
+              path)
+      ->run();
+  const auto row = connection_("SELECT id FROM series WHERE run = ?1 AND name = ?2 AND path = ?3",
+                               run_, name, path);
+  row->step();
+  return known->second = row->integer(0);
+}
+
+std::int64_t Answers::set_apart(const std::string& name, const std::string& path, Apart why,
+                                std::int64_t replay) {
+  const std::int64_t id = series(apart_name(name, why, replay), path);
+  connection_("INSERT OR IGNORE INTO apart (series, of, replay, why) VALUES (?1, ?2, ?3, ?4)", id,
+              name, replay, static_cast<std::int64_t>(why))
+      ->run();
+  return id;
+}
+
+void Answers::move(std::int64_t from, Unit unit, std::int64_t replay, std::int64_t to) {
+  connection_("UPDATE OR REPLACE value SET series = ?5 WHERE series = ?1 AND" FLOR_IN_UNIT
+              "AND replay = ?4",
+              from, unit.epoch, unit.ordinal, replay, to)
+      ->run();
+}
+
+/// Outside the loops replays with one question share the work, so that what the others found stays.
+std::vector<std::int64_t> Answers::others_standing(std::int64_t series, Unit unit,
+                                                   std::int64_t replay) {
+  std::vector<std::int64_t> found;
+  {
+    const auto rows =
+        connection_("SELECT DISTINCT replay FROM value WHERE series = ?1 AND" FLOR_IN_UNIT
+                    "AND replay > 0 AND replay <> ?4",
+                    series, unit.epoch, unit.ordinal, replay);
+    while (rows->step()) found.push_back(rows->integer(0));
+  }
+  if (unit.epoch < 0) {
+    std::erase_if(found, [&](std::int64_t id) { return same_question(id, replay); });
+  }
+  return found;
+}
+
+const Answers::Place& Answers::place(const Value& value) {
+  const Unit unit = Unit::of(value);
+  const Key key(value.name, value.place.path, unit.epoch, unit.ordinal, value.replay);
+  const auto known = places_.find(key);
+  return known != places_.end() ? known->second : places_.emplace(key, decide(value)).first->second;
+}
+
+Answers::Place Answers::decide(const Value& value) {
+  const std::string& path = value.place.path;
+  const Unit unit = Unit::of(value);
+  const ValueVerdict own = verdict(value.replay, unit.epoch);
+  if (own == ValueVerdict::doubtful) {
+    forget_repeated(value.name, path, unit, value.replay);
+    set_apart(value.name, path, Apart::doubtful, value.replay);
+    return {apart_name(value.name, Apart::doubtful, value.replay), true};
+  }
+  const auto others = others_standing(series(value.name, path), unit, value.replay);
+  if (std::ranges::any_of(
+          others, [&](std::int64_t id) { return outranks(id, value.replay, unit.epoch); })) {
+    set_apart(value.name, path, Apart::other, value.replay);
+    return {apart_name(value.name, Apart::other, value.replay), false};
+  }
+  supersede(value.name, path, unit, value.replay, others);
+  return {value.name, true};
+}
+
+void Answers::expect(std::int64_t replay, std::span<const Value> values) {
+  constexpr std::int64_t kMany = 8;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<std::int64_t>> found;
+  for (const Value& value : values) {
+    if (value.replay != replay || value.place.epoch < 0) continue;
+    found[{value.name, value.place.path}].push_back(value.place.epoch);
+  }
+  for (auto& of_series : found) {  // clang 14 captures no part of a pair
+    for_each_row(std::move(of_series.second), [&](Epochs row) {
+      if (row.last - row.first < kMany) return;
+      decide(std::string(of_series.first.first), std::string(of_series.first.second), row, replay);
+    });
+  }
+}
+
+Answers::Standing Answers::standing_in(std::int64_t series, Epochs epochs, std::int64_t except) {
+  Standing found;
+  const auto rows = connection_(
+      "SELECT '', '', epoch, step, inner, ordinal, replay, type, value FROM value WHERE series = "
+      "?1 "
+      "AND epoch BETWEEN ?2 AND ?3 AND replay > 0 AND replay <> ?4",
+      series, epochs.first, epochs.last, except);
+  while (rows->step()) found.push_back(read_value(*rows));
+  return found;
+}
+
+/// Epochs in which the replay is doubtful or outranked are left to `place`.
+void Answers::decide(const std::string& name, const std::string& path, Epochs epochs,
+                     std::int64_t replay) {
+  const Standing standing = standing_in(series(name, path), epochs, replay);
+  std::set<std::int64_t> replays{replay};
+  for (const Value& value : standing) replays.insert(value.replay);
+  for (const std::int64_t one : replays) load_verdicts(one, epochs);
+  auto gone = standing.begin();
+  std::int64_t first = epochs.first;
+  auto first_gone = gone;
+  for (std::int64_t epoch = epochs.first; epoch <= epochs.last; ++epoch) {
+    const auto here = gone;
+    bool wins = verdict(replay, epoch) != ValueVerdict::doubtful;
+    for (; gone != standing.end() && gone->place.epoch == epoch; ++gone) {
+      wins = wins && !outranks(gone->replay, replay, epoch);
+    }
+    if (wins) {
+      places_.try_emplace(Key(name, path, epoch, 0, replay), Place{name, true});
+      continue;
+    }
+    replace(name, path, {first, epoch - 1}, replay, std::span(first_gone, here));
+    first = epoch + 1;
+    first_gone = gone;
+  }
+  replace(name, path, {first, epochs.last}, replay, std::span(first_gone, gone));
+}
+
+/// `gone` is all that other replays found there.
+void Answers::replace(const std::string& name, const std::string& path, Epochs epochs,
+                      std::int64_t by, std::span<const Value> gone) {
+  std::set<std::int64_t> others;
+  for (const Value& value : gone) {
+    others.insert(value.replay);
+    removed_(name, value);
+  }
+  const std::int64_t standing = series(name, path);
+  for (const std::int64_t replay : others) {
+    if (same_question(replay, by)) {
+      connection_("DELETE FROM value WHERE series = ?1 AND epoch BETWEEN ?2 AND ?3 AND replay = ?4",
+                  standing, epochs.first, epochs.last, replay)
+          ->run();
+    } else {
+      connection_(
+          "UPDATE OR REPLACE value SET series = ?5 WHERE series = ?1 AND epoch BETWEEN ?2 AND ?3 "
+          "AND replay = ?4",
+          standing, epochs.first, epochs.last, replay, set_apart(name, path, Apart::other, replay))
+          ->run();
+    }
+    std::vector<std::int64_t> answered;
+    for (const Value& value : gone) {
+      if (value.replay == replay) answered.push_back(value.place.epoch);
+    }
+    for_each_row(std::move(answered), [&](Epochs row) { forget_parts(replay, row); });
+  }
+}
+
+/// Asked again, the replay answers again.
+void Answers::forget_parts(std::int64_t replay, Epochs epochs) {
+  connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
+              epochs.first, epochs.last)
+      ->run();
+}
+
+/// What is superseded no longer counts as completed by the other replays: asked again, they answer
+/// again.
+void Answers::supersede(const std::string& name, const std::string& path, Unit unit,
+                        std::int64_t by, std::span<const std::int64_t> others) {
+  const std::int64_t standing = series(name, path);
+  for (const std::int64_t replay : others) {
+    {
+      const auto gone = connection_(
+          "SELECT '', '', epoch, step, inner, ordinal, replay, type, value FROM value WHERE "
+          "series = ?1 AND" FLOR_IN_UNIT "AND replay = ?4",
+          standing, unit.epoch, unit.ordinal, replay);
+      while (gone->step()) removed_(name, read_value(*gone));
+    }
+    if (same_question(replay, by)) {
+      connection_("DELETE FROM value WHERE series = ?1 AND" FLOR_IN_UNIT "AND replay = ?4",
+                  standing, unit.epoch, unit.ordinal, replay)
+          ->run();
+    } else {
+      move(standing, unit, replay, set_apart(name, path, Apart::other, replay));
+    }
+    // Which part a value outside the loops belongs to is not kept. The range keeps to the index.
+    const bool outside = unit.epoch < 0;
+    forget_parts(replay, {outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch});
+  }
+}
+
+/// Of what the same question found and is doubtful, the newest is enough.
+void Answers::forget_repeated(const std::string& name, const std::string& path, Unit unit,
+                              std::int64_t replay) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> apart;
+  {
+    const auto rows = connection_(
+        "SELECT series, replay FROM apart JOIN series ON series.id = apart.series WHERE run = ?1 "
+        "AND of = ?2 AND path = ?3 AND why = ?4 AND replay <> ?5",
+        run_, name, path, kDoubtful, replay);
+    while (rows->step()) apart.emplace_back(rows->integer(0), rows->integer(1));
+  }
+  for (const auto& [id, older] : apart) {
+    if (!same_question(older, replay)) continue;
+    connection_("DELETE FROM value WHERE series = ?1 AND" FLOR_IN_UNIT, id, unit.epoch,
+                unit.ordinal)
+        ->run();
+    touched_.insert(apart_name(name, Apart::doubtful, older));
+  }
+}
+
+/// The best of what was set apart, of several the newest.
+void Answers::stand_again(const std::string& name, const std::string& path, Unit unit) {
+  const auto row = connection_(
+      "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "
+      "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?2 "
+      "WHERE run = ?1 AND of = ?4 AND path = ?5 AND why = ?6 AND EXISTS (SELECT 1 FROM value WHERE "
+      "value.series = apart.series AND value.epoch = ?2 AND (?2 >= 0 OR value.ordinal = ?3)) "
+      "ORDER BY coalesce(answer.verdict, 3), apart.replay IN (SELECT replay FROM fetched_replay), "
+      "apart.replay DESC LIMIT 1",
+      run_, unit.epoch, unit.ordinal, name, path, kOther);
+  if (!row->step()) return;
+  const std::int64_t from = row->integer(0), replay = row->integer(1);
+  move(from, unit, replay, series(name, path));
+}
+
+void Answers::doubt(std::int64_t replay) {
+  struct Found {
+    std::int64_t series;
+    std::string name, path;
+    Unit unit;
+    bool standing;
+  };
+  std::vector<Found> all;
+  {
+    const auto rows = connection_(
+        "SELECT DISTINCT series.id, coalesce(of, name), path, epoch, "
+        "CASE WHEN epoch < 0 THEN ordinal ELSE 0 END, of IS NULL FROM series "
+        "LEFT JOIN apart ON apart.series = series.id JOIN value ON value.series = series.id "
+        "WHERE run = ?1 AND value.replay = ?2 AND coalesce(why, 0) <> ?3",
+        run_, replay, kDoubtful);
+    while (rows->step()) {
+      all.push_back({rows->integer(0), rows->text(1), rows->text(2),
+                     Unit{rows->integer(3), rows->integer(4)}, rows->integer(5) != 0});
+    }
+  }
+  for (const Found& found : all) {
+    forget_repeated(found.name, found.path, found.unit, replay);
+    move(found.series, found.unit, replay,
+         set_apart(found.name, found.path, Apart::doubtful, replay));
+    touched_.insert(apart_name(found.name, Apart::doubtful, replay));
+    if (!found.standing) continue;
+    stand_again(found.name, found.path, found.unit);
+    touched_.insert(found.name);
+  }
+  connection_("UPDATE answer SET verdict = ?2 WHERE replay = ?1", replay,
+              static_cast<std::int64_t>(ValueVerdict::doubtful))
+      ->run();
+  places_.clear();
+  verdicts_.clear();
+}
+
+void Answers::verify(std::int64_t replay, std::int64_t epoch) {
+  if (verdict(replay, epoch) == ValueVerdict::doubtful) return;
+  verdicts_.erase({replay, epoch});
+  connection_("INSERT OR REPLACE INTO answer (replay, epoch, verdict) VALUES (?1, ?2, ?3)", replay,
+              epoch, static_cast<std::int64_t>(ValueVerdict::verified))
+      ->run();
+  struct Found {
+    std::int64_t series;
+    std::string name, path;
+  };
+  std::vector<Found> waiting;
+  {
+    const auto rows = connection_(
+        "SELECT series.id, of, path FROM apart JOIN series ON series.id = apart.series WHERE "
+        "run = ?1 AND apart.replay = ?2 AND why = ?3 AND EXISTS (SELECT 1 FROM value WHERE "
+        "value.series = series.id AND value.epoch = ?4)",
+        run_, replay, kOther, epoch);
+    while (rows->step()) waiting.push_back({rows->integer(0), rows->text(1), rows->text(2)});
+  }
+  for (const Found& found : waiting) {
+    const std::int64_t standing = series(found.name, found.path);
+    const Unit unit{.epoch = epoch};
+    supersede(found.name, found.path, unit, replay, others_standing(standing, unit, replay));
+    move(found.series, unit, replay, standing);
+    touched_.insert(found.name);
+  }
+}
+
+}  // namespace flor::store

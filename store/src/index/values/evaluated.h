@@ -1,0 +1,37 @@
+// Results of evaluations as values of runs.
+#pragma once
+
+#include "index/sqlite/sqlite.h"
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+/// The condition that the result of a row of `job` counts for the run ?1. One that was fetched counts
+/// for the run that it came with, and for no other.
+#define FLOR_RESULT_COUNTS                                                                    \
+  " (NOT EXISTS (SELECT 1 FROM fetched_result AS came WHERE came.job = job.id) OR EXISTS "    \
+  "(SELECT 1 FROM fetched_result AS came WHERE came.job = job.id AND came.run = (SELECT key " \
+  "FROM run WHERE run.id = ?1))) "
+
+/// A value that an evaluator found, and the checkpoint it was found in.
+struct EvaluatedValue {
+  Value value;
+  std::string saved = {};  ///< name of the checkpoint; empty: the boundary after an epoch
+};
+
+/// Of the run's checkpoints, those that were deleted included; without names that the run logs
+/// itself. In no order. Inside a transaction of the caller, or alone.
+std::vector<EvaluatedValue> load_evaluated(Connection& connection, std::int64_t run);
+
+/// The runs that have such values.
+std::vector<std::int64_t> evaluated_runs(Connection& connection);
+
+/// A summary for each name, ordered by name.
+std::vector<MetricSummary> summarize(const std::vector<EvaluatedValue>& values);
+
+}  // namespace flor::store

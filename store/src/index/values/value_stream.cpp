@@ -1,0 +1,119 @@
+#include "base/scalar.h"
+#include "index/database.h"
+#include "index/values/answers.h"
+#include "index/values/evaluated.h"
+#include "index/values/value_stream.h"
+#include "store_impl.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flor::store {
+namespace {
+
+/// The names in the order in which they were first logged, each with its loops.
+std::vector<SeriesToRead> series_of(Connection& connection, std::int64_t run,
+                                    std::span<const std::string> names, bool others) {
+  std::vector<SeriesToRead> series = series_to_read(connection, run, names, others);
+  std::unordered_map<std::string, std::size_t> order;
+  for (const SeriesToRead& row : series) order.try_emplace(row.name, order.size());
+  std::ranges::stable_sort(series, {}, [&](const SeriesToRead& row) { return order.at(row.name); });
+  return series;
+}
+
+bool same_step(const Value& a, const Value& b) {
+  return std::tie(a.place.epoch, a.place.step) == std::tie(b.place.epoch, b.place.step);
+}
+
+bool inner_before(const Value& a, const Value& b) {
+  return compare_inner(a.place.inner, b.place.inner) < 0;
+}
+
+/// The key of `value` orders all but the indices of deeper loops, which it has as text.
+void read_series(Connection& connection, const SeriesToRead& series, const ValueQuery& query,
+                 const Verdicts& verdicts, const std::function<void(Value&&)>& sink) {
+  const auto rows = connection(
+      "SELECT epoch, step, inner, ordinal, replay, type, value FROM value WHERE series = ?1 AND "
+      "epoch BETWEEN ?2 AND ?3 AND (replay > 0 OR ?4) AND (replay = 0 OR ?5) "
+      "ORDER BY epoch, step, inner, ordinal",
+      series.id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
+  std::vector<Value> of_step;
+  const auto flush = [&] {
+    std::ranges::stable_sort(of_step, inner_before);
+    for (Value& value : of_step) sink(std::move(value));
+    of_step.clear();
+  };
+  while (rows->step()) {
+    Value value;
+    value.name = series.name;
+    value.place = {series.path, rows->integer(0), rows->integer(1), rows->text(2)};
+    value.ordinal = rows->integer(3);
+    value.replay = rows->integer(4);
+    value.verdict = verdicts.of(value.replay, value.place.epoch);
+    value.type = static_cast<ValueType>(rows->integer(5));
+    value.value = read_scalar(*rows, 6);
+    if (!of_step.empty() && !same_step(of_step.back(), value)) flush();
+    if (value.place.inner.empty()) {
+      sink(std::move(value));
+    } else {
+      of_step.push_back(std::move(value));
+    }
+  }
+  flush();
+}
+
+std::vector<EvaluatedValue> evaluated_values(Database& database, std::int64_t run) {
+  std::vector<EvaluatedValue> values;
+  {
+    const std::lock_guard lock(database.mutex);
+    values = load_evaluated(database.connection, run);
+  }
+  std::ranges::stable_sort(values, {}, [](const EvaluatedValue& found) {
+    return std::tie(found.value.name, found.value.place.epoch, found.value.place.step,
+                    found.value.ordinal);
+  });
+  return values;
+}
+
+}  // namespace
+
+void each_value(const Store& store, const ValueQuery& query,
+                const std::function<void(Value&&)>& sink) {
+  Database& database = *store.impl().database;
+  const std::unordered_set<std::string> wanted(query.names.begin(), query.names.end());
+  const auto is_wanted = [&](const std::string& name) {
+    return wanted.empty() || wanted.contains(name);
+  };
+  {
+    const auto connection = open_for_reading(database.paths);
+    ReadTransaction transaction(*connection);
+    const Verdicts verdicts(*connection, query);
+    for (const SeriesToRead& series :
+         series_of(*connection, query.run, query.names, query.others)) {
+      read_series(*connection, series, query, verdicts, sink);
+    }
+  }
+  if (!query.evaluated) return;
+  for (EvaluatedValue& found : evaluated_values(database, query.run)) {
+    const std::int64_t epoch = found.value.place.epoch;
+    const bool asked = epoch >= query.first_epoch && epoch <= query.last_epoch;
+    if (asked && is_wanted(found.value.name)) sink(std::move(found.value));
+  }
+}
+
+std::vector<std::string> value_paths(const Store& store, std::int64_t run,
+                                     std::span<const std::string> names) {
+  Database& database = *store.impl().database;
+  const std::lock_guard lock(database.mutex);
+  std::set<std::string> paths;
+  if (names.empty()) return {};
+  for (const SeriesToRead& series : series_to_read(database.connection, run, names, false)) {
+    paths.insert(series.path);
+  }
+  return {paths.begin(), paths.end()};
+}
+
+}  // namespace flor::store

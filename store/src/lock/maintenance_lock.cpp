@@ -1,0 +1,39 @@
+#include "lock/maintenance_lock.h"
+
+#include "lock/lock_file.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+namespace flor::store {
+namespace {
+
+bool try_lock(const File& file) { return lock_file(file.descriptor(), LOCK_EX | LOCK_NB); }
+
+}  // namespace
+
+MaintenanceLock::MaintenanceLock(const Database& database)
+    : file_(database.files, database.paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
+  if (!try_lock(file_)) {
+    throw Busy(fmt::format("another process collects garbage in {} or repairs it: wait for it",
+                           database.paths.home.string()));
+  }
+}
+
+std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::path& path) {
+  // NFS wants the file open for writing; elsewhere it is enough to be allowed to read it.
+  for (const int mode : {O_RDWR, O_RDONLY}) {
+    try {
+      auto file = std::make_unique<File>(database.files, path, mode);
+      return try_lock(*file) ? std::move(file) : nullptr;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace flor::store

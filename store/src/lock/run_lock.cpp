@@ -1,0 +1,76 @@
+// The lock of a run: an flock on locks/<key>.lock.
+#include "file/home_files.h"
+#include "index/database.h"
+#include "lock/lock_file.h"
+#include "store_impl.h"
+
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace flor::store {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Whoever asks whether a run lives holds a shared lock for a moment; that must not keep the run
+/// itself from starting.
+constexpr int kTries = 50;
+constexpr milliseconds kPause{5};
+
+bool try_lock(int descriptor, int operation) { return lock_file(descriptor, operation | LOCK_NB); }
+
+}  // namespace
+
+RunLock::RunLock(RunLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ < 0) return;
+  // Removed while it is still locked: nobody can take a lock on a file that is about to go without
+  // noticing (`is_linked`).
+  ::unlink(path_.c_str());
+  ::close(descriptor_);
+}
+
+void RunLock::forget_in_child() noexcept {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+std::optional<RunLock> Store::lock_run(std::string_view key) {
+  const std::filesystem::path path = impl_->database->paths.lock(key);
+  for (int i = 0; i < kTries; ++i) {
+    const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
+    if (descriptor < 0) throw_system_error("create the lock", path, errno);
+    const bool locked = try_lock(descriptor, LOCK_EX);
+    if (locked && is_linked(descriptor)) return RunLock(descriptor, path.string());
+    ::close(descriptor);
+    if (!locked) std::this_thread::sleep_for(kPause);
+  }
+  return std::nullopt;
+}
+
+bool is_locked(const Database& database, std::string_view key) {
+  const std::filesystem::path path = database.paths.lock(key);
+  const int descriptor = database.files.open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  const bool free = try_lock(descriptor, LOCK_SH);
+  ::close(descriptor);
+  return !free;
+}
+
+}  // namespace flor::store

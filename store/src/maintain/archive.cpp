@@ -1,0 +1,270 @@
+// archive: encodes the chunks of a run anew, group by group, and leads their rows to the new
+// records.
+#include "index/writing.h"
+#include "lock/maintenance_lock.h"
+#include "maintain/archive.h"
+#include "maintain/archive_plan.h"
+#include "pack/pack_rows.h"
+#include "pack/pack_writer.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+constexpr std::uint8_t kArchiveDepthMax = 64;
+/// New records of about so many bytes are committed at a time.
+constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
+/// What is encoded waits in memory until it is known whether its group gains, up to this.
+constexpr std::uint64_t kHeldBytes = std::uint64_t{256} << 20;
+
+struct NewRecord {
+  ChunkRow old;
+  RecordHeader header;
+  RecordPlace place;
+  std::uint32_t base = 0;
+  std::vector<std::byte> payload;  ///< until it is appended
+};
+
+std::uint64_t record_bytes(std::uint64_t payload) { return kRecordHeaderBytes + payload; }
+
+class Archiver {
+ public:
+  Archiver(Store& store, const Run& run, const ArchiveOptions& options)
+      : database_(*store.impl().database),
+        run_(run),
+        depth_max_(options.depth_max),
+        chunks_(database_.paths, database_.files),
+        writer_(database_.paths, database_.files) {
+    if (depth_max_ < 1 || depth_max_ > kArchiveDepthMax) {
+      throw UsageError(
+          fmt::format("the depth of an archive is 1 to {}, not {}", kArchiveDepthMax, depth_max_));
+    }
+    if (store.impl().mode == OpenMode::read_only) {
+      throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
+    }
+    maintenance_.emplace(database_);
+    run_lock_ = store.lock_run(run.key);
+    if (!run_lock_) {
+      throw Busy(fmt::format("run {} is being recorded: archive it when it has ended", run.key));
+    }
+  }
+
+  ArchiveReport run() {
+    const auto connection = open_for_reading(database_.paths);
+    const ArchivePlan plan(*connection, run_.id, chunks_);
+    report_.checkpoints = plan.checkpoints();
+    report_.chunks = static_cast<std::int64_t>(plan.chunks().size());
+    for (const std::uint32_t id : plan.chunks()) {
+      const ChunkRow& row = chunks_.row(id);
+      report_.raw_bytes += row.raw_bytes;
+      report_.before += record_bytes(row.stored_bytes);
+      if (plan.is_pinned(id)) ++report_.chunks_pinned;
+    }
+    report_.after = report_.before;
+    try {
+      for (const auto& group : plan.groups()) {
+        write_group(plan, group);
+        if (writer_.appended() >= kBatchBytes) commit();
+      }
+      commit();
+    } catch (...) {
+      writer_.roll_back(committing_);
+      throw;
+    }
+    return report_;
+  }
+
+ private:
+  /// A chunk whose place in the new chains is settled, and its content.
+  struct Settled {
+    std::uint32_t id = 0;
+    std::uint8_t depth = 0;
+    std::vector<std::byte> raw;
+  };
+
+  void write_group(const ArchivePlan& plan, const std::vector<Versions>& group) {
+    std::unordered_map<std::uint32_t, std::uint8_t> depths;
+    std::vector<NewRecord> records;
+    std::uint64_t held = 0;
+    for (const Versions& versions : group) {
+      std::optional<Settled> last;
+      for (const std::uint32_t id : versions) {
+        Settled now{id, 0, std::vector<std::byte>(chunks_.row(id).raw_bytes)};
+        chunks_.read(scratch_, id, now.raw);
+        const auto known = depths.find(id);
+        if (known != depths.end()) {
+          now.depth = known->second;
+        } else if (plan.is_pinned(id)) {
+          now.depth = chunks_.row(id).depth;
+        } else {
+          records.push_back(encode_anew(now, last));
+          now.depth = records.back().header.depth;
+          held += records.back().payload.size();
+          if (held > kHeldBytes) {
+            append(records);
+            held = 0;
+          }
+        }
+        depths.emplace(id, now.depth);
+        last = std::move(now);
+      }
+    }
+    std::uint64_t before = 0;
+    std::uint64_t after = 0;
+    for (const NewRecord& record : records) {
+      before += record_bytes(record.old.stored_bytes);
+      after += record_bytes(record.header.stored_bytes);
+    }
+    if (after >= before) return;  // what was appended of it is garbage
+    append(records);
+    batch_.insert(batch_.end(), records.begin(), records.end());
+    saved_ += before - after;
+  }
+
+  void append(std::vector<NewRecord>& records) {
+    for (NewRecord& record : records) {
+      if (record.place.pack) continue;
+      record.place = writer_.append(record.header, record.payload);
+      record.payload = {};
+    }
+  }
+
+  NewRecord encode_anew(const Settled& now, const std::optional<Settled>& last) {
+    const ChunkRow& row = chunks_.row(now.id);
+    std::span<const std::byte> base;
+    if (last && last->depth < depth_max_) base = last->raw;
+    const Encoded encoded = encode_shortest(scratch_.codec, row.type, now.raw, base, payload_);
+    NewRecord record;
+    record.old = row;
+    RecordHeader& header = record.header;
+    header.codec = encoded.codec;
+    header.type = row.type;
+    header.uses_base = encoded.uses_base;
+    header.raw_bytes = row.raw_bytes;
+    header.stored_bytes = static_cast<std::uint32_t>(encoded.payload.size());
+    header.digest = row.digest;
+    header.payload_checksum = checksum(encoded.payload);
+    if (encoded.uses_base) {
+      header.depth = static_cast<std::uint8_t>(last->depth + 1);
+      header.base = chunks_.row(last->id).digest;
+      record.base = last->id;
+    }
+    decoded_.resize(now.raw.size());
+    decode(scratch_.codec, header.codec, row.type, encoded.payload, base, decoded_);
+    if (digest_of(decoded_) != row.digest) {
+      throw Error(
+          fmt::format("chunk {} does not come back as it was from its new form: this is a "
+                      "defect of flor or of the memory; nothing was changed",
+                      now.id));
+    }
+    record.payload.assign(encoded.payload.begin(), encoded.payload.end());
+    return record;
+  }
+
+  /// Makes the records durable, sees that they are, and leads the rows to them.
+  void commit() {
+    if (batch_.empty()) {
+      writer_.roll_back(false);
+      return;
+    }
+    writer_.sync();
+    read_back();
+    {
+      Writing writing(database_);
+      Connection& connection = writing.connection();
+      const std::vector<std::int64_t> packs = put_pack_rows(connection, writer_);
+      for (const NewRecord& record : batch_) move(connection, record, packs);
+      for (const NewRecord& record : batch_) require_chain(connection, record.old.id);
+      writing.add(run_.id, ArchivedEvent{saved_});
+      writing.commit(committing_);
+      committing_ = false;
+      writer_.committed(packs);
+    }
+    report_.chunks_written += static_cast<std::int64_t>(batch_.size());
+    report_.after -= saved_;
+    saved_ = 0;
+    batch_.clear();
+  }
+
+  void read_back() {
+    PackReader reader(database_.paths, database_.files);
+    std::int64_t number = 0;
+    for (const auto& pack : writer_.touched()) reader.add(++number, pack->name);
+    for (const NewRecord& record : batch_) {
+      const RecordHeader& header = record.header;
+      const auto number_of_pack = static_cast<std::int64_t>(writer_.number_of(record.place)) + 1;
+      const ChunkRow row{record.old.id,    header.digest,       number_of_pack, record.place.offset,
+                         header.raw_bytes, header.stored_bytes, header.codec,   header.type,
+                         header.depth,     record.base};
+      reader.read(row, scratch_.record, true);
+    }
+  }
+
+  static std::optional<std::int64_t> id_or_null(std::uint32_t id) {
+    return id != 0 ? std::optional<std::int64_t>(id) : std::nullopt;
+  }
+
+  void move(Connection& connection, const NewRecord& record,
+            const std::vector<std::int64_t>& packs) const {
+    const auto update = connection(
+        "UPDATE chunk SET pack = ?2, offset = ?3, stored_bytes = ?4, codec = ?5, depth = ?6, "
+        "base = ?7 WHERE id = ?1 AND pack = ?8 AND offset = ?9",
+        std::int64_t{record.old.id}, packs.at(writer_.number_of(record.place)),
+        static_cast<std::int64_t>(record.place.offset), std::int64_t{record.header.stored_bytes},
+        std::int64_t{record.header.codec}, std::int64_t{record.header.depth},
+        id_or_null(record.base), record.old.pack, static_cast<std::int64_t>(record.old.offset));
+    update->run();
+    if (update->changes() != 1) throw_changed();
+  }
+
+  /// Whoever recorded the same content in the meantime may have built upon it.
+  void require_chain(Connection& connection, std::uint32_t id) const {
+    const auto broken = connection(
+        "SELECT 1 FROM chunk JOIN chunk AS base ON base.id = chunk.base "
+        "WHERE chunk.base = ?1 AND chunk.depth <> base.depth + 1",
+        std::int64_t{id});
+    if (broken->step()) throw_changed();
+  }
+
+  [[noreturn]] void throw_changed() const {
+    throw Busy(
+        fmt::format("chunks of run {} were used by a run that is being recorded: archive it "
+                    "again, later",
+                    run_.key));
+  }
+
+  Database& database_;
+  const Run& run_;
+  std::uint8_t depth_max_;
+  std::optional<MaintenanceLock> maintenance_;
+  std::optional<RunLock> run_lock_;
+  ChunkReader chunks_;
+  PackWriter writer_;
+  DecodeScratch scratch_;
+  Scratch payload_;
+  std::vector<std::byte> decoded_;
+  std::vector<NewRecord> batch_;
+  std::uint64_t saved_ = 0;  ///< by the batch
+  bool committing_ = false;
+  ArchiveReport report_;
+};
+
+}  // namespace
+
+ArchiveReport archive(Store& store, const Run& run, const ArchiveOptions& options) {
+  return Archiver(store, run, options).run();
+}
+
+}  // namespace flor::store

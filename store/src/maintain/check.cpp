@@ -1,0 +1,400 @@
+// check: doubts everything that the catalog and the packs say about each other.
+#include "checkpoint/manifest.h"
+#include "journal/run_journal.h"
+#include "maintain/check_chunks.h"
+#include "pack/chunk_reader.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace flor::store {
+namespace {
+
+/// A row of `checkpoint` or `object`.
+struct ManifestRow {
+  std::string what;  ///< for people
+  Digest digest;
+  std::int64_t layout = 0;
+  std::vector<std::byte> ids;
+};
+
+std::vector<std::byte> copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+class Checker {
+ public:
+  Checker(const Store& store, bool read_data)
+      : database_(*store.impl().database), read_data_(read_data) {}
+
+  CheckReport run() {
+    try {
+      const auto connection = open_for_reading(database_.paths);
+      // One state of the catalog, whatever others commit meanwhile. What it refers to is never
+      // changed in the packs.
+      ReadTransaction transaction(*connection);
+      check_catalog(*connection);
+      load(*connection);
+      check_references(*connection);
+      if (has_table(*connection, "journal")) check_journal_files(*connection);
+      loaded_ = true;
+    } catch (const Damaged& error) {
+      add(Finding::Kind::catalog, error.what());
+    }
+    check_journals();
+    check_packs();
+    check_chunks();
+    check_manifests();
+    if (loaded_) remark_strays();
+    finish();
+    return std::move(report_);
+  }
+
+  /// What was collected while this looked at it: findings about nothing else are about nothing.
+  struct Collected {
+    bool any = false;
+    std::set<std::size_t> findings;  ///< by index
+  };
+  Collected collected() const {
+    Collected gone;
+    if (!loaded_) return gone;
+    const auto connection = open_for_reading(database_.paths);
+    // A damaged pack or base may be why several chunks are lost: it stays as long as one is there.
+    std::set<std::size_t> present;
+    const auto look = [&](const char* sql, std::int64_t id, std::size_t finding) {
+      const bool is_there = (*connection)(sql, id)->step();
+      gone.any = gone.any || !is_there;
+      (is_there ? present : gone.findings).insert(finding);
+    };
+    constexpr std::size_t kNone = SIZE_MAX;
+    std::set<std::size_t> of_gone_packs;
+    for (const auto& [id, pack] : packs_) {
+      look("SELECT 1 FROM pack WHERE id = ?1", id, pack.finding.value_or(kNone));
+      // What it held that is still of use was read, and written to another one.
+      if (pack.finding && !present.contains(*pack.finding)) of_gone_packs.insert(*pack.finding);
+    }
+    for (const auto& [id, finding] : bad_) {
+      // One that had no row when it was looked for was not collected: it is missing.
+      if (!chunks_.contains(id)) {
+        present.insert(finding);
+      } else {
+        look("SELECT 1 FROM chunk WHERE id = ?1", id, finding);
+      }
+    }
+    gone.findings.erase(kNone);
+    std::erase_if(gone.findings, [&](std::size_t finding) {
+      return present.contains(finding) && !of_gone_packs.contains(finding);
+    });
+    return gone;
+  }
+
+ private:
+  std::size_t add(Finding::Kind kind, std::string what) {
+    report_.findings.push_back({kind, std::move(what)});
+    return report_.findings.size() - 1;
+  }
+
+  void check_catalog(Connection& connection) {
+    const auto problems = connection("PRAGMA integrity_check(20)");
+    while (problems->step()) {
+      if (problems->text_view(0) != "ok") {
+        add(Finding::Kind::catalog, "the catalog: " + problems->text(0));
+      }
+    }
+    const auto keys = connection("SELECT \"table\", rowid, parent FROM pragma_foreign_key_check");
+    while (keys->step()) {
+      add(Finding::Kind::catalog,
+          fmt::format("the catalog: row {} of table '{}' refers to a row of "
+                      "'{}' that does not exist",
+                      keys->integer(1), keys->text(0), keys->text(2)));
+    }
+    const auto counts = connection(
+        "SELECT key, checkpoints, (SELECT count(*) FROM checkpoint WHERE run = run.id) AS found "
+        "FROM run WHERE checkpoints <> found");
+    while (counts->step()) {
+      add(Finding::Kind::catalog,
+          fmt::format("the catalog: run {} counts {} checkpoints, but has {}", counts->text(0),
+                      counts->integer(1), counts->integer(2)));
+    }
+  }
+
+  /// That they are there; what they hold is read later.
+  void check_journal_files(Connection& connection) {
+    const auto rows = connection(
+        "SELECT run.key, writer FROM journal JOIN run ON run.id = journal.run ORDER BY run, "
+        "writer");
+    while (rows->step()) {
+      const auto path =
+          database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
+      std::error_code error;
+      if (std::filesystem::exists(path, error)) continue;
+      add(Finding::Kind::journal,
+          fmt::format("the journal {} is missing: the catalog alone has what it said",
+                      path.string()));
+    }
+  }
+
+  void load(Connection& connection) {
+    const auto runs = connection("SELECT count(*) FROM run");
+    if (runs->step()) report_.runs = runs->integer(0);
+    const auto packs = connection("SELECT id, name, bytes FROM pack ORDER BY id");
+    while (packs->step()) {
+      PackState& pack = packs_[packs->integer(0)];
+      pack.name = packs->text(1);
+      pack.committed = static_cast<std::uint64_t>(packs->integer(2));
+    }
+    const auto chunks = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
+    while (chunks->step()) load_chunk(*chunks);
+    const auto layouts = connection("SELECT id, items, digest FROM layout");
+    while (layouts->step()) {
+      if (digest_of(layouts->blob(1)) != layouts->digest(2)) {
+        add(Finding::Kind::catalog,
+            fmt::format("the catalog: layout {} does not have its digest", layouts->integer(0)));
+      }
+      layouts_.emplace(layouts->integer(0), copy(layouts->blob(1)));
+    }
+    const auto checkpoints = connection(
+        "SELECT kind, main_loop, iteration, loop, run.key, digest, layout, chunks "
+        "FROM checkpoint JOIN run ON run.id = checkpoint.run ORDER BY checkpoint.id");
+    while (checkpoints->step()) {
+      const CheckpointKey key{static_cast<CheckpointKind>(checkpoints->integer(0)),
+                              checkpoints->integer(1), checkpoints->integer(2),
+                              checkpoints->text(3)};
+      manifests_.push_back({describe(key, checkpoints->text_view(4)), checkpoints->digest(5),
+                            checkpoints->integer(6), copy(checkpoints->blob(7))});
+    }
+    report_.checkpoints = static_cast<std::int64_t>(manifests_.size());
+    const auto objects = connection("SELECT digest, layout, chunks FROM object ORDER BY id");
+    while (objects->step()) {
+      const Digest digest = objects->digest(0);
+      manifests_.push_back({"the logged object " + digest.hex(), digest, objects->integer(1),
+                            copy(objects->blob(2))});
+    }
+  }
+
+  void load_chunk(const Query& query) {
+    ++report_.chunks;
+    try {
+      const ChunkRow row = read_chunk_row(query);
+      chunks_.emplace(row.id, row);
+    } catch (const Damaged& error) {
+      bad_.emplace(static_cast<std::uint32_t>(query.integer(0)),
+                   add(Finding::Kind::catalog, error.what()));
+    }
+  }
+
+  void check_references(Connection& connection) {
+    constexpr auto kTensor = static_cast<std::int64_t>(ValueType::tensor);
+    constexpr auto kImage = static_cast<std::int64_t>(ValueType::image);
+    const std::set<std::string> elsewhere = absent_objects(connection);
+    std::int64_t absent = 0;
+    const auto rows = connection(
+        "SELECT run.key, series.name, value FROM value JOIN series ON series.id = value.series "
+        "JOIN run ON run.id = series.run WHERE value.type IN (?1, ?2) "
+        "AND value NOT IN (SELECT lower(hex(digest)) FROM object)",
+        kTensor, kImage);
+    while (rows->step()) {
+      if (elsewhere.contains(rows->text(2))) {
+        ++absent;
+        continue;
+      }
+      add(Finding::Kind::orphan,
+          fmt::format("'{}' of run {} was logged as the object {}, which does not exist",
+                      rows->text(1), rows->text(0), rows->text(2)));
+    }
+    if (absent == 0) return;
+    report_.remarks.push_back(
+        fmt::format("{} of runs that were fetched in part {} only where the runs came from: `flor "
+                    "fetch` brings {}",
+                    absent == 1 ? "1 logged object" : fmt::format("{} logged objects", absent),
+                    absent == 1 ? "is" : "are", absent == 1 ? "it" : "them"));
+  }
+
+  /// Digests of objects that stayed where their run was fetched from.
+  static std::set<std::string> absent_objects(Connection& connection) {
+    std::set<std::string> absent;
+    if (!has_table(connection, "absent_object")) return absent;
+    const auto rows = connection("SELECT digest FROM absent_object");
+    while (rows->step()) absent.insert(rows->digest(0).hex());
+    return absent;
+  }
+
+  void check_journals() {
+    for (const std::string& run : find_runs(database_.paths)) {
+      for (const FoundJournal& found : find_journals(database_.paths, run)) {
+        try {
+          JournalReader reader(database_.files, found.path, {});
+          while (reader.next()) continue;
+          for (const std::string& line : reader.damage()) add(Finding::Kind::journal, line);
+        } catch (const Error& error) {
+          add(Finding::Kind::journal, error.what());
+        }
+      }
+    }
+  }
+
+  void check_packs() {
+    report_.packs = static_cast<std::int64_t>(packs_.size());
+    for (auto& [id, pack] : packs_) {
+      const std::filesystem::path path = database_.paths.pack(pack.name);
+      std::error_code error;
+      pack.size = std::filesystem::file_size(path, error);
+      if (error) {
+        pack.size = 0;
+        pack.finding =
+            add(Finding::Kind::missing_pack,
+                fmt::format("the pack {} is missing ({})", path.string(), error.message()));
+      } else if (pack.size < pack.committed) {
+        pack.finding = add(Finding::Kind::damaged_chunk,
+                           fmt::format("the pack {} is cut off: it has {} of {} bytes",
+                                       path.string(), pack.size, pack.committed));
+      }
+      if (!error && pack.size >= kPackHeaderBytes) check_pack_header(path, pack);
+    }
+  }
+
+  void check_pack_header(const std::filesystem::path& path, const PackState& pack) {
+    std::array<std::byte, kPackHeaderBytes> bytes{};
+    File(database_.files, path, O_RDONLY).read_at(bytes, 0);
+    const auto header = decode_pack_header(bytes);
+    if (!header || fmt::format("{:016x}", header->key) != pack.name) {
+      add(Finding::Kind::damaged_chunk,
+          fmt::format("the header of the pack {} is damaged", path.string()));
+    }
+  }
+
+  void check_chunks() {
+    ChunkChecker checker(database_, packs_, chunks_, bad_, report_);
+    checker.check_rows();
+    if (read_data_) checker.read_all();
+    checker.spread_to_dependents();
+  }
+
+  void check_manifests() {
+    for (const ManifestRow& row : manifests_) {
+      try {
+        check_manifest(row);
+      } catch (const Damaged& error) {
+        add(Finding::Kind::damaged_checkpoint,
+            fmt::format("{} is lost: {}", row.what, error.what()));
+      }
+    }
+  }
+
+  void check_manifest(const ManifestRow& row) {
+    const auto layout = layouts_.find(row.layout);
+    if (layout == layouts_.end()) throw Damaged("its layout is missing in the catalog");
+    const std::vector<std::uint32_t> ids = decode_ids(row.ids);
+    std::vector<std::size_t> causes;
+    for (const std::uint32_t id : ids) {
+      if (const auto bad = bad_.find(id); bad != bad_.end()) {
+        causes.push_back(bad->second);
+      } else if (!chunks_.contains(id)) {
+        causes.push_back(
+            bad_.emplace(id, add(Finding::Kind::missing_chunk,
+                                 fmt::format("chunk {} is missing in the catalog", id)))
+                .first->second);
+      }
+    }
+    std::sort(causes.begin(), causes.end());
+    causes.erase(std::unique(causes.begin(), causes.end()), causes.end());
+    for (const std::size_t cause : causes) lost_[cause].push_back(row.what);
+    if (!causes.empty()) return;
+    std::vector<SizedChunk> chunks;
+    for (const std::uint32_t id : ids) {
+      chunks.push_back({chunks_.at(id).digest, chunks_.at(id).raw_bytes});
+    }
+    check_content(layout->second, chunks, row.digest);
+  }
+
+  /// Bytes that nothing refers to: what a killed writer left.
+  void remark_strays() {
+    std::map<std::string, const PackState*> by_name;
+    for (const auto& [id, pack] : packs_) by_name.emplace(pack.name, &pack);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
+      if (!Paths::is_pack(entry.path()) || is_being_written(entry.path())) continue;
+      const auto known = by_name.find(entry.path().stem().string());
+      const std::uint64_t size = entry.file_size(error);
+      if (error) continue;
+      const std::uint64_t used = known == by_name.end() ? 0 : known->second->committed;
+      if (size > used) {
+        report_.remarks.push_back(fmt::format("{} bytes at the end of {} belong to no checkpoint",
+                                              size - used, entry.path().string()));
+      }
+    }
+  }
+
+  bool is_being_written(const std::filesystem::path& path) const {
+    try {
+      const File file(database_.files, path, O_RDONLY);
+      return ::flock(file.descriptor(), LOCK_SH | LOCK_NB) != 0;
+    } catch (const Error&) {
+      return true;  // gone in the meantime
+    }
+  }
+
+  /// Says of each finding what is lost by it.
+  void finish() {
+    constexpr std::size_t kNamed = 8;
+    for (std::size_t i = 0; i < report_.findings.size(); ++i) {
+      Finding& finding = report_.findings[i];
+      if (finding.kind == Finding::Kind::catalog && !lost_.contains(i)) continue;
+      if (finding.kind == Finding::Kind::damaged_checkpoint ||
+          finding.kind == Finding::Kind::orphan || finding.kind == Finding::Kind::journal) {
+        continue;
+      }
+      const auto lost = lost_.find(i);
+      if (lost == lost_.end()) {
+        finding.what += "; nothing is lost by it";
+        continue;
+      }
+      finding.what += "; lost: ";
+      for (std::size_t n = 0; n < std::min(kNamed, lost->second.size()); ++n) {
+        finding.what += (n ? ", " : "") + lost->second[n];
+      }
+      if (lost->second.size() > kNamed) {
+        finding.what += fmt::format(" and {} more", lost->second.size() - kNamed);
+      }
+    }
+  }
+
+  const Database& database_;
+  bool read_data_;
+  bool loaded_ = false;  ///< all of the catalog could be read
+  CheckReport report_;
+  std::map<std::int64_t, PackState> packs_;
+  ChunkRows chunks_;
+  BadChunks bad_;
+  std::unordered_map<std::int64_t, std::vector<std::byte>> layouts_;
+  std::vector<ManifestRow> manifests_;
+  std::map<std::size_t, std::vector<std::string>> lost_;  ///< by index of the finding
+};
+
+}  // namespace
+
+CheckReport check(const Store& store, bool read_data) {
+  constexpr int kTries = 3;
+  for (int i = 1;; ++i) {
+    Checker checker(store, read_data);
+    CheckReport report = checker.run();
+    if (report.findings.empty()) return report;
+    const auto [any, gone] = checker.collected();
+    if (any && i < kTries) continue;
+    // Beside a collector that never rests, what is left is still true.
+    for (auto index = gone.rbegin(); index != gone.rend(); ++index) {
+      report.findings.erase(report.findings.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+    return report;
+  }
+}
+
+}  // namespace flor::store

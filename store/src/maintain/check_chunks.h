@@ -1,0 +1,61 @@
+// The part of `check` that looks at chunks: their rows, their records, their content.
+#pragma once
+
+#include "pack/chunk_reader.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace flor::store {
+
+/// A row of `pack`, and what its file is like.
+struct PackState {
+  std::string name;
+  std::uint64_t committed = 0;         ///< bytes that the catalog knows of
+  std::uint64_t size = 0;              ///< of the file
+  std::optional<std::size_t> finding;  ///< why not all of it can be read
+};
+
+using ChunkRows = std::unordered_map<std::uint32_t, ChunkRow>;
+/// Chunks that cannot be read, with the index of the finding that says why.
+using BadChunks = std::unordered_map<std::uint32_t, std::size_t>;
+
+class ChunkChecker {
+ public:
+  /// Adds to `bad` and `report`.
+  ChunkChecker(const Database& database, const std::map<std::int64_t, PackState>& packs,
+               const ChunkRows& chunks, BadChunks& bad, CheckReport& report);
+
+  /// That packs and bases exist and fit.
+  void check_rows();
+  /// That every record decodes to the content it is named after. Each record is read and decoded
+  /// once: whole chunks first, from each of them the differences that build upon it.
+  void read_all();
+  /// A difference to a bad chunk is bad.
+  void spread_to_dependents();
+
+ private:
+  void add(std::uint32_t chunk, Finding::Kind kind, std::string what);
+  void check_row(const ChunkRow& row);
+  void read_tree(const ChunkRow& row, std::span<const std::byte> base, bool base_is_good,
+                 std::size_t level);
+  bool read_one(const ChunkRow& row, std::span<const std::byte> base, bool base_is_good,
+                std::span<std::byte> raw);
+
+  const std::map<std::int64_t, PackState>& packs_;
+  const ChunkRows& chunks_;
+  BadChunks& bad_;
+  CheckReport& report_;
+  PackReader reader_;
+  DecodeScratch scratch_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> dependents_;
+};
+
+}  // namespace flor::store

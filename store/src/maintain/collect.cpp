@@ -1,0 +1,580 @@
+// collect: marks what is alive, removes the rows of the rest, then gives the space back.
+#include "base/system_error.h"
+#include "checkpoint/checkpoint_rows.h"
+#include "checkpoint/manifest.h"
+#include "file/reserve.h"
+#include "index/writing.h"
+#include "lock/lock_file.h"
+#include "lock/maintenance_lock.h"
+#include "maintain/collect.h"
+#include "maintain/marks.h"
+#include "pack/chunk_reader.h"
+#include "pack/pack_rows.h"
+#include "pack/pack_writer.h"
+#include "retention/retention_units.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <map>
+#include <optional>
+#include <system_error>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+/// Rows that are removed in one transaction: some milliseconds, for which writers wait.
+constexpr std::size_t kBatch = 10'000;
+
+/// A file without a row may be one that its writer has just created and not yet locked.
+constexpr std::chrono::hours kOrphanAge{1};
+
+/// A pack, its file and what of it is alive.
+struct PackUse {
+  std::int64_t id = 0;
+  std::string name;
+  std::uint64_t committed = 0;
+  std::uint64_t size = 0;   ///< that the file takes of the disk
+  std::uint64_t alive = 0;  ///< bytes of living records
+
+  bool is_dead() const { return alive == 0; }
+  bool is_sparse(double share) const {
+    return alive > 0 && static_cast<double>(alive) < share * static_cast<double>(size);
+  }
+};
+
+/// Copies the living records of sparse packs to new ones, pack by pack.
+class Compactor {
+ public:
+  explicit Compactor(Database& database)
+      : database_(database),
+        reader_(database.paths, database.files),
+        writer_(database.paths, database.files) {}
+
+  /// Copies, syncs, and switches the catalog over. The old file is still there and unused then.
+  /// Returns the bytes written. Damaged, with nothing changed, if a record is not what it was.
+  std::uint64_t compact(const PackUse& pack) {
+    const std::vector<ChunkRow> rows = living(pack);
+    bool committing = false;
+    try {
+      std::vector<RecordPlace> places;
+      for (const ChunkRow& row : rows) places.push_back(copy(row));
+      writer_.sync();
+      std::uint64_t written = 0;
+      for (const auto& target : writer_.touched()) written += target->bytes - target->committed;
+      const Lock lock(database_.mutex);
+      Transaction transaction(database_.connection);
+      const std::vector<std::int64_t> targets = put_pack_rows(database_.connection, writer_);
+      for (std::size_t i = 0; i < rows.size(); ++i) move(rows[i], places[i], targets);
+      remove_pack_row(pack);
+      committing = true;
+      transaction.commit();
+      writer_.committed(targets);
+      return written;
+    } catch (...) {
+      writer_.roll_back(committing);
+      throw;
+    }
+  }
+
+  std::vector<ChunkRow> living(const PackUse& pack) {
+    reader_.add(pack.id, pack.name);
+    const Lock lock(database_.mutex);
+    std::vector<ChunkRow> rows;
+    const auto query =
+        database_.connection(FLOR_CHUNK_COLUMNS "WHERE pack = ?1 ORDER BY offset", pack.id);
+    while (query->step()) rows.push_back(read_chunk_row(*query));
+    return rows;
+  }
+
+ private:
+  RecordPlace copy(const ChunkRow& row) {
+    const auto payload = reader_.read(row, record_, true);
+    const auto bytes = std::span<const std::byte>(record_).first<kRecordHeaderBytes>();
+    const RecordHeader header = decode_record_header(bytes).value();
+    if (!std::ranges::equal(encode_header(header), bytes)) {
+      throw Damaged(fmt::format("{} has a header that only a newer Flor understands",
+                                describe(row, reader_.path(row.pack))));
+    }
+    return writer_.append(header, payload);
+  }
+
+  void move(const ChunkRow& row, const RecordPlace& place,
+            const std::vector<std::int64_t>& targets) {
+    const auto update = database_.connection(
+        "UPDATE chunk SET pack = ?2, offset = ?3 WHERE id = ?1 AND pack = ?4 AND offset = ?5",
+        std::int64_t{row.id}, targets.at(writer_.number_of(place)),
+        static_cast<std::int64_t>(place.offset), row.pack, static_cast<std::int64_t>(row.offset));
+    update->run();
+    if (update->changes() != 1) throw Busy("a pack changed while it was compacted: try again");
+  }
+
+  void remove_pack_row(const PackUse& pack) {
+    database_.connection("DELETE FROM pack WHERE id = ?1", pack.id)->run();
+  }
+
+  Database& database_;
+  PackReader reader_;
+  PackWriter writer_;
+  std::vector<std::byte> record_;
+};
+
+class Collector {
+ public:
+  /// `report`: continued, where a disk that was full ended an earlier try.
+  Collector(const Store& store, bool dry_run, double compact_below, CollectReport& report)
+      : database_(*store.impl().database),
+        dry_run_(dry_run),
+        compact_below_(compact_below),
+        report_(report) {
+    if (dry_run) return;
+    if (store.impl().mode == OpenMode::read_only) {
+      throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
+    }
+    lock_.emplace(database_);
+  }
+
+  void run() {
+    report_.remarks.clear();
+    report_.refused = 0;
+    report_.kept_garbage = 0;
+    report_.bytes_before = report_.freed;
+    {
+      const auto connection = open_for_reading(database_.paths);
+      ReadTransaction transaction(*connection);
+      marks_.update(*connection);
+      find_discarded(*connection);
+      dead_ = marks_.dead();
+      packs_ = load_packs(*connection);
+    }
+    for (const PackUse& pack : packs_) report_.bytes_before += pack.size;
+    report_.chunks = static_cast<std::int64_t>(dead_.size());
+    report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
+    // First what frees space without needing any.
+    if (!dry_run_) settle_log();
+    remove_orphans();
+    if (!dry_run_) {
+      // The packs of rows that went make room for the rest.
+      while (const auto full = try_to_sweep()) {
+        const std::uint64_t freed = report_.freed;
+        remove_dead_packs();
+        if (report_.freed == freed) std::rethrow_exception(full);
+      }
+    }
+    remove_dead_packs();
+    if (!dry_run_) remove_rank_boards();
+    compact_sparse_packs();
+  }
+
+ private:
+  /// What the disk had no room for; nothing where all of it is done.
+  std::exception_ptr try_to_sweep() {
+    std::exception_ptr full;
+    try {
+      give_up_discarded();
+      sweep();
+    } catch (const std::exception& error) {
+      if (!is_no_space(error)) throw;
+      full = std::current_exception();
+    }
+    settle_log();
+    const auto connection = open_for_reading(database_.paths);
+    ReadTransaction transaction(*connection);
+    packs_ = load_packs(*connection);
+    return full;
+  }
+
+  /// Deleted checkpoints whose chunks are to go. Who reads a run asked for that before it looked up
+  /// its checkpoints: if it knows one that is deleted in this state of the catalog, that is seen
+  /// now.
+  void find_discarded(Connection& connection) {
+    if (!has_table(connection, "discarded")) return;
+    const auto rows =
+        connection("SELECT id, run, chunks FROM discarded WHERE collected_us IS NULL");
+    while (rows->step()) {
+      if (is_left(connection, rows->integer(1))) {
+        marks_.mark_all(decode_ids(rows->blob(2)));
+      } else {
+        discarded_.push_back(rows->integer(0));
+      }
+    }
+  }
+
+  /// Somebody uses the run, or another rank of its group: all of them come back, or none.
+  bool is_left(Connection& connection, std::int64_t run) {
+    if (const auto known = left_.find(run); known != left_.end()) return known->second;
+    RunsTogether together{.runs = {run}};
+    if (has_table(connection, "rank_run")) together = runs_together(connection, run);
+    bool used = false;
+    for (const std::int64_t member : together.runs) {
+      const auto key = connection("SELECT key FROM run WHERE id = ?1", member);
+      if (used || !key->step() || !is_used(database_, key->text_view(0))) continue;
+      used = true;
+      report_.remarks.push_back(fmt::format(
+          "run {} is being replayed or resumed: its deleted checkpoints{} are left as they are",
+          key->text_view(0), together.runs.size() > 1 ? ", and those of its other ranks," : ""));
+    }
+    for (const std::int64_t member : together.runs) left_[member] = used;
+    return used;
+  }
+
+  /// Before their chunks go: they cannot be brought back any more. Nobody does so meanwhile, since
+  /// that takes the lock that is held here.
+  void give_up_discarded() {
+    const std::int64_t now = now_us();
+    std::map<std::int64_t, CollectedEvent> by_run;
+    in_batches(
+        discarded_.size(),
+        [&](Writing& writing, std::size_t i) {
+          NamedRow named = name_discarded(writing.connection(), discarded_[i]);
+          if (named.run != 0) by_run[named.run].checkpoints.push_back(std::move(named.name));
+        },
+        [&](Connection&) { by_run.clear(); },
+        [&](Writing& writing) {
+          for (auto& [run, event] : by_run) {
+            event.at_us = now;
+            writing.add(run, event);
+          }
+        });
+  }
+
+  /// Removes the rows of dead chunks, those built upon others first.
+  void sweep() {
+    report_.chunks = 0;
+    const auto begin = [&](Connection& connection) {
+      // Whatever was committed since the marking is seen now, and nothing can be until the commit.
+      marks_.update(connection);
+      connection.execute("PRAGMA defer_foreign_keys=ON");
+    };
+    in_batches(
+        dead_.size(),
+        [&](Writing& writing, std::size_t i) {
+          if (marks_.is_alive(dead_[i])) return;
+          writing.connection()("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[i]})->run();
+        },
+        begin);
+    for (const std::uint32_t id : dead_) report_.chunks += marks_.is_alive(id) ? 0 : 1;
+    const Lock lock(database_.mutex);
+    Transaction transaction(database_.connection);
+    database_.connection.execute(
+        "DELETE FROM layout WHERE id NOT IN "
+        "(SELECT layout FROM checkpoint UNION ALL SELECT layout FROM object UNION ALL "
+        "SELECT layout FROM discarded WHERE collected_us IS NULL); "
+        "DELETE FROM foreign_chunk WHERE chunk NOT IN (SELECT id FROM chunk)");
+    transaction.commit();
+  }
+
+  /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
+  /// where the disk has no room for those. `begin` is called at the beginning of each, `finish` at
+  /// its end.
+  void in_batches(std::size_t count, const std::function<void(Writing&, std::size_t)>& change,
+                  const std::function<void(Connection&)>& begin = {},
+                  const std::function<void(Writing&)>& finish = {}) {
+    constexpr std::size_t kLeast = 16;
+    std::size_t batch = kBatch;
+    for (std::size_t next = 0; next < count;) {
+      const Lock lock(database_.mutex);
+      Connection& connection = database_.connection;
+      if (batch < kBatch) connection.truncate_log();
+      const std::size_t end = std::min(count, next + batch);
+      try {
+        Writing writing(database_);
+        if (begin) begin(connection);
+        for (std::size_t i = next; i < end; ++i) change(writing, i);
+        if (finish) finish(writing);
+        writing.commit();
+        next = end;
+      } catch (const std::exception& error) {
+        if (!is_no_space(error) || batch <= kLeast) throw;
+        batch = std::max(kLeast, std::min(batch, end - next) / 8);
+      }
+    }
+  }
+
+  /// A commit that failed may have left its pages in the write-ahead log, where a crash would bring
+  /// them to life. What is committed now takes their place, so that the files they refer to are
+  /// garbage indeed. Any change will do; one that changes nothing would not be written.
+  void settle_log() {
+    const Lock lock(database_.mutex);
+    database_.connection.truncate_log();
+    std::error_code error;
+    const std::filesystem::path log = database_.paths.catalog().string() + "-wal";
+    // Where there is none, the catalog may have a rollback journal.
+    if (std::filesystem::file_size(log, error) == 0 && !error) return;
+    Transaction transaction(database_.connection);
+    database_.connection.execute(
+        "INSERT OR REPLACE INTO repository (root, experiment, used_us) VALUES ('', '', 0);"
+        "DELETE FROM repository WHERE root = ''");
+    transaction.commit();
+  }
+
+  std::vector<PackUse> load_packs(Connection& connection) const {
+    std::map<std::int64_t, PackUse> by_id;
+    const auto packs = connection("SELECT id, name, bytes FROM pack");
+    while (packs->step()) {
+      PackUse& pack = by_id[packs->integer(0)];
+      pack.id = packs->integer(0);
+      pack.name = packs->text(1);
+      pack.committed = static_cast<std::uint64_t>(packs->integer(2));
+      try {
+        const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
+        pack.size = file.size_on_disk();
+      } catch (const Error&) {
+        pack.size = 0;
+      }
+    }
+    const auto chunks = connection("SELECT id, pack, stored_bytes FROM chunk");
+    while (chunks->step()) {
+      const auto id = static_cast<std::uint32_t>(chunks->integer(0));
+      if (dry_run_ && !marks_.is_alive(id)) continue;
+      const auto pack = by_id.find(chunks->integer(1));
+      if (pack == by_id.end()) continue;
+      pack->second.alive += kRecordHeaderBytes + static_cast<std::uint64_t>(chunks->integer(2));
+    }
+    std::vector<PackUse> result;
+    for (auto& [id, pack] : by_id) result.push_back(std::move(pack));
+    return result;
+  }
+
+  void remove_dead_packs() {
+    for (const PackUse& pack : packs_) {
+      if (!pack.is_dead()) continue;
+      const auto path = database_.paths.pack(pack.name);
+      std::error_code error;
+      const bool is_there = std::filesystem::exists(path, error);
+      const auto file = own_pack(database_, path);
+      if (is_there && !file) {
+        leave(pack, "is being written");
+        continue;
+      }
+      if (!dry_run_) {
+        if (!remove_row_of_dead(pack) || !unlink(path)) continue;
+      }
+      ++report_.packs_removed;
+      report_.freed += pack.size;
+    }
+  }
+
+  /// False if its writer added something and ended since we looked.
+  bool remove_row_of_dead(const PackUse& pack) {
+    const Lock lock(database_.mutex);
+    Transaction transaction(database_.connection);
+    const auto query = database_.connection(
+        "DELETE FROM pack WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE pack = ?1)",
+        pack.id);
+    query->run();
+    const bool removed = query->changes() == 1;
+    transaction.commit();
+    return removed;
+  }
+
+  void compact_sparse_packs() {
+    Compactor compactor(database_);
+    std::ranges::sort(packs_, {}, &PackUse::alive);  // those that need least room first
+    bool first = true;
+    for (const PackUse& pack : packs_) {
+      if (pack.is_dead()) continue;
+      if (!pack.is_sparse(compact_below_)) {
+        if (pack.size > pack.alive + kPackHeaderBytes) {
+          report_.kept_garbage += pack.size - pack.alive - kPackHeaderBytes;
+        }
+        continue;
+      }
+      const auto path = database_.paths.pack(pack.name);
+      const auto file = own_pack(database_, path);
+      if (!file) {
+        leave(pack, "is being written");
+        continue;
+      }
+      std::uint64_t written = pack.alive + (first ? kPackHeaderBytes : 0);
+      if (!dry_run_) {
+        try {
+          if (!has_room_for_copy(pack)) {
+            free_in_place(compactor, pack);
+            continue;
+          }
+          written = compactor.compact(pack);
+        } catch (const Error& error) {
+          if (is_no_space(error)) {
+            free_in_place(compactor, pack);
+          } else {
+            const bool is_damaged = error.status() == ExitStatus::damaged;
+            refuse(fmt::format("{} is not compacted: {}{}", path.string(), error.what(),
+                               is_damaged ? ": run `flor fsck --repair`" : ""));
+          }
+          continue;
+        }
+        if (!unlink(path)) continue;
+      }
+      first = false;
+      ++report_.packs_compacted;
+      report_.freed += pack.size - std::min(pack.size, written);
+    }
+  }
+
+  /// There is room for a copy of what is alive, and for the rows.
+  bool has_room_for_copy(const PackUse& pack) {
+    constexpr std::uint64_t kForRows = std::uint64_t{256} << 10;
+    return database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows;
+  }
+
+  /// The dead records become holes, which takes no room. Who read the rows before they went finds
+  /// zeros, and looks again.
+  void free_in_place(Compactor& compactor, const PackUse& pack) {
+    File file(database_.files, database_.paths.pack(pack.name), O_RDWR);
+    std::uint64_t begin = kPackHeaderBytes;
+    bool done = true;
+    const auto free = [&](std::uint64_t end) {
+      if (end > begin) done = done && file.punch_hole(begin, end - begin);
+    };
+    for (const ChunkRow& row : compactor.living(pack)) {
+      free(row.offset);
+      begin = row.offset + kRecordHeaderBytes + row.stored_bytes;
+    }
+    free(file.size());
+    const std::uint64_t left = file.size_on_disk();
+    if (!done || left >= pack.size) return leave_for_room(pack);
+    ++report_.packs_compacted;
+    report_.freed += pack.size - left;
+  }
+
+  void leave_for_room(const PackUse& pack) {
+    report_.kept_garbage += pack.size - std::min(pack.size, pack.alive);
+    refuse(
+        fmt::format("{} is not compacted: the disk has no room for a copy of the {} bytes that are "
+                    "alive; free as many, then run flor gc again",
+                    database_.paths.pack(pack.name).string(), pack.alive));
+  }
+
+  /// Files without a row, and bytes behind what the catalog knows of a pack.
+  void remove_orphans() {
+    std::error_code error;
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
+      if (Paths::is_pack(entry.path())) paths.push_back(entry.path());
+    }
+    std::ranges::sort(paths);
+    for (const auto& path : paths) remove_orphan(path);
+  }
+
+  void remove_orphan(const std::filesystem::path& path) {
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(path, error);
+    if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
+    const auto file = own_pack(database_, path);
+    if (!file) return;
+    // Asked while it is locked: nobody can give it a row any more.
+    const auto committed = committed_bytes(path.stem().string());
+    const std::uint64_t size = file->size();
+    const std::uint64_t used = committed.value_or(0);
+    if (committed && size <= used) return;
+    if (!committed) {
+      if (!dry_run_ && !unlink(path)) return;
+      ++report_.orphans_removed;
+      report_.bytes_before += size;
+      report_.freed += size;
+      return;
+    }
+    const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
+    // The others lose their tails with all the rest.
+    if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
+    if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
+    report_.freed += size - used;
+    pack->size = used;
+  }
+
+  /// What a killed rank 0 left: a few kilobytes, so they are not counted.
+  void remove_rank_boards() {
+    std::error_code error;
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.locks(), error)) {
+      if (entry.path().extension() == ".ranks") paths.push_back(entry.path());
+    }
+    for (const auto& path : paths) remove_rank_board(path);
+  }
+
+  /// The run is locked meanwhile, lest it goes on and makes a new one.
+  void remove_rank_board(const std::filesystem::path& path) {
+    std::optional<File> lock;
+    try {
+      lock.emplace(database_.files, database_.paths.lock(path.stem().string()), O_RDWR | O_CREAT,
+                   kInHome);
+    } catch (const Error&) {
+      return;  // the run of another user
+    }
+    if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
+    for (const std::filesystem::path& own : {path, lock->path()}) {
+      if (database_.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
+      const int error = errno;
+      // Where everybody may make files, it may be that only their owners remove them.
+      report_.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
+                                            std::generic_category().message(error)));
+    }
+  }
+
+  std::optional<std::uint64_t> committed_bytes(const std::string& name) {
+    const Lock lock(database_.mutex);
+    const auto row = database_.connection("SELECT bytes FROM pack WHERE name = ?1", name);
+    if (!row->step()) return std::nullopt;
+    return static_cast<std::uint64_t>(row->integer(0));
+  }
+
+  /// False, and said, where the file stays: nothing refers to it, and a later collection removes
+  /// it.
+  bool unlink(const std::filesystem::path& path) {
+    if (database_.files.unlink(path.c_str()) == 0 || errno == ENOENT) return true;
+    refuse(
+        fmt::format("cannot remove {}: {}", path.string(), std::generic_category().message(errno)));
+    return false;
+  }
+
+  /// The others are not kept from being freed.
+  void refuse(std::string why) {
+    ++report_.refused;
+    report_.remarks.push_back(std::move(why));
+  }
+
+  void leave(const PackUse& pack, const char* why) {
+    report_.kept_garbage += pack.size - std::min(pack.size, pack.alive);
+    report_.remarks.push_back(
+        fmt::format("{} {}: it is left as it is", database_.paths.pack(pack.name).string(), why));
+  }
+
+  Database& database_;
+  bool dry_run_;
+  double compact_below_;
+  std::optional<MaintenanceLock> lock_;
+  Marks marks_;
+  std::vector<std::uint32_t> dead_;
+  std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
+  std::vector<std::int64_t> discarded_;  ///< ids of deleted checkpoints
+  std::vector<PackUse> packs_;
+  CollectReport& report_;
+};
+
+}  // namespace
+
+CollectReport collect(const Store& store, bool dry_run, double compact_below) {
+  CollectReport report;
+  const auto run = [&] { Collector(store, dry_run, compact_below, report).run(); };
+  if (dry_run) {
+    run();
+  } else {
+    with_reserve(*store.impl().database, run);
+  }
+  return report;
+}
+
+}  // namespace flor::store

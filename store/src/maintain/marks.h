@@ -1,0 +1,42 @@
+// Which chunks are alive: those that a checkpoint or an object lists, and the bases of these.
+#pragma once
+
+#include "index/sqlite/sqlite.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace flor::store {
+
+/// Follows the catalog: each `update` looks only at the rows that came since the one before, so
+/// that the last one, inside the transaction that removes rows, is short. Not thread-safe.
+class Marks {
+ public:
+  /// Marks what new rows refer to. The first call must see one state of the catalog. Chunks that
+  /// came after it count as alive whether they are listed or not: their writers may be at work.
+  void update(Connection& connection);
+
+  /// Marks what a row of neither list refers to.
+  void mark_all(std::span<const std::uint32_t> ids) {
+    for (const std::uint32_t id : ids) mark(id);
+  }
+
+  bool is_alive(std::uint32_t id) const { return id < alive_.size() && alive_[id]; }
+  /// The chunks of the first `update` that were not alive when this is called, by falling id.
+  std::vector<std::uint32_t> dead() const;
+
+ private:
+  void load_chunks(Connection& connection);
+  void mark_lists(Connection& connection, const char* sql, std::int64_t& last);
+  void mark(std::uint32_t id);
+
+  bool first_ = true;
+  std::int64_t last_chunk_ = 0, last_checkpoint_ = 0, last_object_ = 0;
+  std::int64_t first_end_ = 0;        ///< last_chunk_ after the first update
+  std::vector<std::uint32_t> bases_;  ///< by id; 0: none
+  std::vector<bool> exists_;
+  std::vector<bool> alive_;
+};
+
+}  // namespace flor::store

@@ -1,0 +1,432 @@
+// repair: finds out what cannot be read, looks for it elsewhere, and gives up the rest.
+#include "checkpoint/checkpoint_rows.h"
+#include "checkpoint/manifest.h"
+#include "file/home_files.h"
+#include "file/reserve.h"
+#include "index/schema.h"
+#include "index/writing.h"
+#include "journal/run_journal.h"
+#include "lock/maintenance_lock.h"
+#include "maintain/check_chunks.h"
+#include "maintain/repair.h"
+#include "pack/pack_scan.h"
+#include "pack/row_finder.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+std::vector<std::byte> copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+class Repairer {
+ public:
+  explicit Repairer(Store& store) : database_(*store.impl().database), lock_(database_) {
+    if (store.impl().mode == OpenMode::read_only) {
+      throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
+    }
+  }
+
+  RepairReport run() {
+    {
+      const auto connection = open_for_reading(database_.paths);
+      ReadTransaction transaction(*connection);
+      load(*connection);
+      manifests_ = load_manifests(*connection);
+    }
+    look_at_packs();
+    bad_ = examine();
+    if (!bad_.empty() || something_is_missing()) look_elsewhere();
+    write_headers();
+    quarantine();
+    apply();
+    mend_journals();
+    return std::move(report_);
+  }
+
+ private:
+  void load(Connection& connection) {
+    const auto packs = connection("SELECT id, name, bytes FROM pack");
+    while (packs->step()) {
+      PackState& pack = packs_[packs->integer(0)];
+      pack.name = packs->text(1);
+      pack.committed = static_cast<std::uint64_t>(packs->integer(2));
+    }
+    const auto chunks = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
+    while (chunks->step()) {
+      try {
+        const ChunkRow row = read_chunk_row(*chunks);
+        chunks_.emplace(row.id, row);
+      } catch (const Damaged&) {
+        senseless_.insert(chunks->integer(0));
+      }
+    }
+    known_ = chunks_;
+  }
+
+  static std::vector<StoredManifest> load_manifests(Connection& connection) {
+    std::vector<StoredManifest> manifests;
+    const auto checkpoints = connection(
+        "SELECT checkpoint.id, kind, main_loop, iteration, loop, run.key, checkpoint.digest, "
+        "layout.items, chunks FROM checkpoint JOIN run ON run.id = checkpoint.run "
+        "LEFT JOIN layout ON layout.id = checkpoint.layout ORDER BY checkpoint.id");
+    while (checkpoints->step()) {
+      const CheckpointKey key{static_cast<CheckpointKind>(checkpoints->integer(1)),
+                              checkpoints->integer(2), checkpoints->integer(3),
+                              checkpoints->text(4)};
+      manifests.push_back({"checkpoint", checkpoints->integer(0),
+                           describe(key, checkpoints->text_view(5)), checkpoints->digest(6),
+                           copy(checkpoints->blob(7)), copy(checkpoints->blob(8))});
+    }
+    const auto objects = connection(
+        "SELECT object.id, object.digest, layout.items, chunks FROM object "
+        "LEFT JOIN layout ON layout.id = object.layout ORDER BY object.id");
+    while (objects->step()) {
+      const Digest digest = objects->digest(1);
+      manifests.push_back({"object", objects->integer(0), "the logged object " + digest.hex(),
+                           digest, copy(objects->blob(2)), copy(objects->blob(3))});
+    }
+    return manifests;
+  }
+
+  void look_at_packs() {
+    for (auto& [id, pack] : packs_) {
+      std::error_code error;
+      const auto path = database_.paths.pack(pack.name);
+      pack.size = std::filesystem::file_size(path, error);
+      if (error) pack.size = 0;
+      // Index of the one finding that `examine` begins with.
+      if (pack.size < pack.committed) pack.finding = 0;
+    }
+  }
+
+  BadChunks examine() const {
+    BadChunks bad;
+    CheckReport report;
+    report.findings.push_back({Finding::Kind::missing_pack, "its pack is missing or cut off"});
+    ChunkChecker checker(database_, packs_, chunks_, bad, report);
+    checker.check_rows();
+    checker.read_all();
+    checker.spread_to_dependents();
+    return bad;
+  }
+
+  bool something_is_missing() const {
+    return std::ranges::any_of(
+        manifests_, [&](const auto& manifest) { return !flaw_of(manifest, chunks_).empty(); });
+  }
+
+  void look_elsewhere() {
+    const PackScan scan = scan_packs();
+    // A bad row whose content lies somewhere else as well is led there. What is not sound there
+    // either is found by the second examination.
+    std::vector<std::uint32_t> moved;
+    for (const auto& [id, finding] : bad_) {
+      const auto chunk = chunks_.find(id);
+      if (chunk == chunks_.end()) continue;
+      for (const FoundRecord& record : scan.find(chunk->second.digest)) {
+        if (try_place(chunk->second, record)) moved.push_back(id);
+      }
+    }
+    restored_ = RowFinder(scan, manifests_, chunks_).find();
+    if (moved.empty() && restored_.empty()) return;
+    bad_ = examine();
+    std::erase_if(restored_, [&](std::uint32_t id) {
+      if (!bad_.contains(id)) return false;
+      chunks_.erase(id);
+      bad_.erase(id);
+      return true;
+    });
+  }
+
+  PackScan scan_packs() const {
+    std::map<std::int64_t, std::vector<std::uint64_t>> offsets;
+    for (const auto& [id, row] : chunks_) offsets[row.pack].push_back(row.offset);
+    PackScan scan;
+    for (const auto& [id, pack] : packs_) {
+      if (pack.size == 0) continue;
+      std::ranges::sort(offsets[id]);
+      const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
+      scan.add(file, id, std::min(pack.size, pack.committed), offsets[id]);
+    }
+    return scan;
+  }
+
+  /// Leads the row to another record of the same content, if there is a readable one.
+  bool try_place(ChunkRow& row, const FoundRecord& record) const {
+    if (record.pack == row.pack && record.offset == row.offset) return false;
+    std::uint32_t base = 0;
+    if (record.header.uses_base) {
+      const auto same = std::ranges::find_if(
+          chunks_, [&](const auto& entry) { return entry.second.digest == record.header.base; });
+      if (same == chunks_.end() || bad_.contains(same->first)) return false;
+      base = same->first;
+    }
+    const ChunkRow candidate = row_of(record, row.id, base);
+    // Those that build upon it must not become deeper by it.
+    if (candidate.depth != row.depth || candidate.raw_bytes != row.raw_bytes) return false;
+    PackReader reader(database_.paths, database_.files);
+    reader.add(record.pack, packs_.at(record.pack).name);
+    std::vector<std::byte> buffer;
+    try {
+      reader.read(candidate, buffer, true);
+    } catch (const Error&) {
+      return false;
+    }
+    row = candidate;
+    return true;
+  }
+
+  /// A pack's header follows from its name, so a damaged one can be written anew.
+  void write_headers() {
+    for (const auto& [id, pack] : packs_) {
+      if (pack.size < kPackHeaderBytes) continue;
+      const auto path = database_.paths.pack(pack.name);
+      std::array<std::byte, kPackHeaderBytes> bytes{};
+      File(database_.files, path, O_RDONLY).read_at(bytes, 0);
+      const auto header = decode_pack_header(bytes);
+      if (header && fmt::format("{:016x}", header->key) == pack.name) continue;
+      const auto owned = own_pack(database_, path);
+      if (!owned) continue;
+      const std::uint64_t key = std::stoull(pack.name, nullptr, 16);
+      File file(database_.files, path, O_RDWR);
+      file.write_at(encode_header(PackHeader{.format = kFormat, .key = key}), 0);
+      file.sync_data();
+      ++report_.headers;
+    }
+  }
+
+  /// What was damaged in them is in no index any more, or was undone.
+  void mend_journals() {
+    for (const std::string& run : find_runs(database_.paths)) {
+      for (const FoundJournal& found : find_journals(database_.paths, run)) {
+        if (is_written(database_.files, found.path) || !is_damaged(found.path)) continue;
+        make_quarantine();
+        const auto aside =
+            database_.paths.quarantine() / fmt::format("{}-{}.journal", run, found.number);
+        const auto position = mend_journal(database_.files, found.path, aside);
+        if (!position) continue;
+        report_.quarantined.push_back(aside.string());
+        const Lock lock(database_.mutex);
+        Transaction transaction(database_.connection);
+        database_
+            .connection(
+                "UPDATE journal SET bytes = ?3, frames = ?4 WHERE writer = ?2 AND run = (SELECT id "
+                "FROM run WHERE key = ?1)",
+                run, found.number, static_cast<std::int64_t>(position->bytes),
+                static_cast<std::int64_t>(position->frames))
+            ->run();
+        transaction.commit();
+      }
+    }
+  }
+
+  bool is_damaged(const std::filesystem::path& journal) const {
+    try {
+      JournalReader reader(database_.files, journal, {});
+      while (reader.next()) continue;
+      return !reader.damage().empty();
+    } catch (const Damaged&) {
+      return false;  // nothing in it is sound: the check names it
+    }
+  }
+
+  void make_quarantine() {
+    std::error_code error;
+    const auto directory = database_.paths.quarantine();
+    make_directory_in_home(directory, error);
+    if (error) throw_system_error("create", directory, error.value());
+  }
+
+  /// Keeps what is left of the records that the catalog is about to forget.
+  void quarantine() {
+    for (const auto& [id, finding] : bad_) {
+      const auto known = known_.find(id);
+      if (known == known_.end()) continue;
+      const auto pack = packs_.find(known->second.pack);
+      if (pack == packs_.end() || pack->second.size <= known->second.offset) continue;
+      keep_record(pack->second, known->second);
+    }
+    if (!report_.quarantined.empty()) {
+      sync_directory(database_.files, database_.paths.quarantine());
+    }
+  }
+
+  void keep_record(const PackState& pack, const ChunkRow& row) {
+    std::vector<std::byte> bytes(kRecordHeaderBytes + row.stored_bytes);
+    const File from(database_.files, database_.paths.pack(pack.name), O_RDONLY);
+    bytes.resize(from.read_at(bytes, row.offset));
+    make_quarantine();
+    const auto path =
+        database_.paths.quarantine() / fmt::format("{}-{}.record", pack.name, row.offset);
+    File to(database_.files, path, O_RDWR | O_CREAT | O_TRUNC, kInHome);
+    to.write_at(bytes, 0);
+    to.sync_data();
+    report_.quarantined.push_back(path.string());
+  }
+
+  void apply() {
+    Writing writing(database_);
+    Connection& connection = writing.connection();
+    connection.execute("PRAGMA defer_foreign_keys=ON");
+    put_rows(connection);
+    for (const auto& [id, finding] : bad_) chunks_.erase(id);
+    add_new_rows(connection);
+    drop_manifests(writing);
+    repair_layouts(connection);
+    for (const auto& [id, finding] : bad_) remove_chunk(connection, id);
+    for (const std::int64_t id : senseless_) remove_chunk(connection, id);
+    trim_packs(connection);
+    writing.commit();
+  }
+
+  void put_rows(Connection& connection) {
+    for (const auto& [id, row] : chunks_) {
+      const auto before = known_.find(id);
+      if (bad_.contains(id)) continue;
+      if (before != known_.end()) {
+        if (before->second.pack == row.pack && before->second.offset == row.offset) continue;
+        connection("DELETE FROM chunk WHERE id = ?1", std::int64_t{id})->run();
+        ++report_.relocated;
+      } else {
+        ++report_.restored;
+      }
+      connection(
+          "INSERT INTO chunk (id, digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
+          "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0))",
+          std::int64_t{id}, row.digest, row.pack, static_cast<std::int64_t>(row.offset),
+          std::int64_t{row.raw_bytes}, std::int64_t{row.stored_bytes}, std::int64_t{row.codec},
+          static_cast<std::int64_t>(row.type), std::int64_t{row.depth}, std::int64_t{row.base})
+          ->run();
+    }
+  }
+
+  /// What others committed while we looked. It was written a moment ago and is taken for sound
+  /// unless it builds upon what is not.
+  void add_new_rows(Connection& connection) {
+    const auto rows = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
+    while (rows->step()) {
+      if (senseless_.contains(rows->integer(0))) continue;
+      const ChunkRow row = read_chunk_row(*rows);
+      if (bad_.contains(row.id) || chunks_.contains(row.id)) continue;
+      if (row.base != 0 && bad_.contains(row.base)) {
+        bad_.emplace(row.id, bad_.at(row.base));
+      } else {
+        chunks_.emplace(row.id, row);
+      }
+    }
+  }
+
+  void drop_manifests(Writing& writing) {
+    Connection& connection = writing.connection();
+    for (const StoredManifest& manifest : load_manifests(connection)) {
+      const std::string flaw = flaw_of(manifest, chunks_);
+      if (flaw.empty()) continue;
+      if (manifest.table == std::string_view("checkpoint")) {
+        // As a deleted one: a copy of it elsewhere stays there, and may be fetched.
+        const NamedRow named = name_checkpoint(connection, manifest.id);
+        discard_checkpoints(writing, std::span(&manifest.id, 1));
+        writing.add(named.run, CollectedEvent{now_us(), {named.name}});
+      } else {
+        connection("DELETE FROM " + manifest.table + " WHERE id = ?1", manifest.id)->run();
+      }
+      report_.dropped.push_back(fmt::format("{}: {}", manifest.what, flaw));
+    }
+    // Not only the runs that lost something: a wrong count is damage, too.
+    connection(
+        "UPDATE run SET "
+        "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = run.id), "
+        "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = run.id) "
+        "WHERE checkpoints <> (SELECT count(*) FROM checkpoint WHERE run = run.id)")
+        ->run();
+  }
+
+  /// What is left refers to sound layouts only. So one without its digest has a wrong digest, or
+  /// nobody needs it.
+  void repair_layouts(Connection& connection) {
+    std::vector<std::pair<std::int64_t, Digest>> wrong;
+    const auto layouts = connection("SELECT id, items, digest FROM layout");
+    while (layouts->step()) {
+      const Digest digest = digest_of(layouts->blob(1));
+      if (layouts->blob(2).size() != digest.bytes.size() || layouts->digest(2) != digest) {
+        wrong.emplace_back(layouts->integer(0), digest);
+      }
+    }
+    for (const auto& [id, digest] : wrong) {
+      const auto same = connection("SELECT id FROM layout WHERE digest = ?1", digest);
+      if (same->step()) {
+        const std::int64_t other = same->integer(0);
+        for (const std::string table : {"checkpoint", "discarded", "object"}) {
+          connection("UPDATE " + table + " SET layout = ?2 WHERE layout = ?1", id, other)->run();
+        }
+      }
+      connection(
+          "DELETE FROM layout WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM checkpoint "
+          "WHERE layout = ?1) AND NOT EXISTS (SELECT 1 FROM object WHERE layout = ?1) "
+          "AND NOT EXISTS (SELECT 1 FROM discarded WHERE layout = ?1 AND collected_us IS NULL)",
+          id)
+          ->run();
+      connection("UPDATE layout SET digest = ?2 WHERE id = ?1", id, digest)->run();
+    }
+  }
+
+  void remove_chunk(Connection& connection, std::int64_t id) {
+    const auto query = connection("DELETE FROM chunk WHERE id = ?1", id);
+    query->run();
+    report_.removed += query->changes();
+  }
+
+  /// What the catalog says of packs that lost their ends, or are gone altogether.
+  void trim_packs(Connection& connection) {
+    for (const auto& [id, pack] : packs_) {
+      if (!pack.finding) continue;
+      if (pack.size == 0) {
+        connection(
+            "DELETE FROM pack WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM chunk WHERE pack = ?1)",
+            id)
+            ->run();
+      } else if (own_pack(database_, database_.paths.pack(pack.name))) {
+        connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", id,
+                   static_cast<std::int64_t>(pack.size))
+            ->run();
+      }
+    }
+  }
+
+  Database& database_;
+  MaintenanceLock lock_;
+  std::map<std::int64_t, PackState> packs_;
+  ChunkRows known_;   ///< as the catalog has them
+  ChunkRows chunks_;  ///< as they are to be
+  std::set<std::int64_t> senseless_;
+  std::vector<StoredManifest> manifests_;
+  BadChunks bad_;
+  std::vector<std::uint32_t> restored_;
+  RepairReport report_;
+};
+
+}  // namespace
+
+void doubt_index(const Store& store) {
+  const Database& database = *store.impl().database;
+  const auto connection = open_for_reading(database.paths);
+  const auto problems = (*connection)("PRAGMA integrity_check(1)");
+  if (problems->step() && problems->text_view(0) != "ok") remember_damage(database.paths);
+}
+
+RepairReport repair(Store& store) {
+  return with_reserve(*store.impl().database, [&] { return Repairer(store).run(); });
+}
+
+}  // namespace flor::store

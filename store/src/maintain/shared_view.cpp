@@ -1,0 +1,49 @@
+// A look at a store that others can read without locks: a copy of its catalog beside its packs.
+#include "checkpoint/manifest.h"
+#include "file/home_files.h"
+#include "index/database.h"
+#include "maintain/shared_view.h"
+#include "maintain/shared_view_mark.h"
+#include "store_impl.h"
+
+#include <flor/store/digest.h>
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+
+#include <system_error>
+
+namespace flor::store {
+
+void write_snapshot(const Store& store, const std::filesystem::path& directory) {
+  const Database& database = *store.impl().database;
+  const Paths paths{directory};
+  std::error_code error;
+  if (std::filesystem::exists(directory, error)) {
+    throw_system_error("make the snapshot", directory, EEXIST);
+  }
+  make_private_directory(directory, error);
+  if (error) throw_system_error("make the snapshot", directory, error.value());
+  std::filesystem::create_directory_symlink(std::filesystem::absolute(database.paths.packs()),
+                                            paths.packs(), error);
+  if (error) throw_system_error("make the snapshot", paths.packs(), error.value());
+  // Empty, it may be written to: SQLite would make it as the umask says.
+  File(database.files, paths.catalog(), O_RDWR | O_CREAT | O_EXCL, kInHome);
+  // A connection of its own: the copying may take a while.
+  (*open_for_reading(database.paths))("VACUUM INTO ?1", std::string_view(paths.catalog().native()))
+      ->run();
+  File(database.files, paths.catalog(), O_RDWR).sync();
+  File(database.files, snapshot_mark(paths), O_WRONLY | O_CREAT | O_EXCL, kInHome).sync();
+  sync_directory(database.files, directory);
+}
+
+bool is_on_network(const std::filesystem::path& path) {
+  return !shared_memory_works(Filesystem::system(), path);
+}
+
+std::string object_reference(const Item& item, std::span<const std::byte> content) {
+  const Digest digest = item_digest(content);
+  return manifest_digest(encode_layout(item), std::span(&digest, 1)).hex();
+}
+
+}  // namespace flor::store

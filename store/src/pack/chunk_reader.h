@@ -1,0 +1,121 @@
+// Brings chunks back: rows from the catalog, records from the packs, decoded and verified.
+#pragma once
+
+#include "index/database.h"
+#include "pack/decode_scratch.h"
+#include "pack/pack_record.h"
+
+#include <flor/store/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace flor::store {
+
+/// A pack has no file, or a hole where a record was. Either that was lost, or garbage was collected
+/// since the rows were loaded.
+struct PackMissing : Damaged {
+  using Damaged::Damaged;
+};
+
+/// A row of `chunk`.
+struct ChunkRow {
+  std::uint32_t id = 0;
+  Digest digest;
+  std::int64_t pack = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t raw_bytes = 0;
+  std::uint32_t stored_bytes = 0;
+  std::uint8_t codec = 0;
+  ElementType type = ElementType::bytes;
+  std::uint8_t depth = 0;
+  std::uint32_t base = 0;  ///< 0: none
+};
+
+/// Columns in the order in which `read_chunk_row` takes them.
+#define FLOR_CHUNK_COLUMNS \
+  "SELECT id, digest, pack, offset, raw_bytes, stored_bytes, codec, type, depth, base FROM chunk "
+
+ChunkRow read_chunk_row(const Query& row);
+
+/// The packs that are read, opened when they are first needed. Thread-safe.
+class PackReader {
+ public:
+  PackReader(Paths paths, Filesystem& filesystem) : paths_(std::move(paths)), files_(filesystem) {}
+
+  void add(std::int64_t pack, const std::string& name);
+  bool knows(std::int64_t pack) const;
+  std::filesystem::path path(std::int64_t pack) const;
+  /// The file. PackMissing if there is none, Error if a newer Flor wrote it.
+  const File& open(std::int64_t pack);
+
+  /// Reads the record of `row` into `buffer` and returns its payload. Damaged if what is there is
+  /// not that record; `verify_payload` also compares the payload with its checksum.
+  /// `buffer` grows where it must.
+  std::span<const std::byte> read(const ChunkRow& row, std::vector<std::byte>& buffer,
+                                  bool verify_payload);
+
+ private:
+  struct Pack {
+    std::string name;
+    std::unique_ptr<File> file;
+  };
+  Paths paths_;
+  Filesystem& files_;
+  mutable std::mutex mutex_;
+  std::map<std::int64_t, Pack> packs_;
+};
+
+/// A set of chunks and everything that they are differences to.
+class ChunkReader {
+ public:
+  ChunkReader(Paths paths, Filesystem& filesystem) : packs_(std::move(paths), filesystem) {}
+
+  /// Loads the rows of these chunks and of their bases. Damaged if one is missing or senseless.
+  void load_rows(Connection& connection, std::span<const std::uint32_t> ids);
+  const ChunkRow& row(std::uint32_t id) const { return rows_.at(id); }
+  /// Whether all chunks are at the same places.
+  bool lies_like(const ChunkReader& other) const;
+
+  /// Damaged unless the chunk has that length.
+  void require_length(std::uint32_t id, std::size_t bytes) const;
+  /// Decodes one record without looking at the digest of what comes out. `base` may be `raw`: the
+  /// difference is then applied in place. Thread-safe.
+  void decode_record(DecodeScratch& scratch, const ChunkRow& row, std::span<const std::byte> base,
+                     std::span<std::byte> raw) const;
+  /// The same, and whether what came out has its digest.
+  bool decode_and_verify(DecodeScratch& scratch, const ChunkRow& row,
+                         std::span<const std::byte> base, std::span<std::byte> raw) const;
+  /// Decodes a chunk of `raw.size()` bytes and all that it builds upon, and compares each of them
+  /// with its digest: Damaged names the record that is at fault. Thread-safe.
+  void read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const;
+
+  /// The file of a pack, for hints about what will be read.
+  const File& open(std::int64_t pack) const { return packs_.open(pack); }
+
+ private:
+  void load_rows(Connection& connection, std::uint32_t first, std::uint32_t last,
+                 std::span<const std::uint32_t> wanted);
+  void load_pack(Connection& connection, const ChunkRow& row);
+  void check_bases() const;
+  void read(DecodeScratch& scratch, const ChunkRow& row, std::span<std::byte> raw,
+            std::size_t level) const;
+  /// Calls `decode` with the record's payload; what it throws is said to be that record's fault.
+  template <typename Decode>
+  void with_payload(DecodeScratch& scratch, const ChunkRow& row, const Decode& decode) const;
+
+  mutable PackReader packs_;
+  std::unordered_map<std::uint32_t, ChunkRow> rows_;
+};
+
+/// "the record at offset 4711 of /home/.../packs/0123456789abcdef.pack".
+std::string describe(const ChunkRow& row, const std::filesystem::path& pack);
+
+}  // namespace flor::store

@@ -1,0 +1,69 @@
+// Brings chunks into the store: encodes them, appends them to a pack, and gives them rows.
+#pragma once
+
+#include "index/database.h"
+#include "journal/events.h"
+#include "pack/chunk_encoder.h"
+#include "pack/pack_writer.h"
+
+#include <flor/store/checkpoint.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace flor::store {
+
+/// A row that was remembered, or found a moment ago, is gone, was moved in its chain, or came from
+/// elsewhere since: a collection of garbage, an archive or a fetch came between.
+struct ChunkVanished {};
+
+/// The steps of one transaction, in this order: `append`, `sync`, `insert` in the transaction, and
+/// after it `committed`; or at any point `roll_back`. Not thread-safe.
+class ChunkWriter {
+ public:
+  ChunkWriter(const Paths& paths, Filesystem& filesystem, const WriterOptions& options)
+      : encoder_(options), packs_(paths, filesystem) {}
+
+  ChunkEncoder& encoder() { return encoder_; }
+  const ChunkEncoder& encoder() const { return encoder_; }
+  /// Bytes of memory that it holds, apart from some for each chunk of a transaction.
+  std::uint64_t memory() const { return encoder_.memory() + packs_.memory(); }
+
+  void append(std::span<const NewChunk> chunks);
+  void sync() { packs_.sync(); }
+  std::uint64_t appended_bytes() const { return packs_.appended(); }
+  /// How far the packs go that were appended to.
+  std::vector<PackMark> marks() const;
+
+  /// Inserts what was appended. Where another process stored the same content in the meantime, its
+  /// row is used. Where other bytes were fetched under the digest of a chunk that `replaces` them,
+  /// the row becomes this chunk's: what was recorded here is right, and what was fetched was made
+  /// to collide with it. In the order of `append`.
+  std::vector<StoredChunk> insert(Connection& connection);
+  void committed();
+  void roll_back(bool may_be_referred_to) noexcept;
+
+ private:
+  struct Appended {
+    RecordHeader header;
+    RecordPlace place;
+    std::uint32_t base = 0;
+    bool replaces = false;
+  };
+
+  StoredChunk insert(Connection& connection, const Appended& chunk);
+  void take_over(Connection& connection, std::uint32_t id, const Appended& chunk);
+
+  ChunkEncoder encoder_;
+  PackWriter packs_;
+  std::vector<Appended> appended_;
+  std::vector<std::int64_t> pack_rows_;  ///< of packs_.touched(), in the present transaction
+};
+
+/// The chunk's row, if the store has that content.
+std::optional<StoredChunk> find_chunk(Connection& connection, const Digest& digest);
+
+}  // namespace flor::store

@@ -1,0 +1,44 @@
+// What the packs themselves say: all records that can be found in them, with or without a row.
+#pragma once
+
+#include "pack/chunk_reader.h"
+#include "pack/pack_record.h"
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace flor::store {
+
+struct FoundRecord {
+  std::int64_t pack = 0;
+  std::uint64_t offset = 0;
+  RecordHeader header;
+};
+
+class PackScan {
+ public:
+  /// Walks through the first `bytes` of a pack, past the holes that `flor gc` left. After a damaged
+  /// header it goes on at the next of `offsets`, which are the places that the catalog knows,
+  /// sorted; after the last of them, where the next sound header is.
+  void add(const File& file, std::int64_t pack, std::uint64_t bytes,
+           const std::vector<std::uint64_t>& offsets);
+
+  /// By place, thus in the order in which each pack was written.
+  const std::map<std::pair<std::int64_t, std::uint64_t>, RecordHeader>& records() const {
+    return records_;
+  }
+  /// All records of that content.
+  std::vector<FoundRecord> find(const Digest& digest) const;
+
+ private:
+  std::map<std::pair<std::int64_t, std::uint64_t>, RecordHeader> records_;
+  std::unordered_multimap<Digest, std::pair<std::int64_t, std::uint64_t>> by_digest_;
+};
+
+/// The row that such a record would have.
+ChunkRow row_of(const FoundRecord& record, std::uint32_t id, std::uint32_t base);
+
+}  // namespace flor::store

@@ -1,0 +1,138 @@
+#include "pack/pack_writer.h"
+
+#include "base/random.h"
+#include "index/schema.h"
+#include "lock/lock_file.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace flor::store {
+namespace {
+
+/// A pack is closed at this size, so that collecting garbage can rewrite a part of a store.
+constexpr std::uint64_t kPackBytes = std::uint64_t{256} << 20;
+
+/// Small records are gathered into writes of this size, so that the calls do not count.
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+/// Payloads of this size are written from where they lie: copying them first would cost as much
+/// as the kernel's own copy.
+constexpr std::size_t kDirectBytes = std::size_t{128} << 10;
+
+}  // namespace
+
+OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pack_key)
+    : key(pack_key),
+      name(fmt::format("{:016x}", key)),
+      file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL, kInHome) {
+  // Says to others that the writer lives: that bytes at the end are not garbage yet, and that the
+  // pack is not to be compacted. Who looks whether it lives holds the lock for a moment only.
+  lock_file(file.descriptor(), LOCK_EX);
+}
+
+PackWriter::PackWriter(Paths paths, Filesystem& filesystem)
+    : paths_(std::move(paths)), filesystem_(filesystem) {}
+
+PackWriter::~PackWriter() = default;
+
+std::uint64_t PackWriter::memory_max() { return kBufferBytes; }
+
+RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::byte> payload) {
+  if (pack_ && pack_->bytes >= kPackBytes) {
+    flush();
+    pack_->file.sync_data();
+    pack_.reset();
+  }
+  if (!pack_) open_next();
+  if (touched_.empty() || touched_.back() != pack_) touched_.push_back(pack_);
+  const auto bytes = encode_header(header);
+  const bool direct = payload.size() >= kDirectBytes;
+  if (buffer_.size() + bytes.size() + (direct ? 0 : payload.size()) > kBufferBytes) flush();
+  const RecordPlace place{pack_, pack_->bytes};
+  gather(bytes);
+  if (direct) {
+    flush();
+    pack_->file.write_at(payload, pack_->bytes);
+    pack_->bytes += payload.size();
+  } else {
+    gather(payload);
+  }
+  appended_ += bytes.size() + payload.size();
+  return place;
+}
+
+std::size_t PackWriter::number_of(const RecordPlace& place) const {
+  const auto pack = std::ranges::find(touched_, place.pack);
+  if (pack == touched_.end()) throw Error("a record lies in a pack that is not being written");
+  return static_cast<std::size_t>(pack - touched_.begin());
+}
+
+void PackWriter::open_next() {
+  auto pack = std::make_shared<OpenPack>(filesystem_, paths_, random_bits());
+  touched_.push_back(pack);  // from here on `roll_back` removes it
+  sync_directory(filesystem_, paths_.packs());
+  const auto header = encode_header(PackHeader{.format = kFormat, .key = pack->key});
+  buffer_.reserve(kBufferBytes);
+  buffer_.assign(header.begin(), header.end());
+  pack->bytes = header.size();
+  pack_ = std::move(pack);
+}
+
+void PackWriter::gather(std::span<const std::byte> bytes) {
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  pack_->bytes += bytes.size();
+}
+
+void PackWriter::flush() {
+  if (!pack_ || buffer_.empty()) return;
+  pack_->file.write_at(buffer_, pack_->bytes - buffer_.size());
+  buffer_.clear();
+}
+
+void PackWriter::sync() {
+  if (!pack_ || touched_.empty()) return;
+  flush();
+  pack_->file.sync_data();
+}
+
+void PackWriter::committed(std::span<const std::int64_t> rows) {
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    touched_[i]->row = rows[i];
+    touched_[i]->committed = touched_[i]->bytes;
+  }
+  touched_.clear();
+  appended_ = 0;
+  for (const auto& pack : doubtful_) discard(*pack);
+  doubtful_.clear();
+}
+
+void PackWriter::discard(OpenPack& pack) noexcept {
+  if (pack.committed == 0) {
+    filesystem_.unlink(pack.file.path().c_str());
+  } else {
+    pack.file.truncate(pack.committed);
+  }
+}
+
+void PackWriter::roll_back(bool may_be_referred_to) noexcept {
+  for (const auto& pack : touched_) {
+    if (may_be_referred_to) {
+      doubtful_.push_back(pack);
+    } else {
+      discard(*pack);
+    }
+  }
+  if (!touched_.empty()) pack_.reset();
+  touched_.clear();
+  buffer_.clear();
+  appended_ = 0;
+}
+
+}  // namespace flor::store

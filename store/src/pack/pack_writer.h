@@ -1,0 +1,78 @@
+// Appends records to packs that this process alone writes.
+#pragma once
+
+#include "file/filesystem.h"
+#include "file/paths.h"
+#include "pack/pack_record.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+/// A pack that is being written.
+struct OpenPack {
+  OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pack_key);
+
+  std::uint64_t key;
+  std::string name;  ///< of the file, without ".pack"
+  File file;
+  std::int64_t row = 0;         ///< in the catalog; 0 before the first commit
+  std::uint64_t bytes = 0;      ///< appended
+  std::uint64_t committed = 0;  ///< thereof known to the catalog
+};
+
+/// Where a record lies.
+struct RecordPlace {
+  std::shared_ptr<OpenPack> pack;
+  std::uint64_t offset = 0;
+};
+
+/// Between two calls of `committed` or `roll_back`, everything appended belongs to one transaction
+/// of the catalog. Not thread-safe.
+class PackWriter {
+ public:
+  PackWriter(Paths paths, Filesystem& filesystem);
+  ~PackWriter();
+
+  RecordPlace append(const RecordHeader& header, std::span<const std::byte> payload);
+  /// Makes everything appended durable.
+  void sync();
+  /// The packs that were appended to.
+  const std::vector<std::shared_ptr<OpenPack>>& touched() const { return touched_; }
+  /// Where in `touched()` the record's pack is.
+  std::size_t number_of(const RecordPlace& place) const;
+  /// Bytes appended.
+  std::uint64_t appended() const { return appended_; }
+  /// Bytes of memory that it holds.
+  std::uint64_t memory() const { return buffer_.capacity(); }
+  static std::uint64_t memory_max();
+
+  /// The catalog refers to what was appended. `rows` are those of `touched()`.
+  void committed(std::span<const std::int64_t> rows);
+  /// It does not. The file is left alone from now on, since nobody knows what a disk that has
+  /// failed made of it. `may_be_referred_to`: the commit itself failed, and a crash now could still
+  /// bring it to life, so the bytes stay until the next commit; otherwise their space is freed.
+  void roll_back(bool may_be_referred_to) noexcept;
+
+ private:
+  void open_next();
+  void discard(OpenPack& pack) noexcept;
+  void gather(std::span<const std::byte> bytes);
+  void flush();
+
+  Paths paths_;
+  Filesystem& filesystem_;
+  std::shared_ptr<OpenPack> pack_;
+  std::vector<std::byte> buffer_;  ///< the end of pack_ that is not in the file yet
+  std::vector<std::shared_ptr<OpenPack>> touched_;
+  /// What a commit that failed refers to. Of no use once another commit has taken its place.
+  std::vector<std::shared_ptr<OpenPack>> doubtful_;
+  std::uint64_t appended_ = 0;
+};
+
+}  // namespace flor::store

@@ -1,0 +1,36 @@
+// Has the kernel load what will be decoded next, while others decode.
+#pragma once
+
+#include "pack/decode_plan.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+namespace flor::store {
+
+/// A thread that goes through the trees of a plan ahead of those who decode them, gathers the
+/// records of many of them into long stretches of the packs, and asks for these. What is in the
+/// page cache already costs some microseconds a megabyte; errors are left to those who read.
+class ReadAhead {
+ public:
+  /// `next` is the index of the first tree that nobody has taken; whoever changes it notifies.
+  /// Everything given must outlive this object.
+  ReadAhead(const ChunkReader& chunks, const DecodePlan& plan,
+            const std::atomic<std::size_t>& next);
+  ~ReadAhead();  ///< needs `next` to be at the end, or else waits for it
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+ private:
+  void run() const;
+  void ask_for(std::size_t first_tree, std::size_t last_tree) const;
+
+  const ChunkReader& chunks_;
+  const DecodePlan& plan_;
+  const std::atomic<std::size_t>& next_;
+  std::thread thread_;
+};
+
+}  // namespace flor::store

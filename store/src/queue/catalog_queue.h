@@ -1,0 +1,47 @@
+// The queue that lies in the catalog of a store.
+#pragma once
+
+#include "index/database.h"
+#include "queue/jobs.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::store {
+
+class CatalogQueue final : public JobQueue {
+ public:
+  CatalogQueue(const Store& store, Clock clock);
+  ~CatalogQueue() override;
+  CatalogQueue(const CatalogQueue&) = delete;
+  CatalogQueue& operator=(const CatalogQueue&) = delete;
+
+  std::string name() const override { return {}; }
+  JobReplies exchange(const JobOrders& orders) override;
+  void sync() override;
+  std::int64_t add_evaluator(std::string_view spec, std::string_view digest) override;
+  std::vector<Evaluator> evaluators() const override;
+  std::vector<Job> jobs(const JobFilter& filter) const override;
+  std::int64_t retry(const JobFilter& filter) override;
+  std::int64_t cancel(const JobFilter& filter) override;
+  std::int64_t drop(const JobFilter& filter) override;
+  int bell() override;
+  bool hush() override;
+
+ private:
+  /// Tells the coordinators of all processes that the queue has changed. Losing it would cost them
+  /// time, no job: so it does not fail.
+  void ring() const;
+  template <typename Accept, typename... Values>
+  std::int64_t change(const JobFilter& filter, const char* sql, Accept accept,
+                      const Values&... values);
+
+  std::shared_ptr<Database> database_;
+  Clock clock_;
+  bool has_log_;   // a write-ahead log, which can be synced by itself
+  int bell_ = -1;  // inotify, of the file `Paths::bell`
+};
+
+}  // namespace flor::store

@@ -1,0 +1,357 @@
+// The queue in the catalog: what coordinators say and are told.
+#include "queue/catalog_queue.h"
+#include "queue/job_choice.h"
+#include "queue/jobs.h"
+#include "queue/sighting_rows.h"
+#include "store_impl.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace flor::store {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+constexpr std::array<std::string_view, 6> kStates{"queued", "leased", "failed",
+                                                  "done",   "dead",   "cancelled"};
+
+/// One call of `exchange`, inside its transaction.
+class Exchange {
+ public:
+  Exchange(Database& database, const JobOrders& orders, std::int64_t now)
+      : database_(database), connection_(database.connection), orders_(orders), now_(now) {}
+
+  JobReplies run();
+  bool others_concerned() const { return added_ > leased_; }
+
+ private:
+  bool take(const JobReport& report);
+  bool finish(const JobReport& report);
+  bool fail(const JobReport& report);
+  void forget_fetched(const NewJob& job);
+  bool add(const NewJob& job);
+  void reclaim();
+  void lease(const LeaseRequest& request);
+  std::vector<std::int64_t> choose(const LeaseRequest& request);
+  LeasedJob give(std::int64_t id);
+  void note_next();
+  bool is_alive(const std::string& owner);
+
+  Database& database_;
+  Connection& connection_;
+  const JobOrders& orders_;
+  std::int64_t now_;
+  JobReplies replies_;
+  std::int64_t added_ = 0, leased_ = 0;
+  std::map<std::string, bool> alive_;
+};
+
+JobReplies Exchange::run() {
+  for (const JobReport& report : orders_.reports) replies_.accepted.push_back(take(report));
+  for (const NewJob& job : orders_.additions) {
+    replies_.same_as.emplace_back();
+    replies_.added.push_back(add(job));
+  }
+  put_sightings(connection_, orders_.sightings);
+  if (orders_.requests.empty()) return std::move(replies_);
+  reclaim();
+  for (const LeaseRequest& request : orders_.requests) lease(request);
+  note_next();
+  return std::move(replies_);
+}
+
+bool Exchange::take(const JobReport& report) {
+  switch (report.kind) {
+    case JobReport::Kind::done:
+      return finish(report);
+    case JobReport::Kind::failed:
+      return fail(report);
+    case JobReport::Kind::alive: {
+      const auto query = connection_(
+          "UPDATE job SET lease_until_us = ?3 WHERE id = ?1 AND token = ?2 AND state = 1",
+          report.lease.job, report.lease.token, now_ + orders_.lease_us);
+      query->run();
+      return query->changes() > 0;
+    }
+    case JobReport::Kind::back: {
+      const auto query = connection_(
+          "UPDATE job SET state = CASE attempts WHEN 0 THEN 0 ELSE 2 END, owner = '', due_us = ?3 "
+          "WHERE id = ?1 AND token = ?2 AND state = 1",
+          report.lease.job, report.lease.token, now_);
+      query->run();
+      return query->changes() > 0;
+    }
+    case JobReport::Kind::gone: {
+      const auto query = connection_("DELETE FROM job WHERE id = ?1 AND token = ?2 AND state = 1",
+                                     report.lease.job, report.lease.token);
+      query->run();
+      return query->changes() > 0;
+    }
+  }
+  return false;
+}
+
+bool Exchange::finish(const JobReport& report) {
+  const auto query = connection_(
+      "UPDATE job SET state = 3, owner = '', finished_us = ?3, message = '' "
+      "WHERE id = ?1 AND token = ?2 AND state = 1",
+      report.lease.job, report.lease.token, now_);
+  query->run();
+  if (query->changes() == 0) return false;
+  connection_("INSERT INTO job_result (job, token, json) VALUES (?1, ?2, ?3)", report.lease.job,
+              report.lease.token, report.text)
+      ->run();
+  return true;
+}
+
+bool Exchange::fail(const JobReport& report) {
+  std::int64_t failed = 0;
+  {
+    const auto row =
+        connection_("SELECT attempts FROM job WHERE id = ?1 AND token = ?2 AND state = 1",
+                    report.lease.job, report.lease.token);
+    if (!row->step()) return false;
+    failed = row->integer(0) + 1;
+  }
+  const bool dead = failed >= orders_.retries.attempts;
+  const auto state = dead ? JobState::dead : JobState::failed;
+  const std::int64_t due = now_ + backoff_us(orders_.retries, report.lease, failed);
+  connection_(
+      "UPDATE job SET state = ?2, attempts = ?3, owner = '', due_us = ?4, finished_us = ?5, "
+      "message = ?6 WHERE id = ?1",
+      report.lease.job, static_cast<int>(state), failed, due,
+      dead ? std::optional(now_) : std::nullopt, report.text)
+      ->run();
+  return true;
+}
+
+/// A result that was fetched with a run says nothing of files, nor of other runs: where the content
+/// is one of those it is judged here.
+void Exchange::forget_fetched(const NewJob& job) {
+  connection_(
+      "DELETE FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 AND state = 3 AND "
+      "id IN (SELECT job FROM fetched_result) AND (NOT EXISTS (SELECT 1 FROM checkpoint JOIN run "
+      "ON run.id = checkpoint.run WHERE digest = ?1 AND key IN (SELECT came.run FROM "
+      "fetched_result AS came WHERE came.job = job.id)) OR EXISTS (SELECT 1 FROM checkpoint JOIN "
+      "run ON run.id = "
+      "checkpoint.run LEFT JOIN origin ON origin.run = run.id WHERE digest = ?1 AND "
+      "coalesce(origin.kind, 0) <> 1 AND key NOT IN (SELECT came.run FROM fetched_result AS came "
+      "WHERE came.job = job.id)))",
+      job.content, job.evaluator, job.arguments)
+      ->run();
+}
+
+bool Exchange::add(const NewJob& job) {
+  forget_fetched(job);
+  const auto query = connection_(
+      "INSERT OR IGNORE INTO job (content, evaluator, arguments, path, priority, state, attempts, "
+      "token, owner, added_us, due_us, message) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, '', ?6, ?6, "
+      "'')",
+      job.content, job.evaluator, job.arguments, job.path, job.priority, now_);
+  query->run();
+  const bool added = query->changes() > 0;
+  if (!added) {
+    const auto there = connection_(
+        "SELECT path FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 AND "
+        "path <> ?4",
+        job.content, job.evaluator, job.arguments, job.path);
+    if (there->step()) replies_.same_as.back() = there->text(0);
+    // Where it was found last is where it can still be found.
+    connection_(
+        "UPDATE job SET path = ?4 WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 "
+        "AND state IN (0, 2) AND path <> ?4",
+        job.content, job.evaluator, job.arguments, job.path)
+        ->run();
+  }
+  added_ += added ? 1 : 0;
+  return added;
+}
+
+bool Exchange::is_alive(const std::string& owner) {
+  const auto [found, is_new] = alive_.try_emplace(owner, false);
+  if (is_new) found->second = owner == orders_.owner || is_locked(database_, owner);
+  return found->second;
+}
+
+/// Whoever lost its lease may have died of the job, or been killed: that is not told apart, and no
+/// attempt is counted. That a lease was extended because nobody had prolonged it is known by its
+/// end being the time when the job is due.
+void Exchange::reclaim() {
+  std::vector<std::int64_t> lost, late;
+  {
+    const auto row =
+        connection_("SELECT id, owner, lease_until_us, due_us FROM job WHERE state = 1");
+    while (row->step()) {
+      const bool is_over = row->integer(2) <= now_,
+                 was_extended = row->integer(2) == row->integer(3);
+      if (!is_alive(row->text(1)) || (is_over && was_extended)) {
+        lost.push_back(row->integer(0));
+      } else if (is_over) {
+        late.push_back(row->integer(0));
+      }
+    }
+  }
+  for (const std::int64_t id : late) {
+    connection_("UPDATE job SET lease_until_us = ?2, due_us = ?2 WHERE id = ?1", id,
+                now_ + std::max<std::int64_t>(1, orders_.lease_us / 2))
+        ->run();
+  }
+  for (const std::int64_t id : lost) {
+    connection_(
+        "UPDATE job SET state = CASE attempts WHEN 0 THEN 0 ELSE 2 END, owner = '', due_us = ?2 "
+        "WHERE id = ?1",
+        id, now_)
+        ->run();
+  }
+}
+
+void Exchange::lease(const LeaseRequest& request) {
+  for (const std::int64_t id : choose(request)) {
+    replies_.leases.push_back(give(id));
+    ++leased_;
+  }
+}
+
+std::vector<std::int64_t> Exchange::choose(const LeaseRequest& request) {
+  if (request.count == 0) return {};
+  if (request.order == JobOrder::bisect) {
+    std::vector<JobPlace> places;
+    const auto row = connection_(
+        "SELECT id, priority, state IN (0, 2) AND due_us <= ?2, state IN (1, 3) FROM job "
+        "WHERE evaluator = ?1 ORDER BY id",
+        request.evaluator, now_);
+    while (row->step()) {
+      const bool open = row->integer(2) != 0;
+      // What is dead, cancelled or not yet due says nothing about its neighbours.
+      if (open || row->integer(3) != 0) places.push_back({row->integer(0), row->integer(1), open});
+    }
+    return bisect(places, request.count);
+  }
+  const char* oldest =
+      "SELECT id FROM job WHERE evaluator = ?1 AND state IN (0, 2) AND due_us <= ?2 "
+      "ORDER BY priority DESC, id LIMIT ?3";
+  const char* newest =
+      "SELECT id FROM job WHERE evaluator = ?1 AND state IN (0, 2) AND due_us <= ?2 "
+      "ORDER BY priority DESC, id DESC LIMIT ?3";
+  const auto row = connection_(request.order == JobOrder::newest ? newest : oldest,
+                               request.evaluator, now_, static_cast<std::int64_t>(request.count));
+  std::vector<std::int64_t> ids;
+  while (row->step()) ids.push_back(row->integer(0));
+  return ids;
+}
+
+LeasedJob Exchange::give(std::int64_t id) {
+  connection_(
+      "UPDATE job SET state = 1, token = token + 1, owner = ?2, leased_us = ?3, "
+      "lease_until_us = ?4 WHERE id = ?1",
+      id, orders_.owner, now_, now_ + orders_.lease_us)
+      ->run();
+  const auto row = connection_(
+      "SELECT token, attempts, content, evaluator, arguments, path, priority FROM job WHERE id = "
+      "?1",
+      id);
+  row->step();
+  return {.lease = {id, row->integer(0)},
+          .what = {.content = row->digest(2),
+                   .evaluator = row->integer(3),
+                   .arguments = row->text(4),
+                   .path = row->text(5),
+                   .priority = row->integer(6)},
+          .attempt = row->integer(1) + 1};
+}
+
+void Exchange::note_next() {
+  for (const LeaseRequest& request : orders_.requests) {
+    const auto row = connection_(
+        "SELECT min(at) FROM (SELECT min(due_us) AS at FROM job WHERE evaluator = ?1 "
+        "AND state IN (0, 2) UNION ALL SELECT min(lease_until_us) FROM job WHERE evaluator = ?1 "
+        "AND state = 1 AND owner <> ?2)",
+        request.evaluator, orders_.owner);
+    if (!row->step() || row->is_null(0)) continue;
+    replies_.next_us = std::min(replies_.next_us.value_or(INT64_MAX), row->integer(0));
+  }
+}
+
+/// Commits do not wait for the disk while it lives. Only with a write-ahead log: that stays whole
+/// then, whatever happens, and is durable as soon as it is synced.
+class Relaxed {
+ public:
+  Relaxed(Connection& connection, bool has_log) : connection_(has_log ? &connection : nullptr) {
+    if (connection_) connection_->execute("PRAGMA synchronous=NORMAL");
+  }
+  ~Relaxed() {
+    try {
+      if (connection_) connection_->execute("PRAGMA synchronous=EXTRA");
+    } catch (const Error&) {  // the catalog cannot be used at all: the next call says so
+    }
+  }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  Connection* connection_;
+};
+
+std::filesystem::path log_of(const Database& database) {
+  return database.paths.catalog().string() + "-wal";
+}
+
+bool has_log(Database& database) {
+  const Lock lock(database.mutex);
+  const auto row = database.connection("PRAGMA journal_mode");
+  return row->step() && row->text(0) == "wal";
+}
+
+}  // namespace
+
+std::string_view to_string(JobState state) { return kStates.at(static_cast<std::size_t>(state)); }
+
+std::optional<JobState> job_state_from(std::string_view text) {
+  const auto* found = std::ranges::find(kStates, text);
+  if (found == kStates.end()) return std::nullopt;
+  return static_cast<JobState>(found - kStates.begin());
+}
+
+std::int64_t backoff_us(const RetryPolicy& policy, const Lease& lease, std::int64_t failed) {
+  std::int64_t wait = policy.first_us;
+  for (std::int64_t i = 1; i < failed && wait < policy.longest_us; ++i) wait *= 2;
+  wait = std::min(wait, policy.longest_us);
+  const Digest noise = digest_of(std::as_bytes(std::span(&lease, 1)));
+  const double share = 0.75 + 0.5 * noise.bytes[0] / 255.0;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(wait) * share));
+}
+
+CatalogQueue::CatalogQueue(const Store& store, Clock clock)
+    : database_(store.impl().database),
+      clock_(clock ? std::move(clock) : Clock(now_us)),
+      has_log_(has_log(*database_)) {}
+
+std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock clock) {
+  return std::make_unique<CatalogQueue>(store, std::move(clock));
+}
+
+JobReplies CatalogQueue::exchange(const JobOrders& orders) {
+  const Lock lock(database_->mutex);
+  Exchange exchange(*database_, orders, clock_());
+  const Relaxed relaxed(database_->connection, has_log_);
+  Transaction transaction(database_->connection);
+  JobReplies replies = exchange.run();
+  transaction.commit();
+  if (exchange.others_concerned()) ring();
+  return replies;
+}
+
+void CatalogQueue::sync() {
+  std::error_code error;
+  if (!has_log_ || !std::filesystem::exists(log_of(*database_), error)) return;
+  File(database_->files, log_of(*database_), O_RDONLY).sync_data();
+}
+
+}  // namespace flor::store

@@ -1,0 +1,14 @@
+// What watches have seen, as rows.
+#pragma once
+
+#include "index/sqlite/sqlite.h"
+#include "queue/sightings.h"
+
+#include <vector>
+
+namespace flor::store {
+
+/// Inside a transaction. They replace those of the same watch and path.
+void put_sightings(Connection& connection, const std::vector<Sighting>& sightings);
+
+}  // namespace flor::store

@@ -1,0 +1,35 @@
+// Objects in a bucket of S3, or of a server that speaks its protocol.
+#pragma once
+
+#include "remote/objects/object_store.h"
+#include "remote/objects/s3/s3_settings.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace flor::remote {
+
+struct S3Limits {
+  /// Larger objects are sent in parts of `part_bytes`.
+  std::uint64_t multipart_bytes = std::uint64_t{64} << 20;
+  std::uint64_t part_bytes = std::uint64_t{16} << 20;
+  std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
+  std::chrono::seconds silence{30};  ///< after which an attempt is given up
+  /// No further attempt begins after so long: a server that says nothing would be waited for once
+  /// for each.
+  std::chrono::milliseconds longest_wait{120'000};
+  std::int64_t clock_offset_us = 0;  ///< added to the time by which requests are signed
+};
+
+/// "s3://bucket/prefix". Throws UsageError if it is none.
+struct S3Place {
+  std::string bucket, prefix;  ///< the prefix empty, or with a '/' at its end
+};
+S3Place parse_s3_url(std::string_view url);
+
+std::unique_ptr<ObjectStore> open_s3(const S3Place& place, const S3Settings& settings,
+                                     const S3Limits& limits = {});
+
+}  // namespace flor::remote

@@ -1,0 +1,18 @@
+// Which checkpoints evaluators have yet to judge.
+#pragma once
+
+#include "index/database.h"
+#include "retention/retention_units.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace flor::store {
+
+/// Marks the units whose evaluation is in the queue, and those that a watch of the run which lives
+/// has not come to. `runs`: as in RunsTogether.
+void mark_awaited(const Database& database, Connection& connection,
+                  const std::vector<std::int64_t>& runs, std::span<LoadedUnit> units);
+
+}  // namespace flor::store
