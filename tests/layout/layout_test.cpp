@@ -53,7 +53,7 @@ bool is_runtime(const std::string& header) {
 
 /// Headers that make classes of libtorch's kind.
 bool is_for_libtorch(const std::string& offence) {
-  for (const char* name : {"probe_torch.h", "process_group.h", "samplers.h", "sharded_dataset.h"}) {
+  for (const char* name : {"plugin/probe_torch.h", "dist/process_group.h", "data/samplers.h", "data/sharded_dataset.h"}) {
     if (offence.starts_with(std::string("runtime/include/flor/") + name + ": ")) return true;
   }
   return false;
@@ -170,7 +170,7 @@ TEST(Layout, ProcessesAreStartedInTheseFilesAlone) {
   const std::regex starts(
       "posix_spawnp?\\(|\\bexec[lv][a-z]*\\(|\\bv?fork\\(\\)|\\bpopen\\(|(^|[^m])::system\\(|"
       "\\bdlopen\\(|\\brun_child\\(|\\bChildProcess\\b[>( ]");
-  EXPECT_EQ(files_with({"cli/src", "runtime/src", "store/src"},
+  EXPECT_EQ(files_with({"cli/src", "runtime", "store/src"},
                        {"spawn", "exec", "fork", "popen", "system", "dlopen", "run_child", "Child"},
                        starts),
             keys_of(kStarts));
@@ -179,7 +179,7 @@ TEST(Layout, ProcessesAreStartedInTheseFilesAlone) {
 TEST(Layout, WhatARunSaysIsStartedByNoFileThatStartsProcesses) {
   const std::regex recorded(
       "run_?(\\(\\))?(\\.run)?\\.start\\.(program|command|directory|environment)");
-  const std::vector<std::string> folders{"cli/src", "runtime/src", "store/src"};
+  const std::vector<std::string> folders{"cli/src", "runtime", "store/src"};
   std::set<std::string> both;
   for (const std::string& file : files_with(folders, {".start."}, recorded)) {
     if (kStarts.contains(file)) both.insert(file);
@@ -199,14 +199,14 @@ TEST(Layout, OnlyTheGateLetsWhatARunSaysBeExecuted) {
 
 /// Where a commit is looked for in the repository that a run names: sources.cpp has the rule.
 TEST(Layout, RepositoriesAreOpenedInTheseFilesAlone) {
-  const std::set<std::string> files = files_with({"cli/src", "runtime/src"}, {"discover("});
+  const std::set<std::string> files = files_with({"cli/src", "runtime"}, {"discover("});
   EXPECT_EQ(files, (std::set<std::string>{
                        "cli/src/build/version_build.cpp", "cli/src/doctor/store_health.cpp",
                        "cli/src/hindsight/version_questions.cpp", "cli/src/view/sources.cpp",
                        "runtime/git/shadow.cpp", "runtime/git/shadow.h",
                        "runtime/src/replay/probes.cpp", "runtime/protocol/program_of_run.cpp",
                        "runtime/src/record/recorder.cpp", "runtime/src/record/recorder_resume.cpp"}));
-  const auto named = files_with({"cli/src", "runtime/src"}, {"start.repository"},
+  const auto named = files_with({"cli/src", "runtime"}, {"start.repository"},
                                 std::regex("emplace_back\\(run\\.start\\.repository|"
                                            "(open|discover)\\(run\\.start\\.repository"));
   EXPECT_EQ(named, (std::set<std::string>{"cli/src/view/sources.cpp", "runtime/src/replay/probes.cpp"}));
