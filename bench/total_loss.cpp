@@ -9,7 +9,7 @@
 // priority with a fixed effort, or only the copies, or nothing at all.
 //
 //   ./total_loss --kwargs writer=full|fast|raw|copies|nothing threads=1
-#include "session/background_thread.h"
+#include "base/background_thread.h"
 #include "snapshot/buffers.h"
 #include "snapshot/copy.h"
 

@@ -1,4 +1,4 @@
 // The `flor` command.
-#include "shell/app.h"
+#include "app.h"
 
 int main(int argc, char** argv) { return flor::cli::run(argc, argv); }

@@ -2,8 +2,8 @@
 // changed, and loops from which changed code may be called. When in doubt, a loop is concerned.
 #pragma once
 
+#include "sources/callers.h"
 #include "sources/changes.h"
-#include "sources/effects/callers.h"
 #include "sources/source_questions.h"
 #include "sources/syntax/source.h"
 

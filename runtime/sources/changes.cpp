@@ -1,7 +1,7 @@
 #include "sources/changes.h"
 
-#include "sources/difference.h"
-#include "sources/logging.h"
+#include "sources/syntax/difference.h"
+#include "sources/syntax/logging.h"
 #include "sources/syntax/spelling.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "sources/source_questions.h"
 
-#include "sources/effects/slicer.h"
-#include "sources/logging.h"
+#include "sources/slicer.h"
+#include "sources/syntax/logging.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #include "base/settings.h"
-#include "file/reserve.h"
+#include "database/reserve.h"
+#include "database/shared_view_mark.h"
+#include "database/store_impl.h"
+#include "file/mount_locks.h"
 #include "index/refresh.h"
-#include "lock/mount_locks.h"
-#include "maintain/shared_view_mark.h"
-#include "store_impl.h"
 
 #include <flor/store/store.h>
 

@@ -7,7 +7,7 @@
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
-#include "view/values.h"
+#include "output/values.h"
 
 #include <flor/store/error.h>
 

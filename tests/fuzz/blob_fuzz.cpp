@@ -3,8 +3,8 @@
 //   0: a layout; 1: a list of chunks; 2: both, as a checkpoint: two bytes for the length of the
 //   layout, the layout, the list.
 #include "base/little_endian.h"
-#include "checkpoint/manifest.h"
-#include "pack/row_finder.h"
+#include "database/manifest.h"
+#include "maintain/row_finder.h"
 
 #include <flor/store/error.h>
 

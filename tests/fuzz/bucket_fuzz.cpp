@@ -5,7 +5,7 @@
 //   z  the same to the compressed catalog;  p  to a parcel.
 // Digests and names are made right afterwards, except of the parcel. Each bucket is refused by an
 // error of Flor, or its run is fetched; content that can be read then is the recorded one.
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/sha256.h"
 #include "remote/remote.h"

@@ -2,7 +2,7 @@
 //   make_corpus DIRECTORY     writes DIRECTORY/{pack,frames,blob,safetensors,store}/seed-*
 // Not run by the tests.
 #include "base/little_endian.h"
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
 #include "file/frames.h"
 #include "pack/pack_record.h"
 

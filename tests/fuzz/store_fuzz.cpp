@@ -5,9 +5,9 @@
 //   of the record's header and payload are made right afterwards; kind 0xFF: cut off there.
 // Every checkpoint is either refused or right, and what is refused is found by fsck.
 #include "base/little_endian.h"
+#include "database/store_impl.h"
 #include "file/filesystem.h"
 #include "pack/pack_record.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

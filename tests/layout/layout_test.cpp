@@ -1,4 +1,4 @@
-// The rules of docs/design.md about who may include what, checked by reading the sources.
+// The rules of ARCHITECTURE.md about who may include what, checked by reading the sources.
 #include "type_names.h"
 
 #include <fmt/format.h>
@@ -142,12 +142,12 @@ const std::map<std::string, std::string> kStarts = {
     {"cli/src/process/child.h", "the same"},
     {"cli/src/build/git_worktree.cpp", "git"},
     {"cli/src/seats/seat.cpp", "this flor, to fetch"},
-    {"cli/src/seats/seat_starter.cpp", "words of --engine"},
+    {"cli/src/launch/seat_starter.cpp", "words of --engine"},
     {"cli/src/doctor/machine.cpp", "the BLAS of this machine"},
     {"cli/src/replay/worker_process.cpp", "a Launch, which needs a Permit"},
-    {"cli/src/seats/slurm/left_jobs.cpp", "scancel"},
-    {"cli/src/seats/slurm/slurm_job.cpp", "sbatch, srun, squeue, scancel"},
-    {"cli/src/seats/slurm/slurm_job.h", "the same"},
+    {"cli/src/launch/left_jobs.cpp", "scancel"},
+    {"cli/src/launch/slurm_job.cpp", "sbatch, srun, squeue, scancel"},
+    {"cli/src/launch/slurm_job.h", "the same"},
     {"cli/src/watch/evaluators/evaluator.cpp", "python3, to find a module that the user named"},
     {"cli/src/watch/evaluators/evaluator_main.cpp", "an evaluator of the command line"},
     {"cli/src/watch/evaluators/evaluator_process.cpp", "the same"},
@@ -194,7 +194,7 @@ TEST(Layout, OnlyTheGateLetsWhatARunSaysBeExecuted) {
             (Files{"cli/src/trust/permit.cpp", "cli/src/trust/permit.h"}));
   EXPECT_EQ(files_with(cli, {"friend class Gate"}), Files{"cli/src/trust/permit.h"});
   EXPECT_EQ(files_with(cli, {"Gate::ordered("}), Files{"cli/src/seats/seat_session.cpp"});
-  EXPECT_EQ(files_with(cli, {"Gate::named("}), Files{"cli/src/replay/program_launch.cpp"});
+  EXPECT_EQ(files_with(cli, {"Gate::named("}), Files{"cli/src/build/program_launch.cpp"});
 }
 
 /// Where a commit is looked for in the repository that a run names: sources.cpp has the rule.
@@ -281,6 +281,89 @@ TEST(Layout, NoTwoTypesOfANamespaceHaveOneName) {
     if (files.size() > 1) twice.push_back(fmt::format("{}: {}", name, fmt::join(files, ", ")));
   }
   EXPECT_THAT(twice, IsEmpty());
+}
+
+/// The folders of the table in ARCHITECTURE.md, in its order, as "store/src/base".
+std::vector<std::string> folders_in_order() {
+  const std::regex row(R"(^\| `((?:store|runtime|cli)/[a-z_/]+)/` \|)");
+  std::vector<std::string> folders;
+  std::ifstream in(kRoot / "ARCHITECTURE.md");
+  for (std::string line; std::getline(in, line);) {
+    std::smatch found;
+    if (std::regex_search(line, found, row)) folders.push_back(found.str(1));
+  }
+  return folders;
+}
+
+/// The folder of the table that a file lies in; the folder itself for what lies above the table.
+std::string room_of(const std::string& file, const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    if (file.starts_with(folder + "/")) return folder;
+  }
+  return fs::path(file).parent_path().string();
+}
+
+TEST(Layout, FoldersIncludeOnlyWhatIsAboveThemInTheTable) {
+  const std::vector<std::string> folders = folders_in_order();
+  std::map<std::string, std::size_t> order;
+  for (const std::string& folder : folders) order.emplace(folder, order.size());
+  std::set<std::string> unknown;
+  std::vector<std::string> upwards;
+  std::size_t seen = 0;
+  for (const char* top : {"store/src", "runtime", "cli/src"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
+      const std::string extension = entry.path().extension().string();
+      const std::string file = fs::relative(entry.path(), kRoot).string();
+      if ((extension != ".h" && extension != ".cpp") || file.starts_with("runtime/include")) continue;
+      const std::string from = room_of(file, folders);
+      if (!order.contains(from)) {
+        if (from != "store/src" && from != "cli/src") unknown.insert(from);
+        continue;
+      }
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with("#include \"")) continue;
+        const std::string header = line.substr(10, line.rfind('"') - 10);
+        for (const char* root : {"store/src/", "runtime/", "runtime/src/", "cli/src/"}) {
+          if (!fs::exists(kRoot / root / header)) continue;
+          const auto to = order.find(room_of(root + header, folders));
+          ++seen;
+          if (to == order.end() || to->second > order.at(from)) upwards.push_back(file + ": " + header);
+          break;
+        }
+      }
+    }
+  }
+  EXPECT_THAT(unknown, IsEmpty()) << "folders that are not in the table";
+  EXPECT_THAT(upwards, IsEmpty());
+  EXPECT_GT(seen, 1000U);
+}
+
+TEST(Layout, AFolderHasAtMostFifteenRooms) {
+  std::map<std::string, std::set<std::string>> rooms;
+  for (const char* top : {"store", "runtime", "cli"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
+      const std::string name = entry.path().filename().string();
+      if (!entry.is_regular_file() || name == "CMakeLists.txt") continue;
+      const std::string folder = fs::relative(entry.path().parent_path(), kRoot).string();
+      rooms[folder].insert(name.substr(0, name.find('.')));
+    }
+  }
+  std::vector<std::string> crowded;
+  for (const auto& [folder, names] : rooms) {
+    if (names.size() > 15) crowded.push_back(fmt::format("{}: {}", folder, names.size()));
+  }
+  EXPECT_THAT(crowded, IsEmpty());
+  EXPECT_GT(rooms.size(), 50U);
+}
+
+TEST(Layout, TheStoreHasAtMostNinePublicHeaders) {
+  std::set<std::string> headers;
+  for (const auto& entry : fs::directory_iterator(kRoot / "store/include/flor/store")) {
+    headers.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(headers, (std::set<std::string>{"catalog.h", "checkpoint.h", "digest.h", "error.h",
+                                            "ranking.h", "secrets.h", "store.h"}));
 }
 
 TEST(Layout, EverySourceFileIsReadableInOneSitting) {

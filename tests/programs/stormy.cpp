@@ -7,8 +7,8 @@
 // flor::init fail, or kill the program ("kill"); at the end it says how many there were. MEMORY
 // takes memory away: "N", where the N-th allocation (from 0) of the training thread after the body
 // of epoch 3 fails.
+#include "base/outage.h"
 #include "ranks/first_rank.h"
-#include "record/outage.h"
 #include "show.h"
 #include "support/disk.h"
 

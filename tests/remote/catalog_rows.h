@@ -1,7 +1,7 @@
 // All rows of a catalog, for a look at what has changed in it.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 
 #include <fmt/core.h>
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "remote/contents.h"
+#include "remote/facts/run_catalog.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/parcels.h"
 #include "remote/objects/sha256.h"
-#include "remote/run_catalog.h"
 #include "remote_fixture.h"
 #include "support/content.h"
 

@@ -1,9 +1,9 @@
 // Origins of runs: said by the store that receives them, whatever a bucket says; and the meaning of
 // names that runs recorded here and of elsewhere have.
-#include "index/database.h"
+#include "database/database.h"
+#include "remote/facts/run_catalog.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/sha256.h"
-#include "remote/run_catalog.h"
 #include "remote_fixture.h"
 
 #include <flor/store/error.h>

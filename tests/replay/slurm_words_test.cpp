@@ -1,6 +1,6 @@
 // What Slurm's commands print, in Flor's words.
-#include "seats/seat_starter.h"
-#include "seats/slurm/slurm_job.h"
+#include "launch/seat_starter.h"
+#include "launch/slurm_job.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,7 @@
 // What is taken out of argv and what stays. Wrong flags in whole programs: tests/programs.
+#include "base/process_facts.h"
 #include "protocol/flag_names.h"
 #include "protocol/flags.h"
-#include "session/process_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Faults of the store, by a clock of the test's own: pauses grow, gaps are named, nothing is said
 // twice.
-#include "record/outage.h"
+#include "base/outage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Names of registered objects.
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // When a replayed value counts as the recorded one, and in which words a difference is told.
+#include "base/process_facts.h"
 #include "protocol/value_text.h"
-#include "session/process_facts.h"
 #include "verdict/verdict.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // What the scan takes for functions, loops and lambdas, and how two versions are compared.
 #include "sources/analysis.h"
-#include "sources/difference.h"
+#include "sources/syntax/difference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Archiving: a run comes out shorter and the same, whatever is killed or done at once.
+#include "database/store_impl.h"
 #include "faulty_filesystem.h"
 #include "maintain/archive.h"
 #include "maintain/collect.h"
 #include "store_fixture.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

@@ -1,6 +1,6 @@
 // The catalog: runs and how they are found, values bit for bit, summaries, loops, replays.
 #include "base/edit_distance.h"
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "store_fixture.h"
 
 #include <fmt/format.h>

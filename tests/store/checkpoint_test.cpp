@@ -1,5 +1,5 @@
 // Writing and reading checkpoints: what comes back, what is stored once, what chains look like.
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "pack/chunk_writer.h"
 #include "run_fixture.h"
 

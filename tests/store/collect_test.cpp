@@ -1,14 +1,14 @@
 // Collecting garbage: what can be read stays readable, whatever is dropped, killed or done at once.
+#include "codec/decode_scratch.h"
+#include "database/store_impl.h"
 #include "faulty_filesystem.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/collect.h"
 #include "maintain/repair.h"
 #include "maintain/usage.h"
 #include "pack/chunk_reader.h"
-#include "pack/decode_scratch.h"
 #include "pack/pack_writer.h"
 #include "store_fixture.h"
-#include "store_impl.h"
 #include "support/content.h"
 
 #include <flor/store/error.h>

@@ -1,9 +1,9 @@
 // Two processes record, give up what is old and read back what they have, while a third collects
 // garbage all the time; one of the three is killed at a random moment. Whatever the others do, each
 // checkpoint that was reported and not given up is there.
+#include "database/store_impl.h"
 #include "maintain/collect.h"
 #include "promises.h"
-#include "store_impl.h"
 #include "support/syscall_tracer.h"
 
 #include <signal.h>

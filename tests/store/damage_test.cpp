@@ -1,7 +1,7 @@
 // Damage: cut and missing packs, changed rows, catalogs that are none. Nothing is believed unread.
 // Single flipped bits are in flip_test.cpp.
+#include "database/sqlite.h"
 #include "file/filesystem.h"
-#include "index/sqlite/sqlite.h"
 #include "pack/pack_writer.h"
 #include "store_fixture.h"
 

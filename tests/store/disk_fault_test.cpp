@@ -1,9 +1,9 @@
 // The disk fails at any of the calls by which a checkpoint is written, those of SQLite included:
 // the store keeps what it had, and when the disk works again the same writer goes on.
-#include "lock/mount_locks.h"
+#include "database/store_impl.h"
+#include "file/mount_locks.h"
 #include "maintain/collect.h"
 #include "promises.h"
-#include "store_impl.h"
 #include "support/disk.h"
 #include "support/temporary_directory.h"
 

@@ -1,7 +1,7 @@
 // A disk that is full or fails at the Nth call: the store stays as it was, the writer can go on.
+#include "database/store_impl.h"
 #include "faulty_filesystem.h"
 #include "store_fixture.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,7 @@
 // Every single bit of a small store is turned over, one at a time: in its pack and in what the
 // catalog says of content. Each of them is found by fsck; what is read is right or refused; what
 // does not depend on the bit is read as before.
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "maintain/repair.h"
 #include "promises.h"
 

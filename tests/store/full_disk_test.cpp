@@ -1,10 +1,10 @@
 // A disk without a free byte: what frees space still works. On a file system in memory of the
 // test's own where it may mount one, and by a quota that is taken over at link time elsewhere.
-#include "checkpoint/checkpoint_rows.h"
+#include "database/reserve.h"
+#include "database/sqlite.h"
 #include "file/filesystem.h"
 #include "file/paths.h"
-#include "file/reserve.h"
-#include "index/sqlite/sqlite.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "maintain/collect.h"
 #include "maintain/repair.h"
 #include "retention/retention.h"

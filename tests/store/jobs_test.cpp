@@ -1,6 +1,6 @@
 // The queue of evaluations, in the catalog and in Redis: who gets which job when, and whose word
 // counts.
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "queue/job_choice.h"
 #include "queue/jobs.h"
 #include "queue/open_queue.h"

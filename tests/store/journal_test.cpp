@@ -1,5 +1,6 @@
 // The journals are the truth: an index that is gone, damaged or behind is made again from them, and
 // says the same.
+#include "database/store_impl.h"
 #include "golden_text.h"
 #include "index/refresh.h"
 #include "index/writing.h"
@@ -7,7 +8,6 @@
 #include "maintain/repair.h"
 #include "queue/jobs.h"
 #include "run_fixture.h"
-#include "store_impl.h"
 
 #include <fcntl.h>
 

@@ -1,9 +1,9 @@
 // A process is killed before and after each of its system calls, while it writes a checkpoint,
 // makes a store, or collects garbage: what was reported is there, the rest is there wholly or not
 // at all, and others go on.
+#include "database/store_impl.h"
 #include "maintain/collect.h"
 #include "promises.h"
-#include "store_impl.h"
 #include "support/sanitized.h"
 #include "support/syscall_tracer.h"
 

@@ -3,9 +3,9 @@
 // Run by hand when the format gained something. The directory must not exist; once there is a
 // release, older stores stay beside it (docs/format.md).
 #include "checkpoint/named_checkpoints.h"
+#include "database/sqlite.h"
 #include "golden_group.h"
 #include "golden_text.h"
-#include "index/sqlite/sqlite.h"
 #include "queue/jobs.h"
 #include "queue/sightings.h"
 #include "retention/retention.h"

@@ -1,4 +1,4 @@
-#include "lock/mount_locks.h"
+#include "file/mount_locks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // The power fails at any instant of a history: whatever of the writes that were not synced the disk
 // still has, every checkpoint whose write had returned is there, and nothing else is damaged.
+#include "database/store_impl.h"
 #include "faulty_filesystem.h"
 #include "maintain/collect.h"
 #include "promises.h"
-#include "store_impl.h"
 #include "support/content.h"
 #include "support/power_loss.h"
 

@@ -1,8 +1,8 @@
 // Several processes at one store: creating it, writing at once, being killed, being watched.
+#include "database/sqlite.h"
+#include "database/store_impl.h"
 #include "index/catalog/rank_launch.h"
-#include "index/sqlite/sqlite.h"
 #include "store_fixture.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

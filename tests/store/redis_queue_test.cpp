@@ -1,11 +1,11 @@
 // What is particular to a queue in Redis: several machines, a server that goes, comes back, and has
 // forgotten.
+#include "database/store_impl.h"
 #include "queue/address.h"
 #include "queue/jobs.h"
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

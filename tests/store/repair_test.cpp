@@ -1,8 +1,8 @@
 // Repair: everything that can still be read is kept, everything else is given up and named.
+#include "database/store_impl.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/repair.h"
 #include "store_fixture.h"
-#include "store_impl.h"
 #include "support/content.h"
 
 #include <flor/store/error.h>

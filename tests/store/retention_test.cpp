@@ -1,6 +1,6 @@
 // Deleting checkpoints by rules, and bringing them back.
+#include "database/sqlite.h"
 #include "index/catalog/resume_point.h"
-#include "index/sqlite/sqlite.h"
 #include "maintain/collect.h"
 #include "maintain/usage.h"
 #include "pack/pack_record.h"

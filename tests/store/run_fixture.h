@@ -1,7 +1,7 @@
 // A store with one run in it, and its catalog as SQL shows it.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "store_fixture.h"
 
 namespace flor::store {

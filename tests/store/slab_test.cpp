@@ -1,8 +1,8 @@
 // Slabs: small items that are stored as if they were one, and are read, compared and named one by
 // one.
 #include "base/little_endian.h"
-#include "checkpoint/manifest.h"
-#include "index/sqlite/sqlite.h"
+#include "database/manifest.h"
+#include "database/sqlite.h"
 #include "maintain/archive.h"
 #include "maintain/repair.h"
 #include "maintain/usage.h"

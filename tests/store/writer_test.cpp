@@ -1,9 +1,9 @@
 // How a checkpoint is written: with how many threads, how much effort and how much memory.
+#include "database/sqlite.h"
+#include "database/store_impl.h"
 #include "faulty_filesystem.h"
-#include "index/sqlite/sqlite.h"
 #include "pack/chunk_encoder.h"
 #include "run_fixture.h"
-#include "store_impl.h"
 #include "support/content.h"
 #include "support/sanitized.h"
 

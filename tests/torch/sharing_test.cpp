@@ -1,6 +1,6 @@
 // Tensors share memory after a restore exactly where they did at the checkpoint, and stand to each
 // other in libtorch's graph of gradients as they did, whatever they are when it is restored.
-#include "session/registry.h"
+#include "state/registry.h"
 #include "support/memory_state.h"
 
 #include <flor/torch.h>

@@ -1,8 +1,9 @@
 // Checkpoints that are written piece by piece: complete when the last piece is there, not before.
 #include "checkpoint/transfer.h"
+#include "file/new_file.h"
 #include "store/store_fixture.h"
 #include "support/temporary_directory.h"
-#include "watch/complete_files.h"
+#include "watch/evaluators/complete_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 #include "build/build_tools.h"
 
 #include "build/build_log.h"
+#include "build/program_launch.h"
 #include "build/recipe_text.h"
 #include "file/home_files.h"
 #include "output/terminal_text.h"
 #include "process/child.h"
-#include "replay/program_launch.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/secrets.h>

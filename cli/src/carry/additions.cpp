@@ -1,7 +1,7 @@
 #include "carry/additions.h"
 
 #include "carry/alignment.h"
-#include "sources/logging.h"
+#include "sources/syntax/logging.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "carry/matching.h"
 #include "carry/position.h"
 #include "git/merge.h"
-#include "sources/logging.h"
+#include "sources/syntax/logging.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

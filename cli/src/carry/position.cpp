@@ -1,7 +1,7 @@
 #include "carry/position.h"
 
 #include "carry/additions.h"
-#include "sources/logging.h"
+#include "sources/syntax/logging.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
 namespace flor::cli {
@@ -32,13 +31,6 @@ bool is_special(char c) {
   return is_space(c) || std::string_view("<>=!~()'\"").find(c) != std::string_view::npos;
 }
 bool is_keyword(std::string_view word) { return word == "and" || word == "or" || word == "not"; }
-
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
-  return whole ? std::optional(value) : std::nullopt;
-}
 
 struct Word {
   enum class Kind { word, quoted, comparison, open, close, end } kind = Kind::end;
@@ -195,7 +187,7 @@ class Parser {
     const bool plain = word_.kind == Word::Kind::word && !is_keyword(word_.text);
     if (!plain && word_.kind != Word::Kind::quoted) wrong("a value");
     node.value = word_.text;
-    if (plain) node.number = parse_number(node.value);
+    if (plain) node.number = as_number(node.value);
     next();
   }
 

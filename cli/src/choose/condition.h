@@ -1,7 +1,7 @@
 // Conditions on runs, as people write them: lr<0.01 and (accuracy>0.9 or not status=finished).
 #pragma once
 
-#include "view/run_facts.h"
+#include "choose/run_facts.h"
 
 #include <functional>
 #include <memory>

@@ -3,8 +3,8 @@
 #include "choose/run_spec.h"
 #include "index/values/value_stream.h"
 #include "output/terminal_text.h"
+#include "output/values.h"
 #include "view/joined_rows.h"
-#include "view/values.h"
 
 #include <flor/store/error.h>
 

@@ -9,7 +9,7 @@
 #include "output/json.h"
 #include "output/output_file.h"
 #include "output/terminal_text.h"
-#include "view/values.h"
+#include "output/values.h"
 
 #include <flor/store/error.h>
 

@@ -3,9 +3,9 @@
 #include "index/values/value_stream.h"
 #include "output/csv.h"
 #include "output/json.h"
+#include "output/values.h"
 #include "view/joined_rows.h"
 #include "view/run_json.h"
-#include "view/values.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,9 +2,9 @@
 // logs and the newest version does not.
 #pragma once
 
+#include "hindsight/one_run.h"
 #include "hindsight/version_choice.h"
 #include "hindsight/version_questions.h"
-#include "replay/one_run.h"
 
 #include <optional>
 #include <set>

@@ -5,11 +5,11 @@
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
+#include "output/values.h"
 #include "shell/context.h"
 #include "view/joined_rows.h"
 #include "view/run_json.h"
 #include "view/sources.h"
-#include "view/values.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

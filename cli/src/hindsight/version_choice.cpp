@@ -1,9 +1,9 @@
 #include "hindsight/version_choice.h"
 
 #include "choose/condition.h"
+#include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "output/terminal_text.h"
-#include "view/run_facts.h"
 
 #include <flor/store/error.h>
 

@@ -11,7 +11,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr std::uint64_t kBar = 24;  // columns
+constexpr std::uint64_t kTransferBar = 24;  // columns
 constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::seconds kRepeat{30};
 
@@ -41,8 +41,8 @@ void TransferBar::show(const remote::TransferProgress& progress) {
     fmt::print(stderr, "flor: {}: {}\n", what_, text);
     return;
   }
-  const std::size_t filled = static_cast<std::size_t>(progress.done * kBar / progress.all);
-  fmt::print(stderr, "\r[{:.<{}}] {}: {}\x1b[K", std::string(filled, '#'), kBar, what_, text);
+  const std::size_t filled = static_cast<std::size_t>(progress.done * kTransferBar / progress.all);
+  fmt::print(stderr, "\r[{:.<{}}] {}: {}\x1b[K", std::string(filled, '#'), kTransferBar, what_, text);
   std::fflush(stderr);
   drawn_ = true;
 }

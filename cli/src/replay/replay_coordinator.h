@@ -1,13 +1,13 @@
 // A replay by several processes: starts them, hands out the work, and looks after them.
 #pragma once
 
+#include "build/program_launch.h"
+#include "launch/seat_starter.h"
 #include "process/stop_signals.h"
 #include "replay/engine.h"
 #include "replay/merger.h"
 #include "replay/pool.h"
-#include "replay/program_launch.h"
 #include "replay/progress.h"
-#include "seats/seat_starter.h"
 
 #include <flor/store/store.h>
 

@@ -2,9 +2,9 @@
 // that the replay no longer needs, or after it.
 #pragma once
 
-#include "commands/ask/replay_text.h"
 #include "protocol/verification.h"
 #include "replay/replay_coordinator.h"
+#include "replay/replay_text.h"
 
 #include <optional>
 #include <set>

@@ -2,9 +2,9 @@
 // what it writes.
 #pragma once
 
+#include "build/program_launch.h"
 #include "process/line_socket.h"
 #include "replay/engine.h"
-#include "replay/program_launch.h"
 
 #include <sys/types.h>
 

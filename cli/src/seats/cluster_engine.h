@@ -1,10 +1,10 @@
 // Workers of a replay on other machines, in seats that Slurm or ssh has started.
 #pragma once
 
+#include "launch/seat_starter.h"
 #include "replay/engine.h"
 #include "replay/progress.h"
 #include "seats/seat_session.h"
-#include "seats/seat_starter.h"
 
 #include <memory>
 

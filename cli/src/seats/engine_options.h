@@ -1,7 +1,7 @@
 // The options of commands whose workers may run on other machines.
 #pragma once
 
-#include "seats/seat_starter.h"
+#include "launch/seat_starter.h"
 #include "shell/command.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "seats/seat_session.h"
 
-#include "checkpoint/transfer.h"
+#include "file/new_file.h"
 #include "file/home_files.h"
 #include "file/line_log.h"
 #include "maintain/shared_view.h"

@@ -4,7 +4,7 @@
 #include "curves/curve.h"
 #include "index/values/overview.h"
 #include "output/time.h"
-#include "view/values.h"
+#include "output/values.h"
 
 #include <flor/store/error.h>
 

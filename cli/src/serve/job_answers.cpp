@@ -3,8 +3,8 @@
 #include "index/values/evaluations.h"
 #include "queue/jobs.h"
 #include "queue/open_queue.h"
-#include "view/job_facts.h"
 #include "watch/checkpoint_source.h"
+#include "watch/job_facts.h"
 
 #include <flor/store/error.h>
 

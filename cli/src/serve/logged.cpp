@@ -2,8 +2,8 @@
 
 #include "choose/run_spec.h"
 #include "export/png_image.h"
+#include "output/values.h"
 #include "view/joined_rows.h"
-#include "view/values.h"
 
 #include <flor/store/error.h>
 

@@ -2,12 +2,12 @@
 
 #include "choose/keep_rules.h"
 #include "choose/run_spec.h"
-#include "commands/look/show_facts.h"
-#include "commands/look/show_json.h"
-#include "commands/look/show_recording.h"
-#include "commands/look/show_retention.h"
 #include "retention/retention.h"
 #include "view/run_json.h"
+#include "view/show_facts.h"
+#include "view/show_json.h"
+#include "view/show_recording.h"
+#include "view/show_retention.h"
 #include "view/sources.h"
 
 #include <fmt/format.h>

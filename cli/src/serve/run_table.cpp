@@ -4,7 +4,7 @@
 #include "choose/run_spec.h"
 #include "index/values/overview.h"
 #include "output/time.h"
-#include "view/values.h"
+#include "output/values.h"
 
 #include <flor/store/error.h>
 

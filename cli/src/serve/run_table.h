@@ -2,8 +2,8 @@
 // only holds the rows that are seen.
 #pragma once
 
+#include "choose/listing.h"
 #include "output/json.h"
-#include "view/listing.h"
 
 #include <chrono>
 #include <cstdint>

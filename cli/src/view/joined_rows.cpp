@@ -1,6 +1,6 @@
 #include "view/joined_rows.h"
 
-#include "view/values.h"
+#include "output/values.h"
 
 #include <nlohmann/json.hpp>
 

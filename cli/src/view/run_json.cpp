@@ -1,7 +1,7 @@
 // The objects of docs/cli.md that describe a run.
 #include "view/run_json.h"
 
-#include "view/values.h"
+#include "output/values.h"
 
 #include <nlohmann/json.hpp>
 

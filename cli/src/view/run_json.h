@@ -1,8 +1,8 @@
 // The objects of docs/cli.md that describe a run, shared by the commands.
 #pragma once
 
+#include "choose/run_facts.h"
 #include "output/json.h"
-#include "view/run_facts.h"
 
 #include <flor/store/catalog.h>
 

@@ -1,11 +1,11 @@
 #include "watch/checkpoint_files.h"
 
+#include "export/export_file.h"
 #include "file/home_files.h"
+#include "launch/left_jobs.h"
 #include "output/file_name.h"
 #include "output/terminal_text.h"
 #include "queue/watchers.h"
-#include "seats/slurm/left_jobs.h"
-#include "view/export_file.h"
 #include "watch/evaluators/seat_protocol.h"
 
 #include <flor/store/error.h>

@@ -5,7 +5,7 @@
 #include "choose/pattern.h"
 #include "queue/jobs.h"
 #include "watch/checkpoint_source.h"
-#include "watch/complete_files.h"
+#include "watch/evaluators/complete_files.h"
 
 #include <flor/store/digest.h>
 

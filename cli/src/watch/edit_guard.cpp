@@ -1,6 +1,6 @@
 #include "watch/edit_guard.h"
 
-#include "watch/complete_files.h"
+#include "watch/evaluators/complete_files.h"
 
 #include <utility>
 

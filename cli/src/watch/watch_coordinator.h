@@ -2,11 +2,11 @@
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
+#include "launch/seat_starter.h"
+#include "process/background_calls.h"
 #include "queue/jobs.h"
 #include "queue/sightings.h"
 #include "queue/watchers.h"
-#include "seats/seat_starter.h"
-#include "watch/background_calls.h"
 #include "watch/checkpoint_files.h"
 #include "watch/directory_watch.h"
 #include "watch/edit_guard.h"

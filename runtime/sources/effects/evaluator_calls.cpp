@@ -1,6 +1,6 @@
 // Calls: of the program's functions by what they do, of libraries by what is known of them.
 #include "sources/effects/effect_evaluator.h"
-#include "sources/logging.h"
+#include "sources/syntax/logging.h"
 #include "sources/syntax/words.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Macros: their text is looked at where they are used.
 #include "sources/effects/effect_evaluator.h"
-#include "sources/logging.h"
+#include "sources/syntax/logging.h"
 #include "sources/syntax/words.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "sources/syntax/model.h"
 
-#include "sources/step_finder.h"
+#include "sources/syntax/step_finder.h"
 
 #include <algorithm>
 #include <cctype>

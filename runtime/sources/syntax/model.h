@@ -2,7 +2,7 @@
 // that names in them mean. By names, without a compiler: what cannot be told apart is one variable.
 #pragma once
 
-#include "sources/effects/libraries.h"
+#include "sources/syntax/libraries.h"
 #include "sources/syntax/reader.h"
 #include "sources/syntax/source.h"
 

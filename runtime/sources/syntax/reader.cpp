@@ -1,6 +1,6 @@
 #include "sources/syntax/reader.h"
 
-#include "sources/effects/libraries.h"
+#include "sources/syntax/libraries.h"
 #include "sources/syntax/words.h"
 
 #include <algorithm>

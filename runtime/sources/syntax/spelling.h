@@ -2,8 +2,8 @@
 // loop controls stands in braces, whether they are written or not.
 #pragma once
 
-#include "sources/difference.h"
-#include "sources/logging.h"
+#include "sources/syntax/difference.h"
+#include "sources/syntax/logging.h"
 #include "sources/syntax/source.h"
 
 #include <vector>

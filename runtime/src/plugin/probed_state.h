@@ -2,7 +2,7 @@
 // from a checkpoint.
 #pragma once
 
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <flor/store/checkpoint.h>
 

@@ -1,8 +1,8 @@
 #include "ranks/rank_group.h"
 
+#include "base/process_facts.h"
 #include "base/settings.h"
 #include "index/catalog/rank_launch.h"
-#include "session/process_facts.h"
 
 #include <flor/store/error.h>
 

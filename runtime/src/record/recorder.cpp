@@ -1,13 +1,13 @@
 #include "record/recorder.h"
 
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
 #include "ranks/rank_group.h"
 #include "record/unregistered.h"
 #include "session/build_facts.h"
-#include "session/notice.h"
 #include "session/preemption.h"
-#include "session/process_facts.h"
 #include "session/run_choice.h"
 
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
 // Recording: snapshots on the training thread, everything else behind its back.
 #pragma once
 
+#include "base/outage.h"
 #include "ranks/first_rank.h"
 #include "ranks/rank_board.h"
 #include "ranks/ranks.h"
-#include "record/outage.h"
 #include "record/outbox.h"
 #include "record/training_news.h"
 #include "resume/resumption.h"

@@ -1,7 +1,7 @@
 // The recorder's checkpoints: from the state to the writer.
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "record/recorder.h"
-#include "session/notice.h"
-#include "session/process_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // Recording as one of several ranks.
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "ranks/rank_group.h"
 #include "record/recorder.h"
-#include "session/notice.h"
 #include "session/preemption.h"
-#include "session/process_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,14 +1,14 @@
 // The parts of the recorder that belong to runs that do not end where they should: a run that was
 // interrupted goes on, and one that is asked to go leaves a checkpoint in the middle of an epoch.
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "git/shadow.h"
 #include "index/catalog/resume_point.h"
 #include "maintain/shared_view.h"
 #include "protocol/value_text.h"
 #include "record/recorder.h"
 #include "record/unregistered.h"
-#include "session/notice.h"
 #include "session/preemption.h"
-#include "session/process_facts.h"
 #include "session/run_choice.h"
 #include "sources/analysis.h"
 

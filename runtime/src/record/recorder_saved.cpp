@@ -1,8 +1,8 @@
 // The recorder's part in retention: checkpoints that the program asks for, and deleting those that
 // its strategy does not keep.
+#include "base/notice.h"
 #include "record/recorder.h"
 #include "retention/retention.h"
-#include "session/notice.h"
 
 #include <fmt/format.h>
 

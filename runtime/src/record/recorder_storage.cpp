@@ -1,7 +1,7 @@
 // The recorder when the store cannot be written: what waits, what is tried again, what is a gap.
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "record/recorder.h"
-#include "session/notice.h"
-#include "session/process_facts.h"
 
 #include <flor/store/error.h>
 

@@ -1,6 +1,6 @@
 #include "record/training_news.h"
 
-#include "session/process_facts.h"
+#include "base/process_facts.h"
 
 #include <fmt/format.h>
 

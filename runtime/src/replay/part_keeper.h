@@ -2,7 +2,7 @@
 // them are there, each once.
 #pragma once
 
-#include "record/outage.h"
+#include "base/outage.h"
 #include "worker/assignment.h"
 #include "worker/replay_findings.h"
 

@@ -1,9 +1,9 @@
 #include "replay/probes.h"
 
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "git/shadow.h"
 #include "session/build_facts.h"
-#include "session/notice.h"
-#include "session/process_facts.h"
 
 #include <fmt/format.h>
 

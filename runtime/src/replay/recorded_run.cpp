@@ -1,7 +1,7 @@
 #include "replay/recorded_run.h"
 
 #include "checkpoint/elsewhere.h"
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "replay/recorded_state.h"
 
+#include "base/notice.h"
 #include "checkpoint/elsewhere.h"
-#include "session/notice.h"
-#include "snapshot/sharing.h"
+#include "state/sharing.h"
 
 #include <flor/store/error.h>
 

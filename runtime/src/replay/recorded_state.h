@@ -2,8 +2,8 @@
 #pragma once
 
 #include "replay/recorded_run.h"
-#include "replay/restore.h"
-#include "session/registry.h"
+#include "snapshot/restore.h"
+#include "state/registry.h"
 #include "verdict/verdict.h"
 
 #include <flor/state.h>

@@ -1,8 +1,8 @@
 #include "replay/replayer.h"
 
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "replay/skip.h"
-#include "session/notice.h"
-#include "session/process_facts.h"
 #include "session/run_choice.h"
 #include "verdict/conclusion.h"
 #include "worker/worker.h"

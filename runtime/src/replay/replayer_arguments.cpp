@@ -1,6 +1,6 @@
 // The arguments of the recorded run, which a replay gets again; secrets it asks for.
+#include "base/notice.h"
 #include "replay/replayer.h"
-#include "session/notice.h"
 
 #include <flor/store/error.h>
 

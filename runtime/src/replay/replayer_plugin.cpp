@@ -1,7 +1,7 @@
 // The plug-in of a replay: where it is called, and the epochs that it sees without their being
 // executed.
+#include "base/notice.h"
 #include "replay/replayer.h"
-#include "session/notice.h"
 
 #include <fmt/format.h>
 

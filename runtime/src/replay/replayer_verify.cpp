@@ -1,8 +1,8 @@
 // What the new values of a replay are worth: by the sources, and by executing some of the epochs.
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "ranks/ranks.h"
 #include "replay/replayer.h"
-#include "session/notice.h"
-#include "session/process_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // How a replay comes to the epochs that it has to do: which stored state it goes on from, and what
 // it passes through where that does not fit.
+#include "base/notice.h"
 #include "replay/replayer.h"
-#include "session/notice.h"
 
 #include <fmt/format.h>
 

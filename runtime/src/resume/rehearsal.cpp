@@ -1,7 +1,7 @@
 #include "resume/rehearsal.h"
 
 #include "index/catalog/resume_point.h"
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <flor/store/error.h>
 

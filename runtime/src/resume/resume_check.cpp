@@ -1,10 +1,10 @@
 #include "resume/resume_check.h"
 
+#include "base/process_facts.h"
 #include "index/catalog/resume_point.h"
 #include "protocol/value_text.h"
 #include "replay/recorded_run.h"
-#include "session/process_facts.h"
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <fmt/format.h>
 

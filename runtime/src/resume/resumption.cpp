@@ -1,7 +1,7 @@
 #include "resume/resumption.h"
 
+#include "base/notice.h"
 #include "index/catalog/resume_point.h"
-#include "session/notice.h"
 #include "session/preemption.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "checkpoint/transfer.h"
+#include "file/new_file.h"
 #include "save/checkpoint_names.h"
 
 #include <flor/data/sample_order.h>

@@ -1,6 +1,7 @@
 #include "checkpoint/transfer.h"
-#include "session/registry.h"
-#include "snapshot/sharing.h"
+#include "file/new_file.h"
+#include "state/registry.h"
+#include "state/sharing.h"
 
 #include <flor/save/atomic_save.h>
 #include <flor/store/error.h>

@@ -1,7 +1,7 @@
 #include "session/build_facts.h"
 
+#include "base/notice.h"
 #include "git/shadow.h"
-#include "session/notice.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/error.h>

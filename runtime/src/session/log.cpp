@@ -1,4 +1,4 @@
-#include "session/notice.h"
+#include "base/notice.h"
 #include "session/runtime.h"
 
 #include <flor/adapter.h>

@@ -1,7 +1,7 @@
 #include "session/outputs.h"
 
-#include "session/notice.h"
-#include "session/process_facts.h"
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "session/run_choice.h"
 #include "session/written_files.h"
 #include "sources/analysis.h"

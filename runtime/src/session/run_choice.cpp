@@ -1,11 +1,11 @@
 #include "session/run_choice.h"
 
+#include "base/notice.h"
+#include "base/process_facts.h"
 #include "git/shadow.h"
 #include "protocol/flag_names.h"
 #include "ranks/rank_group.h"
 #include "session/build_facts.h"
-#include "session/notice.h"
-#include "session/process_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
 // What recording and replaying have in common: the session's loops, state and log.
 #pragma once
 
+#include "base/background_thread.h"
 #include "protocol/flags.h"
 #include "retention/retention.h"
-#include "session/background_thread.h"
 #include "session/journal.h"
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <flor/arg.h>
 #include <flor/loop.h>

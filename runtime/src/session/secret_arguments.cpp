@@ -1,7 +1,7 @@
 #include "session/secret_arguments.h"
 
+#include "base/notice.h"
 #include "protocol/flags.h"
-#include "session/notice.h"
 
 #include <flor/store/error.h>
 

@@ -2,7 +2,7 @@
 // for them, and whether it wrote too early.
 #pragma once
 
-#include "session/background_thread.h"
+#include "base/background_thread.h"
 #include "snapshot/late_copies.h"
 #include "snapshot/snapshot.h"
 

@@ -1,10 +1,10 @@
 // Copies the registered state at one moment, as fast as memory allows and no more than changed.
 #pragma once
 
-#include "session/registry.h"
 #include "snapshot/buffers.h"
 #include "snapshot/device_item.h"
 #include "snapshot/late_copies.h"
+#include "state/registry.h"
 
 #include <flor/state.h>
 #include <flor/store/checkpoint.h>

@@ -1,7 +1,7 @@
 #include "verdict/conclusion.h"
 
-#include "session/notice.h"
-#include "session/process_facts.h"
+#include "base/notice.h"
+#include "base/process_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "verdict/value_check.h"
 
 #include "protocol/value_text.h"
-#include "replay/restore.h"
+#include "snapshot/restore.h"
 
 #include <flor/store/checkpoint.h>
 

@@ -1,7 +1,7 @@
 #include "verdict/verdict.h"
 
 #include "protocol/value_text.h"
-#include "session/registry.h"
+#include "state/registry.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // What a replay found out about itself: every comparison with the record, and the words for it.
 #pragma once
 
-#include "replay/restore.h"
+#include "snapshot/restore.h"
 
 #include <flor/store/catalog.h>
 

@@ -1,4 +1,4 @@
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
 
 #include <flor/store/checkpoint.h>
 

@@ -1,8 +1,8 @@
 // CheckpointReader and read_object: a manifest from the catalog, then any of its items.
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
+#include "database/store_impl.h"
 #include "pack/chunk_reader.h"
 #include "pack/decode_chunks.h"
-#include "store_impl.h"
 
 #include <flor/store/checkpoint.h>
 #include <flor/store/error.h>

@@ -1,10 +1,10 @@
 // CheckpointWriter: finds out what of a snapshot is new, stores that, and commits the whole.
-#include "checkpoint/manifest.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/manifest.h"
+#include "database/store_impl.h"
 #include "index/writing.h"
 #include "pack/chunk_reader.h"
 #include "pack/chunk_writer.h"
-#include "store_impl.h"
 
 #include <flor/store/checkpoint.h>
 #include <flor/store/error.h>

@@ -1,7 +1,7 @@
-#include "checkpoint/checkpoint_rows.h"
 #include "checkpoint/named_checkpoints.h"
+#include "database/store_impl.h"
 #include "file/home_files.h"
-#include "store_impl.h"
+#include "index/catalog/checkpoint_rows.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

@@ -5,8 +5,8 @@
 #include "base/json_number.h"
 #include "base/little_endian.h"
 #include "checkpoint/transfer.h"
+#include "database/store_impl.h"
 #include "file/new_file.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

@@ -3,7 +3,7 @@
 #include "base/little_endian.h"
 #include "checkpoint/transfer.h"
 #include "checkpoint/zip_writer.h"
-#include "store_impl.h"
+#include "database/store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

@@ -1,4 +1,4 @@
-// One checkpoint to a file that other tools read, and back; files that are whole or absent.
+// One checkpoint to a file that other tools read, and back.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -49,14 +49,6 @@ ExportReport write_torch_archive(const Store& store, const CheckpointReader& che
                                  std::span<const ArchivedTensor> tensors,
                                  const std::filesystem::path& file,
                                  const std::stop_token& stop = {});
-
-/// Puts `content` into `file`: it appears under its name when it is whole and durable, an existing
-/// one is replaced. Throws Error if it cannot be written; an existing file stays as it is then.
-void write_file(const std::filesystem::path& file, std::span<const std::byte> content);
-
-/// Makes the names durable of a directory and of those that lead to it, which are written in those
-/// above it, as far as this process may read them.
-void sync_names_above(const std::filesystem::path& directory);
 
 /// Reads a .safetensors file, of Flor or of any other origin. Throws Error if the file cannot be
 /// read, UsageError if it is no such file or has a type that Flor does not know.

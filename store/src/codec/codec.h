@@ -2,7 +2,7 @@
 // its predecessor allow. Pure functions over memory; docs/format-codecs.md specifies the bytes.
 #pragma once
 
-#include "pack/scratch.h"
+#include "base/scratch.h"
 
 #include <flor/store/checkpoint.h>
 

@@ -2,7 +2,7 @@
 // frame. Also the cursor classes that write and, with every bound checked, read a payload.
 #pragma once
 
-#include "pack/scratch.h"
+#include "base/scratch.h"
 
 #include <zstd.h>
 

@@ -1,8 +1,8 @@
 #include "file/frames.h"
 
 #include "base/little_endian.h"
-#include "base/random.h"
 #include "file/crc64.h"
+#include "file/random.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,6 @@
 #include "file/new_file.h"
 
-#include "checkpoint/transfer.h"
-#include "lock/lock_file.h"
+#include "file/lock_file.h"
 
 #include <flor/store/error.h>
 

@@ -46,4 +46,12 @@ void sync_names(Filesystem& filesystem, const std::filesystem::path& directory);
 /// Only of the directories above it, as far as this process may read them.
 void sync_names_above(Filesystem& filesystem, const std::filesystem::path& directory);
 
+/// Puts `content` into `file`: it appears under its name when it is whole and durable, an existing
+/// one is replaced. Throws Error if it cannot be written; an existing file stays as it is then.
+void write_file(const std::filesystem::path& file, std::span<const std::byte> content);
+
+/// Makes the names durable of a directory and of those that lead to it, which are written in those
+/// above it, as far as this process may read them.
+void sync_names_above(const std::filesystem::path& directory);
+
 }  // namespace flor::store

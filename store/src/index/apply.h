@@ -1,7 +1,7 @@
 // What an event changes in the index. Each function belongs into a transaction of its caller.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 #include "journal/events.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "index/placing.h"
 
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
 #include "pack/chunk_reader.h"
 
 #include <flor/store/error.h>

@@ -2,7 +2,7 @@
 // in the packs.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 #include "journal/events.h"
 #include "pack/pack_scan.h"
 

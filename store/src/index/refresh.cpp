@@ -1,14 +1,14 @@
 #include "index/refresh.h"
 
 #include "base/system_error.h"
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
+#include "database/schema.h"
+#include "database/shared_view_mark.h"
+#include "file/lock_file.h"
 #include "file/new_file.h"
 #include "index/apply.h"
+#include "index/copies/run_image.h"
 #include "index/placing.h"
-#include "index/run_image.h"
-#include "index/schema.h"
-#include "lock/lock_file.h"
-#include "maintain/shared_view_mark.h"
 
 #include <flor/store/error.h>
 

@@ -1,9 +1,9 @@
 // Brings the index up to date with the journals, and makes it again where it is gone or damaged.
 #pragma once
 
+#include "database/database.h"
 #include "file/filesystem.h"
 #include "file/paths.h"
-#include "index/database.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/store.h>

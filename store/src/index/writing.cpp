@@ -1,6 +1,6 @@
 #include "index/writing.h"
 
-#include "index/catalog/rest_rows.h"
+#include "database/rest_rows.h"
 #include "index/refresh.h"
 
 #include <flor/store/error.h>

@@ -2,8 +2,8 @@
 // or neither. Every change of a run's facts goes this way; the journals are the truth.
 #pragma once
 
+#include "database/database.h"
 #include "index/apply.h"
-#include "index/database.h"
 #include "journal/events.h"
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 #include "journal/run_journal.h"
 
-#include "base/random.h"
 #include "file/home_files.h"
-#include "lock/lock_file.h"
+#include "file/lock_file.h"
+#include "file/random.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,7 @@
 #include "journal/value_block.h"
 
 #include "base/little_endian.h"
-#include "pack/scratch.h"
+#include "base/scratch.h"
 
 #include <flor/store/error.h>
 

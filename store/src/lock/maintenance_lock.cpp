@@ -1,6 +1,6 @@
 #include "lock/maintenance_lock.h"
 
-#include "lock/lock_file.h"
+#include "file/lock_file.h"
 
 #include <flor/store/error.h>
 

@@ -1,8 +1,8 @@
 // What collecting and repairing share: the lock that keeps them apart, and whether a pack is free.
 #pragma once
 
+#include "database/database.h"
 #include "file/filesystem.h"
-#include "index/database.h"
 
 #include <filesystem>
 #include <memory>

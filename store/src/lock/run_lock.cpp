@@ -1,8 +1,8 @@
 // The lock of a run: an flock on locks/<key>.lock.
+#include "database/database.h"
+#include "database/store_impl.h"
 #include "file/home_files.h"
-#include "index/database.h"
-#include "lock/lock_file.h"
-#include "store_impl.h"
+#include "file/lock_file.h"
 
 #include <flor/store/store.h>
 

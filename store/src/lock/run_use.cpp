@@ -1,8 +1,8 @@
 // Use of a run's checkpoints: a shared flock on locks/<key>.use.
+#include "database/database.h"
+#include "database/store_impl.h"
 #include "file/home_files.h"
-#include "index/database.h"
-#include "lock/lock_file.h"
-#include "store_impl.h"
+#include "file/lock_file.h"
 
 #include <flor/store/store.h>
 

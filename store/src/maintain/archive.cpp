@@ -1,12 +1,12 @@
 // archive: encodes the chunks of a run anew, group by group, and leads their rows to the new
 // records.
+#include "database/store_impl.h"
 #include "index/writing.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/archive.h"
 #include "maintain/archive_plan.h"
 #include "pack/pack_rows.h"
 #include "pack/pack_writer.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

@@ -1,6 +1,6 @@
 #include "maintain/archive_plan.h"
 
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
 
 #include <flor/store/error.h>
 

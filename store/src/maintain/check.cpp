@@ -1,9 +1,9 @@
 // check: doubts everything that the catalog and the packs say about each other.
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
+#include "database/store_impl.h"
 #include "journal/run_journal.h"
 #include "maintain/check_chunks.h"
 #include "pack/chunk_reader.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

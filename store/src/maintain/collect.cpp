@@ -1,10 +1,11 @@
 // collect: marks what is alive, removes the rows of the rest, then gives the space back.
 #include "base/system_error.h"
-#include "checkpoint/checkpoint_rows.h"
-#include "checkpoint/manifest.h"
-#include "file/reserve.h"
+#include "database/manifest.h"
+#include "database/reserve.h"
+#include "database/store_impl.h"
+#include "file/lock_file.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
-#include "lock/lock_file.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/collect.h"
 #include "maintain/marks.h"
@@ -12,7 +13,6 @@
 #include "pack/pack_rows.h"
 #include "pack/pack_writer.h"
 #include "retention/retention_units.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

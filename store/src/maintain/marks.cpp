@@ -1,6 +1,6 @@
 #include "maintain/marks.h"
 
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,7 @@
 // Which chunks are alive: those that a checkpoint or an object lists, and the bases of these.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 
 #include <cstdint>
 #include <span>

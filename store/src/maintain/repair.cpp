@@ -1,17 +1,17 @@
 // repair: finds out what cannot be read, looks for it elsewhere, and gives up the rest.
-#include "checkpoint/checkpoint_rows.h"
-#include "checkpoint/manifest.h"
+#include "database/manifest.h"
+#include "database/reserve.h"
+#include "database/schema.h"
+#include "database/store_impl.h"
 #include "file/home_files.h"
-#include "file/reserve.h"
-#include "index/schema.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 #include "journal/run_journal.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/check_chunks.h"
 #include "maintain/repair.h"
+#include "maintain/row_finder.h"
 #include "pack/pack_scan.h"
-#include "pack/row_finder.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

@@ -1,10 +1,10 @@
 // A look at a store that others can read without locks: a copy of its catalog beside its packs.
-#include "checkpoint/manifest.h"
+#include "database/database.h"
+#include "database/manifest.h"
+#include "database/shared_view_mark.h"
+#include "database/store_impl.h"
 #include "file/home_files.h"
-#include "index/database.h"
 #include "maintain/shared_view.h"
-#include "maintain/shared_view_mark.h"
-#include "store_impl.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/store.h>

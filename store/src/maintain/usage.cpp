@@ -1,8 +1,8 @@
 // usage: follows every checkpoint to the records that it needs, and finds out who shares them.
-#include "checkpoint/manifest.h"
-#include "maintain/chunk_sizes.h"
+#include "database/manifest.h"
+#include "database/store_impl.h"
 #include "maintain/usage.h"
-#include "store_impl.h"
+#include "retention/chunk_sizes.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

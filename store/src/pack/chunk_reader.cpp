@@ -1,6 +1,6 @@
 #include "pack/chunk_reader.h"
 
-#include "index/schema.h"
+#include "database/schema.h"
 
 #include <flor/store/error.h>
 

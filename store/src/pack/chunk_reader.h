@@ -1,8 +1,8 @@
 // Brings chunks back: rows from the catalog, records from the packs, decoded and verified.
 #pragma once
 
-#include "index/database.h"
-#include "pack/decode_scratch.h"
+#include "codec/decode_scratch.h"
+#include "database/database.h"
 #include "pack/pack_record.h"
 
 #include <flor/store/error.h>

@@ -1,7 +1,7 @@
 // Brings chunks into the store: encodes them, appends them to a pack, and gives them rows.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 #include "journal/events.h"
 #include "pack/chunk_encoder.h"
 #include "pack/pack_writer.h"

@@ -16,13 +16,13 @@
 namespace flor::store {
 namespace {
 
-constexpr unsigned kThreadsMax = 8;
+constexpr unsigned kDecodersMax = 8;
 
 /// Starting a thread costs as much as decoding some hundred KiB.
 unsigned threads_for(std::uint64_t bytes, unsigned wanted) {
   constexpr std::uint64_t kBytesPerThread = std::uint64_t{2} << 20;
   constexpr std::uint64_t kMost = 64;
-  if (wanted == 0) wanted = std::clamp(std::thread::hardware_concurrency(), 1U, kThreadsMax);
+  if (wanted == 0) wanted = std::clamp(std::thread::hardware_concurrency(), 1U, kDecodersMax);
   return std::min(wanted, static_cast<unsigned>(std::min(bytes / kBytesPerThread + 1, kMost)));
 }
 

@@ -1,6 +1,6 @@
 #include "pack/pack_rows.h"
 
-#include "index/database.h"
+#include "database/database.h"
 
 namespace flor::store {
 

@@ -1,7 +1,7 @@
 // What the catalog says of packs that were appended to.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "pack/pack_writer.h"
 
 #include <cstdint>

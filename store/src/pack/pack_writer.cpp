@@ -1,8 +1,8 @@
 #include "pack/pack_writer.h"
 
-#include "base/random.h"
-#include "index/schema.h"
-#include "lock/lock_file.h"
+#include "database/schema.h"
+#include "file/lock_file.h"
+#include "file/random.h"
 
 #include <flor/store/error.h>
 

@@ -1,7 +1,7 @@
 // The queue that lies in the catalog of a store.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 #include "queue/jobs.h"
 
 #include <memory>

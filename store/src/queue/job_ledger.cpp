@@ -1,7 +1,8 @@
 // JobLedger.
 #include "queue/job_ledger.h"
+
+#include "database/store_impl.h"
 #include "queue/sighting_rows.h"
-#include "store_impl.h"
 
 #include <fmt/core.h>
 #include <sys/stat.h>

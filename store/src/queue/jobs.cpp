@@ -1,9 +1,9 @@
 // The queue in the catalog: what coordinators say and are told.
+#include "database/store_impl.h"
 #include "queue/catalog_queue.h"
 #include "queue/job_choice.h"
 #include "queue/jobs.h"
 #include "queue/sighting_rows.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

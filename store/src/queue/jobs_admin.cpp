@@ -1,8 +1,8 @@
 // The queue in the catalog: evaluators, what people ask for, and the bell.
+#include "database/store_impl.h"
 #include "file/home_files.h"
 #include "queue/catalog_queue.h"
 #include "queue/jobs.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

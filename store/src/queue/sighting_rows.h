@@ -1,7 +1,7 @@
 // What watches have seen, as rows.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "queue/sightings.h"
 
 #include <vector>

@@ -1,7 +1,7 @@
 // WatchMemory.
+#include "database/store_impl.h"
 #include "queue/sighting_rows.h"
 #include "queue/sightings.h"
-#include "store_impl.h"
 
 #include <mutex>
 

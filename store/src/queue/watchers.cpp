@@ -1,6 +1,6 @@
+#include "database/store_impl.h"
 #include "file/home_files.h"
 #include "queue/watchers.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

@@ -3,11 +3,11 @@
 #include "remote/bucket_check.h"
 #include "remote/chunk_proof.h"
 #include "remote/contents.h"
+#include "remote/facts/run_catalog.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/parcels.h"
 #include "remote/objects/sha256.h"
 #include "remote/remote.h"
-#include "remote/run_catalog.h"
 
 #include <flor/store/error.h>
 

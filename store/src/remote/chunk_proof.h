@@ -2,7 +2,7 @@
 // it is as it was written, not that it holds what it claims.
 #pragma once
 
-#include "pack/decode_scratch.h"
+#include "codec/decode_scratch.h"
 #include "remote/contents.h"
 
 #include <cstdint>

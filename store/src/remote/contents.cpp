@@ -1,7 +1,7 @@
 #include "remote/contents.h"
 
-#include "checkpoint/manifest.h"
-#include "index/row_copy.h"
+#include "database/manifest.h"
+#include "index/copies/row_copy.h"
 
 #include <flor/store/error.h>
 

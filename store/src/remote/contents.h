@@ -2,8 +2,8 @@
 // their digests, so that it does not matter in which catalog they were numbered.
 #pragma once
 
-#include "index/schema.h"
-#include "index/sqlite/sqlite.h"
+#include "database/schema.h"
+#include "database/sqlite.h"
 #include "pack/chunk_reader.h"
 #include "remote/remote.h"
 

@@ -1,14 +1,14 @@
 // drop_local: the checkpoints of a run that are in an object store need not be here, too.
-#include "checkpoint/checkpoint_rows.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/store_impl.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 #include "maintain/collect.h"
 #include "remote/contents.h"
+#include "remote/facts/run_catalog.h"
 #include "remote/remote.h"
-#include "remote/run_catalog.h"
 #include "retention/awaited.h"
 #include "retention/retention_units.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

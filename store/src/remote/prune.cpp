@@ -1,6 +1,6 @@
 // prune: deletes checkpoints in an object store, then what nothing refers to any more.
 #include "base/worker_pool.h"
-#include "index/database.h"
+#include "database/database.h"
 #include "remote/objects/object_keys.h"
 #include "remote/references.h"
 #include "remote/remote.h"

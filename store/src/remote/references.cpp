@@ -1,6 +1,6 @@
 #include "remote/references.h"
 
-#include "remote/run_catalog.h"
+#include "remote/facts/run_catalog.h"
 
 #include <flor/store/error.h>
 

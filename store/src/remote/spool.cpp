@@ -1,18 +1,18 @@
 // spool: what a run has and the object store lacks is put into parcels, then a catalog, then the
 // manifest.
 #include "base/worker_pool.h"
-#include "index/database.h"
-#include "index/row_copy.h"
+#include "database/database.h"
+#include "database/store_impl.h"
+#include "index/copies/row_copy.h"
 #include "remote/bucket_check.h"
 #include "remote/contents.h"
-#include "remote/evaluation_rows.h"
+#include "remote/facts/evaluation_rows.h"
+#include "remote/facts/run_catalog.h"
+#include "remote/facts/run_progress.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/parcels.h"
 #include "remote/objects/sha256.h"
 #include "remote/remote.h"
-#include "remote/run_catalog.h"
-#include "remote/run_progress.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

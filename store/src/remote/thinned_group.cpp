@@ -1,8 +1,8 @@
 #include "remote/thinned_group.h"
 
-#include "index/row_copy.h"
-#include "remote/evaluation_rows.h"
-#include "remote/facts_store.h"
+#include "index/copies/row_copy.h"
+#include "remote/facts/evaluation_rows.h"
+#include "remote/facts/facts_store.h"
 #include "remote/objects/sha256.h"
 #include "retention/retention.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "remote/contents.h"
+#include "remote/facts/run_catalog.h"
 #include "remote/objects/object_keys.h"
 #include "remote/remote.h"
-#include "remote/run_catalog.h"
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 // Which checkpoints evaluators have yet to judge.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 #include "retention/retention_units.h"
 
 #include <cstdint>

@@ -1,14 +1,14 @@
 // retain: decides over a run's checkpoints and moves the rows of those that go to `discarded`.
-#include "checkpoint/checkpoint_rows.h"
-#include "checkpoint/manifest.h"
-#include "file/reserve.h"
+#include "database/manifest.h"
+#include "database/reserve.h"
+#include "database/store_impl.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 #include "lock/maintenance_lock.h"
-#include "maintain/chunk_sizes.h"
 #include "retention/awaited.h"
+#include "retention/chunk_sizes.h"
 #include "retention/retention.h"
 #include "retention/retention_units.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>

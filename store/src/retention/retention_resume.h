@@ -2,7 +2,7 @@
 // `plan_resume`, which looks for them.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 
 #include <flor/store/checkpoint.h>
 

@@ -1,8 +1,8 @@
 #include "retention/retention_units.h"
 
 #include "base/edit_distance.h"
-#include "base/scalar.h"
-#include "checkpoint/checkpoint_rows.h"
+#include "database/scalar.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/values/evaluated.h"
 #include "retention/retention_resume.h"
 

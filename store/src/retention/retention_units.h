@@ -1,7 +1,7 @@
 // The checkpoints of a run as retention looks at them: epochs and saved ones, with their scores.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 #include "retention/retention.h"
 
 #include <optional>

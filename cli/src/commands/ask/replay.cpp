@@ -1,11 +1,11 @@
 // flor replay: asks a recorded run something, with every core and GPU.
 #include "choose/run_spec.h"
-#include "commands/ask/replay_text.h"
 #include "commands/commands.h"
 #include "hindsight/all_versions.h"
+#include "hindsight/one_run.h"
 #include "output/terminal_text.h"
 #include "remote/far_run.h"
-#include "replay/one_run.h"
+#include "replay/replay_text.h"
 #include "seats/engine_options.h"
 #include "shell/context.h"
 

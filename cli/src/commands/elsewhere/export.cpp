@@ -2,6 +2,7 @@
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "curves/series.h"
+#include "export/export_file.h"
 #include "export/tensorboard.h"
 #include "export/value_rows.h"
 #include "output/json.h"
@@ -10,7 +11,6 @@
 #include "output/time.h"
 #include "shell/context.h"
 #include "shell/refusals.h"
-#include "view/export_file.h"
 
 #include <flor/store/error.h>
 

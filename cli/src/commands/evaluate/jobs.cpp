@@ -11,8 +11,8 @@
 #include "queue/jobs.h"
 #include "queue/open_queue.h"
 #include "shell/context.h"
-#include "view/job_facts.h"
 #include "watch/checkpoint_source.h"
+#include "watch/job_facts.h"
 
 #include <flor/store/error.h>
 

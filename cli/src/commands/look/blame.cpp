@@ -1,14 +1,14 @@
 // flor blame: the version at which a metric moved most.
+#include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "hindsight/version_choice.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
+#include "output/values.h"
 #include "shell/context.h"
-#include "view/run_facts.h"
 #include "view/sources.h"
-#include "view/values.h"
 
 #include <flor/store/error.h>
 

@@ -5,10 +5,10 @@
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
+#include "output/values.h"
 #include "shell/context.h"
 #include "view/run_json.h"
 #include "view/sources.h"
-#include "view/values.h"
 
 #include <flor/store/error.h>
 

@@ -1,5 +1,7 @@
 // flor list: experiments and runs, newest first.
 #include "choose/condition.h"
+#include "choose/listing.h"
+#include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "output/json.h"
@@ -7,8 +9,6 @@
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "shell/context.h"
-#include "view/listing.h"
-#include "view/run_facts.h"
 #include "view/run_json.h"
 
 #include <flor/store/error.h>

@@ -1,4 +1,5 @@
 // flor log: the versions of an experiment and what changed between them.
+#include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "hindsight/version_choice.h"
@@ -7,7 +8,6 @@
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "shell/context.h"
-#include "view/run_facts.h"
 #include "view/sources.h"
 
 #include <flor/store/error.h>

@@ -1,19 +1,19 @@
 // flor show: a run, or one of its epochs.
+#include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
-#include "commands/look/show_facts.h"
-#include "commands/look/show_json.h"
-#include "commands/look/show_recording.h"
-#include "commands/look/show_retention.h"
 #include "index/catalog/resume_point.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
+#include "output/values.h"
 #include "shell/context.h"
 #include "trust/permit.h"
 #include "view/joined_rows.h"
-#include "view/run_facts.h"
-#include "view/values.h"
+#include "view/show_facts.h"
+#include "view/show_json.h"
+#include "view/show_recording.h"
+#include "view/show_retention.h"
 
 #include <flor/store/error.h>
 

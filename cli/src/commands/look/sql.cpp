@@ -5,9 +5,9 @@
 #include "output/json.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
+#include "output/values.h"
 #include "shell/context.h"
 #include "shell/interrupt.h"
-#include "view/values.h"
 
 #include <flor/store/error.h>
 

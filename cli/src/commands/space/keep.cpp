@@ -6,9 +6,9 @@
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
+#include "output/values.h"
 #include "retention/retention.h"
 #include "shell/context.h"
-#include "view/values.h"
 
 #include <flor/store/error.h>
 

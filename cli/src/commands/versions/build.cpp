@@ -1,10 +1,10 @@
 // flor build: the program of a recorded version.
+#include "build/program_choice.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
-#include "replay/program_choice.h"
 #include "shell/context.h"
 #include "trust/permit.h"
 

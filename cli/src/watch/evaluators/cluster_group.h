@@ -3,8 +3,8 @@
 #pragma once
 
 #include "file/line_log.h"
-#include "seats/seat_starter.h"
-#include "watch/background_calls.h"
+#include "launch/seat_starter.h"
+#include "process/background_calls.h"
 #include "watch/evaluators/evaluation_group.h"
 #include "watch/evaluators/seat_protocol.h"
 

@@ -1,5 +1,5 @@
 // What the forms of files say about their completeness.
-#include "watch/complete_files.h"
+#include "watch/evaluators/complete_files.h"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>

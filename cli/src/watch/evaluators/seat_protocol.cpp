@@ -1,6 +1,6 @@
 #include "watch/evaluators/seat_protocol.h"
 
-#include "checkpoint/transfer.h"
+#include "file/new_file.h"
 #include "seats/seat.h"
 
 #include <flor/store/error.h>

@@ -1,6 +1,6 @@
 // Catalog: how the programs of runs are built.
-#include "index/catalog/rows.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/rows.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>

@@ -1,7 +1,7 @@
 // Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
-#include "checkpoint/checkpoint_rows.h"
-#include "index/catalog/rows.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/rows.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>

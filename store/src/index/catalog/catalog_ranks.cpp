@@ -1,5 +1,5 @@
 // Catalog: how the ranks of a group find each other.
-#include "index/database.h"
+#include "database/database.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>

@@ -1,9 +1,9 @@
 // Catalog: runs that were interrupted, and go on in another process.
-#include "index/catalog/rest_rows.h"
+#include "database/database.h"
+#include "database/rest_rows.h"
+#include "database/rows.h"
 #include "index/catalog/resume_point.h"
 #include "index/catalog/resume_rows.h"
-#include "index/catalog/rows.h"
-#include "index/database.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>

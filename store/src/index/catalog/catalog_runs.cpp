@@ -1,8 +1,8 @@
 // Catalog: runs, from their start to their end, and how they are found again.
 #include "base/edit_distance.h"
-#include "base/random.h"
-#include "index/catalog/rows.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/rows.h"
+#include "file/random.h"
 #include "index/writing.h"
 #include "journal/run_journal.h"
 

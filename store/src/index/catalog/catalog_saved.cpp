@@ -1,6 +1,6 @@
 // Catalog: checkpoints that programs ask for, what is kept of a run's checkpoints, and what is not.
-#include "checkpoint/checkpoint_rows.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>

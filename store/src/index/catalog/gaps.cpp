@@ -1,6 +1,6 @@
 // Catalog: the epochs of which something could not be stored.
-#include "index/catalog/rest_rows.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/rest_rows.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>

@@ -1,8 +1,9 @@
 // Whoever goes on locks its run and closes the launch of before in one transaction, and whoever
 // joins looks at both in one: it comes before that or after, and never between.
 #include "index/catalog/rank_launch.h"
+
+#include "database/store_impl.h"
 #include "index/writing.h"
-#include "store_impl.h"
 
 #include <mutex>
 

@@ -1,7 +1,7 @@
 // What resuming a run takes away from its record.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 
 #include <cstdint>
 #include <string_view>

@@ -2,7 +2,7 @@
 // is what one replay found under a name and a path in an epoch, or outside the loops in one place.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 
 #include <flor/store/catalog.h>
 

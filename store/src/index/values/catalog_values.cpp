@@ -1,8 +1,8 @@
 // Catalog: logged values, and the summary of each name that is kept beside them.
-#include "base/scalar.h"
-#include "index/catalog/rest_rows.h"
+#include "database/database.h"
+#include "database/rest_rows.h"
+#include "database/scalar.h"
 #include "index/catalog/resume_rows.h"
-#include "index/database.h"
 #include "index/values/answers.h"
 #include "index/values/doubts.h"
 #include "index/values/evaluated.h"

@@ -1,7 +1,7 @@
 // What becomes of a replay's values when more is known of it. Inside a transaction of the caller.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 
 #include <cstdint>
 #include <span>

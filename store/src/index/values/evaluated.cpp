@@ -1,6 +1,6 @@
 #include "index/values/evaluated.h"
 
-#include "base/scalar.h"
+#include "database/scalar.h"
 #include "index/values/evaluations.h"
 
 #include <nlohmann/json.hpp>

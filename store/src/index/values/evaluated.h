@@ -1,7 +1,7 @@
 // Results of evaluations as values of runs.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 
 #include <flor/store/catalog.h>
 

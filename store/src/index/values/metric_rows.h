@@ -2,7 +2,7 @@
 // transaction of the caller.
 #pragma once
 
-#include "index/sqlite/sqlite.h"
+#include "database/sqlite.h"
 
 #include <flor/store/catalog.h>
 

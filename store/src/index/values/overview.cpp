@@ -1,7 +1,7 @@
-#include "base/scalar.h"
+#include "database/scalar.h"
+#include "database/store_impl.h"
 #include "index/values/evaluated.h"
 #include "index/values/overview.h"
-#include "store_impl.h"
 
 #include <flor/store/store.h>
 

@@ -1,6 +1,6 @@
-#include "index/database.h"
+#include "database/database.h"
+#include "database/store_impl.h"
 #include "index/values/sql.h"
-#include "store_impl.h"
 
 #include <flor/store/error.h>
 

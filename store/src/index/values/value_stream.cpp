@@ -1,9 +1,9 @@
-#include "base/scalar.h"
-#include "index/database.h"
+#include "database/database.h"
+#include "database/scalar.h"
+#include "database/store_impl.h"
 #include "index/values/answers.h"
 #include "index/values/evaluated.h"
 #include "index/values/value_stream.h"
-#include "store_impl.h"
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 #include "base/system_error.h"
 #include "file/filesystem.h"
 #include "file/home_files.h"
-#include "lock/lock_file.h"
+#include "file/lock_file.h"
 #include "remote/objects/object_store.h"
 #include "remote/objects/s3/s3_objects.h"
 #include "remote/objects/s3/s3_settings.h"

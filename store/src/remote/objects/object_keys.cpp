@@ -43,11 +43,11 @@ bool is_hex(std::string_view text, std::size_t size) {
 
 /// Names become names of files, and numbers are added up.
 bool is_sensible(const RemoteRun& run) {
-  constexpr std::array<std::string_view, 4> kStates = {"finished", "failed", "running",
-                                                       "interrupted"};
+  constexpr std::array<std::string_view, 4> kKnownStates = {"finished", "failed", "running",
+                                                            "interrupted"};
   return is_hex(run.key, kKeyDigits) && is_hex(run.catalog, 64) &&
          (run.leader.empty() || is_hex(run.leader, kKeyDigits)) &&
-         std::ranges::find(kStates, run.state) != kStates.end() && run.epochs >= 0 &&
+         std::ranges::find(kKnownStates, run.state) != kKnownStates.end() && run.epochs >= 0 &&
          run.checkpoints >= 0 && run.rank >= 0 && run.rank < run.world && run.sequence >= 1 &&
          run.sequence <= kSequenceMax && run.raw_bytes <= kBytesMax &&
          run.stored_bytes <= kBytesMax && run.catalog_bytes <= kBytesMax;

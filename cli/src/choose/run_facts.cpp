@@ -1,0 +1,257 @@
+// What a listing knows of a run, and the columns it can be shown in.
+#include "choose/run_facts.h"
+
+#include "choose/run_spec.h"
+#include "output/terminal_text.h"
+#include "output/time.h"
+#include "output/values.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace flor::cli {
+namespace {
+
+using store::MetricSummary;
+using store::Run;
+
+constexpr std::size_t kMetricsInCell = 4;
+
+Field text_field(std::string text) { return {std::move(text), std::nullopt, Tone::plain}; }
+
+Field count_field(std::int64_t count) {
+  return {std::to_string(count), static_cast<double>(count), Tone::plain};
+}
+
+Field bytes_field(std::uint64_t count) { return {bytes(count), static_cast<double>(count), {}}; }
+
+Field duration_field(const Run& run) {
+  if (!run.finished_us) return {};
+  const double seconds = static_cast<double>(*run.finished_us - run.start.started_us) * 1e-6;
+  return {duration(seconds), seconds, Tone::plain};
+}
+
+Field metrics_field(const ListedRun& facts) {
+  std::string text;
+  std::size_t shown = 0, left = 0;
+  for (const MetricSummary& metric : facts.metrics) {
+    if (metric.type > store::ValueType::text || metric.doubtful) continue;
+    if (shown == kMetricsInCell) {
+      ++left;
+      continue;
+    }
+    if (shown++ > 0) text += ' ';
+    text += metric.name;
+    text += '=';
+    text += readable(metric.type, metric.last);
+  }
+  if (left) text += fmt::format(" and {} more", left);
+  return text_field(std::move(text));
+}
+
+using Extract = Field (*)(const ListedRun&, std::int64_t);
+
+struct Builtin {
+  const char* name;
+  Align align;
+  Extract field;
+};
+
+constexpr Align kLeft = Align::left, kRight = Align::right;
+
+const std::array kBuiltins = {
+    Builtin{"run", kLeft,
+            [](const ListedRun& f, std::int64_t) { return text_field(short_key(f.run)); }},
+    Builtin{"experiment", kLeft,
+            [](const ListedRun& f, std::int64_t) { return text_field(f.run.start.experiment); }},
+    Builtin{"when", kLeft,
+            [](const ListedRun& f, std::int64_t now) {
+              const std::int64_t time = f.run.start.started_us;
+              return Field{relative(time, now), static_cast<double>(time), Tone::plain};
+            }},
+    Builtin{"status", kLeft,
+            [](const ListedRun& f, std::int64_t) {
+              return Field{status_text(f.run), std::nullopt, status_tone(f.run)};
+            }},
+    Builtin{"commit", kLeft,
+            [](const ListedRun& f, std::int64_t) {
+              return text_field(short_commit(f.run.start.commit));
+            }},
+    Builtin{"epochs", kRight,
+            [](const ListedRun& f, std::int64_t) { return count_field(f.run.epochs); }},
+    Builtin{"size", kRight,
+            [](const ListedRun& f, std::int64_t) { return bytes_field(f.run.stored_bytes); }},
+    Builtin{"raw", kRight,
+            [](const ListedRun& f, std::int64_t) { return bytes_field(f.run.raw_bytes); }},
+    Builtin{"checkpoints", kRight,
+            [](const ListedRun& f, std::int64_t) { return count_field(f.run.checkpoints); }},
+    Builtin{"duration", kRight,
+            [](const ListedRun& f, std::int64_t) { return duration_field(f.run); }},
+    Builtin{"directory", kLeft,
+            [](const ListedRun& f, std::int64_t) { return text_field(f.run.start.directory); }},
+    Builtin{"message", kLeft,
+            [](const ListedRun& f, std::int64_t) { return text_field(f.run.message); }},
+    Builtin{"rank", kRight,
+            [](const ListedRun& f, std::int64_t) {
+              return f.run.start.rank ? count_field(f.run.start.rank->rank) : Field{};
+            }},
+    Builtin{"ranks", kRight,
+            [](const ListedRun& f, std::int64_t) {
+              return f.run.start.rank ? count_field(f.run.start.rank->world) : Field{};
+            }},
+    Builtin{"metrics", kLeft, [](const ListedRun& f, std::int64_t) { return metrics_field(f); }},
+};
+
+enum class Aggregate { last, minimum, maximum, count };
+
+Field metric_field(const ListedRun& facts, const std::string& name, Aggregate aggregate) {
+  const auto metric = std::ranges::find(facts.metrics, name, &MetricSummary::name);
+  if (metric == facts.metrics.end()) return {};
+  if (aggregate == Aggregate::count) return count_field(metric->count);
+  if (aggregate == Aggregate::last) {
+    return {readable(metric->type, metric->last), number(metric->type, metric->last), Tone::plain};
+  }
+  const double value = aggregate == Aggregate::minimum ? metric->minimum : metric->maximum;
+  // Only numbers have a least and a greatest one.
+  if (std::isnan(value)) return {};
+  return {readable(value), value, Tone::plain};
+}
+
+bool any_metric(std::span<const ListedRun> runs, std::string_view name) {
+  return std::ranges::any_of(runs, [&](const ListedRun& facts) {
+    return std::ranges::find(facts.metrics, name, &MetricSummary::name) != facts.metrics.end();
+  });
+}
+
+bool any_argument(std::span<const ListedRun> runs, std::string_view name) {
+  return std::ranges::any_of(runs, [&](const ListedRun& facts) {
+    return std::ranges::find(facts.arguments, name, &store::Argument::name) !=
+           facts.arguments.end();
+  });
+}
+
+RunColumn metric_column(std::string_view title, std::string name, Aggregate aggregate) {
+  RunColumn column{std::string(title), Align::right, false, true, false, {}};
+  column.field = [name = std::move(name), aggregate](const ListedRun& facts, std::int64_t) {
+    return metric_field(facts, name, aggregate);
+  };
+  return column;
+}
+
+RunColumn argument_column(std::string_view title, std::string name) {
+  RunColumn column{std::string(title), Align::right, false, false, true, {}};
+  column.field = [name = std::move(name)](const ListedRun& facts, std::int64_t) -> Field {
+    const auto argument = std::ranges::find(facts.arguments, name, &store::Argument::name);
+    if (argument == facts.arguments.end()) return {};
+    return {argument->value, as_number(argument->value), Tone::plain};
+  };
+  return column;
+}
+
+std::optional<Aggregate> parse_aggregate(std::string_view text) {
+  if (text == "last") return Aggregate::last;
+  if (text == "min") return Aggregate::minimum;
+  if (text == "max") return Aggregate::maximum;
+  if (text == "count") return Aggregate::count;
+  return std::nullopt;
+}
+
+[[noreturn]] void unknown_column(std::string_view name, std::span<const ListedRun> runs) {
+  std::vector<std::string> known = builtin_column_names();
+  for (const ListedRun& facts : runs) {
+    for (const MetricSummary& metric : facts.metrics) known.push_back(metric.name);
+    for (const store::Argument& argument : facts.arguments) known.push_back(argument.name);
+  }
+  std::ranges::sort(known);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::string hint = did_you_mean(name, known);
+  if (hint.empty()) hint = ": 'flor show RUN' lists what a run has";
+  throw NotFound(fmt::format("no run here has a metric or an argument '{}', nor is it a column{}",
+                             printable(name), hint));
+}
+
+}  // namespace
+
+std::optional<double> as_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+std::string status_text(const Run& run) {
+  std::string text(store::to_string(run.state));
+  if (!run.degraded.empty()) text += ", " + run.degraded;
+  return text;
+}
+
+Tone status_tone(const Run& run) {
+  switch (run.state) {
+    case store::RunState::running:
+      return Tone::strong;
+    case store::RunState::finished:
+      return run.degraded.empty() ? Tone::good : Tone::warning;
+    case store::RunState::failed:
+      return Tone::bad;
+    case store::RunState::interrupted:
+      return Tone::warning;
+  }
+  return Tone::plain;
+}
+
+std::vector<std::string> builtin_column_names() {
+  std::vector<std::string> names;
+  for (const Builtin& builtin : kBuiltins) names.emplace_back(builtin.name);
+  return names;
+}
+
+std::optional<RunColumn> builtin_column(std::string_view name) {
+  for (const Builtin& builtin : kBuiltins) {
+    if (name != builtin.name) continue;
+    const bool metrics = name == "metrics";
+    return RunColumn{builtin.name, builtin.align, metrics, metrics, false, builtin.field};
+  }
+  return std::nullopt;
+}
+
+RunColumn find_column(std::string_view name, std::span<const ListedRun> runs) {
+  if (auto builtin = builtin_column(name)) return std::move(*builtin);
+  constexpr std::string_view kArgument = "arg:", kMetric = "metric:";
+  const bool only_argument = name.starts_with(kArgument);
+  const bool only_metric = name.starts_with(kMetric);
+  std::string_view rest = name;
+  if (only_argument) rest.remove_prefix(kArgument.size());
+  if (only_metric) rest.remove_prefix(kMetric.size());
+  if (!only_argument) {
+    // The whole name first: a metric may be called "loss:min".
+    if (any_metric(runs, rest)) return metric_column(name, std::string(rest), Aggregate::last);
+    const std::size_t colon = rest.rfind(':');
+    if (colon != std::string_view::npos) {
+      const auto aggregate = parse_aggregate(rest.substr(colon + 1));
+      const std::string_view metric = rest.substr(0, colon);
+      if (aggregate && any_metric(runs, metric)) {
+        return metric_column(name, std::string(metric), *aggregate);
+      }
+    }
+  }
+  if (!only_metric && any_argument(runs, rest)) return argument_column(name, std::string(rest));
+  unknown_column(rest, runs);
+}
+
+bool sorts_before(const Field& a, const Field& b, bool descending) {
+  const auto missing = [](const Field& field) {
+    return field.text.empty() || (field.number && std::isnan(*field.number));
+  };
+  if (missing(a) || missing(b)) return !missing(a) && missing(b);
+  if (a.number && b.number) return descending ? *b.number < *a.number : *a.number < *b.number;
+  if (a.number || b.number) return a.number.has_value();
+  return descending ? b.text < a.text : a.text < b.text;
+}
+
+}  // namespace flor::cli

@@ -1,0 +1,62 @@
+// What a listing knows of a run, and the columns it can be shown in.
+#pragma once
+
+#include "output/color.h"
+#include "output/table.h"
+
+#include <flor/store/catalog.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flor::cli {
+
+/// A run with what the columns of a listing need of it.
+struct ListedRun {
+  store::Run run;
+  std::vector<store::MetricSummary> metrics;
+  std::vector<store::Argument> arguments;
+};
+
+/// One field of a listing.
+struct Field {
+  std::string text;              ///< empty: the run has no such thing
+  std::optional<double> number;  ///< by which it sorts and compares, if it is one
+  Tone tone = Tone::plain;
+};
+
+/// A column of `flor list`, by name: one of the built-in ones, a metric ("loss", "loss:min",
+/// "metric:loss") or an argument ("lr", "arg:lr").
+struct RunColumn {
+  std::string title;
+  Align align = Align::left;
+  bool shrinks = false;
+  bool needs_metrics = false, needs_arguments = false;
+  std::function<Field(const ListedRun&, std::int64_t now_us)> field;
+};
+
+/// Finds a column. Metrics and arguments are looked for in `runs`, whose facts must be complete;
+/// throws NotFound with the nearest name if no run has it.
+RunColumn find_column(std::string_view name, std::span<const ListedRun> runs);
+/// The built-in column of that name.
+std::optional<RunColumn> builtin_column(std::string_view name);
+/// Names of the built-in columns, for help and suggestions.
+std::vector<std::string> builtin_column_names();
+
+/// "finished", "running", "interrupted", "failed", with what is missing: "finished,
+/// epochs 17..19 not stored".
+std::string status_text(const store::Run& run);
+Tone status_tone(const store::Run& run);
+
+/// Orders fields: numbers before texts, what is missing last in either direction.
+bool sorts_before(const Field& a, const Field& b, bool descending);
+
+/// The number that all of a text says; absent where it says something else.
+std::optional<double> as_number(std::string_view text);
+
+}  // namespace flor::cli

@@ -1,0 +1,73 @@
+// One run, replayed: from what was asked for to what came out of it.
+#pragma once
+
+#include "launch/seat_starter.h"
+#include "replay/replay_coordinator.h"
+#include "replay/replay_text.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flor::cli {
+
+class Context;
+
+/// How to replay, as the options of `flor replay` say it.
+struct ReplayWish {
+  std::string gpus, epochs, plugin;
+  std::vector<std::string> probes;
+  std::optional<std::uint64_t> workers, threads;
+  std::optional<std::uint64_t> rank;  ///< of a group, alone
+  bool no_probe = false, strong = false, again = false, verbose = false;
+  bool verify = false;        ///< an epoch, whatever it takes
+  std::string verify_epochs;  ///< N, all or none
+
+  detail::VerifyWish verification() const;
+  EngineWish engine;
+  std::string from;  ///< an object store that workers elsewhere fetch the run from; or nothing
+
+  std::optional<int> threads_given() const {
+    return threads ? std::optional(static_cast<int>(*threads)) : std::nullopt;
+  }
+};
+
+/// Throws UsageError for what is wrong whatever the run: numbers out of range, epochs that are
+/// none.
+void check_wish(const ReplayWish& wish);
+
+/// "a,b" as {"a", "b"}.
+std::vector<std::string> split_list(std::string_view text);
+
+/// The program that replays a run, as every rank of its group is started.
+struct ChosenLaunches {
+  std::vector<Launch> launches;
+  bool as_recorded = false;                  ///< see ProgramChoice
+  std::string sources;                       ///< of what was built for it; empty: nothing was
+  std::shared_ptr<VersionWithTree> version;  ///< the same
+};
+
+/// The replay of `run` and the other ranks of its group, or of its `epoch`. `choose` is
+/// called once it is known that there is something to replay, with all ranks. Throws UsageError for
+/// a wish that does not fit the run, Busy while it is recorded, NotFound where it has no epoch.
+ReplayRequest replay_request(
+    Context& context, const store::Run& run, std::optional<std::int64_t> epoch,
+    const ReplayWish& wish,
+    const std::function<ChosenLaunches(const std::vector<store::Run>&)>& choose);
+
+/// The parts that were asked for and are not answered by all ranks yet.
+std::set<std::int64_t> parts_to_do(const store::Catalog& catalog, const ReplayRequest& request);
+
+struct RunReplay {
+  ReplayRequest request;
+  ReplayOutcome outcome;
+  ReplaySummary summary;
+
+  /// As docs/cli.md says of `flor replay`.
+  ExitStatus status() const;
+};
+/// Does it, and keeps what was found.
+RunReplay replay_run(Context& context, ReplayRequest request);
+
+}  // namespace flor::cli

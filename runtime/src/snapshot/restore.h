@@ -1,0 +1,73 @@
+// From a stored checkpoint back into the registered objects, and the comparison of the two.
+#pragma once
+
+#include "state/registry.h"
+
+#include <flor/state.h>
+#include <flor/store/checkpoint.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace flor::detail {
+
+/// Hands the items of one checkpoint to whoever asks; the large ones are read when `finish` is
+/// called, all at once and in parallel.
+class CheckpointSource : public StateSource {
+ public:
+  explicit CheckpointSource(const store::CheckpointReader& reader) : reader_(reader) {}
+
+  bool has(const std::string& name) const override;
+  const store::Item& item(const std::string& name) const override;
+  std::string bytes(const std::string& name) override;
+  void tensor(const std::string& name, TensorTarget target) override;
+
+  /// Fills every target that was asked for.
+  void finish();
+  /// A recorded item below one of these objects that was not asked for; empty if there is none.
+  std::string unread_below(const std::unordered_set<std::string>& names) const;
+
+ private:
+  struct Pending {
+    std::size_t item;
+    TensorTarget target;
+  };
+  std::size_t index(const std::string& name) const;
+
+  const store::CheckpointReader& reader_;
+  std::vector<Pending> pending_;
+  mutable std::set<std::size_t> asked_;
+};
+
+/// Restores everything; throws Error that names the object where the checkpoint does not fit.
+void restore(const store::CheckpointReader& reader, const Registry& registry,
+             const std::vector<Slot>& attached, bool set_threads);
+
+/// Restores only the attached locals of a loop, from a checkpoint that holds nothing else.
+void restore_attached(const store::CheckpointReader& reader, const Registry& registry,
+                      const std::vector<Slot>& attached);
+
+/// An item whose content is not what was recorded.
+struct StateDifference {
+  std::string name;
+  std::string what;  ///< "recorded 0.0025, now 0.005", "content differs", "is not registered now"
+};
+
+/// Compares the present state with a checkpoint, by digests; about one pass over the memory. The
+/// number of threads is not compared.
+std::vector<StateDifference> compare(const store::CheckpointReader& reader,
+                                     const Registry& registry, const std::vector<Slot>& attached);
+
+/// The same for the attached locals of a loop alone.
+std::vector<StateDifference> compare_attached(const store::CheckpointReader& reader,
+                                              const Registry& registry,
+                                              const std::vector<Slot>& attached);
+
+/// "f32 [10, 784]"
+std::string print_shape(const store::Item& item);
+
+}  // namespace flor::detail

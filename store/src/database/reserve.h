@@ -1,0 +1,51 @@
+// A file that takes some space of the disk, so that what frees space has some when nothing is left.
+#pragma once
+
+#include "base/system_error.h"
+#include "database/database.h"
+#include "file/filesystem.h"
+#include "file/paths.h"
+
+#include <cstdint>
+#include <exception>
+
+namespace flor::store {
+
+/// Enough for some hundred pages of the write-ahead log and its index.
+inline constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
+
+/// Makes it where it is missing, or has another size, and twice its size is free. Never fails.
+void make_reserve(const Paths& paths, Filesystem& files) noexcept;
+/// False: there was none.
+bool give_up_reserve(const Paths& paths, Filesystem& files) noexcept;
+
+/// For what was to free space, and found none to work in.
+[[noreturn]] void throw_disk_is_full(const Paths& paths);
+
+/// Calls `body`, which can be done again, a second time with the reserve if the disk is full. Makes
+/// the reserve again if it can.
+template <typename Body>
+auto with_reserve(Database& database, const Body& body) {
+  struct Renewal {
+    ~Renewal() { make_reserve(database.paths, database.files); }
+    const Database& database;
+  } const renewal{database};
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    if (!is_no_space(error)) throw;
+    if (!give_up_reserve(database.paths, database.files)) throw_disk_is_full(database.paths);
+  }
+  {
+    const std::lock_guard lock(database.mutex);
+    database.connection.truncate_log();
+  }
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    if (!is_no_space(error)) throw;
+    throw_disk_is_full(database.paths);
+  }
+}
+
+}  // namespace flor::store

@@ -1,0 +1,243 @@
+#include "index/copies/run_image.h"
+
+#include "database/manifest.h"
+#include "database/schema.h"
+#include "index/copies/replay_merge.h"
+#include "index/copies/row_copy.h"
+#include "index/copies/table_copy.h"
+#include "index/values/metric_rows.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <string>
+
+namespace flor::store {
+namespace {
+
+/// The greatest that is unpacked: more than any run says.
+constexpr std::uint64_t kImageBytesMax = std::uint64_t{4} << 30;
+constexpr int kLevel = 3;
+
+/// What this store believes of the answers of replays, which is not what is told to others.
+void copy_belief(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  const auto replays = from(
+      "SELECT id, key FROM replay CROSS JOIN replay_key ON replay_key.replay = replay.id WHERE run "
+      "= ?1 ORDER BY id",
+      run);
+  while (replays->step()) {
+    const std::int64_t old = replays->integer(0), id = replay_id(to, target, replays->text_view(1));
+    if (id == 0) continue;
+    for (const char* table : {"answer", "claimed_answer", "fetched_replay"}) {
+      if (!has_table(from, table)) continue;
+      to(fmt::format("DELETE FROM {} WHERE replay = ?1", table), id)->run();
+      TableCopy(from, to, table).set("replay", id).copy("replay", old, "replay");
+    }
+  }
+}
+
+std::vector<std::byte> digests_of(Connection& from, Bytes ids) {
+  std::vector<std::byte> digests;
+  for (const std::uint32_t id : decode_ids(ids)) {
+    const auto row = from("SELECT digest FROM chunk WHERE id = ?1", std::int64_t{id});
+    if (!row->step()) throw Damaged(fmt::format("chunk {} is missing: run `flor fsck`", id));
+    const Bytes digest = row->blob(0);
+    digests.insert(digests.end(), digest.begin(), digest.end());
+  }
+  return digests;
+}
+
+std::vector<Digest> read_digests(Bytes bytes) {
+  std::vector<Digest> digests(bytes.size() / sizeof(Digest));
+  if (bytes.size() % sizeof(Digest) != 0) throw Damaged("a list of digests has another length");
+  if (!digests.empty()) std::memcpy(digests.data(), bytes.data(), bytes.size());
+  return digests;
+}
+
+std::int64_t copy_layout(Connection& from, Connection& to, std::int64_t id) {
+  const auto row = from("SELECT digest, items FROM layout WHERE id = ?1", id);
+  return row->step() ? put_layout(to, row->digest(0), row->blob(1)) : 0;
+}
+
+/// Copies the rows of a table, and hands the chunks of each to `change`, which says what the copy
+/// has in that column, and to `seen` with the id of the copy.
+template <typename Change, typename Seen>
+void copy_contents(Connection& from, Connection& to, const char* table, const char* condition,
+                   std::int64_t run, std::int64_t target, const Change& change, const Seen& seen) {
+  const std::string columns = std::string_view(table) == "object"
+                                  ? "digest, raw_bytes"
+                                  : "kind, main_loop, iteration, loop, created_us, raw_bytes, "
+                                    "stored_bytes, digest";
+  const bool is_object = std::string_view(table) == "object";
+  const auto rows = from(fmt::format("SELECT {}, layout, chunks FROM {} WHERE {} ORDER BY id",
+                                     columns, table, condition),
+                         run);
+  const int count = is_object ? 2 : 8;
+  std::string places = "?1";
+  for (int i = 2; i <= count + 3; ++i) places += fmt::format(", ?{}", i);
+  const std::string sql =
+      is_object
+          ? "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, "
+            "?3, ?4)"
+          : fmt::format("INSERT INTO {} (run, {}, layout, chunks) VALUES ({})", table, columns,
+                        places);
+  while (rows->step()) {
+    const std::vector<std::byte> chunks = change(rows->blob(count + 1));
+    const std::int64_t layout = copy_layout(from, to, rows->integer(count));
+    const auto insert = to(sql);
+    int next = 1;
+    if (!is_object) insert->bind(next++, target);
+    for (int i = 0; i < count; ++i) bind(*insert, next++, *rows, i);
+    insert->bind(next++, layout);
+    insert->bind(next, Bytes(chunks));
+    insert->run();
+    if (insert->changes() > 0) seen(to.last_id(), rows->blob(count + 1));
+  }
+}
+
+/// Deleted checkpoints, whose content is not kept with the run.
+void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  const auto rows = from(
+      "SELECT kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, "
+      "discarded_us FROM discarded WHERE run = ?1 ORDER BY id",
+      run);
+  while (rows->step()) {
+    // Its number must be one that no checkpoint has or will get.
+    const auto insert = to(
+        "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+        "stored_bytes, digest, layout, chunks) SELECT ?1, ?2, ?3, ?4, ?5 || char(0), ?6, ?7, ?8, "
+        "?9, 0, x''");
+    insert->bind(1, target);
+    for (int i = 0; i < 8; ++i) bind(*insert, i + 2, *rows, i);
+    insert->run();
+    const std::int64_t id = to.last_id();
+    to("DELETE FROM checkpoint WHERE id = ?1", id)->run();
+    const auto discarded = to(
+        "INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
+        "stored_bytes, digest, discarded_us, layout, chunks, collected_us) VALUES (?1, ?2, ?3, ?4, "
+        "?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, x'', ?11)");
+    discarded->bind(1, id);
+    discarded->bind(2, target);
+    for (int i = 0; i < 9; ++i) bind(*discarded, i + 3, *rows, i);
+    discarded->run();
+  }
+}
+
+constexpr const char* kOfRun = "run = ?1";
+constexpr const char* kNamedByRun =
+    "lower(hex(digest)) IN (SELECT value FROM value JOIN series ON series.id = value.series WHERE "
+    "run = ?1 AND value.type IN (5, 7))";
+
+/// Objects that the run names and that stayed elsewhere.
+void copy_absent_objects(Connection& from, std::int64_t run, Connection& to) {
+  const auto rows =
+      from(fmt::format("SELECT digest, place FROM absent_object WHERE {}", kNamedByRun), run);
+  while (rows->step()) {
+    to("INSERT OR IGNORE INTO absent_object (digest, place) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT "
+       "1 FROM object WHERE digest = ?1)",
+       rows->blob(0), rows->text_view(1))
+        ->run();
+  }
+}
+
+/// A database in memory.
+class Image {
+ public:
+  Image() : connection_(":memory:", Connection::Mode::create, kNaming) {
+    connection_.execute("PRAGMA foreign_keys=OFF");
+  }
+  explicit Image(std::span<const std::byte> compressed) : Image() {
+    const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
+    std::vector<std::byte> bytes;
+    if (size != ZSTD_CONTENTSIZE_ERROR && size <= kImageBytesMax) {
+      bytes.resize(size);
+      const std::size_t unpacked =
+          ZSTD_decompress(bytes.data(), bytes.size(), compressed.data(), compressed.size());
+      if (ZSTD_isError(unpacked)) bytes.clear();
+    }
+    if (bytes.empty())
+      throw Damaged("a journal's copy of a run cannot be unpacked: run `flor fsck`");
+    connection_.load(bytes);
+    const auto row = connection_("SELECT id FROM run ORDER BY id LIMIT 1");
+    if (!row->step()) throw Damaged("a journal's copy of a run is empty: run `flor fsck`");
+    run_ = row->integer(0);
+  }
+  Connection& connection() { return connection_; }
+  std::int64_t run() const { return run_; }
+
+ private:
+  static inline const Naming kNaming{"a journal's copy of a run", "run `flor fsck`"};
+  Connection connection_;
+  std::int64_t run_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents) {
+  Image image;
+  Connection& to = image.connection();
+  to.execute(kSchema);
+  add_later_tables(to, OpenMode::create);
+  {
+    Transaction transaction(to);
+    const std::int64_t target = copy_facts(from, run, to, 0, std::nullopt);
+    if (contents == ImageOf::all) {
+      copy_belief(from, run, to, target);
+      const auto change = [&](Bytes ids) { return digests_of(from, ids); };
+      const auto seen = [](std::int64_t, Bytes) {};
+      copy_contents(from, to, "checkpoint", kOfRun, run, target, change, seen);
+      copy_contents(from, to, "object", kNamedByRun, run, target, change, seen);
+      copy_discarded(from, run, to, target);
+      copy_absent_objects(from, run, to);
+    }
+    transaction.commit();
+  }
+  const std::vector<std::byte> bytes = to.serialize();
+  std::vector<std::byte> compressed(ZSTD_compressBound(bytes.size()));
+  const std::size_t size =
+      ZSTD_compress(compressed.data(), compressed.size(), bytes.data(), bytes.size(), kLevel);
+  if (ZSTD_isError(size)) throw Error("cannot compress the copy of a run");
+  compressed.resize(size);
+  return compressed;
+}
+
+std::int64_t apply_copy(Database& database, Placing& placing, const CopyEvent& event) {
+  Image image(event.database);
+  Connection& from = image.connection();
+  Connection& to = database.connection;
+  std::int64_t leader = 0;
+  if (!event.leader.empty()) {
+    const auto row = to("SELECT id FROM run WHERE key = ?1", event.leader);
+    if (!row->step()) throw NotFound(fmt::format("run {} is not there", event.leader));
+    leader = row->integer(0);
+  }
+  const std::int64_t run = take_facts(from, image.run(), database, leader, event.origin);
+  copy_belief(from, image.run(), to, run);
+  for (const char* table : {"checkpoint", "discarded"}) {
+    to(fmt::format("DELETE FROM {} WHERE run = ?1", table), run)->run();
+  }
+  const auto none = [](Bytes) { return std::vector<std::byte>(); };
+  copy_contents(from, to, "checkpoint", kOfRun, image.run(), run, none,
+                [&](std::int64_t id, Bytes chunks) {
+                  placing.expect("checkpoint", id, read_digests(chunks), false);
+                });
+  copy_contents(from, to, "object", kNamedByRun, image.run(), run, none,
+                [&](std::int64_t id, Bytes chunks) {
+                  placing.expect("object", id, read_digests(chunks), false);
+                });
+  copy_discarded(from, image.run(), to, run);
+  copy_absent_objects(from, image.run(), to);
+  recount_metrics(database, run);
+  return run;
+}
+
+void apply(Database& database, std::int64_t run, const MergeEvent& event) {
+  Image image(event.database);
+  merge_replays(image.connection(), image.run(), database, run, event.origin);
+  recount_metrics(database, run);
+}
+
+}  // namespace flor::store

@@ -1,0 +1,27 @@
+// What is known of a run as a database of its own, for events of journals that say all of it at
+// once: what was fetched.
+#pragma once
+
+#include "database/database.h"
+#include "database/sqlite.h"
+#include "index/placing.h"
+#include "journal/events.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace flor::store {
+
+enum class ImageOf : std::uint8_t {
+  none,  ///< without its checkpoints and objects
+  all,
+};
+/// Of a run in `from`. It has the tables of an index; but the columns `chunks` hold digests.
+std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents);
+
+/// The run becomes what the event says. Returns its id. NotFound as `apply_run` has it.
+std::int64_t apply_copy(Database& database, Placing& placing, const CopyEvent& event);
+void apply(Database& database, std::int64_t run, const MergeEvent& event);
+
+}  // namespace flor::store

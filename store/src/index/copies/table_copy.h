@@ -1,0 +1,60 @@
+// Copies rows of a table from one catalog to another: the columns that both have.
+#pragma once
+
+#include "database/sqlite.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace flor::store {
+
+/// Makes the number that a column has in the copy from the one it has in the original.
+using Renumber = std::function<std::int64_t(std::int64_t)>;
+
+/// None: there is no such table.
+std::vector<std::string> columns_of(Connection& connection, std::string_view table);
+
+/// Binds what is in a column of a row, of whatever type.
+void bind(Query& query, int index, const Query& row, int column);
+
+class TableCopy {
+ public:
+  TableCopy(Connection& from, Connection& to, std::string table)
+      : from_(from), to_(to), table_(std::move(table)) {}
+
+  TableCopy& without(std::string column) {
+    left_out_.insert(std::move(column));
+    return *this;
+  }
+  TableCopy& renumber(std::string column, Renumber change) {
+    changes_[std::move(column)] = std::move(change);
+    return *this;
+  }
+  TableCopy& set(std::string column, std::int64_t value) {
+    return renumber(std::move(column), [value](std::int64_t) { return value; });
+  }
+  /// Called after each row with its old and its new id.
+  TableCopy& then(std::function<void(std::int64_t, std::int64_t)> seen) {
+    seen_ = std::move(seen);
+    return *this;
+  }
+
+  /// Rows where `column` is `value`, in their order.
+  void copy(std::string_view column, std::int64_t value, std::string_view order);
+
+ private:
+  Connection& from_;
+  Connection& to_;
+  std::string table_;
+  std::set<std::string> left_out_;
+  std::map<std::string, Renumber> changes_;
+  std::function<void(std::int64_t, std::int64_t)> seen_;
+};
+
+}  // namespace flor::store

@@ -1,0 +1,150 @@
+#include "maintain/row_finder.h"
+
+#include "database/manifest.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace flor::store {
+
+std::string flaw_of(const StoredManifest& manifest, const ChunkRows& chunks) try {
+  const Layout layout = decode_layout(manifest.layout);
+  const std::vector<std::uint32_t> ids = decode_ids(manifest.ids);
+  std::vector<Digest> digests, pieces;
+  std::size_t next = 0;
+  for (const Block& block : layout.blocks) {
+    pieces.clear();
+    const std::size_t count = chunk_count(block.bytes);
+    for (std::size_t i = 0; i < count; ++i, ++next) {
+      if (next == ids.size()) return "it has too few chunks";
+      const auto chunk = chunks.find(ids[next]);
+      if (chunk == chunks.end()) {
+        return fmt::format("chunk {} of {} is lost", ids[next], layout.title(block));
+      }
+      if (chunk->second.raw_bytes != chunk_bytes(block.bytes, i)) {
+        return fmt::format("{} has a chunk of the wrong length", layout.title(block));
+      }
+      pieces.push_back(chunk->second.digest);
+    }
+    digests.push_back(item_digest(pieces));
+  }
+  if (next != ids.size()) return "it has too many chunks";
+  if (manifest_digest(manifest.layout, digests) != manifest.digest) {
+    return "its digest in the catalog is not that of its items";
+  }
+  return {};
+} catch (const Damaged& error) {
+  return error.what();
+}
+
+std::vector<std::uint32_t> RowFinder::find() {
+  for (const auto& [id, row] : chunks_) {
+    ids_.emplace(row.digest, id);
+    next_id_ = std::max(next_id_, id + 1);
+  }
+  find_bases();
+  collect_missing();
+  if (!missing_.empty()) {
+    next_id_ = std::max(next_id_, missing_.rbegin()->first + 1);
+    guess();
+    accept_proven();
+  }
+  return std::move(found_);
+}
+
+/// A record says what it builds upon; that is the content of the row that its own row names.
+void RowFinder::find_bases() {
+  std::vector<const ChunkRow*> rows;
+  for (const auto& [id, row] : chunks_) {
+    if (row.base != 0 && !chunks_.contains(row.base)) rows.push_back(&row);
+  }
+  std::vector<std::pair<std::uint32_t, FoundRecord>> bases;
+  for (const ChunkRow* row : rows) {
+    const auto record = scan_.records().find({row->pack, row->offset});
+    if (record == scan_.records().end() || record->second.digest != row->digest) continue;
+    const auto copies = scan_.find(record->second.base);
+    if (!copies.empty()) bases.emplace_back(row->base, copies.front());
+  }
+  for (const auto& [id, record] : bases) {
+    if (!chunks_.contains(id) && !ids_.contains(record.header.digest)) accept(id, record);
+  }
+}
+
+void RowFinder::collect_missing() {
+  for (const StoredManifest& manifest : manifests_) {
+    try {
+      const std::vector<std::uint32_t> ids = decode_ids(manifest.ids);
+      std::size_t next = 0;
+      const Layout layout = decode_layout(manifest.layout);
+      for (const Block& block : layout.blocks) {
+        const std::size_t count = chunk_count(block.bytes);
+        for (std::size_t i = 0; i < count && next < ids.size(); ++i, ++next) {
+          if (!chunks_.contains(ids[next])) missing_[ids[next]] = chunk_bytes(block.bytes, i);
+        }
+      }
+    } catch (const Damaged&) {
+      continue;  // nothing can be learned from it
+    }
+  }
+}
+
+void RowFinder::guess() {
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint32_t> known;
+  for (const auto& [id, row] : chunks_) known[{row.pack, row.offset}] = id;
+  auto id = missing_.begin();
+  std::int64_t pack = 0;
+  for (const auto& [place, header] : scan_.records()) {
+    if (place.first != pack) {
+      // Each pack has its own order.
+      pack = place.first;
+      id = missing_.begin();
+    }
+    if (const auto row = known.find(place); row != known.end()) {
+      id = missing_.upper_bound(row->second);
+      continue;
+    }
+    if (ids_.contains(header.digest)) continue;
+    while (id != missing_.end() && guesses_.contains(id->first)) ++id;
+    const auto next = known.upper_bound(place);
+    const bool in_between = next == known.end() || next->first.first != pack ||
+                            (id != missing_.end() && id->first < next->second);
+    if (id == missing_.end() || !in_between || id->second != header.raw_bytes) continue;
+    guesses_.emplace(id->first, FoundRecord{place.first, place.second, header});
+    guessed_ids_.emplace(header.digest, id->first);
+    ++id;
+  }
+}
+
+void RowFinder::accept_proven() {
+  ChunkRows all = chunks_;
+  for (const auto& [id, record] : guesses_) all.emplace(id, row_of(record, id, 0));
+  for (const StoredManifest& manifest : manifests_) {
+    if (!flaw_of(manifest, all).empty()) continue;
+    for (const std::uint32_t id : decode_ids(manifest.ids)) {
+      if (!chunks_.contains(id)) accept(id, guesses_.at(id));
+    }
+  }
+}
+
+std::uint32_t RowFinder::accept(std::uint32_t id, const FoundRecord& record) {
+  // Before its base, which ends a chain that bites its own tail.
+  ids_.emplace(record.header.digest, id);
+  const std::uint32_t base = record.header.uses_base ? id_of_base(record.header.base) : 0;
+  chunks_.emplace(id, row_of(record, id, base));
+  found_.push_back(id);
+  return id;
+}
+
+std::uint32_t RowFinder::id_of_base(const Digest& digest) {
+  if (const auto known = ids_.find(digest); known != ids_.end()) return known->second;
+  const auto copies = scan_.find(digest);
+  const auto guessed = guessed_ids_.find(digest);
+  const std::uint32_t id = guessed != guessed_ids_.end() ? guessed->second : next_id_++;
+  // Without a record of it, the row that builds upon it is found to be bad.
+  return copies.empty() ? id : accept(id, copies.front());
+}
+
+}  // namespace flor::store

@@ -1,0 +1,147 @@
+#include "remote/facts/evaluation_rows.h"
+
+#include "database/database.h"
+#include "index/values/evaluated.h"
+#include "queue/jobs.h"
+
+#include <flor/store/catalog.h>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace flor::remote {
+
+using store::Connection;
+
+namespace {
+
+constexpr auto kDone = static_cast<std::int64_t>(store::JobState::done);
+constexpr auto kFetched = static_cast<std::int64_t>(store::RunOrigin::Kind::fetched);
+
+/// The longest specification, path or list of arguments that comes with a run; bytes.
+constexpr std::size_t kTextLimit = 64 << 10;
+/// The deepest nesting of a result.
+constexpr int kDepthLimit = 100;
+
+std::int64_t put_evaluator(Connection& to, const std::string& spec, const std::string& digest) {
+  to("INSERT OR IGNORE INTO evaluator (spec, digest) VALUES (?1, ?2)", spec, digest)->run();
+  const auto row = to("SELECT id FROM evaluator WHERE spec = ?1 AND digest = ?2", spec, digest);
+  row->step();
+  return row->integer(0);
+}
+
+/// The id of the new job; nothing if there is one for the same already, whatever its state.
+std::optional<std::int64_t> put_job(Connection& to, const Evaluations::value_type& evaluation) {
+  const auto& [content, spec, digest, arguments] = evaluation.first;
+  const Evaluation& found = evaluation.second;
+  const std::int64_t evaluator = put_evaluator(to, spec, digest);
+  const auto insert =
+      to("INSERT OR IGNORE INTO job (content, evaluator, arguments, path, priority, state, "
+         "attempts, token, owner, added_us, due_us, finished_us, message) VALUES (?1, ?2, ?3, ?4, "
+         "?5, ?6, 1, 1, '', ?7, ?7, ?7, '')",
+         content, evaluator, arguments, found.path, found.priority, kDone, found.finished_us);
+  insert->run();
+  if (insert->changes() == 0) return std::nullopt;
+  const std::int64_t job = to.last_id();
+  to("INSERT INTO job_result (job, token, json) VALUES (?1, 1, ?2)", job, found.json)->run();
+  return job;
+}
+
+/// A result that came with another run says the same: then it is one of this run, too.
+std::optional<std::int64_t> same_result(Connection& to, const Evaluations::value_type& evaluation) {
+  const auto& [content, spec, digest, arguments] = evaluation.first;
+  const auto row = to(
+      "SELECT job.id FROM job JOIN job_result ON job_result.job = job.id JOIN evaluator ON "
+      "evaluator.id = job.evaluator WHERE content = ?1 AND spec = ?2 AND digest = ?3 AND arguments "
+      "= ?4 AND json = ?5 AND job.id IN (SELECT job FROM fetched_result)",
+      content, spec, digest, arguments, evaluation.second.json);
+  return row->step() ? std::optional(row->integer(0)) : std::nullopt;
+}
+
+/// Whether the run has the content, or had it, and no other run that was recorded here.
+bool is_of_run_alone(Connection& to, std::int64_t run, const store::Digest& content) {
+  const auto rows =
+      to("SELECT had.run = ?1, coalesce(origin.kind, 0) FROM (SELECT run FROM checkpoint WHERE "
+         "digest = ?2 UNION SELECT run FROM discarded WHERE digest = ?2) AS had LEFT JOIN origin "
+         "ON origin.run = had.run",
+         run, content);
+  bool has = false;
+  while (rows->step()) {
+    const bool is_this = rows->integer(0) != 0;
+    if (!is_this && rows->integer(1) != kFetched) return false;
+    has = has || is_this;
+  }
+  return has;
+}
+
+bool is_object(const std::string& text) {
+  if (text.size() > store::kResultLimit) return false;
+  bool is_deep = false;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    is_deep = is_deep || depth > kDepthLimit;
+    return !is_deep;
+  };
+  const auto json = nlohmann::json::parse(text, look, false);
+  return !is_deep && json.is_object();
+}
+
+}  // namespace
+
+void add_evaluations(Connection& from, std::int64_t run, Evaluations& evaluations) {
+  if (!store::has_table(from, "job_result")) return;  // by an older Flor
+  const bool marks = store::has_table(from, "fetched_result");
+  const auto rows = from(
+      fmt::format(
+          "SELECT DISTINCT content, spec, evaluator.digest, arguments, path, json, priority, "
+          "finished_us FROM job JOIN job_result ON job_result.job = job.id JOIN evaluator ON "
+          "evaluator.id = job.evaluator WHERE state = ?2 AND content IN (SELECT digest FROM "
+          "checkpoint WHERE run = ?1 UNION SELECT digest FROM discarded WHERE run = ?1) AND {}",
+          marks ? FLOR_RESULT_COUNTS : "1"),
+      run, kDone);
+  while (rows->step()) {
+    const Evaluation found{rows->text(4), rows->text(5), rows->integer(6), rows->integer(7)};
+    const auto [entry, is_new] = evaluations.try_emplace(
+        {rows->digest(0), rows->text(1), rows->text(2), rows->text(3)}, found);
+    const auto age = [](const Evaluation& it) { return std::pair(it.finished_us, it.json); };
+    if (!is_new && age(entry->second) < age(found)) entry->second = found;
+  }
+}
+
+void put_evaluations(Connection& to, const Evaluations& evaluations) {
+  for (const auto& evaluation : evaluations) put_job(to, evaluation);
+}
+
+std::string flaw_of(const Evaluations& evaluations) {
+  for (const auto& [what, found] : evaluations) {
+    const auto& [content, spec, digest, arguments] = what;
+    for (const std::string& text : {spec, digest, arguments, found.path}) {
+      if (text.size() > kTextLimit || text.find('\0') != text.npos) {
+        return "a job of an evaluator has a text that no user writes";
+      }
+    }
+    if (spec.empty() || found.path.empty()) return "a job has no evaluator, or no checkpoint";
+    if (!is_object(found.json)) {
+      return fmt::format(
+          "the result of an evaluator for {} is no JSON object of at most {} bytes and {} levels",
+          content.hex(), store::kResultLimit, kDepthLimit);
+    }
+  }
+  return {};
+}
+
+void take_evaluations(Connection& to, std::int64_t run, const Evaluations& evaluations) {
+  for (const auto& evaluation : evaluations) {
+    if (!is_of_run_alone(to, run, std::get<0>(evaluation.first))) continue;
+    auto job = put_job(to, evaluation);
+    if (!job) job = same_result(to, evaluation);
+    if (!job) continue;
+    to("INSERT OR IGNORE INTO fetched_result (job, run) SELECT ?1, key FROM run WHERE id = ?2",
+       *job, run)
+        ->run();
+  }
+}
+
+}  // namespace flor::remote
