@@ -47,6 +47,11 @@ class FaultyFilesystem : public Filesystem {
     return fails() ? -1 : Filesystem::fdatasync(descriptor);
   }
   int fsync(int descriptor) override { return fails() ? -1 : Filesystem::fsync(descriptor); }
+  int ftruncate(int descriptor, off_t size) override {
+    // A full disk has room for what takes less.
+    const bool needs_no_space = error == ENOSPC && fault == Fault::error;
+    return !needs_no_space && fails() ? -1 : Filesystem::ftruncate(descriptor, size);
+  }
   std::uint64_t type_of(const char* path) override {
     return type != 0 ? type : Filesystem::type_of(path);
   }

@@ -349,6 +349,44 @@ TEST(FramesTest, AreNotTrustedToAFileThatTheDiskDidNotKeep) {
   EXPECT_THROW(writer.sync(), Error);
 }
 
+/// A disk that fails at a write that has left whole frames, and then does not cut them off either.
+TEST(FramesTest, ThatCouldNotBeCutOffAreInNoFileThatGoesOn) {
+  const testing::TemporaryDirectory directory;
+  for (const bool heals_first : {true, false}) {
+    const auto path = directory.path() / (heals_first ? "a.journal" : "b.journal");
+    const auto frames_there = [&] {
+      const File file(Filesystem::system(), path, O_RDONLY);
+      FrameReader reader(file);
+      return read_on(reader).frames.size();
+    };
+    FaultyFilesystem disk;
+    disk.error = EIO;
+    {
+      FrameWriter writer(disk, path);
+      writer.append(1, bytes_of("first"));
+      writer.sync();
+      const FrameWriter::Mark mark = writer.mark();
+      for (int i = 0; i < 4; ++i) writer.append(2, bytes_of("failed"));
+      disk.calls = 0;
+      disk.fail_at = 1;
+      EXPECT_THROW(writer.flush(), Error);
+      writer.take_back(mark);
+      EXPECT_EQ(frames_there(), 3U) << "the fault is not one that leaves whole frames";
+      EXPECT_TRUE(writer.is_lost());
+      EXPECT_THROW(writer.cut_off(), Error);
+      writer.append(1, bytes_of("later"));
+      EXPECT_THROW(writer.flush(), Error);
+      disk.heal();
+      if (heals_first) {
+        writer.cut_off();
+        EXPECT_EQ(frames_there(), 1U);
+        EXPECT_THROW(writer.flush(), Error) << "it may have been read on meanwhile";
+      }
+    }
+    EXPECT_EQ(frames_there(), 1U);
+  }
+}
+
 TEST(FramesTest, BeginInAFileThatSaysSo) {
   EXPECT_THROW(read({}), Damaged);
   EXPECT_THROW(read(bytes_of("no file of Flor's, though it is long enough for a header")), Damaged);

@@ -1,6 +1,7 @@
 // The journals are the truth: an index that is gone, damaged or behind is made again from them, and
 // says the same.
 #include "database/store_impl.h"
+#include "faulty_filesystem.h"
 #include "golden_text.h"
 #include "index/refresh.h"
 #include "index/writing.h"
@@ -313,6 +314,119 @@ TEST_F(JournalTest, ALostReplayTakesNothingFromTheRecording) {
   EXPECT_EQ(repair(*store).quarantined.size(), 1u);
   EXPECT_EQ(damage(*store), "");
   EXPECT_EQ(open()->catalog().values({.run = store->catalog().runs().at(0).id}).size(), 1u);
+}
+
+/// The disk leaves what it was to write and cut off. The change failed, so no index says it.
+TEST_F(JournalTest, WhatFailedIsInNoIndexThatIsMadeAgain) {
+  for (const int error : {ENOSPC, EIO, EROFS}) {
+    for (int n = 1;; ++n) {
+      ASSERT_LT(n, 100);
+      fs::remove_all(home());
+      FaultyFilesystem disk;
+      disk.error = error;
+      const auto store = Store::Impl::open(home(), OpenMode::create, disk);
+      const Run run = store->catalog().add_run(new_run());
+      store->catalog().add_argument(run.id, {"first", "int", "1"});
+      disk.calls = 0;
+      disk.fail_at = n;
+      std::vector<std::string> said{"first"};
+      const auto say = [&](const std::string& name) {
+        try {
+          store->catalog().add_argument(run.id, {name, "int", "1"});
+          said.push_back(name);
+        } catch (const Error&) {  // it says so
+        }
+      };
+      say("a-much-longer-name-of-one-that-the-disk-refuses");
+      const bool failed = disk.has_failed();
+      say("refused-while-the-disk-fails");
+      disk.heal();
+      say("b");
+      say("c");
+      remove_index(home());
+      std::vector<std::string> found;
+      const auto made = open();
+      for (const auto& argument : made->catalog().arguments(run.id)) found.push_back(argument.name);
+      EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(said)) << "error " << error << " at " << n;
+      EXPECT_EQ(damage(*made), "");
+      if (HasFailure() || !failed) break;
+    }
+  }
+}
+
+/// As a damaged disk leaves it: what another process has read meanwhile is cut off.
+TEST_F(JournalTest, AnIndexThatHasReadWhatFailedIsMadeAgain) {
+  FaultyFilesystem disk;
+  disk.error = EIO;
+  const auto store = Store::Impl::open(home(), OpenMode::create, disk);
+  const Run run = store->catalog().add_run(new_run());
+  disk.calls = 0;
+  disk.fail_at = 2;  // what is written is not synced, and then not cut off
+  EXPECT_THROW(store->catalog().add_argument(run.id, {"failed", "int", "1"}), Error);
+  ASSERT_EQ(open()->catalog().arguments(run.id).size(), 1u) << "this disk has cut it off";
+  disk.heal();
+  store->catalog().add_argument(run.id, {"later", "int", "1"});
+  for (int i = 0; i < 2; ++i) open();
+  const auto now = open();
+  ASSERT_EQ(now->catalog().arguments(run.id).size(), 1u);
+  EXPECT_EQ(now->catalog().arguments(run.id)[0].name, "later");
+}
+
+std::vector<EventKind> kinds_of(const fs::path& journal) {
+  JournalReader reader(Filesystem::system(), journal, {});
+  std::vector<EventKind> kinds;
+  while (const auto event = reader.next()) kinds.push_back(event->kind);
+  return kinds;
+}
+
+/// Whatever fails when a run is added, and whichever run has its id then.
+TEST_F(JournalTest, EveryJournalBeginsWithItsWriterWhateverFailedBefore) {
+  for (int n = 1;; ++n) {
+    ASSERT_LT(n, 100);
+    fs::remove_all(home());
+    FaultyFilesystem disk;
+    disk.error = EIO;
+    const auto store = Store::Impl::open(home(), OpenMode::create, disk);
+    disk.calls = 0;
+    disk.fail_at = n;
+    disk.stays_broken = false;
+    bool failed = false;
+    try {
+      store->catalog().add_run(new_run("first"));
+    } catch (const Error&) {
+      failed = true;
+    }
+    disk.heal();
+    const Run run = store->catalog().add_run(new_run("second"));
+    for (const std::string& key : find_runs(Paths{home()})) {
+      const auto journals = find_journals(Paths{home()}, key);
+      EXPECT_EQ(journals.size(), key == run.key || !failed ? 1u : 0u) << n;
+      for (const FoundJournal& journal : journals) {
+        const auto kinds = kinds_of(journal.path);
+        ASSERT_GE(kinds.size(), 2u) << n;
+        EXPECT_EQ(kinds[0], EventKind::writer) << n;
+        EXPECT_EQ(kinds[1], EventKind::run) << n;
+      }
+    }
+    EXPECT_EQ(damage(*store), "") << n;
+    remove_index(home());
+    EXPECT_EQ(open()->catalog().runs().size(), failed ? 1u : 2u) << n;
+    if (!failed || HasFailure()) break;
+  }
+}
+
+/// What the index has stays in the journal, whatever goes wrong once it has it.
+TEST_F(JournalTest, AnErrorAfterTheCommitTakesNothingBack) {
+  Run run;
+  {
+    const auto store = open();
+    store->impl().database->connection.before_lasting([] { throw std::bad_alloc(); });
+    run = store->catalog().add_run(new_run());
+    store->catalog().add_argument(run.id, {"lr", "real", "0.5"});
+  }
+  EXPECT_EQ(damage(*open()), "");
+  remove_index(home());
+  EXPECT_EQ(open()->catalog().arguments(run.id).size(), 1u);
 }
 
 TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {

@@ -138,7 +138,11 @@ void File::sync() {
 }
 
 bool File::truncate(std::uint64_t size) noexcept {
-  return filesystem_.ftruncate(descriptor_, static_cast<off_t>(size)) == 0;
+  int result = 0;
+  do {
+    result = filesystem_.ftruncate(descriptor_, static_cast<off_t>(size));
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
 bool File::punch_hole(std::uint64_t offset, std::uint64_t size) noexcept {

@@ -66,7 +66,7 @@ class File {
   void will_need(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   void sync_data();
   void sync();
-  /// Best effort, for giving back space after a failure.
+  /// False, with `errno`, where the disk refuses.
   bool truncate(std::uint64_t size) noexcept;
   /// False where the file system cannot do that.
   bool punch_hole(std::uint64_t offset, std::uint64_t size) noexcept;

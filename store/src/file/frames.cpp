@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -160,9 +161,19 @@ void FrameWriter::take_back(const Mark& mark) noexcept {
     flushed_ = mark.bytes;
   }
   // A write that failed may have left some of it beyond what was flushed.
-  if (frames_ != mark.frames) file_.truncate(flushed_);
+  if (frames_ != mark.frames && !file_.truncate(flushed_)) lost_ = uncut_ = true;
   frames_ = mark.frames;
   synced_frames_ = std::min(synced_frames_, frames_);
+}
+
+void FrameWriter::cut_off() {
+  if (!uncut_) return;
+  if (!file_.truncate(flushed_)) throw_system_error("cut off the end of", path(), errno);
+  uncut_ = false;
+}
+
+FrameWriter::~FrameWriter() {
+  if (uncut_) file_.truncate(flushed_);
 }
 
 struct FrameReader::Impl {

@@ -40,6 +40,7 @@ class FrameWriter {
   /// Creates `path`, which must not exist. Throws Error. Nothing is written before the first
   /// `flush`.
   FrameWriter(Filesystem& filesystem, std::filesystem::path path);
+  ~FrameWriter();
 
   /// Takes over a frame of that kind, whose meaning is the caller's; at most kFrameBytesMax.
   /// Returns its number, from 0. It is in memory until it is flushed.
@@ -61,9 +62,12 @@ class FrameWriter {
     std::uint64_t frames = 0, bytes = 0;
   };
   Mark mark() const { return {frames_, bytes()}; }
-  /// Undoes all since the mark, also what was flushed: as far as the disk allows it, readers never
-  /// see it.
+  /// Undoes all since the mark, also what was flushed. Where the disk refuses to cut that off, the
+  /// file `is_lost`: what came after it would be read together with it.
   void take_back(const Mark& mark) noexcept;
+  /// Cuts off what was taken back and the disk refused to cut off then; the destructor tries it,
+  /// too. Until it returns, readers see it. Throws Error where the disk still refuses.
+  void cut_off();
 
   bool is_lost() const { return lost_; }
   std::uint64_t frames() const { return frames_; }  ///< appended
@@ -82,6 +86,7 @@ class FrameWriter {
   std::uint64_t flushed_ = 0;
   std::uint64_t frames_ = 0, synced_frames_ = 0;
   bool lost_ = false;
+  bool uncut_ = false;  ///< frames that were taken back lie beyond what was flushed
 };
 
 struct Frame {

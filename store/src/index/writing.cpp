@@ -12,6 +12,7 @@
 namespace flor::store {
 
 Writing::~Writing() {
+  if (committed_) return;
   for (const auto& [run, events] : noted_) {
     const auto open = database_.journals.find(run);
     if (open != database_.journals.end()) open->second->take_back();
@@ -72,19 +73,25 @@ void Writing::add_rest(std::int64_t run, const UnwrittenRest& rest) {
 }
 
 RunJournal& Writing::journal(std::int64_t run) {
-  const auto known = database_.journals.find(run);
-  if (known != database_.journals.end()) {
-    if (!known->second->is_lost()) return *known->second;
-    database_.journals.erase(known);
-  }
   std::string key;
   {
     const auto row = connection()("SELECT key FROM run WHERE id = ?1", run);
     if (!row->step()) throw NotFound(fmt::format("there is no run {} in the catalog", run));
     key = row->text(0);
   }
+  const auto open = database_.journals.find(run);
+  if (open != database_.journals.end()) {
+    // A run that could not be added may have had the id before.
+    RunJournal& known = *open->second;
+    if (!known.is_lost() && known.run() == key) return known;
+    known.give_up(connection()("SELECT 1 FROM journal JOIN run ON run.id = run WHERE key = ?1 AND "
+                               "writer = ?2",
+                               known.run(), known.number())
+                      ->step());
+    database_.journals.erase(open);
+  }
   auto opened = std::make_unique<RunJournal>(database_.files, database_.paths, key);
-  opened->append(EventKind::writer, encode_event(time_of(run), this_writer(key, opened->number())));
+  opened->begin(encode_event(time_of(run), this_writer(key, opened->number())));
   return *database_.journals.emplace(run, std::move(opened)).first->second;
 }
 
@@ -94,13 +101,13 @@ bool Writing::knows_layout(std::int64_t run, const Digest& layout) {
 
 /// An index that a power loss has set back finds what a journal says since by the position that it
 /// has. So the first one must last, and the journal stays announced until it does.
-void Writing::register_journals() {
-  const auto is_new = [&](const auto& entry) {
-    return database_.journals.at(entry.first)->is_announced();
-  };
-  // Who reads another index than this one has to find the journal by its announcement.
-  if (std::ranges::none_of(noted_, is_new) || database_.is_replaced()) return;
+void Writing::register_journals() noexcept {
   try {
+    const auto is_new = [&](const auto& entry) {
+      return database_.journals.at(entry.first)->is_announced();
+    };
+    // Who reads another index than this one has to find the journal by its announcement.
+    if (std::ranges::none_of(noted_, is_new) || database_.is_replaced()) return;
     if (database_.has_log) {
       Transaction lasting(connection());
       for (const auto& entry : noted_) {
@@ -109,8 +116,8 @@ void Writing::register_journals() {
       lasting.commit();
     }
     for (const auto& entry : noted_) database_.journals.at(entry.first)->withdraw_announcement();
-  } catch (const Error&) {
-    // It stays announced.
+  } catch (const std::exception&) {
+    // It stays announced; the change is made.
   }
 }
 
@@ -126,9 +133,10 @@ void Writing::commit(bool& uncertain) {
   if (dropped_ != 0) apply(database_, dropped_, DropEvent{});
   uncertain = true;
   transaction_.commit();
+  // From here on nothing may take back what the index has.
+  committed_ = true;
+  for (const auto& [run, events] : noted_) database_.journals.find(run)->second->keep();
   register_journals();
-  for (const auto& [run, events] : noted_) database_.journals.at(run)->keep();
-  noted_.clear();
 }
 
 }  // namespace flor::store

@@ -71,7 +71,7 @@ class Writing {
   void enter(std::int64_t run, EventKind kind, std::vector<std::byte> payload);
   void note_values(std::int64_t run, EventKind kind, std::span<const Value> values);
   RunJournal& journal(std::int64_t run);
-  void register_journals();
+  void register_journals() noexcept;
 
   std::lock_guard<std::recursive_mutex> lock_;
   Database& database_;
@@ -79,6 +79,7 @@ class Writing {
   std::map<std::int64_t, std::vector<Noted>> noted_;
   std::map<std::int64_t, std::int64_t> times_;
   std::int64_t dropped_ = 0;
+  bool committed_ = false;
 };
 
 /// One event, durable when it returns.

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -115,8 +116,17 @@ void remove_run_directory(const Paths& paths, std::string_view run) {
 }
 
 RunJournal::RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run)
-    : filesystem_(filesystem) {
-  const fs::path of_run = paths.run(run);
+    : filesystem_(filesystem), run_(run) {
+  try {
+    make_names(paths);
+  } catch (...) {
+    remove_names();
+    throw;
+  }
+}
+
+void RunJournal::make_names(const Paths& paths) {
+  const fs::path of_run = paths.run(run_);
   for (fs::path level = of_run; level != paths.home; level = level.parent_path()) {
     std::error_code error;
     if (fs::exists(level, error)) break;
@@ -127,14 +137,15 @@ RunJournal::RunJournal(Filesystem& filesystem, const Paths& paths, std::string_v
   unsynced_.push_back(paths.runs());
   unsynced_.push_back(paths.announced());
   // Before the journal, so that there is none that the index could never hear of.
-  marker_ = paths.announced() / fmt::format("{}.{:016x}", run, random_bits());
-  { const File marker(filesystem, marker_, O_WRONLY | O_CREAT, kInHome); }
-  const auto others = find_journals(paths, run);
+  marker_ = paths.announced() / fmt::format("{}.{:016x}", run_, random_bits());
+  { const File marker(filesystem_, marker_, O_WRONLY | O_CREAT, kInHome); }
+  const auto others = find_journals(paths, run_);
   number_ = others.empty() ? 1 : others.back().number + 1;
-  while (!make_exclusively(directory_ = of_run / std::to_string(number_))) ++number_;
+  while (!make_exclusively(of_run / std::to_string(number_))) ++number_;
+  directory_ = of_run / std::to_string(number_);
   unsynced_.push_back(of_run);
   unsynced_.push_back(directory_);
-  frames_ = std::make_unique<FrameWriter>(filesystem, directory_ / "journal");
+  frames_ = std::make_unique<FrameWriter>(filesystem_, directory_ / "journal");
   lock_file(frames_->descriptor(), LOCK_EX | LOCK_NB);  // tells others that the writer lives
   kept_ = frames_->mark();
 }
@@ -142,6 +153,9 @@ RunJournal::RunJournal(Filesystem& filesystem, const Paths& paths, std::string_v
 RunJournal::~RunJournal() = default;
 
 void RunJournal::append(EventKind kind, std::span<const std::byte> payload) {
+  if (frames_->frames() == 0 && !writer_.empty()) {
+    frames_->append(static_cast<std::uint16_t>(EventKind::writer), writer_);
+  }
   while (payload.size() > kPieceBytes) {
     frames_->append(static_cast<std::uint16_t>(EventKind::piece), payload.first(kPieceBytes));
     payload = payload.subspan(kPieceBytes);
@@ -155,13 +169,30 @@ void RunJournal::sync() {
   unsynced_.clear();
 }
 
-void RunJournal::keep() {
+void RunJournal::keep() noexcept {
   kept_ = frames_->mark();
-  layouts_.merge(new_layouts_);
+  try {
+    layouts_.merge(new_layouts_);
+  } catch (const std::bad_alloc&) {
+    // The journal says them once more.
+  }
   new_layouts_.clear();
 }
 
-void RunJournal::withdraw_announcement() {
+void RunJournal::give_up(bool is_known) {
+  frames_->cut_off();
+  if (kept_.frames == 0 && !is_known) remove_names();
+}
+
+/// The journal first: without it the others say nothing.
+void RunJournal::remove_names() noexcept {
+  std::error_code error;
+  if (frames_) fs::remove(directory_ / "journal", error);
+  if (!error && !directory_.empty()) fs::remove(directory_, error);
+  if (!error) withdraw_announcement();
+}
+
+void RunJournal::withdraw_announcement() noexcept {
   std::error_code error;
   if (!marker_.empty()) fs::remove(marker_, error);
   marker_.clear();

@@ -27,21 +27,28 @@ namespace flor::store {
 /// the index and what the journal says of it happen together or not at all.
 class RunJournal {
  public:
-  /// Makes the writer's directory: the next number that is free. Throws Error.
+  /// Makes the writer's directory: the next number that is free. Throws Error, and leaves nothing
+  /// then.
   RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run);
   ~RunJournal();
 
+  const std::string& run() const { return run_; }
   std::int64_t number() const { return number_; }
   void append(EventKind kind, std::span<const std::byte> payload);
   /// Hands all that was appended to the system.
   void flush() { frames_->flush(); }
   /// Makes all that was appended durable, the directories included.
   void sync();
-  void keep();
+  void keep() noexcept;
   void take_back() noexcept;
+  /// What every journal begins with, of the kind `writer`; before all else.
+  void begin(std::vector<std::byte> writer) { writer_ = std::move(writer); }
+  /// Another one is to follow it: throws Error while the disk still shows what was taken back. One
+  /// that kept nothing goes with its names, unless the index knows it.
+  void give_up(bool is_known);
   /// Others look at all journals of the run, until the index is known to have this one for good.
   bool is_announced() const { return !marker_.empty(); }
-  void withdraw_announcement();
+  void withdraw_announcement() noexcept;
   /// Nobody knows what the disk kept: what is to be said goes into another journal.
   bool is_lost() const { return frames_->is_lost(); }
   /// Of all that was appended.
@@ -52,12 +59,17 @@ class RunJournal {
   bool knows_layout(const Digest& layout);
 
  private:
+  void make_names(const Paths& paths);
+  void remove_names() noexcept;
+
   Filesystem& filesystem_;
+  std::string run_;
   std::filesystem::path directory_, marker_;
   std::int64_t number_ = 0;
   std::vector<std::filesystem::path> unsynced_;  ///< directories with new entries
   std::unique_ptr<FrameWriter> frames_;
   FrameWriter::Mark kept_;
+  std::vector<std::byte> writer_;
   std::unordered_set<Digest> layouts_, new_layouts_;
 };
 
