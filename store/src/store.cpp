@@ -10,7 +10,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <string>
 #include <system_error>
 
 namespace flor::store {
@@ -28,23 +30,37 @@ std::filesystem::path home_directory(std::string_view flag) {
 
 namespace {
 
+/// Of what others hold, by those who only look.
+constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
+
+/// For those who only look: no reason to fail, or to wait for long.
+RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
+  RefreshReport report;
+  std::string why =
+      paths.catalog().string() + " may not be written: copy the store and use the copy (--home)";
+  if (::access(paths.home.c_str(), W_OK) == 0) {
+    try {
+      Database writing(paths, OpenMode::existing, filesystem);
+      writing.connection.set_patience(kPatienceOfLooking);
+      return refresh(writing);
+    } catch (const Error& error) {
+      if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
+      why = error.what();
+    }
+  }
+  report.damage.push_back("what is shown is older than what journals say: " + why);
+  return report;
+}
+
 /// What a process that was killed, or could not reach the index, says in its journals alone.
 void bring_up_to_date(Store& store, Filesystem& filesystem) {
   Database& database = *store.impl().database;
   std::error_code error;
   if (std::filesystem::exists(snapshot_mark(database.paths), error)) return;
   if (!is_behind(database)) return;
-  RefreshReport report;
-  if (store.impl().mode != OpenMode::read_only) {
-    report = refresh(database);
-  } else if (::access(store.home().c_str(), W_OK) == 0) {
-    Database writing(database.paths, OpenMode::existing, filesystem);
-    report = refresh(writing);
-  } else {
-    report.damage.push_back(
-        fmt::format("{} lacks what journals say, and may not be written: what is shown is older",
-                    database.paths.catalog().string()));
-  }
+  const RefreshReport report = store.impl().mode == OpenMode::read_only
+                                   ? refresh_if_possible(database.paths, filesystem)
+                                   : refresh(database);
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }
 

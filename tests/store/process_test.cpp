@@ -1,6 +1,7 @@
 // Several processes at one store: creating it, writing at once, being killed, being watched.
 #include "database/sqlite.h"
 #include "database/store_impl.h"
+#include "behind.h"
 #include "index/catalog/rank_launch.h"
 #include "store_fixture.h"
 
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -177,6 +179,26 @@ TEST_F(ProcessTest, WhoeverWaitsTooLongForTheCatalogIsToldSo) {
   }
   store->catalog().add_run(new_run());
   EXPECT_EQ(store->catalog().runs().size(), 1u);
+}
+
+/// As while another process commits, or is stopped in the middle of that.
+TEST_F(ProcessTest, WhatOnlyLooksDoesNotWaitForAWriterThoughTheIndexIsBehind) {
+  const Run run = open()->catalog().add_run(new_run());
+  leave_argument_in_journal(home(), run.key, "lr");
+  {
+    Connection other(home() / "catalog.db", Connection::Mode::existing);
+    const Transaction transaction(other);
+    const auto began = std::chrono::steady_clock::now();
+    ::testing::internal::CaptureStderr();
+    const auto store = open(OpenMode::read_only);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+    EXPECT_EQ(store->catalog().runs().size(), 1u);
+    EXPECT_THAT(said, HasSubstr("flor: what is shown is older than what journals say: the catalog"));
+    EXPECT_THAT(said, HasSubstr("is locked by another process since more than 1.5 s"));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  }
+  EXPECT_EQ(open(OpenMode::read_only)->catalog().arguments(run.id).size(), 1u);
 }
 
 TEST_F(ProcessTest, AReaderSeesOneStateWhileAnotherWrites) {
