@@ -1,5 +1,6 @@
 // What is no file of Flor's, in the home and around it: pipes, other users' names, long paths.
 #include "cli/fixture.h"
+#include "file/crc64.h"
 #include "file/own_directory.h"
 #include "output/file_name.h"
 
@@ -8,7 +9,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <span>
 
 namespace flor::testing {
 namespace {
@@ -52,6 +55,71 @@ TEST_F(ForeignFilesTest, NoPipeDirectoryOrDeviceAmongTheFilesOfAStoreIsWaitedFor
            {"export", run.key + "@2", "-o", (directory_ / "a.safetensors").string()}}) {
     EXPECT_EQ(flor(words).status, 0) << words.front();
   }
+}
+
+/// A journal that is none costs its run, and what else lies below runs/ costs nothing.
+TEST_F(ForeignFilesTest, WhatIsNoJournalCostsThatJournalAndIsNamed) {
+  RunPlan plan;
+  std::vector<store::Run> runs;
+  for (const char* name : {"pipe", "directory", "device", "newer", "whole"}) {
+    plan.experiment = name;
+    runs.push_back(record(plan));
+  }
+  close();
+  const auto journal = [&](std::size_t run) {
+    return home() / "runs" / runs[run].key.substr(0, 2) / runs[run].key / "1/journal";
+  };
+  for (std::size_t i = 0; i < 4; ++i) fs::rename(journal(i), directory_ / std::to_string(i));
+  make_fifo(journal(0));
+  fs::create_directories(journal(1) / "x");
+  fs::create_symlink("/dev/zero", journal(2));
+  const std::string whole = content_of(directory_ / "3");
+  // A file header of format 3 with the checksum that belongs to it.
+  std::string newer = whole;
+  newer[8] = 3;
+  const std::uint64_t sum =
+      store::crc64(std::as_bytes(std::span(newer).first(24)));
+  std::memcpy(newer.data() + 24, &sum, sizeof(sum));
+  std::ofstream(journal(3), std::ios::binary) << newer;
+  make_fifo(home() / "runs/new/0123456789abcdef.0000000000000000");
+  std::ofstream(home() / "runs/zz") << "mine";
+  const auto expect_looks = [&](const char* what, bool all) {
+    const Outcome list = flor({"list"});
+    EXPECT_EQ(list.status, 0) << what << list.err;
+    EXPECT_THAT(list.out, HasSubstr("whole")) << what;
+    for (const char* name : {"pipe", "directory", "device", "newer"}) {
+      EXPECT_EQ(list.out.find(name) != std::string::npos, all) << what << name << list.out;
+    }
+    EXPECT_EQ(flor({"show", runs[4].key}).status, 0) << what;
+    EXPECT_EQ(flor({"gc"}).status, 0) << what;
+    const Outcome fsck = flor({"fsck"});
+    const Outcome repair = flor({"fsck", "--repair"});
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_THAT(fsck.out + fsck.err, HasSubstr(journal(i).string())) << what;
+      EXPECT_THAT(repair.out + repair.err, HasSubstr(journal(i).string())) << what;
+    }
+    EXPECT_NE(fsck.status, 1) << what << fsck.err;
+    EXPECT_NE(repair.status, 1) << what << repair.err;
+    EXPECT_TRUE(fs::is_fifo(journal(0)));
+  };
+  expect_looks("with the index: ", true);
+  for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+    fs::remove(home() / file);
+  }
+  const Outcome made = flor({"list"});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_THAT(made.err, HasSubstr(journal(i).string()));
+  EXPECT_THAT(made.err, HasSubstr("has format 3, this Flor reads 2: update Flor"));
+  expect_looks("without the index: ", false);
+  // They are read when they are what they were.
+  for (std::size_t i = 0; i < 4; ++i) {
+    fs::remove_all(journal(i));
+    fs::rename(directory_ / std::to_string(i), journal(i));
+  }
+  const Outcome list = flor({"list"});
+  for (const char* name : {"pipe", "directory", "device", "newer", "whole"}) {
+    EXPECT_THAT(list.out, HasSubstr(name));
+  }
+  EXPECT_EQ(flor({"fsck"}).status, 0);
 }
 
 TEST_F(ForeignFilesTest, APipeInThePlaceOfAFileIsSaidToBeNone) {

@@ -426,6 +426,25 @@ TEST_F(LockFaultTest, AnotherProcessIsWaitedForAsLongAsThePatienceSays) {
   EXPECT_THAT(message, ::testing::HasSubstr("is locked by another process since more than 0.05 s"));
 }
 
+/// A repair takes a journal for that of a process that has ended when it can lock it.
+TEST_F(LockFaultTest, AJournalThatCannotBeLockedIsNotWritten) {
+  const Run run = open()->catalog().add_run(new_run());
+  const auto store = open();
+  for (const int error : {ENOLCK, EIO}) {
+    Disk::fail(home() / "runs", Disk::Calls::flocks, 1, error, true);
+    EXPECT_THAT(message_of<Error>([&] { store->catalog().add_iteration(run.id, {}); }),
+                ::testing::HasSubstr("cannot lock"));
+    Disk::heal();
+  }
+  store->catalog().add_iteration(run.id, {});
+  const auto journals = find_journals(Paths{home()}, run.key);
+  ASSERT_EQ(journals.size(), 2u) << "nothing is left of those that failed";
+  EXPECT_TRUE(is_written(Filesystem::system(), journals[1].path));
+  EXPECT_FALSE(is_written(Filesystem::system(), journals[0].path));
+  Disk::fail(home() / "runs", Disk::Calls::flocks, 1, ENOLCK, true);
+  EXPECT_TRUE(is_written(Filesystem::system(), journals[0].path)) << "it cannot be told";
+}
+
 TEST_F(LockFaultTest, AnErrorOfTheDiskNeverSaysSuccess) {
   const auto store = open();
   const Run run = store->catalog().add_run(new_run());

@@ -251,6 +251,15 @@ int do_control(int descriptor, int command, void* argument) {
   return static_cast<int>(call(SYS_fcntl, descriptor, command, argument));
 }
 
+int do_flock(int descriptor, int operation) {
+  if (watching) {
+    const std::lock_guard lock(state().mutex);
+    const std::string path = path_of(descriptor);
+    if (concerns(path) && fails(Disk::Calls::flocks, path)) return -1;
+  }
+  return static_cast<int>(call(SYS_flock, descriptor, operation));
+}
+
 int do_resize(int descriptor, off_t size) {
   if (!watching) return static_cast<int>(call(SYS_ftruncate, descriptor, size));
   const std::lock_guard lock(state().mutex);
@@ -451,6 +460,10 @@ int open64(const char* path, int flags, ...) {
   return do_open(path, flags, mode);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // the struct has the name, too
+int flock(int descriptor, int operation) noexcept { return do_flock(descriptor, operation); }
+#pragma GCC diagnostic pop
 int fcntl(int descriptor, int command, ...) {
   va_list arguments;
   va_start(arguments, command);

@@ -41,7 +41,8 @@ class Disk {
     changes,
     reads,
     syncs,
-    locks,  ///< by fcntl, which SQLite has; shared memory (-shm) included
+    locks,   ///< by fcntl, which SQLite has; shared memory (-shm) included
+    flocks,  ///< which runs, packs and journals have
   };
 
   /// Records from now on. What is below `root` counts as durable. Shared memory of SQLite (-shm) is

@@ -70,6 +70,10 @@ void throw_system_error(const char* what, const std::filesystem::path& path, int
     throw SystemError(fmt::format("cannot {} {}: it is no regular file: move it out of the store",
                                   what, path.string()),
                       error);
+  } else if (error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP) {
+    remedy =
+        ": see to the lock service of its file system, or put the store on a local disk "
+        "(--flor_home or FLOR_HOME)";
   } else if (error == EIO) {
     remedy = ": the disk fails; see the kernel's log";
   }

@@ -207,8 +207,8 @@ void FrameReader::Impl::read_file_header() {
                               file.path().string()));
   }
   if (const auto format = get<std::uint32_t>(std::span(header).subspan(8)); format != kFormat) {
-    throw Error(fmt::format("{} has format {}, this Flor reads {}: update Flor",
-                            file.path().string(), format, kFormat));
+    throw NewerFormat(fmt::format("{} has format {}, this Flor reads {}: update Flor",
+                                  file.path().string(), format, kFormat));
   }
   if (health == Health::mended) {
     damage.push_back(

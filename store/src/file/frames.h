@@ -15,6 +15,8 @@
 
 #include "file/filesystem.h"
 
+#include <flor/store/error.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -33,6 +35,12 @@ inline constexpr std::size_t kFrameBytesMax = 16 * 1024 * 1024;  ///< of a paylo
 constexpr std::uint64_t frame_bytes(std::uint64_t payload) {
   return kFrameHeaderBytes + (payload + 7) / 8 * 8;
 }
+
+/// This Flor reads no framed file of that format; a newer one does.
+class NewerFormat : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Writes a new framed file. Not thread-safe.
 class FrameWriter {
@@ -114,8 +122,8 @@ enum class FrameSource {
 /// Reads a framed file from front to back. Not thread-safe. Memory: the greatest frame.
 class FrameReader {
  public:
-  /// `file` must outlive the reader. Throws Damaged if this is no framed file, Error for one of a
-  /// newer format.
+  /// `file` must outlive the reader. Throws Damaged if this is no framed file, NewerFormat for
+  /// one of a newer format.
   explicit FrameReader(const File& file, FrameSource source = FrameSource::home);
   ~FrameReader();
   FrameReader(FrameReader&&) noexcept;

@@ -63,6 +63,17 @@ bool is_damage(const Error& error) {
   return reason && reason->code() == EIO;
 }
 
+/// A journal that is none, is gone or may not be read: that costs no other one. What it says is
+/// looked for again, since all of this can be set right.
+bool is_of_this_file(const Error& error) {
+  if (dynamic_cast<const NewerFormat*>(&error)) return true;
+  const auto* reason = dynamic_cast<const SystemError*>(&error);
+  if (!reason) return false;
+  static constexpr std::array kCodes = {ENXIO, EISDIR,  ENOENT, ENOTDIR,      ELOOP,
+                                        EACCES, EPERM, ENODEV, ENAMETOOLONG, EIO};
+  return std::ranges::find(kCodes, reason->code()) != kCodes.end();
+}
+
 /// Enters what the journals of one run say, in the order of the time that they give.
 class RunReader {
  public:
@@ -84,7 +95,12 @@ class RunReader {
       }
       if (!next) break;
       if (!enter(*next)) return false;
-      next->advance();
+      try {
+        next->advance();
+      } catch (const Error& error) {
+        next->event.reset();
+        pass_over(error);
+      }
     }
     for (Source& source : sources) {
       for (const std::string& line : source.reader->damage()) report_.damage.push_back(line);
@@ -135,13 +151,20 @@ class RunReader {
         source.reader = std::make_unique<JournalReader>(database_.files, found.path, source.from);
         source.event = source.reader->next();
       } catch (const Error& error) {
-        if (!is_damage(error)) throw;
-        report_.damage.push_back(error.what());
+        pass_over(error);
         continue;
       }
       sources.push_back(std::move(source));
     }
     return sources;
+  }
+
+  /// The rest of a journal.
+  void pass_over(const Error& error) {
+    const bool later = is_of_this_file(error);
+    if (!later && !is_damage(error)) throw;
+    if (later) report_.unread.insert(key_);
+    report_.damage.push_back(error.what());
   }
 
   bool enter(Source& source) {
@@ -532,6 +555,37 @@ void remove_files(const fs::path& database) {
   }
 }
 
+/// An index that is being made, or was when its maker was killed.
+class RemovedAtEnd {
+ public:
+  explicit RemovedAtEnd(fs::path database) : database_(std::move(database)) {
+    remove_files(database_);
+  }
+  ~RemovedAtEnd() { remove_files(database_); }
+  RemovedAtEnd(const RemovedAtEnd&) = delete;
+  RemovedAtEnd& operator=(const RemovedAtEnd&) = delete;
+
+ private:
+  fs::path database_;
+};
+
+const char* name_of(IndexState state) {
+  return state == IndexState::missing ? "missing"
+         : state == IndexState::older ? "of an older form"
+                                      : "damaged";
+}
+
+[[noreturn]] void throw_no_room(const Paths& paths, IndexState state) {
+  std::error_code error;
+  throw SystemError(
+      fmt::format("the catalog {} is {}, and the disk has no room to make it again: {}",
+                  paths.catalog().string(), name_of(state),
+                  fs::exists(paths.reserve(), error)
+                      ? "run `flor gc`, which has a reserve, or remove other files from that disk"
+                      : "remove other files from that disk, then try again"),
+      ENOSPC);
+}
+
 }  // namespace
 
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
@@ -566,14 +620,16 @@ RefreshReport refresh(Database& database) {
   enter_runs(database, keys, report);
   close_journals(database);
   transaction.commit();
-  for (const std::string& key : keys) forget_announcements(database.paths, key);
+  for (const std::string& key : keys) {
+    if (!report.unread.contains(key)) forget_announcements(database.paths, key);
+  }
   return report;
 }
 
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   Paths made = paths;
   made.index = Paths::kNewIndex;
-  remove_files(made.catalog());
+  const RemovedAtEnd removed(made.catalog());
   RefreshReport report;
   {
     Database database(made, OpenMode::create, filesystem);
@@ -598,6 +654,8 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   }
   fs::rename(made.catalog(), paths.catalog());
   fs::remove(paths.index_damage(), error);
+  // The new index would never look at them again.
+  for (const std::string& key : report.unread) announce(paths, key);
   sync_directory(filesystem, paths.home);
   return report;
 }
@@ -619,17 +677,20 @@ void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem) {
     throw Damaged(fmt::format(
         "the catalog {} is {}, and cannot be made again where nothing may be written: "
         "copy the store and use the copy (--home)",
-        paths.catalog().string(), before == IndexState::missing ? "missing" : "damaged"));
+        paths.catalog().string(), name_of(before)));
   }
   const IndexLock lock(filesystem, paths);
   if (look_at_index(paths) == IndexState::sound) return;  // another process did it
-  const RefreshReport report = rebuild(paths, filesystem);
+  RefreshReport report;
+  try {
+    report = rebuild(paths, filesystem);
+  } catch (const std::exception& failure) {
+    if (is_no_space(failure)) throw_no_room(paths, before);
+    throw;
+  }
   std::fprintf(stderr,
                "flor: the catalog %s was %s: it was made again from the journals of %lld run%s\n",
-               paths.catalog().c_str(),
-               before == IndexState::missing ? "missing"
-               : before == IndexState::older ? "of an older form"
-                                             : "damaged",
+               paths.catalog().c_str(), name_of(before),
                static_cast<long long>(report.runs), report.runs == 1 ? "" : "s");
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }

@@ -9,6 +9,7 @@
 #include <flor/store/store.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ bool is_behind(Database& database);
 struct RefreshReport {
   std::int64_t runs = 0, events = 0;
   std::vector<std::string> damage;  ///< a line for each that was met, with what it cost
+  std::set<std::string> unread;     ///< keys of runs with journals that may be readable later
 };
 
 /// Enters all that journals say and the index lacks. One transaction.

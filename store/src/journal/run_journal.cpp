@@ -15,9 +15,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <limits>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace flor::store {
@@ -63,6 +65,17 @@ bool make_exclusively(const fs::path& directory) {
   return true;
 }
 
+/// Tells others that the writer lives; without that a repair would take the file from under it.
+void lock(const FrameWriter& frames) {
+  // A process that asks for it holds a shared lock for a moment.
+  constexpr int kTries = 200;
+  constexpr std::chrono::milliseconds kPause{5};
+  for (int i = 0; !lock_file(frames.descriptor(), LOCK_EX | LOCK_NB); ++i) {
+    if (errno != EWOULDBLOCK || i == kTries) throw_system_error("lock", frames.path(), errno);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 }  // namespace
 
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
@@ -71,7 +84,7 @@ std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run
     // A process that was killed when it had made its directory leaves it empty.
     std::error_code error;
     const auto number = writer_number(entry);
-    if (number && fs::exists(entry / "journal", error))
+    if (number && (fs::exists(entry / "journal", error) || error))
       found.push_back({*number, entry / "journal"});
   });
   std::ranges::sort(found, {}, &FoundJournal::number);
@@ -100,6 +113,16 @@ std::vector<std::string> find_announced_runs(const Paths& paths) {
   return runs;
 }
 
+void announce(const Paths& paths, std::string_view run) noexcept {
+  try {
+    require_directory_in_home(paths.announced());
+    File(Filesystem::system(), paths.announced() / fmt::format("{}.{:016x}", run, 0),
+         O_WRONLY | O_CREAT, kInHome);
+  } catch (const std::exception&) {
+    // `flor fsck` names the journals that cannot be read.
+  }
+}
+
 void forget_announcements(const Paths& paths, std::string_view run) {
   std::error_code error;
   each_entry(paths.announced(), [&](const fs::path& entry) {
@@ -111,6 +134,7 @@ void remove_run_directory(const Paths& paths, std::string_view run) {
   // At once: of a directory that was removed in part, what is left would be taken for the run.
   const fs::path directory = paths.run(run), gone = directory.string() + ".gone";
   std::error_code error;
+  fs::remove_all(gone, error);  // what a process that was killed has left
   fs::rename(directory, gone, error);
   fs::remove_all(gone, error);
 }
@@ -146,7 +170,7 @@ void RunJournal::make_names(const Paths& paths) {
   unsynced_.push_back(of_run);
   unsynced_.push_back(directory_);
   frames_ = std::make_unique<FrameWriter>(filesystem_, directory_ / "journal");
-  lock_file(frames_->descriptor(), LOCK_EX | LOCK_NB);  // tells others that the writer lives
+  lock(*frames_);
   kept_ = frames_->mark();
 }
 
@@ -212,7 +236,8 @@ bool is_written(Filesystem& filesystem, const fs::path& journal) {
     const File file(filesystem, journal, O_RDONLY);
     return !lock_file(file.descriptor(), LOCK_SH | LOCK_NB);
   } catch (const Error&) {
-    return false;
+    std::error_code error;
+    return fs::exists(journal, error) || error;
   }
 }
 

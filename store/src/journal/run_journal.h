@@ -84,6 +84,8 @@ std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run
 std::vector<std::string> find_runs(const Paths& paths);
 /// The keys of runs to which a writer came that the index may not know yet.
 std::vector<std::string> find_announced_runs(const Paths& paths);
+/// The index may not know all journals of the run. Best effort.
+void announce(const Paths& paths, std::string_view run) noexcept;
 /// The index knows all journals of the run.
 void forget_announcements(const Paths& paths, std::string_view run);
 /// Removes all journals of a run.
@@ -100,7 +102,7 @@ struct JournalPosition {
 std::optional<JournalPosition> mend_journal(Filesystem& filesystem,
                                             const std::filesystem::path& path,
                                             const std::filesystem::path& aside);
-/// True while a process writes it.
+/// True while a process writes it, and where that cannot be told.
 bool is_written(Filesystem& filesystem, const std::filesystem::path& journal);
 
 struct JournalEvent {

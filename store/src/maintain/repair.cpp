@@ -237,8 +237,8 @@ class Repairer {
       JournalReader reader(database_.files, journal, {});
       while (reader.next()) continue;
       return !reader.damage().empty();
-    } catch (const Damaged&) {
-      return false;  // nothing in it is sound: the check names it
+    } catch (const Error&) {
+      return false;  // nothing in it is sound, or it may not be read: the check names it
     }
   }
 
