@@ -2,6 +2,8 @@
 // test's own where it may mount one, and by a quota that is taken over at link time elsewhere.
 #include "database/reserve.h"
 #include "database/sqlite.h"
+#include "behind.h"
+#include "checkpoint/checkpoint_rows.h"
 #include "file/filesystem.h"
 #include "file/paths.h"
 #include "index/catalog/checkpoint_rows.h"
@@ -14,6 +16,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -301,6 +304,66 @@ TEST_F(FullDisk, OnlyWhatFreesSpaceGivesUpTheReserve) {
   retain(*store, store->catalog().resolve("run1").id, {.last = 1}, Sizes::weighed);
   EXPECT_GE(collect(*store, false).freed, 9 * kMiB);
   EXPECT_EQ(std::filesystem::file_size(reserve), kReserveBytes);
+}
+
+/// As a recording leaves it that was killed on a full disk.
+TEST_F(FullDisk, WhatOnlyLooksWorksThoughTheIndexIsBehind) {
+  Run run;
+  {
+    const auto store = open();
+    run = record(*store, 1);
+  }
+  leave_argument_in_journal(home(), run.key, "lr");
+  for (const bool has_reserve : {true, false}) {
+    if (!has_reserve) std::filesystem::remove(home() / "reserve");
+    Disk::limit(home(), bytes_in(home()));
+    ::testing::internal::CaptureStderr();
+    const auto store = open(OpenMode::read_only);
+    EXPECT_EQ(store->catalog().checkpoints(run.id).size(), 40u);
+    EXPECT_EQ(damage(*store), "");
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("flor: what is shown is older than what journals say: no space"));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+    Disk::heal();
+  }
+  EXPECT_EQ(open(OpenMode::read_only)->catalog().arguments(run.id).size(), 1u);
+}
+
+TEST_F(FullDisk, WithoutAnIndexWhatIsAdvisedWorksAndNothingIsLeftOfTheAttempt) {
+  {
+    const auto store = open();
+    record(*store, 1);
+  }
+  std::string message;
+  const auto try_to_open = [&](OpenMode mode) {
+    for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+      std::filesystem::remove(home() / file);
+    }
+    Disk::limit(home(), bytes_in(home()));
+    message.clear();
+    try {
+      const auto store = Store::open(home(), mode);
+      EXPECT_EQ(store->catalog().checkpoints(store->catalog().resolve("run1").id).size(), 40u);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    Disk::heal();
+    for (const auto& entry : std::filesystem::directory_iterator(home())) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with("catalog.new")) << entry.path();
+    }
+  };
+  try_to_open(OpenMode::read_only);
+  EXPECT_THAT(message, HasSubstr("is missing, and the disk has no room to make it again: run `flor "
+                                 "gc`, which has a reserve"));
+  try_to_open(OpenMode::freeing);
+  EXPECT_EQ(message, "");
+  EXPECT_FALSE(std::filesystem::exists(home() / "reserve"));
+  for (const OpenMode mode : {OpenMode::freeing, OpenMode::read_only}) {
+    try_to_open(mode);
+    EXPECT_THAT(message, HasSubstr("remove other files from that disk, then try again"));
+    EXPECT_THAT(message, ::testing::Not(HasSubstr("flor gc")));
+  }
+  EXPECT_EQ(open(OpenMode::read_only)->catalog().runs().size(), 1u);
 }
 
 TEST_F(FullDisk, WithoutAReserveTheMessageDoesNotAdviseWhatFailed) {

@@ -183,7 +183,8 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode);
   connection.on_roll_back([this] { series.clear(); });
-  if (mode == OpenMode::create) make_reserve(paths, files);
+  // An index that is made again needs the room itself.
+  if (mode == OpenMode::create && paths.index != Paths::kNewIndex) make_reserve(paths, files);
   file_ = identity_of(paths.catalog());
   // A change that no journal has would be lost with the replaced file.
   connection.before_lasting([this] {
