@@ -429,6 +429,105 @@ TEST_F(JournalTest, AnErrorAfterTheCommitTakesNothingBack) {
   EXPECT_EQ(open()->catalog().arguments(run.id).size(), 1u);
 }
 
+std::vector<std::string> names_in(const fs::path& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
+/// An hour in which nothing can be synced, and one in which nothing can be made.
+TEST_F(JournalTest, AFaultThatLastsLeavesNoNames) {
+  FaultyFilesystem disk;
+  const auto store = Store::Impl::open(home(), OpenMode::create, disk);
+  const Run run = store->catalog().add_run(new_run());
+  const auto other = Store::Impl::open(home(), OpenMode::create, disk);
+  for (const int error : {EIO, ENOSPC}) {
+    disk.error = error;
+    for (int i = 0; i < 100; ++i) {
+      disk.calls = 0;
+      disk.fail_at = 1 + i % 6;
+      disk.stays_broken = i % 12 < 6;
+      for (const auto& each : {store, other}) {
+        try {
+          each->catalog().add_argument(run.id, {"a" + std::to_string(i), "int", "1"});
+        } catch (const Error&) {  // it says so
+        }
+      }
+    }
+  }
+  disk.heal();
+  for (const auto& each : {store, other}) {
+    each->catalog().add_argument(run.id, {"last", "int", "1"});
+  }
+  const Paths paths{home()};
+  EXPECT_THAT(names_in(paths.announced()), ::testing::IsEmpty());
+  const auto journals = find_journals(paths, run.key);
+  EXPECT_EQ(names_in(paths.run(run.key)).size(), journals.size());
+  for (const FoundJournal& journal : journals) {
+    EXPECT_GE(kinds_of(journal.path).size(), 2u) << journal.path;
+  }
+  EXPECT_EQ(damage(*store), "");
+}
+
+/// What killed processes leave, of earlier versions, too.
+TEST_F(JournalTest, GcRemovesNamesThatLeadToNothing) {
+  FaultyFilesystem disk;
+  const auto store = Store::Impl::open(home(), OpenMode::create, disk);
+  const Run run = store->catalog().add_run(new_run());
+  const Run waiting = open()->catalog().add_run(new_run("waits"));
+  const Paths paths{home()};
+  const std::string lost = run.key.substr(0, 2) + "0123456789abcd";
+  const auto touch = [](const fs::path& file) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file).flush();
+  };
+  for (int i = 0; i < 3; ++i) touch(paths.announced() / (run.key + ".000000000000000" + std::to_string(i)));
+  touch(paths.announced() / (lost + ".0000000000000000"));
+  touch(paths.runs() / lost.substr(0, 2) / (lost + ".gone") / "1/journal");
+  fs::create_directories(paths.run(run.key) / "7");
+  fs::create_directories(paths.run(lost));
+  touch(paths.run(run.key) / "8/journal");
+  touch(paths.run(run.key) / "notes");
+  touch(paths.run(run.key) / "9/notes");
+  // A process whose first change failed, and that goes on.
+  disk.calls = 0;
+  disk.fail_at = 3;
+  disk.stays_broken = false;
+  EXPECT_THROW(store->catalog().add_argument(waiting.id, {"a", "int", "1"}), Error);
+  disk.heal();
+  const auto make_old = [&] {
+    for (const auto& entry : fs::recursive_directory_iterator(paths.runs())) {
+      fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    }
+  };
+  collect(*store, false);
+  EXPECT_EQ(names_in(paths.run(run.key)).size(), 5u) << "younger than an hour";
+  EXPECT_TRUE(fs::exists(paths.run(lost)));
+  make_old();
+  collect(*store, false);
+  EXPECT_THAT(names_in(paths.run(run.key)), ::testing::UnorderedElementsAre("1", "notes", "9"));
+  EXPECT_FALSE(fs::exists(paths.run(lost)));
+  EXPECT_FALSE(fs::exists(paths.run(lost).string() + ".gone"));
+  EXPECT_THAT(names_in(paths.announced()), ::testing::ElementsAre(::testing::StartsWith(waiting.key)));
+  store->catalog().add_argument(waiting.id, {"a", "int", "1"});
+  EXPECT_THAT(names_in(paths.announced()), ::testing::IsEmpty());
+  EXPECT_EQ(damage(*store), "");
+  remove_index(home());
+  EXPECT_EQ(open()->catalog().arguments(open()->catalog().resolve("waits").id).size(), 1u);
+}
+
+/// A process was killed when it removed a part of an earlier directory of that name.
+TEST_F(JournalTest, TheDirectoryOfADroppedRunGoesWhateverIsInTheWay) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  const fs::path directory = Paths{home()}.run(run.key);
+  fs::create_directories(directory.string() + ".gone/1");
+  store->catalog().drop_run(run.id);
+  EXPECT_THAT(names_in(directory.parent_path()), ::testing::IsEmpty());
+}
+
 TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
   const auto store = open();
   const Run run = store->catalog().add_run(new_run());

@@ -34,6 +34,10 @@ struct RefreshReport {
   std::set<std::string> unread;     ///< keys of runs with journals that may be readable later
 };
 
+/// Inside a transaction of the caller: enters what the journals of these runs say and the index
+/// lacks.
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report);
+
 /// Enters all that journals say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);
 

@@ -1,6 +1,7 @@
 #include "index/writing.h"
 
 #include "database/rest_rows.h"
+#include "index/announcements.h"
 #include "index/refresh.h"
 
 #include <flor/store/error.h>
@@ -84,10 +85,7 @@ RunJournal& Writing::journal(std::int64_t run) {
     // A run that could not be added may have had the id before.
     RunJournal& known = *open->second;
     if (!known.is_lost() && known.run() == key) return known;
-    known.give_up(connection()("SELECT 1 FROM journal JOIN run ON run.id = run WHERE key = ?1 AND "
-                               "writer = ?2",
-                               known.run(), known.number())
-                      ->step());
+    known.give_up(has_position(connection(), known.run(), known.number()));
     database_.journals.erase(open);
   }
   auto opened = std::make_unique<RunJournal>(database_.files, database_.paths, key);

@@ -123,11 +123,12 @@ void announce(const Paths& paths, std::string_view run) noexcept {
   }
 }
 
-void forget_announcements(const Paths& paths, std::string_view run) {
-  std::error_code error;
+std::vector<fs::path> announcements_of(const Paths& paths, std::string_view run) {
+  std::vector<fs::path> files;
   each_entry(paths.announced(), [&](const fs::path& entry) {
-    if (entry.stem() == run) fs::remove(entry, error);
+    if (entry.stem() == run) files.push_back(entry);
   });
+  return files;
 }
 
 void remove_run_directory(const Paths& paths, std::string_view run) {
@@ -137,6 +138,27 @@ void remove_run_directory(const Paths& paths, std::string_view run) {
   fs::remove_all(gone, error);  // what a process that was killed has left
   fs::rename(directory, gone, error);
   fs::remove_all(gone, error);
+}
+
+void remove_empty_directories(const Paths& paths, fs::file_time_type before) {
+  std::error_code error;
+  const auto is_old = [&](const fs::path& path) {
+    const auto changed = fs::last_write_time(path, error);
+    return !error && changed < before && fs::is_directory(fs::symlink_status(path, error));
+  };
+  each_entry(paths.runs(), [&](const fs::path& shard) {
+    each_entry(shard, [&](const fs::path& run) {
+      if (run.extension() == ".gone" && is_run_key(run.stem().string())) {
+        fs::remove_all(run, error);
+      }
+      if (!is_run_key(run.filename().string())) return;
+      const bool run_is_old = is_old(run);
+      each_entry(run, [&](const fs::path& writer) {
+        if (writer_number(writer) && is_old(writer)) ::rmdir(writer.c_str());
+      });
+      if (run_is_old) ::rmdir(run.c_str());
+    });
+  });
 }
 
 RunJournal::RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run)

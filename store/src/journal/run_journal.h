@@ -86,10 +86,14 @@ std::vector<std::string> find_runs(const Paths& paths);
 std::vector<std::string> find_announced_runs(const Paths& paths);
 /// The index may not know all journals of the run. Best effort.
 void announce(const Paths& paths, std::string_view run) noexcept;
-/// The index knows all journals of the run.
-void forget_announcements(const Paths& paths, std::string_view run);
+/// The files that announce journals of the run.
+std::vector<std::filesystem::path> announcements_of(const Paths& paths, std::string_view run);
 /// Removes all journals of a run.
 void remove_run_directory(const Paths& paths, std::string_view run);
+/// What processes that were killed, or a disk that failed, have left of directories without a
+/// journal, and of runs that were to go. Directories that were changed since `before` stay: a
+/// process may be about to write there.
+void remove_empty_directories(const Paths& paths, std::filesystem::file_time_type before);
 
 /// Where a reader of a journal stands.
 struct JournalPosition {

@@ -4,6 +4,7 @@
 #include "database/reserve.h"
 #include "database/store_impl.h"
 #include "file/lock_file.h"
+#include "index/announcements.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 #include "lock/maintenance_lock.h"
@@ -174,7 +175,10 @@ class Collector {
       }
     }
     remove_dead_packs();
-    if (!dry_run_) remove_rank_boards();
+    if (!dry_run_) {
+      remove_rank_boards();
+      remove_names();
+    }
     compact_sparse_packs();
   }
 
@@ -503,6 +507,14 @@ class Collector {
       if (entry.path().extension() == ".ranks") paths.push_back(entry.path());
     }
     for (const auto& path : paths) remove_rank_board(path);
+  }
+
+  void remove_names() {
+    try {
+      remove_debris(database_);
+    } catch (const Error&) {
+      // They take no space: the next collection removes them.
+    }
   }
 
   /// The run is locked meanwhile, lest it goes on and makes a new one.

@@ -28,7 +28,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-std::vector<std::byte> copy(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
 class Repairer {
  public:
@@ -87,7 +87,7 @@ class Repairer {
                               checkpoints->text(4)};
       manifests.push_back({"checkpoint", checkpoints->integer(0),
                            describe(key, checkpoints->text_view(5)), checkpoints->digest(6),
-                           copy(checkpoints->blob(7)), copy(checkpoints->blob(8))});
+                           bytes_of(checkpoints->blob(7)), bytes_of(checkpoints->blob(8))});
     }
     const auto objects = connection(
         "SELECT object.id, object.digest, layout.items, chunks FROM object "
@@ -95,7 +95,7 @@ class Repairer {
     while (objects->step()) {
       const Digest digest = objects->digest(1);
       manifests.push_back({"object", objects->integer(0), "the logged object " + digest.hex(),
-                           digest, copy(objects->blob(2)), copy(objects->blob(3))});
+                           digest, bytes_of(objects->blob(2)), bytes_of(objects->blob(3))});
     }
     return manifests;
   }

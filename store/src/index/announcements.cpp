@@ -1,0 +1,98 @@
+#include "index/announcements.h"
+
+#include "file/frames.h"
+#include "journal/run_journal.h"
+
+#include <chrono>
+#include <string>
+#include <system_error>
+
+namespace flor::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::hours kSafeAge{1};
+
+bool is_older(const fs::path& path, fs::file_time_type than) {
+  std::error_code error;
+  const auto changed = fs::last_write_time(path, error);
+  return !error && changed < than;
+}
+
+/// One whose first change failed, and that no process writes.
+bool is_without_events(const Database& database, const fs::path& journal) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(journal, error)) &&
+         fs::file_size(journal, error) <= kFileHeaderBytes && !error &&
+         !is_written(database.files, journal);
+}
+
+void remove_journals_without_events(Database& database, fs::file_time_type before) {
+  for (const std::string& run : find_runs(database.paths)) {
+    for (const FoundJournal& found : find_journals(database.paths, run)) {
+      if (!is_older(found.path, before) || !is_without_events(database, found.path) ||
+          has_position(database.connection, run, found.number)) {
+        continue;
+      }
+      std::error_code error;
+      fs::remove(found.path, error);
+      fs::remove(found.path.parent_path(), error);
+    }
+  }
+}
+
+bool knows_all_journals(Database& database, const std::string& run) {
+  for (const FoundJournal& found : find_journals(database.paths, run)) {
+    if (!has_position(database.connection, run, found.number)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_position(Connection& connection, std::string_view run, std::int64_t writer) {
+  return connection(
+             "SELECT 1 FROM journal JOIN run ON run.id = journal.run WHERE run.key = ?1 AND "
+             "writer = ?2",
+             run, writer)
+      ->step();
+}
+
+std::vector<fs::path> served_announcements(Database& database, std::string_view run) {
+  for (const FoundJournal& found : find_journals(database.paths, run)) {
+    if (!has_position(database.connection, run, found.number) &&
+        is_written(database.files, found.path)) {
+      return {};
+    }
+  }
+  return announcements_of(database.paths, run);
+}
+
+void remove_debris(Database& database) {
+  const auto before = fs::file_time_type::clock::now() - kSafeAge;
+  std::vector<fs::path> served;
+  {
+    const std::lock_guard lock(database.mutex);
+    // What it knows is on disk with this transaction.
+    Transaction lasting(database.connection);
+    remove_journals_without_events(database, before);
+    for (const std::string& run : find_announced_runs(database.paths)) {
+      if (!knows_all_journals(database, run)) continue;
+      for (fs::path& file : announcements_of(database.paths, run)) {
+        if (is_older(file, before)) served.push_back(std::move(file));
+      }
+      database
+          .connection(
+              "UPDATE journal SET closed = closed WHERE run = (SELECT id FROM run WHERE key = ?1)",
+              run)
+          ->run();
+    }
+    lasting.commit();
+  }
+  std::error_code error;
+  for (const fs::path& file : served) fs::remove(file, error);
+  remove_empty_directories(database.paths, before);
+}
+
+}  // namespace flor::store

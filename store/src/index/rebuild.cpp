@@ -1,0 +1,225 @@
+// Makes the index again, and finds out where that is needed.
+#include "base/system_error.h"
+#include "index/refresh.h"
+#include "database/schema.h"
+#include "file/lock_file.h"
+#include "database/shared_view_mark.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace flor::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Held while the index is made again, so that no process moves records by the old one.
+class IndexLock {
+ public:
+  IndexLock(Filesystem& filesystem, const Paths& paths)
+      : file_(filesystem, paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
+    constexpr int kTries = 600;
+    constexpr std::chrono::milliseconds kPause{100};
+    for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
+      if (i == kTries) {
+        throw Busy(
+            fmt::format("the catalog of {} is to be made again, and another process collects "
+                        "garbage, repairs, or does that already: wait for it",
+                        paths.home.string()));
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+ private:
+  File file_;
+};
+
+enum class IndexState { sound, missing, damaged, older };
+
+/// Of the file alone: its header, and whether SQLite has found it damaged since it was made.
+IndexState look_at_index(const Paths& paths) {
+  std::error_code error;
+  if (fs::exists(paths.index_damage(), error)) return IndexState::damaged;
+  if (!fs::exists(paths.catalog(), error) || fs::file_size(paths.catalog(), error) == 0) {
+    // A store that was made a moment ago may be in its log alone.
+    const fs::path log = paths.catalog().string() + "-wal";
+    const bool has_log = fs::exists(log, error) && fs::file_size(log, error) > 0;
+    return has_log ? IndexState::sound : IndexState::missing;
+  }
+  try {
+    Connection connection(paths.catalog(), Connection::Mode::read_only);
+    const auto application = connection("PRAGMA application_id");
+    const bool ours = application->step() && application->integer(0) == kApplicationId;
+    const auto format = connection("PRAGMA user_version");
+    const std::int64_t version = format->step() ? format->integer(0) : 0;
+    const auto tables = connection("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'");
+    tables->step();
+    if (version == 0 && !ours) {
+      // Another's, or one that is empty.
+      const auto any = connection("SELECT count(*) FROM sqlite_schema");
+      return any->step() && any->integer(0) > 0 ? IndexState::sound : IndexState::missing;
+    }
+    if (version > 0 && version < kFormat) return IndexState::older;
+    if (version == kFormat && tables->integer(0) == 0) return IndexState::damaged;
+  } catch (const Damaged&) {
+    return IndexState::damaged;
+  } catch (const Error&) {
+    // Busy, or not to be read: opening it says why.
+  }
+  return IndexState::sound;
+}
+
+fs::path old_index(const Paths& paths) { return paths.catalog().string() + ".old"; }
+
+/// What no journal says and the present index still has: evaluations, and what watches have seen.
+void salvage_queue(Connection& connection, const Paths& paths) {
+  std::error_code error;
+  fs::path old = paths.catalog();
+  if (!fs::exists(old, error)) old = old_index(paths);  // a rebuild was killed
+  if (!fs::exists(old, error)) return;
+  try {
+    connection("ATTACH ?1 AS old", old.string())->run();
+  } catch (const Error&) {
+    return;
+  }
+  for (const char* table : {"evaluator", "job", "job_result", "fetched_result", "watch", "sighting",
+                            "watcher", "watcher_place", "queue", "queue_job"}) {
+    try {
+      Transaction transaction(connection);
+      connection.execute(
+          fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0}", table).c_str());
+      transaction.commit();
+    } catch (const Error&) {
+      // It is damaged there, too.
+    }
+  }
+  try {
+    connection.execute("DETACH old");
+  } catch (const Error&) {
+    // It goes with the connection.
+  }
+}
+
+void remove_files(const fs::path& database) {
+  std::error_code error;
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    fs::remove(database.string() + suffix, error);
+  }
+}
+
+/// An index that is being made, or was when its maker was killed.
+class RemovedAtEnd {
+ public:
+  explicit RemovedAtEnd(fs::path database) : database_(std::move(database)) {
+    remove_files(database_);
+  }
+  ~RemovedAtEnd() { remove_files(database_); }
+  RemovedAtEnd(const RemovedAtEnd&) = delete;
+  RemovedAtEnd& operator=(const RemovedAtEnd&) = delete;
+
+ private:
+  fs::path database_;
+};
+
+const char* name_of(IndexState state) {
+  return state == IndexState::missing ? "missing"
+         : state == IndexState::older ? "of an older form"
+                                      : "damaged";
+}
+
+[[noreturn]] void throw_no_room(const Paths& paths, IndexState state) {
+  std::error_code error;
+  throw SystemError(
+      fmt::format("the catalog {} is {}, and the disk has no room to make it again: {}",
+                  paths.catalog().string(), name_of(state),
+                  fs::exists(paths.reserve(), error)
+                      ? "run `flor gc`, which has a reserve, or remove other files from that disk"
+                      : "remove other files from that disk, then try again"),
+      ENOSPC);
+}
+
+}  // namespace
+
+RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
+  Paths made = paths;
+  made.index = Paths::kNewIndex;
+  const RemovedAtEnd removed(made.catalog());
+  RefreshReport report;
+  {
+    Database database(made, OpenMode::create, filesystem);
+    database.connection.execute("PRAGMA synchronous=OFF");
+    const std::lock_guard lock(database.mutex);
+    Transaction transaction(database.connection);
+    enter_runs(database, find_runs(paths), report);
+    transaction.commit();
+    salvage_queue(database.connection, paths);
+    database.connection.truncate_log();
+    database.connection.execute("PRAGMA journal_mode=DELETE");
+  }
+  File(filesystem, made.catalog(), O_RDWR).sync();
+  std::error_code error;
+  if (fs::exists(paths.catalog(), error)) {
+    remove_files(old_index(paths));
+    fs::create_hard_link(paths.catalog(), old_index(paths), error);
+  }
+  // The new one must not be read with the old one's log.
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    fs::remove(paths.catalog().string() + suffix, error);
+  }
+  fs::rename(made.catalog(), paths.catalog());
+  fs::remove(paths.index_damage(), error);
+  // The new index would never look at them again.
+  for (const std::string& key : report.unread) announce(paths, key);
+  sync_directory(filesystem, paths.home);
+  return report;
+}
+
+void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem) {
+  std::error_code error;
+  if (fs::exists(snapshot_mark(paths), error)) return;
+  const IndexState before = look_at_index(paths);
+  if (before == IndexState::sound) return;
+  const bool has_journals = !find_runs(paths).empty();
+  if (before == IndexState::older && !has_journals) {
+    throw Error(
+        fmt::format("the store {} has the form of an older Flor, which this one does not read: "
+                    "record into another one (--flor_home or FLOR_HOME)",
+                    paths.home.string()));
+  }
+  if (!has_journals) return;  // opening it makes an empty one, or says that there is none
+  if (mode == OpenMode::read_only && ::access(paths.home.c_str(), W_OK) != 0) {
+    throw Damaged(fmt::format(
+        "the catalog {} is {}, and cannot be made again where nothing may be written: "
+        "copy the store and use the copy (--home)",
+        paths.catalog().string(), name_of(before)));
+  }
+  const IndexLock lock(filesystem, paths);
+  if (look_at_index(paths) == IndexState::sound) return;  // another process did it
+  RefreshReport report;
+  try {
+    report = rebuild(paths, filesystem);
+  } catch (const std::exception& failure) {
+    if (is_no_space(failure)) throw_no_room(paths, before);
+    throw;
+  }
+  std::fprintf(stderr,
+               "flor: the catalog %s was %s: it was made again from the journals of %lld run%s\n",
+               paths.catalog().c_str(), name_of(before),
+               static_cast<long long>(report.runs), report.runs == 1 ? "" : "s");
+  for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
+}
+
+}  // namespace flor::store
