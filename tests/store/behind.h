@@ -1,7 +1,7 @@
 // What a process leaves that was killed when its journal had more than the index.
 #pragma once
 
-#include "index/database.h"
+#include "database/database.h"
 #include "index/refresh.h"
 #include "journal/run_journal.h"
 
@@ -15,7 +15,8 @@ inline void leave_argument_in_journal(const std::filesystem::path& home, const s
                                       const std::string& name) {
   RunJournal journal(Filesystem::system(), Paths{home}, run);
   journal.begin(encode_event(now_us(), this_writer(run, journal.number())));
-  journal.append(EventKind::argument, encode_event(now_us(), ArgumentEvent{.argument = {name, "int", "1"}}));
+  const ArgumentEvent event{.argument = {name, "int", "1"}};
+  journal.append(EventKind::argument, encode_event(now_us(), event));
   journal.sync();
 }
 

@@ -1,5 +1,6 @@
 // The disk fails at any of the calls by which a checkpoint is written, those of SQLite included:
 // the store keeps what it had, and when the disk works again the same writer goes on.
+#include "behind.h"
 #include "database/store_impl.h"
 #include "file/mount_locks.h"
 #include "maintain/collect.h"
@@ -306,6 +307,28 @@ TEST_F(NewStoreFaultTest, CallsThatAreInterruptedOrDoHalfOfTheirWorkAreContinued
     promises.expect_kept(memory / "home", {1, 2, 3, 4});
     Disk::heal();
     promises.expect_kept(memory / "home", {1, 2, 3, 4});
+  }
+}
+
+/// What could not be read of a journal is read the next time, of the index that there is and of one
+/// that is made again.
+TEST_F(NewStoreFaultTest, AJournalThatCouldNotBeReadOnceIsReadLater) {
+  for (const bool has_index : {true, false}) {
+    for (int n = 1;; ++n) {
+      ASSERT_LT(n, 100);
+      std::filesystem::remove_all(home());
+      const Run run = open()->catalog().add_run(new_run());
+      for (const char* name : {"a", "b"}) leave_argument_in_journal(home(), run.key, name);
+      if (!has_index) std::filesystem::remove(home() / "catalog.db");
+      Disk::fail(home() / "runs", Disk::Calls::reads, n, EIO, false);
+      open(OpenMode::existing);
+      const bool reached = Disk::heal() >= n;
+      const auto store = open(OpenMode::existing);
+      const auto runs = store->catalog().runs();
+      ASSERT_EQ(runs.size(), 1u) << n;
+      EXPECT_EQ(store->catalog().arguments(runs[0].id).size(), 2u) << n;
+      if (!reached || HasFailure()) break;
+    }
   }
 }
 

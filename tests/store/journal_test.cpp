@@ -347,7 +347,8 @@ TEST_F(JournalTest, WhatFailedIsInNoIndexThatIsMadeAgain) {
       std::vector<std::string> found;
       const auto made = open();
       for (const auto& argument : made->catalog().arguments(run.id)) found.push_back(argument.name);
-      EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(said)) << "error " << error << " at " << n;
+      EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(said))
+          << "error " << error << " at " << n;
       EXPECT_EQ(damage(*made), "");
       if (HasFailure() || !failed) break;
     }
@@ -483,7 +484,9 @@ TEST_F(JournalTest, GcRemovesNamesThatLeadToNothing) {
     fs::create_directories(file.parent_path());
     std::ofstream(file).flush();
   };
-  for (int i = 0; i < 3; ++i) touch(paths.announced() / (run.key + ".000000000000000" + std::to_string(i)));
+  for (const char* end : {".0000000000000000", ".0000000000000001", ".0000000000000002"}) {
+    touch(paths.announced() / (run.key + end));
+  }
   touch(paths.announced() / (lost + ".0000000000000000"));
   touch(paths.runs() / lost.substr(0, 2) / (lost + ".gone") / "1/journal");
   fs::create_directories(paths.run(run.key) / "7");
@@ -510,7 +513,8 @@ TEST_F(JournalTest, GcRemovesNamesThatLeadToNothing) {
   EXPECT_THAT(names_in(paths.run(run.key)), ::testing::UnorderedElementsAre("1", "notes", "9"));
   EXPECT_FALSE(fs::exists(paths.run(lost)));
   EXPECT_FALSE(fs::exists(paths.run(lost).string() + ".gone"));
-  EXPECT_THAT(names_in(paths.announced()), ::testing::ElementsAre(::testing::StartsWith(waiting.key)));
+  EXPECT_THAT(names_in(paths.announced()),
+              ::testing::ElementsAre(::testing::StartsWith(waiting.key)));
   store->catalog().add_argument(waiting.id, {"a", "int", "1"});
   EXPECT_THAT(names_in(paths.announced()), ::testing::IsEmpty());
   EXPECT_EQ(damage(*store), "");

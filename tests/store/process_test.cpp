@@ -194,7 +194,8 @@ TEST_F(ProcessTest, WhatOnlyLooksDoesNotWaitForAWriterThoughTheIndexIsBehind) {
     const std::string said = ::testing::internal::GetCapturedStderr();
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
     EXPECT_EQ(store->catalog().runs().size(), 1u);
-    EXPECT_THAT(said, HasSubstr("flor: what is shown is older than what journals say: the catalog"));
+    EXPECT_THAT(said,
+                HasSubstr("flor: what is shown is older than what journals say: the catalog"));
     EXPECT_THAT(said, HasSubstr("is locked by another process since more than 1.5 s"));
     EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   }

@@ -20,7 +20,8 @@ std::vector<std::filesystem::path> served_announcements(Database& database, std:
 
 /// Removes what killed processes and failing disks left below `runs`: announcements of journals
 /// that the index knows, journals without an event, and directories without a journal. What is
-/// younger than an hour stays, for a process may be about to write there. Throws Error where that cannot be asked of the index.
+/// younger than an hour stays, for a process may be about to write there. Throws Error where the
+/// index does not answer.
 void remove_debris(Database& database);
 
 }  // namespace flor::store

@@ -408,14 +408,15 @@ std::vector<std::string> runs_behind(Database& database) {
   return {behind.begin(), behind.end()};
 }
 
-/// Journals whose writers have ended are not looked at again.
-void close_journals(Database& database) {
+/// Journals whose writers have ended are not looked at again, but for those of `unread` runs.
+void close_journals(Database& database, const std::set<std::string>& unread) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ended;
   {
     const auto rows = database.connection(
         "SELECT run, writer, run.key FROM journal JOIN run ON run.id = journal.run WHERE NOT "
         "closed");
     while (rows->step()) {
+      if (unread.contains(rows->text(2))) continue;
       const auto path =
           database.paths.run(rows->text_view(2)) / std::to_string(rows->integer(1)) / "journal";
       if (!is_written(database.files, path)) ended.emplace_back(rows->integer(0), rows->integer(1));
@@ -487,7 +488,7 @@ RefreshReport refresh(Database& database) {
   Transaction transaction(database.connection);
   const std::vector<std::string> keys = runs_behind(database);
   enter_runs(database, keys, report);
-  close_journals(database);
+  close_journals(database, report.unread);
   std::vector<fs::path> served;
   for (const std::string& key : keys) {
     if (report.unread.contains(key)) continue;
