@@ -1,5 +1,6 @@
 #include "journal/events.h"
 
+#include "base/unpack.h"
 #include "journal/fields.h"
 #include "journal/value_block.h"
 
@@ -10,11 +11,6 @@
 #include <utility>
 
 namespace flor::store {
-
-namespace {
-/// Of a list of checkpoints, unpacked: millions of them.
-constexpr unsigned long long kPackedBytesMax = 1ULL << 30;
-}  // namespace
 
 // The numbers are on disk: append only. Field 1 of an event is its time.
 
@@ -184,14 +180,11 @@ void packed(FieldReader& f, std::uint16_t number, T& value) {
   std::vector<std::byte> bytes;
   f(number, bytes);
   if (bytes.empty()) return;
-  const unsigned long long size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
-  if (size > kPackedBytesMax)
-    throw Damaged("an event of a journal cannot be unpacked: run `flor fsck`");
-  std::vector<std::byte> raw(size);
-  const std::size_t unpacked = ZSTD_decompress(raw.data(), raw.size(), bytes.data(), bytes.size());
-  if (ZSTD_isError(unpacked) || unpacked != size) {
-    throw Damaged("an event of a journal cannot be unpacked: run `flor fsck`");
-  }
+  std::vector<std::byte> raw;
+  const std::string_view wrong = unpack(bytes, [&](std::span<const std::byte> piece) {
+    raw.insert(raw.end(), piece.begin(), piece.end());
+  });
+  if (!wrong.empty()) throw Damaged("an event of a journal cannot be unpacked: run `flor fsck`");
   value = read_fields<T>(raw);
 }
 template <typename F>
@@ -521,6 +514,9 @@ ValuesEvent alone(const Value& value, std::string_view replay_key) {
   return event;
 }
 
+/// Whose values are strings.
+bool is_text(ValueType type) { return type >= ValueType::text && type <= ValueType::table; }
+
 /// Points of one series that wait to become a block.
 struct Gathered {
   std::vector<Point> points;
@@ -572,6 +568,9 @@ std::vector<Value> decode_values(const ValuesEvent& event, std::int64_t replay) 
     value.replay = replay;
   };
   if (event.block.empty()) {
+    if (!is_text(event.type)) {
+      throw Damaged("a value of a journal has another type than it says: run `flor fsck`");
+    }
     add({event.epoch, event.step, event.ordinal, event.inner, event.type, event.text});
     return values;
   }

@@ -1,5 +1,6 @@
 #include "index/copies/run_image.h"
 
+#include "base/unpack.h"
 #include "database/manifest.h"
 #include "database/schema.h"
 #include "index/copies/replay_merge.h"
@@ -18,8 +19,6 @@
 namespace flor::store {
 namespace {
 
-/// The greatest that is unpacked: more than any run says.
-constexpr std::uint64_t kImageBytesMax = std::uint64_t{4} << 30;
 constexpr int kLevel = 3;
 
 /// What this store believes of the answers of replays, which is not what is told to others.
@@ -107,22 +106,20 @@ void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int
   while (rows->step()) {
     // Its number must be one that no checkpoint has or will get.
     const auto insert = to(
-        "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
-        "stored_bytes, digest, layout, chunks) SELECT ?1, ?2, ?3, ?4, ?5 || char(0), ?6, ?7, ?8, "
-        "?9, 0, x''");
-    insert->bind(1, target);
-    for (int i = 0; i < 8; ++i) bind(*insert, i + 2, *rows, i);
-    insert->run();
-    const std::int64_t id = to.last_id();
-    to("DELETE FROM checkpoint WHERE id = ?1", id)->run();
-    const auto discarded = to(
         "INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
-        "stored_bytes, digest, discarded_us, layout, chunks, collected_us) VALUES (?1, ?2, ?3, ?4, "
-        "?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, x'', ?11)");
-    discarded->bind(1, id);
-    discarded->bind(2, target);
-    for (int i = 0; i < 9; ++i) bind(*discarded, i + 3, *rows, i);
-    discarded->run();
+        "stored_bytes, digest, discarded_us, layout, chunks, collected_us) VALUES ((SELECT 1 + "
+        "max(coalesce((SELECT max(id) FROM discarded), 0), coalesce((SELECT seq FROM "
+        "sqlite_sequence WHERE name = 'checkpoint'), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
+        "?10, 0, x'', ?10)");
+    insert->bind(1, target);
+    for (int i = 0; i < 9; ++i) bind(*insert, i + 2, *rows, i);
+    insert->run();
+    to("INSERT INTO sqlite_sequence (name, seq) SELECT 'checkpoint', 0 WHERE NOT EXISTS (SELECT 1 "
+       "FROM sqlite_sequence WHERE name = 'checkpoint')")
+        ->run();
+    to("UPDATE sqlite_sequence SET seq = max(seq, (SELECT max(id) FROM discarded)) WHERE name = "
+       "'checkpoint'")
+        ->run();
   }
 }
 
@@ -150,16 +147,13 @@ class Image {
     connection_.execute("PRAGMA foreign_keys=OFF");
   }
   explicit Image(std::span<const std::byte> compressed) : Image() {
-    const unsigned long long size = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
     std::vector<std::byte> bytes;
-    if (size != ZSTD_CONTENTSIZE_ERROR && size <= kImageBytesMax) {
-      bytes.resize(size);
-      const std::size_t unpacked =
-          ZSTD_decompress(bytes.data(), bytes.size(), compressed.data(), compressed.size());
-      if (ZSTD_isError(unpacked)) bytes.clear();
-    }
-    if (bytes.empty())
+    const std::string_view wrong = unpack(compressed, [&](std::span<const std::byte> piece) {
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+    });
+    if (!wrong.empty() || bytes.empty()) {
       throw Damaged("a journal's copy of a run cannot be unpacked: run `flor fsck`");
+    }
     connection_.load(bytes);
     const auto row = connection_("SELECT id FROM run ORDER BY id LIMIT 1");
     if (!row->step()) throw Damaged("a journal's copy of a run is empty: run `flor fsck`");

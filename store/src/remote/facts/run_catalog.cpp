@@ -1,5 +1,6 @@
 #include "remote/facts/run_catalog.h"
 
+#include "base/unpack.h"
 #include "database/database.h"
 #include "database/schema.h"
 #include "file/home_files.h"
@@ -25,7 +26,6 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <new>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -40,11 +40,6 @@ constexpr int kLevel = 3;
 
 /// More than any catalog of a run has, compressed: millions of values take some MiB.
 constexpr std::uint64_t kCatalogBytesMax = std::uint64_t{1} << 30;
-/// Tables without rows take some pages, and columns whose values repeat become much shorter.
-constexpr std::uint64_t kUnpackedFree = std::uint64_t{16} << 20;
-constexpr std::uint64_t kRatioMax = 256;
-/// What unpacking remembers: more than kLevel needs.
-constexpr int kWindowBits = 23;
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
@@ -190,32 +185,24 @@ WorkDirectory::~WorkDirectory() {
 void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
                     const std::function<void(std::span<const std::byte>)>& sink) {
   const std::string key = catalog_key(run.catalog);
-  const auto damaged = [&](const char* what) {
+  const auto damaged = [&](std::string_view what) {
     return Damaged(fmt::format("{}/{} {}: spool the run again from where it was recorded",
                                objects.url(), key, what));
   };
   const std::vector<std::byte> content =
       objects.get(key, std::min(run.catalog_bytes, kCatalogBytesMax));
   if (sha256_hex(content) != run.catalog) throw damaged("is not what its digest says");
-  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
-                                                                     ZSTD_freeDCtx);
-  if (!context) throw std::bad_alloc();
-  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kWindowBits);
-  std::vector<std::byte> piece(ZSTD_DStreamOutSize());
-  ZSTD_inBuffer in{content.data(), content.size(), 0};
   std::uint64_t bytes = 0;
-  for (std::size_t left = 1; left != 0;) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    left = ZSTD_decompressStream(context.get(), &out, &in);
-    if (ZSTD_isError(left)) throw damaged("cannot be unpacked");
-    if (out.pos == 0 && left != 0 && in.pos == in.size) throw damaged("is cut off");
-    const auto unpacked = std::span(piece).first(out.pos);
-    if (bytes == 0 && !unpacked.empty() && !is_database(unpacked)) throw damaged("is no catalog");
-    bytes += out.pos;
-    if (bytes > kUnpackedFree + kRatioMax * content.size()) throw damaged("is no catalog");
-    sink(unpacked);
-  }
-  if (bytes == 0 || in.pos != in.size) throw damaged("is no catalog");
+  const std::string_view wrong =
+      store::unpack(content, [&](std::span<const std::byte> unpacked) {
+        if (bytes == 0 && !unpacked.empty() && !is_database(unpacked)) {
+          throw damaged("is no catalog");
+        }
+        bytes += unpacked.size();
+        sink(unpacked);
+      });
+  if (!wrong.empty()) throw damaged(wrong);
+  if (bytes == 0) throw damaged("is no catalog");
 }
 
 RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::path& cache) {
