@@ -1,6 +1,7 @@
 // Recordings whose store cannot be written for a while, of whole programs: the training goes on,
 // values are complete, what could not be stored is a gap that is named, and everything later is
 // stored.
+#include "store/made_again.h"
 #include "support/sanitized.h"
 #include "workbench.h"
 
@@ -76,6 +77,7 @@ class Outages : public ::testing::Test {
           "{} {} {} {} {}", value.name, value.place.epoch, value.place.step, value.ordinal,
           std::visit([](const auto& scalar) { return fmt::format("{}", scalar); }, value.value)));
     }
+    store::expect_same_when_made_again(bench_.home());
     return left;
   }
 

@@ -5,6 +5,7 @@
 #include "checkpoint/elsewhere.h"
 #include "crafted_bucket.h"
 #include "retention/retention.h"
+#include "store/made_again.h"
 
 #include <flor/store/error.h>
 
@@ -135,6 +136,8 @@ class ClaimsTest : public RemoteTest {
     before_ = rows();
   }
 
+  void TearDown() override { store::expect_same_when_made_again(directory_ / "home"); }
+
   std::vector<std::string> own() const {
     return {interrupted_, finished_, failed_, leader_, rank_};
   }
@@ -235,6 +238,7 @@ void ClaimsTest::try_claims(std::size_t each) {
       craft(key, newer(count) + claim.sql);
       refused += try_fetch(key).empty() ? 0 : 1;
       expect_unchanged(claim.name);
+      if (count % 16 == 0) store::expect_same_when_made_again(directory_ / "home");
       if (HasFailure()) return;
     }
   }

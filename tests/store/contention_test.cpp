@@ -2,6 +2,7 @@
 // garbage all the time; one of the three is killed at a random moment. Whatever the others do, each
 // checkpoint that was reported and not given up is there.
 #include "database/store_impl.h"
+#include "made_again.h"
 #include "maintain/collect.h"
 #include "promises.h"
 #include "support/syscall_tracer.h"
@@ -100,6 +101,7 @@ class ContentionTest : public StoreTest {
     promises_.expect_kept(fast_home(), kept);
     collect(*Store::open(fast_home(), OpenMode::create), false);
     promises_.expect_kept(fast_home(), kept);
+    expect_same_when_made_again(fast_home());
   }
 
   static void expect_end(pid_t pid, bool killed) {

@@ -3,6 +3,7 @@
 #include "behind.h"
 #include "database/store_impl.h"
 #include "file/mount_locks.h"
+#include "made_again.h"
 #include "maintain/collect.h"
 #include "promises.h"
 #include "support/disk.h"
@@ -159,6 +160,7 @@ class DiskFaultTest : public StoreTest, public ::testing::WithParamInterface<Mom
       expect_done(*store, run, step);
     }
     EXPECT_EQ(store->catalog().run(run.id)->checkpoints, before + (is_checkpoint ? 2 : 0));
+    expect_same_when_made_again(*store);
     store->catalog().drop_run(run.id);
     return reached;
   }
@@ -255,6 +257,7 @@ TEST_F(RevivalTest, WhatAFailedCommitRefersToIsNotCollectedUnderIt) {
       ++revived;
     }
     promises.expect_kept(after, {1});
+    for (const auto& home : {fast_home(), before, after}) expect_same_when_made_again(home);
     if (HasFailure()) FAIL() << "call " << n;
     std::filesystem::remove_all(before);
     std::filesystem::remove_all(after);
@@ -281,6 +284,7 @@ TEST_F(NewStoreFaultTest, AStoreThatCouldNotBeMadeIsMadeTheNextTime) {
       }
       const bool reached = Disk::heal() >= n;
       Promises::expect_usable(memory / "home");
+      expect_same_when_made_again(memory / "home");
       if (!reached) break;
     }
   }
@@ -307,6 +311,7 @@ TEST_F(NewStoreFaultTest, CallsThatAreInterruptedOrDoHalfOfTheirWorkAreContinued
     promises.expect_kept(memory / "home", {1, 2, 3, 4});
     Disk::heal();
     promises.expect_kept(memory / "home", {1, 2, 3, 4});
+    expect_same_when_made_again(memory / "home");
   }
 }
 

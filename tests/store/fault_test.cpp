@@ -1,6 +1,7 @@
 // A disk that is full or fails at the Nth call: the store stays as it was, the writer can go on.
 #include "database/store_impl.h"
 #include "faulty_filesystem.h"
+#include "made_again.h"
 #include "store_fixture.h"
 
 #include <flor/store/error.h>
@@ -61,6 +62,7 @@ class FaultTest : public StoreTest {
       // The same writer, as if nothing had happened.
       const CheckpointInfo info = writer.write(boundary(2 * n + 1), snapshot);
       expect_holds(*store, info.id, snapshot);
+      expect_same_when_made_again(home());
     }
     EXPECT_GE(failures, first ? 4 : 2);  // create, sync of the directory, write, sync
     EXPECT_EQ(damage(*store), "");
@@ -126,6 +128,7 @@ TEST_F(FaultTest, KilledAtEveryCallTheStoreHoldsWhatWasReported) {
           *store, info.id,
           make_snapshot(static_cast<unsigned>(n), static_cast<int>(info.key.iteration), 1000));
     }
+    expect_same_when_made_again(home());
     if (status == 0) break;
     ASSERT_EQ(status, -SIGKILL);
   }
@@ -159,6 +162,7 @@ TEST_F(FaultTest, ACatalogThatCannotGrowLeavesTheStoreAsItWas) {
   });
   EXPECT_EQ(wait_for(child), 0);
   EXPECT_EQ(damage(*open()), "");
+  expect_same_when_made_again(home());
 }
 
 TEST_F(FaultTest, OnANetworkFileSystemTheCatalogUsesARollbackJournal) {

@@ -5,6 +5,7 @@
 #include "golden_text.h"
 #include "index/refresh.h"
 #include "index/writing.h"
+#include "made_again.h"
 #include "maintain/collect.h"
 #include "maintain/repair.h"
 #include "queue/jobs.h"
@@ -226,6 +227,65 @@ TEST_F(JournalTest, ADamagedRecordCostsNoneThatFollows) {
     const auto info = store->catalog().checkpoint(run.id, boundary(step));
     EXPECT_EQ(info.has_value(), step != 1) << step;
     if (info) expect_holds(*store, info->id, content(step));
+  }
+}
+
+/// No event vouches for what a collection and an archive have written.
+TEST_F(JournalTest, WhatWasCopiedIntoOtherPacksIsFoundAgain) {
+  {
+    const auto store = open();
+    const Run gone = store->catalog().add_run(new_run("gone"));
+    CheckpointWriter other(*store, gone.id);
+    const Run run = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, run.id);
+    for (int step = 0; step < 4; ++step) {
+      writer.write(boundary(step), make_snapshot(1, step, 20'000));
+      other.write(boundary(step), bytes_snapshot("x", random_bytes(7, 50'000)));
+    }
+    const CheckpointKey keys[] = {boundary(0), boundary(1)};
+    store->catalog().drop_checkpoints(run.id, keys);
+    const auto connection = open_for_reading(Paths{home()});
+    const auto chain = (*connection)("SELECT max(depth) FROM chunk");
+    ASSERT_TRUE(chain->step());
+    EXPECT_GT(chain->integer(0), 1) << "differences of differences";
+  }
+  for (const auto& pack : packs()) {
+    fs::last_write_time(pack, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  EXPECT_GT(collect(*open(), false, 1).packs_compacted, 0);
+  expect_same_when_made_again(home());
+  for (int step = 2; step < 4; ++step) {
+    remove_index(home());
+    const auto store = open();
+    const auto info = store->catalog().checkpoint(store->catalog().resolve("linear").id,
+                                                  boundary(step));
+    ASSERT_TRUE(info);
+    expect_holds(*store, info->id, make_snapshot(1, step, 20'000));
+  }
+}
+
+/// A content that was collected and recorded again has two records, of which the later one is not
+/// at the end of a chain.
+TEST_F(JournalTest, ADifferenceIsGivenTheRecordThatItWasMadeFrom) {
+  const auto record = [&](const std::string& name, int first, int last) {
+    const auto store = open();
+    const Run run = store->catalog().add_run(new_run(name));
+    CheckpointWriter writer(*store, run.id);
+    for (int step = first; step <= last; ++step) {
+      writer.write(boundary(step), make_snapshot(1, step, 20'000));
+    }
+  };
+  for (int beside = 0; beside < 12 && !HasFailure(); ++beside) {  // packs are found in any order
+    fs::remove_all(home());
+    record("first", 0, 3);
+    {
+      const auto store = open();
+      const CheckpointKey keys[] = {boundary(1), boundary(2), boundary(3)};
+      store->catalog().drop_checkpoints(store->catalog().resolve("first").id, keys);
+      collect(*store, false, 0);
+    }
+    record("second", 2 - beside % 2, 4);
+    expect_same_when_made_again(home());
   }
 }
 

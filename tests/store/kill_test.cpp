@@ -2,6 +2,7 @@
 // makes a store, or collects garbage: what was reported is there, the rest is there wholly or not
 // at all, and others go on.
 #include "database/store_impl.h"
+#include "made_again.h"
 #include "maintain/collect.h"
 #include "promises.h"
 #include "support/sanitized.h"
@@ -112,6 +113,7 @@ class KillTest : public StoreTest {
       for (int step = 0; step < reported_.get(); ++step) kept.push_back(kEarlier + step + 1);
       promises_.expect_kept(fast_home(), kept);
       Promises::expect_usable(fast_home());
+      expect_same_when_made_again(fast_home());
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }

@@ -2,6 +2,7 @@
 // still has, every checkpoint whose write had returned is there, and nothing else is damaged.
 #include "database/store_impl.h"
 #include "faulty_filesystem.h"
+#include "made_again.h"
 #include "maintain/collect.h"
 #include "promises.h"
 #include "support/content.h"
@@ -103,6 +104,9 @@ class PowerLossTest : public StoreTest {
     const auto home = rebuilt_ / "deep" / "home";
     try {
       promises_.expect_kept(home, {kept.begin(), kept.end()});
+      if (std::filesystem::exists(home / "runs") && random() % 4 == 0) {
+        expect_same_when_made_again(home);
+      }
       if (random() % 16 == 0) Promises::expect_usable(home);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();

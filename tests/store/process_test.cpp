@@ -3,6 +3,7 @@
 #include "database/store_impl.h"
 #include "behind.h"
 #include "index/catalog/rank_launch.h"
+#include "made_again.h"
 #include "store_fixture.h"
 
 #include <flor/store/error.h>
@@ -65,6 +66,7 @@ TEST_F(ProcessTest, SixteenCreateTheStoreAtOnce) {
   const auto store = open(OpenMode::existing);
   EXPECT_EQ(store->catalog().experiments().size(), static_cast<std::size_t>(kProcesses));
   EXPECT_EQ(damage(*store), "");
+  expect_same_when_made_again(home());
 }
 
 TEST_F(ProcessTest, SeveralWriteAtOnceAndShareWhatIsEqual) {
@@ -94,6 +96,7 @@ TEST_F(ProcessTest, SeveralWriteAtOnceAndShareWhatIsEqual) {
       expect_holds(*store, info.id, make_snapshot(9, static_cast<int>(info.key.iteration), 50'000));
     }
   }
+  expect_same_when_made_again(home());
 }
 
 TEST_F(ProcessTest, AWriterKilledAtAnyInstantLosesNothingThatItReported) {
@@ -132,6 +135,7 @@ TEST_F(ProcessTest, AWriterKilledAtAnyInstantLosesNothingThatItReported) {
       ASSERT_TRUE(info) << "round " << round << " step " << step;
       expect_holds(*store, info->id, make_snapshot(static_cast<unsigned>(round), step, kShared));
     }
+    if (round % 6 == 5) expect_same_when_made_again(home());
   }
   EXPECT_GT(reported, 0);
 }

@@ -54,7 +54,8 @@ bool Placing::is_sound(const FoundRecord& record) {
     PackReader reader(database_.paths, database_.files);
     reader.add(record.pack, names_.at(static_cast<std::size_t>(record.pack - 1)));
     std::vector<std::byte> buffer;
-    reader.read(row_of(record, 0, 0), buffer, true);
+    const std::uint32_t any = record.header.uses_base ? 1 : 0;
+    reader.read(row_of(record, 0, any), buffer, true);
     return true;
   } catch (const Error&) {
     return false;
@@ -81,22 +82,32 @@ std::int64_t Placing::row_of_pack(std::int64_t number, std::uint64_t bytes) {
   return row;
 }
 
-std::optional<std::uint32_t> Placing::id_of(const Digest& digest) {
-  if (const auto known = ids_.find(digest); known != ids_.end()) return known->second;
-  std::optional<std::uint32_t> id;
-  {
-    const auto row = database_.connection("SELECT id FROM chunk WHERE digest = ?1", digest);
-    if (row->step()) id = static_cast<std::uint32_t>(row->integer(0));
+std::optional<std::uint32_t> Placing::id_of(const Digest& digest,
+                                            std::optional<std::uint8_t> depth) {
+  auto known = ids_.find(digest);
+  if (known == ids_.end()) {
+    std::optional<std::uint32_t> id;
+    {
+      const auto row = database_.connection("SELECT id FROM chunk WHERE digest = ?1", digest);
+      if (row->step()) id = static_cast<std::uint32_t>(row->integer(0));
+    }
+    if (!id) id = place(digest, depth);  // which may ask the same of a base
+    if (!id) return std::nullopt;
+    known = ids_.emplace(digest, *id).first;
   }
-  if (!id) id = place(digest);  // which may ask the same of a base
-  if (id) ids_.emplace(digest, *id);
-  return id;
+  if (depth) {
+    const auto row = database_.connection("SELECT depth FROM chunk WHERE id = ?1",
+                                          std::int64_t{known->second});
+    if (!row->step() || row->integer(0) != *depth) return std::nullopt;
+  }
+  return known->second;
 }
 
 /// Where a digest has several records, one that a recording of this home wrote comes first: what
 /// was fetched may have been made to collide with it. A record that no event vouches for, a
 /// collection or an archive wrote; unless a crash left it half-written.
-std::optional<std::uint32_t> Placing::place(const Digest& digest) {
+std::optional<std::uint32_t> Placing::place(const Digest& digest,
+                                            std::optional<std::uint8_t> depth) {
   if (!scanned_) scan();
   std::vector<FoundRecord> records = found_.find(digest);
   const auto rank = [&](const FoundRecord& record) {
@@ -105,6 +116,7 @@ std::optional<std::uint32_t> Placing::place(const Digest& digest) {
   };
   std::ranges::stable_sort(records, {}, rank);
   for (const FoundRecord& record : records) {
+    if (depth && record.header.depth != *depth) continue;
     if (rank(record) == 2 && !is_sound(record)) continue;
     if (const auto id = put(record)) return id;
   }
@@ -115,11 +127,9 @@ std::optional<std::uint32_t> Placing::put(const FoundRecord& record) {
   const RecordHeader& header = record.header;
   std::optional<std::uint32_t> base;
   if (header.uses_base) {
-    base = id_of(header.base);
+    if (header.depth == 0) return std::nullopt;
+    base = id_of(header.base, static_cast<std::uint8_t>(header.depth - 1));
     if (!base) return std::nullopt;
-    const auto row =
-        database_.connection("SELECT depth FROM chunk WHERE id = ?1", std::int64_t{*base});
-    if (!row->step() || row->integer(0) + 1 != header.depth) return std::nullopt;
   }
   Connection& connection = database_.connection;
   const std::uint64_t end = record.offset + kRecordHeaderBytes + header.stored_bytes;
@@ -188,20 +198,43 @@ void Placing::mark_origin(const std::vector<std::uint32_t>& ids, bool own) {
   }
 }
 
+/// The table that has the row now; empty if it is gone. A checkpoint may have been deleted since,
+/// and not collected: it has the same number.
+std::string Placing::table_of(const Expected& expected) {
+  const auto is_in = [&](const std::string& name, const char* further) {
+    return database_
+        .connection(fmt::format("SELECT 1 FROM {} WHERE id = ?1{}", name, further), expected.id)
+        ->step();
+  };
+  if (is_in(expected.table, "")) return expected.table;
+  if (expected.table != "checkpoint" || !is_in("discarded", " AND collected_us IS NULL")) return {};
+  return "discarded";
+}
+
+/// Two writers at once leave records of one content at different depths, of which one has the row.
+/// Those that are there at one depth alone say which of them their bases need, so they come first.
+void Placing::place_all() {
+  std::vector<std::pair<std::size_t, Digest>> order;
+  for (const Expected& expected : expected_) {
+    for (const Digest& digest : expected.chunks) {
+      if (database_.connection("SELECT 1 FROM chunk WHERE digest = ?1", digest)->step()) continue;
+      if (!scanned_) scan();
+      std::set<std::uint8_t> depths;
+      for (const FoundRecord& record : found_.find(digest)) depths.insert(record.header.depth);
+      order.emplace_back(depths.size(), digest);
+    }
+  }
+  std::ranges::stable_sort(order, {}, &std::pair<std::size_t, Digest>::first);
+  for (const auto& one : order) id_of(one.second);
+}
+
 std::vector<std::string> Placing::finish() {
   std::vector<std::string> lost;
   Connection& connection = database_.connection;
+  for (Expected& expected : expected_) expected.table = table_of(expected);
+  std::erase_if(expected_, [](const Expected& expected) { return expected.table.empty(); });
+  place_all();
   for (const Expected& expected : expected_) {
-    // A checkpoint may have been deleted since, and not collected: it has the same number.
-    std::string table = expected.table;
-    const auto is_in = [&](const std::string& name, const char* further) {
-      return connection(fmt::format("SELECT 1 FROM {} WHERE id = ?1{}", name, further), expected.id)
-          ->step();
-    };
-    if (!is_in(table, "")) {
-      if (table != "checkpoint" || !is_in("discarded", " AND collected_us IS NULL")) continue;
-      table = "discarded";
-    }
     std::vector<std::uint32_t> ids;
     for (const Digest& digest : expected.chunks) {
       const auto id = id_of(digest);
@@ -209,7 +242,7 @@ std::vector<std::string> Placing::finish() {
       ids.push_back(*id);
     }
     if (ids.size() < expected.chunks.size()) {
-      if (table == "discarded") {
+      if (expected.table == "discarded") {
         connection(
             "UPDATE discarded SET collected_us = discarded_us, layout = 0, chunks = x'' WHERE id = "
             "?1",
@@ -222,7 +255,7 @@ std::vector<std::string> Placing::finish() {
     }
     mark_origin(ids, expected.own);
     const std::vector<std::byte> bytes = encode_ids(ids);
-    connection(fmt::format("UPDATE {} SET chunks = ?2 WHERE id = ?1", table), expected.id,
+    connection(fmt::format("UPDATE {} SET chunks = ?2 WHERE id = ?1", expected.table), expected.id,
                Bytes(bytes))
         ->run();
   }

@@ -38,8 +38,11 @@ class Placing {
     std::vector<Digest> chunks;
     bool own = false;
   };
-  std::optional<std::uint32_t> id_of(const Digest& digest);
-  std::optional<std::uint32_t> place(const Digest& digest);
+  /// The row of the content; with `depth` only one of that depth.
+  std::optional<std::uint32_t> id_of(const Digest& digest, std::optional<std::uint8_t> depth = {});
+  std::optional<std::uint32_t> place(const Digest& digest, std::optional<std::uint8_t> depth);
+  std::string table_of(const Expected& expected);
+  void place_all();
   std::optional<std::uint32_t> put(const FoundRecord& record);
   std::int64_t row_of_pack(std::int64_t number, std::uint64_t bytes);
   void scan();

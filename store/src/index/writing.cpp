@@ -94,6 +94,7 @@ RunJournal& Writing::journal(std::int64_t run) {
 }
 
 bool Writing::knows_layout(std::int64_t run, const Digest& layout) {
+  noted_[run];  // so that what was asked for is taken back, also where nothing is said then
   return journal(run).knows_layout(layout);
 }
 
