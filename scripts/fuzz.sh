@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fuzzes everything that reads bytes of strangers, with libFuzzer and sanitizers, one target after
 # another; ends with status 1 where one found something:
-#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 300 each, 50 minutes for all ten
+#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 300 each, an hour for all twelve
 # 0 seconds: only builds them. Needs clang and its runtime (packages-test.txt). An input that fails
 # lies in out/fuzz/TARGET-*, beside TARGET.log, and is run again by
 #   out/fuzz/build/tests/fuzz/TARGET_fuzz out/fuzz/TARGET-crash-...

@@ -1,14 +1,18 @@
 // Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
-//   make_corpus DIRECTORY     writes DIRECTORY/{pack,frames,blob,safetensors,store}/seed-*
+//   make_corpus DIRECTORY GOLDEN
+// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store}/seed-*, those of events from
+// the journals of the store GOLDEN.
 // Not run by the tests.
 #include "base/little_endian.h"
 #include "database/manifest.h"
 #include "file/frames.h"
+#include "journal/run_journal.h"
 #include "pack/pack_record.h"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,6 +85,57 @@ void make_frames() {
   save("frames", "damaged", damaged);
 }
 
+template <typename... Events>
+void save_plain(const Events&... events) {
+  const auto save_one = [](const auto& event) {
+    const auto kind = static_cast<int>(event.kKind);
+    save("events", std::to_string(kind) + "-plain",
+         Bytes{static_cast<std::byte>(kind)} + encode_event(1, event));
+  };
+  (save_one(events), ...);
+}
+
+/// Those that the golden store does not have.
+void make_plain_events() {
+  const CheckpointKey key{CheckpointKind::loop_end, 1, 2, "train"};
+  const Digest digest = digest_of(Bytes(3));
+  const CheckpointNames names{{key, digest}, {{}, digest}};
+  const RunOrigin origin{RunOrigin::Kind::fetched, "s3://bucket", 5};
+  ResumePoint point;
+  point.loop = "train";
+  point.kept = {"a", "b"};
+  save_plain(DiscardEvent{7, names}, UndiscardEvent{names}, CollectedEvent{8, names},
+             ForgetEvent{{key}}, ArchivedEvent{9}, InterruptEvent{"killed"}, ReopenEvent{},
+             ResumeEvent{{1, point, "c0ffee", "00", {}}}, GapsEvent{{{1, 2, true, "full"}}},
+             JoinEvent{}, CloseLaunchEvent{}, ScoreEvent{1, "loss", 0.5}, StrategyEvent{},
+             RestoringEvent{"aa", 7, 0.5}, VerifyEvent{"aa", {1, 2}}, DoubtEvent{"aa", "differs"},
+             OutputsEvent{"/src", "train", {"a", "b"}}, BuildCommandEvent{"/src", "train", "make"},
+             OriginEvent{origin}, CopyEvent{"aa", origin, Bytes(9)}, MergeEvent{origin, Bytes(9)},
+             DropEvent{});
+}
+
+/// Each kind of event once, and what every journal says as a whole.
+void make_events(const std::filesystem::path& golden) {
+  const Paths paths{golden};
+  std::set<EventKind> kinds;
+  for (const std::string& key : find_runs(paths)) {
+    for (const FoundJournal& journal : find_journals(paths, key)) {
+      JournalReader reader(Filesystem::system(), journal.path, {});
+      Bytes list;
+      while (const auto event = reader.next()) {
+        const Bytes payload(event->payload.begin(), event->payload.end());
+        const auto kind = static_cast<std::byte>(event->kind);
+        const auto number = std::to_string(static_cast<int>(event->kind));
+        if (kinds.insert(event->kind).second) save("events", number, Bytes{kind} + payload);
+        Bytes header{std::byte{0}, kind};
+        append(header, static_cast<std::uint16_t>(payload.size()));
+        list = list + header + payload;
+      }
+      save("journal", key + "-" + std::to_string(journal.number), list);
+    }
+  }
+}
+
 void make_blobs() {
   const Item items[] = {{"model/weight", ElementType::f32, {3, 2}, 24},
                         {"step", ElementType::i64, {}, 8},
@@ -135,10 +190,12 @@ void make_changes() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   root = argv[1];
   make_packs();
   make_frames();
+  make_events(argv[2]);
+  make_plain_events();
   make_blobs();
   make_safetensors();
   make_changes();
