@@ -3,19 +3,18 @@
 // proportion to what was sent.
 #include "catalog_rows.h"
 #include "hostile_cases.h"
+#include "store/made_again.h"
 #include "support/content.h"
 #include "support/process.h"
 #include "support/sanitized.h"
 
 #include <flor/store/error.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <shared_mutex>
 #include <sstream>
 #include <thread>
@@ -73,11 +72,14 @@ class Scene {
     return bytes;
   }
 
-  /// All rows of the catalog and all bytes of the packs.
+  /// All rows of the catalog, and all bytes of packs and journals.
   std::map<std::string, std::string> content() const {
     std::map<std::string, std::string> found;
-    for (const auto& entry : fs::directory_iterator(home() / "packs")) {
-      found[entry.path().filename()] = testing::content_of(entry.path());
+    for (const char* part : {"packs", "runs"}) {
+      for (const auto& entry : fs::recursive_directory_iterator(home() / part)) {
+        if (!entry.is_regular_file()) continue;
+        found[entry.path().lexically_relative(home())] = testing::content_of(entry.path());
+      }
     }
     store::Connection catalog(home() / "catalog.db", store::Connection::Mode::read_only);
     for (const std::string& table : catalog_tables(catalog)) {
@@ -156,28 +158,23 @@ class HostileTest : public RemoteTest {
 
   /// In a process of its own: the greatest memory of this one would count as that of each program
   /// that it starts later.
-  void begin(const Scene& scene, const HostileBucket& hostile) const {
+  void apart(const std::function<void()>& work) const {
     const std::unique_lock alone(crafting_);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      try {
-        scene.begin(&hostile, run_of(hostile));
-        ::_exit(0);
-      } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        ::_exit(1);
-      }
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    ASSERT_EQ(status, 0) << hostile.name;
+    const int status = store::wait_for(store::start_process([&] {
+      const auto* result = ::testing::UnitTest::GetInstance()->current_test_info()->result();
+      const int before = result->total_part_count();
+      work();
+      std::fflush(stdout);
+      return result->total_part_count() - before;
+    }));
+    EXPECT_EQ(status, 0);
   }
 
   /// Each command of its own, on a store as it was before.
   void attack(const Scene& scene, const HostileBucket& hostile, const std::vector<long>& usual,
               const std::map<std::string, std::string>& before) const {
     SCOPED_TRACE(hostile.name);
-    begin(scene, hostile);
+    apart([&] { scene.begin(&hostile, run_of(hostile)); });
     const long allowed = kFreeKib + static_cast<long>(10 * scene.sent() / 1024);
     const auto commands = scene.commands(run_of(hostile));
     for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -197,6 +194,7 @@ class HostileTest : public RemoteTest {
       EXPECT_TRUE(holds(scene.content(), before, (hostile.passes && !looks) || brings_facts));
       EXPECT_TRUE(result.status != 0 || looks || hostile.passes);
     }
+    apart([&] { store::expect_same_when_made_again(scene.home()); });
   }
 
   std::string own_, foreign_;

@@ -102,6 +102,20 @@ TEST_F(Trust, AProgramWithoutAVersionIsNotExecuted) {
   EXPECT_THAT(result.err, HasSubstr("/bin/bash -c 'touch "));
 }
 
+TEST_F(Trust, ARunThatWasFetchedStaysSoWhenTheIndexIsMadeAgain) {
+  const auto run = record_elsewhere();
+  say_program("", "");
+  spool_and_fetch();
+  for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+    std::filesystem::remove(bench_.home() / file);
+  }
+  const auto listed = flor({"list", "--json"});
+  EXPECT_THAT(listed.err, HasSubstr("was made again from the journals of 1 run"));
+  EXPECT_THAT(listed.out, ContainsRegex("\"kind\": ?\"fetched\""));
+  EXPECT_THAT(flor({"show", run.key}).out, HasSubstr("fetched from " + url()));
+  expect_refused(replay({"nice"}), run.key);
+}
+
 TEST_F(Trust, AProgramOfACommitThatIsNowhereIsNotExecuted) {
   const auto run = record_elsewhere();
   say_program(std::string(40, 'a'), std::string(32, 'b'));
