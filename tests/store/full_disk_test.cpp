@@ -1,9 +1,8 @@
 // A disk without a free byte: what frees space still works. On a file system in memory of the
 // test's own where it may mount one, and by a quota that is taken over at link time elsewhere.
+#include "behind.h"
 #include "database/reserve.h"
 #include "database/sqlite.h"
-#include "behind.h"
-#include "checkpoint/checkpoint_rows.h"
 #include "file/filesystem.h"
 #include "file/paths.h"
 #include "index/catalog/checkpoint_rows.h"

@@ -1,7 +1,7 @@
 // Several processes at one store: creating it, writing at once, being killed, being watched.
+#include "behind.h"
 #include "database/sqlite.h"
 #include "database/store_impl.h"
-#include "behind.h"
 #include "index/catalog/rank_launch.h"
 #include "made_again.h"
 #include "store_fixture.h"
