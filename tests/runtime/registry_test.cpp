@@ -1,5 +1,7 @@
 // Names of registered objects.
 #include "state/registry.h"
+#include "state/sharing.h"
+#include "support/memory_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
 class Names : public ::testing::Test {
@@ -98,6 +101,30 @@ TEST(ItemTitle, SaysInWordsWhatFlorKeepsByItself) {
                                     {"mask/.values", "mask"}}) {
     EXPECT_EQ(item_title(name), title);
   }
+}
+
+/// What the function throws.
+template <typename Function>
+std::string complaint(Function&& function) {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(ItemTitle, IsWhatMessagesOfChangedTypesAndOfDamageSay) {
+  testing::MemoryState state;
+  state.save("optimizer/.step", 3);
+  state.save("@elapsed", 3);
+  double number = 0;
+  EXPECT_THAT(complaint([&] { state.load("optimizer/.step", number); }),
+              StartsWith("'optimizer' was recorded as i32"));
+  EXPECT_THAT(complaint([&] { state.load("@elapsed", number); }),
+              StartsWith("'the time that was used' was recorded as i32"));
+  EXPECT_EQ(complaint([] { parse_sharing("no numbers"); }),
+            "what a checkpoint says of the memory that tensors share is damaged");
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ Adapter& registered() {
 
 }  // namespace
 
+std::string item_title(std::string_view item) { return std::string(item); }
+
 bool register_adapter(Adapter adapter) {
   registered() = std::move(adapter);
   return true;

@@ -98,9 +98,9 @@ bool Overlap::is_right(const LateCopies& copies) {
   if (!failed && !moved) return true;
   if (!allowed_.exchange(false)) return false;
   if (failed) {
-    dropped_("there was no memory for a copy of '" + failed->name() + "'");
+    dropped_("there was no memory for a copy of '" + item_title(failed->name()) + "'");
   } else {
-    dropped_("'" + moved->name() +
+    dropped_("'" + item_title(moved->name()) +
              "' was written before flor::fence() while its content was being copied");
   }
   return false;

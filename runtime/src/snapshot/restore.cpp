@@ -143,7 +143,7 @@ std::size_t CheckpointSource::index(const std::string& name) const {
   throw Error(fmt::format(
       "the run did not record '{}', which this program registers: register what was registered "
       "then, or record again",
-      name));
+      item_title(name)));
 }
 
 const store::Item& CheckpointSource::item(const std::string& name) const {
@@ -166,7 +166,7 @@ void CheckpointSource::tensor(const std::string& name, TensorTarget target) {
     throw Error(fmt::format(
         "'{}' was recorded as {}, but is {} in this program: replay with the model that was "
         "recorded, or record again",
-        name, print_shape(recorded), print_shape(wanted)));
+        item_title(name), print_shape(recorded), print_shape(wanted)));
   }
   asked_.insert(found);
   pending_.push_back({found, std::move(target)});
@@ -211,7 +211,7 @@ void restore(const store::CheckpointReader& reader, const Registry& registry,
     throw Error(fmt::format(
         "the run recorded '{}', which this program does not have: replay with the model that was "
         "recorded, or record again",
-        unread));
+        item_title(unread)));
   }
   source.finish();
 }

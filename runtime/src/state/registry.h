@@ -22,9 +22,6 @@ inline constexpr std::string_view kThreadsItem = "@threads";
 inline constexpr std::string_view kElapsedItem = "@elapsed";
 inline constexpr std::string_view kAttachedPrefix = "with:";
 
-/// What an item is to people: its name, or in words what it is that Flor keeps by itself.
-std::string item_title(std::string_view item);
-
 /// Gives unnamed slots their kind as name, numbered from the second on: "model", "model2"; the
 /// smallest number that is free. Throws UsageError for a name that is taken or not allowed.
 class SlotNames {

@@ -149,7 +149,8 @@ std::vector<SharedPiece> parse_sharing(const std::string& text) {
     in >> piece.block >> piece.object >> piece.place.type >> piece.place.offset >>
         piece.place.bytes >> piece.place.firmness >> standing >> base >> strides;
     if (in.fail() || in.get() != ' ' || strides.size() < 2) {
-      throw Damaged(fmt::format("the description '{}' of a checkpoint is damaged", kSharingItem));
+      throw Damaged(
+          fmt::format("what a checkpoint says of {} is damaged", item_title(kSharingItem)));
     }
     std::getline(in, piece.name);
     piece.place.lineage.standing = static_cast<Standing>(standing);

@@ -199,7 +199,11 @@ ElementType common_type(std::span<const Item> items) {
 }
 
 std::string Layout::title(const Block& block) const {
-  const std::string first = "'" + items[block.first].name + "'";
+  // Names of what Flor keeps by itself say nothing to people.
+  const std::string_view name = items[block.first].name;
+  const bool own = name.starts_with('@') || name.starts_with('.');
+  const std::string first =
+      own ? "what Flor notes by itself" : fmt::format("'{}'", name.substr(0, name.find("/.")));
   return block.count == 1 ? first : fmt::format("{} and {} that follow it", first, block.count - 1);
 }
 

@@ -177,6 +177,9 @@ class StateSource {
 };
 
 namespace detail {
+/// What an item is to people: its name, or in words what it is that Flor keeps by itself.
+std::string item_title(std::string_view item);
+
 inline std::string join_names(std::string_view prefix, std::string_view name) {
   if (prefix.empty()) return std::string(name);
   if (name.empty()) return std::string(prefix);
@@ -251,8 +254,10 @@ class StateWriter {
   }
   /// False: only the places are asked for.
   bool wants_content() const { return sink_->wants_content(); }
-  /// The name with the object's before it, for messages.
-  std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }
+  /// The name with the object's before it, for messages; without names that only Flor knows.
+  std::string full_name(std::string_view name) const {
+    return detail::item_title(detail::join_names(prefix_, name));
+  }
   /// A writer for a part of the object.
   StateWriter within(std::string_view name) const {
     return {*sink_, detail::join_names(prefix_, name)};
@@ -290,13 +295,13 @@ class StateReader {
   }
   /// Content of numbers that must have been recorded with this type; read at once.
   std::string numbers(std::string_view name, ElementType type) const {
-    const std::string full = full_name(name);
-    if (const ElementType recorded = source_->item(full).type; recorded != type) {
-      throw Error("'" + full + "' was recorded as " + std::string(store::to_string(recorded)) +
+    const std::string item = detail::join_names(prefix_, name);
+    if (const ElementType recorded = source_->item(item).type; recorded != type) {
+      throw Error("'" + full_name(name) + "' was recorded as " + std::string(store::to_string(recorded)) +
                   ", but is " + std::string(store::to_string(type)) +
                   " here: its type has changed since");
     }
-    return source_->bytes(full);
+    return source_->bytes(item);
   }
   /// A number that must have been recorded with this type.
   template <detail::Number T>
@@ -309,8 +314,10 @@ class StateReader {
     }
     std::copy(content.begin(), content.end(), reinterpret_cast<char*>(&value));
   }
-  /// The name with the object's before it, for messages.
-  std::string full_name(std::string_view name) const { return detail::join_names(prefix_, name); }
+  /// The name with the object's before it, for messages; without names that only Flor knows.
+  std::string full_name(std::string_view name) const {
+    return detail::item_title(detail::join_names(prefix_, name));
+  }
   /// A reader for a part of the object.
   StateReader within(std::string_view name) const {
     return {*source_, detail::join_names(prefix_, name)};
