@@ -81,6 +81,31 @@ TEST_F(FsckTest, OfALostPackSaysInOneLineWhatIsLostAndTheNextCommand) {
               HasSubstr("1 finding: the store is damaged; flor fsck --repair makes it sound"));
 }
 
+TEST_F(FsckTest, OfLostPacksAndOfWhatARepairGivesUpSaysALineForAll) {
+  for (const int epochs : {3, 6, 9}) {  // what is new is in a pack of its own
+    record({.epochs = epochs});
+    close();
+  }
+  int packs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+    packs += std::filesystem::remove(entry.path()) ? 1 : 0;
+  }
+  ASSERT_GT(packs, 2);
+  const Outcome outcome = flor({"fsck"});
+  EXPECT_EQ(outcome.status, 4);
+  ASSERT_EQ(outcome.lines().size(), 3u) << outcome.out;
+  EXPECT_THAT(outcome.lines()[0],
+              HasSubstr("and " + std::to_string(packs - 1) + " more packs; 36 checkpoints lost by " +
+                        "them in all: flor fsck --json names each"));
+  EXPECT_EQ(static_cast<int>(flor({"fsck", "--json"}).json()["findings"].size()), packs);
+  const Outcome repaired = flor({"fsck", "--repair"});
+  EXPECT_EQ(repaired.status, 5);
+  const auto lines = repaired.lines();
+  EXPECT_EQ(std::ranges::count_if(lines, [](const auto& line) { return line.starts_with("lost: "); }),
+            3)
+      << repaired.out;
+}
+
 TEST_F(FsckTest, FindsAMissingPackWithoutReadingData) {
   record({});
   close();
@@ -100,8 +125,7 @@ TEST_F(FsckTest, RepairsWhatItCanAndNamesWhatIsLost) {
   std::filesystem::resize_file(pack, std::filesystem::file_size(pack) - 1);
   const Outcome outcome = flor({"fsck", "--repair"});
   EXPECT_EQ(outcome.status, 5);
-  EXPECT_THAT(outcome.out, HasSubstr("lost: the end of 'train' in iteration 2 of run"));
-  EXPECT_THAT(outcome.out, HasSubstr("lost: boundary 3 of run"));
+  EXPECT_THAT(outcome.out, HasSubstr("lost: the end of 'train' in iteration 2, boundary 3 of run"));
   EXPECT_THAT(outcome.out, HasSubstr("kept aside: " + home().string() + "/quarantine/"));
   EXPECT_THAT(outcome.out, HasSubstr("no damage found"));
   EXPECT_EQ(flor({"fsck", "--repair"}).status, 0);

@@ -364,6 +364,7 @@ class Checker {
       if (lost->second.size() > kNamed) {
         finding.what += fmt::format(" and {} more", lost->second.size() - kNamed);
       }
+      finding.lost = std::move(lost->second);
     }
   }
 

@@ -10,9 +10,14 @@
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+#include <span>
 
 namespace flor::cli {
 namespace {
@@ -39,6 +44,58 @@ std::string_view name_of(Finding::Kind kind) {
       return "orphan";
   }
   return "unknown";
+}
+
+template <typename Number>
+std::string plural(Number count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// A line for each finding, but one for all packs that are missing: they go together, when a disk
+/// or a directory does.
+std::vector<std::pair<Finding::Kind, std::string>> summary_of(
+    const std::vector<Finding>& findings) {
+  std::vector<std::pair<Finding::Kind, std::string>> lines;
+  std::vector<const Finding*> missing;
+  for (const Finding& finding : findings) {
+    if (finding.kind == Finding::Kind::missing_pack) {
+      missing.push_back(&finding);
+    } else {
+      lines.emplace_back(finding.kind, finding.what);
+    }
+  }
+  if (missing.empty()) return lines;
+  std::set<std::string> lost;
+  for (const Finding* finding : missing) lost.insert(finding->lost.begin(), finding->lost.end());
+  std::string text = missing.front()->what;
+  if (missing.size() > 1) {
+    text += fmt::format("; and {} more packs; {} lost by them in all: flor fsck --json names each",
+                        missing.size() - 1, plural(lost.size(), "checkpoint"));
+  }
+  lines.emplace(lines.begin(), Finding::Kind::missing_pack, std::move(text));
+  return lines;
+}
+
+/// "WHAT of run KEY: WHY" of all checkpoints of a run in one line.
+std::vector<std::string> by_runs(const std::vector<std::string>& dropped) {
+  constexpr std::size_t kNamed = 8;
+  std::map<std::string_view, std::vector<std::string_view>> runs;  // what is lost, by " of run KEY"
+  std::vector<std::string> lines;
+  for (const std::string_view line : dropped) {
+    const std::size_t run = line.rfind(" of run "), end = line.find(':', run);
+    if (run == line.npos) {
+      lines.emplace_back(line);
+    } else {
+      runs[line.substr(run, end - run)].push_back(line.substr(0, run));
+    }
+  }
+  for (const auto& [run, lost] : runs) {
+    const std::size_t named = std::min(kNamed, lost.size());
+    std::string text = fmt::format("{}", fmt::join(std::span(lost).first(named), ", "));
+    if (lost.size() > named) text += fmt::format(" and {} more", lost.size() - named);
+    lines.push_back(text.append(run));
+  }
+  return lines;
 }
 
 class Fsck final : public Command {
@@ -96,16 +153,12 @@ Examples:
 void Fsck::print_text(Context& context, const CheckReport& report) const {
   Output& out = context.out();
   const Style& style = context.style();
-  for (const Finding& finding : report.findings) {
-    out.write(fmt::format("{}: {}\n", style.paint(Tone::bad, name_of(finding.kind)),
-                          printable(finding.what)));
+  for (const auto& [kind, text] : summary_of(report.findings)) {
+    out.write(fmt::format("{}: {}\n", style.paint(Tone::bad, name_of(kind)), printable(text)));
   }
   for (const std::string& remark : report.remarks) {
     out.write(fmt::format("remark: {}\n", printable(remark)));
   }
-  const auto plural = [](std::int64_t count, const char* noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-  };
   out.write(fmt::format("checked {}: {}, {}, {}, {}; {}\n",
                         printable(context.store().home().string()), plural(report.runs, "run"),
                         plural(report.checkpoints, "checkpoint"), plural(report.packs, "pack"),
@@ -114,15 +167,15 @@ void Fsck::print_text(Context& context, const CheckReport& report) const {
   if (report.findings.empty()) {
     out.write(style.paint(Tone::good, "no damage found") + "\n");
   } else {
-    const auto count = static_cast<std::int64_t>(report.findings.size());
-    out.write(style.paint(Tone::bad, plural(count, "finding") + ": the store is damaged") +
+    const std::string count = plural(report.findings.size(), "finding");
+    out.write(style.paint(Tone::bad, count + ": the store is damaged") +
               "; flor fsck --repair makes it sound, and says what is lost\n");
   }
 }
 
 void Fsck::print_repair(Context& context, const RepairReport& report) {
   Output& out = context.out();
-  for (const std::string& what : report.dropped) {
+  for (const std::string& what : by_runs(report.dropped)) {
     out.write(fmt::format("{}: {}\n", context.style().paint(Tone::bad, "lost"), printable(what)));
   }
   for (const std::string& path : report.quarantined) {

@@ -113,6 +113,7 @@ struct Finding {
   };
   Kind kind = Kind::catalog;
   std::string what;  ///< one line: what, where, and which checkpoints are lost by it
+  std::vector<std::string> lost = {};  ///< all of these
 };
 
 struct CheckReport {
