@@ -93,6 +93,11 @@ TEST_F(UsageTest, RefusesWrongOptionsWithStatusTwo) {
                "flor list has no --limi: did you mean '--limit'?");
   expect_error(flor({"list", "--hom=x"}), 2, "flor list has no --hom: did you mean '--home'?");
   expect_error(flor({"list", "-n", "many"}), 2, "see 'flor list --help'");
+  for (const char* command : {"list", "log", "sql"}) {
+    for (const char* number : {"-1", "1.5", ""}) {
+      expect_error(flor({command, "--limit", number}), 2, "is not a whole number from 0 on");
+    }
+  }
   expect_error(flor({"list", "-n"}), 2, "see 'flor list --help'");
   expect_error(flor({"list", "--color", "blue"}), 2, "use auto, always or never");
   expect_error(flor({"diff", "a"}), 2, "see 'flor diff --help'");
