@@ -126,6 +126,29 @@ TEST_F(Ranks, EachRecordsARunAndRankZeroCommitsTheSources) {
   EXPECT_THAT(bench_.damage(), IsEmpty());
 }
 
+TEST_F(Ranks, OneThatFailsIsNotSaidToBeRecorded) {
+  for (const int killed : {0, 1}) {
+    const auto results =
+        run_all(2, {"--flor", "test", "--flor_every", "1"}, killed, {{"RAISE", "9:10"}});
+    const std::string& err = results[static_cast<std::size_t>(1 - killed)].err;
+    EXPECT_THAT(err, AllOf(HasSubstr("failed after 2 epochs"), HasSubstr("--flor_resume goes on"),
+                           Not(HasSubstr("recorded test as run"))));
+    EXPECT_EQ(ranks().at(static_cast<std::size_t>(1 - killed)).state, store::RunState::failed);
+  }
+}
+
+TEST_F(Ranks, ShowAndListSayOfARunWhatItsLastLineSays) {
+  const auto result = bench_.record("averager");
+  const std::string epochs = ": 5 epochs, ";
+  const std::size_t begin = result.err.find(epochs) + epochs.size();
+  ASSERT_NE(begin, std::string::npos + epochs.size()) << result.err;
+  const std::string size = result.err.substr(begin, result.err.find_first_of(",;", begin) - begin);
+  EXPECT_THAT(size, HasSubstr("KiB"));
+  EXPECT_THAT(flor({"list", "--columns", "epochs,size"}).out,
+              AllOf(HasSubstr(" 5 "), HasSubstr("  " + size + "\n")));
+  EXPECT_THAT(flor({"show", "test"}).out, AllOf(HasSubstr("5"), HasSubstr(size)));
+}
+
 TEST_F(Ranks, WhatAllHaveIsStoredOnce) {
   const auto home = bench_.home();
   for (const int world : {2, 3}) {

@@ -151,7 +151,8 @@ TEST_F(Resume, APreemptedRunSaysWhereItStandsAndHowToGoOn) {
   const auto resumed = run({"--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("resuming run " + run_now.key.substr(0, 8) +
-                                     " of test at epoch 2, step 3 of train"));
+                                     " of test at epoch 2, step 3 of train; follow it with: flor " +
+                                     "plot " + run_now.key.substr(0, 8) + " --follow"));
   EXPECT_EQ(bench_.last_run().key, run_now.key);
   EXPECT_EQ(bench_.last_run().message, "");
   const auto resumptions = bench_.store()->catalog().resumptions(run_now.id);

@@ -1,6 +1,8 @@
 // Times, durations and sizes, for people and for programs.
 #include "output/time.h"
 
+#include "base/text.h"
+
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
@@ -75,17 +77,6 @@ std::string remaining(double seconds) {
                            : fmt::format("{} h {} min", minutes / 60, minutes % 60);
 }
 
-std::string bytes(std::uint64_t count) {
-  if (count < 1024) return fmt::format("{} B", count);
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double amount = static_cast<double>(count) / 1024;
-  std::size_t unit = 0;
-  // 999.5 would be printed as a fourth digit.
-  while (amount >= 999.5 && unit + 1 < std::size(kUnits)) {
-    amount /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", amount, amount < 9.95 ? 1 : 0, kUnits[unit]);
-}
+std::string bytes(std::uint64_t count) { return store::print_bytes(count); }
 
 }  // namespace flor::cli

@@ -21,7 +21,7 @@ std::string duration(double seconds);
 /// What is left, in words that do not pretend: "1 s", "45 s", "4 min", "3 h 10 min".
 std::string remaining(double seconds);
 
-/// "0 B", "1.2 KiB", "34 MiB": IEC units, 3 digits at most.
+/// As store::print_bytes().
 std::string bytes(std::uint64_t count);
 
 }  // namespace flor::cli

@@ -1,5 +1,6 @@
 #include "git/tree/walk.h"
 
+#include "base/text.h"
 #include "git/secret_files.h"
 #include "git/tree/stat_ahead.h"
 #include "git/tree/submodule.h"
@@ -377,7 +378,7 @@ void Walker::untracked_file(FoundFile found, Inherited inherited) {
   } else if (!included && secret_name(path_) == SecretName::secret) {
     out_.secrets.push_back(printable(path_));
   } else if (found.entry.stat.size > in_.options.untracked_bytes_max) {
-    leave_out(size_text(found.entry.stat.size) + ", untracked");
+    leave_out(store::print_bytes(found.entry.stat.size) + ", untracked");
   } else {
     found.guarded = !included;
     identify(found);
@@ -431,14 +432,6 @@ void Walker::nested_repository(const TrackedEntry* tracked) {
 }
 
 }  // namespace
-
-std::string size_text(std::uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return fmt::format("{:.{}f} {}", value, value < 10 && unit > 0 ? 1 : 0, kUnits[unit]);
-}
 
 Walked walk_work_tree(const WalkInput& input) { return Walker(input).run(); }
 

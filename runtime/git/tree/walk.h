@@ -43,7 +43,4 @@ struct WalkInput {
 
 Walked walk_work_tree(const WalkInput& input);
 
-/// "312 MiB"
-std::string size_text(std::uint64_t bytes);
-
 }  // namespace flor::git

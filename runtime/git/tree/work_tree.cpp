@@ -1,5 +1,6 @@
 #include "git/tree/work_tree.h"
 
+#include "base/text.h"
 #include "git/tree/content.h"
 
 #include <fmt/format.h>
@@ -46,7 +47,8 @@ void limit_untracked(Walked& walked, std::uint64_t limit) {
   for (const auto& [directory, sum] : sums) {
     walked.left_out.push_back(
         fmt::format("{}* ({} files, {}, untracked: all untracked files together are over {})",
-                    printable(directory), sum.files, size_text(sum.bytes), size_text(limit)));
+                    printable(directory), sum.files, store::print_bytes(sum.bytes),
+                    store::print_bytes(limit)));
   }
 }
 

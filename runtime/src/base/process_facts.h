@@ -34,8 +34,6 @@ void put_back_generators(const std::map<std::string, std::string>& environment);
 
 std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>& then,
                                        const std::map<std::string, std::string>& now);
-/// "3.2 MiB"
-std::string print_bytes(std::uint64_t bytes);
 /// "410 ms", "3.2 s", "5 min 10 s"
 std::string print_seconds(double seconds);
 

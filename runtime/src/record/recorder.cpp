@@ -2,6 +2,7 @@
 
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "base/text.h"
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
 #include "ranks/rank_group.h"
@@ -125,16 +126,16 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
         fmt::format("committed for the first time: {} file{}, {}, the largest {} ({}); .gitignore "
                     "leaves files out",
                     commit.added.files, commit.added.files == 1 ? "" : "s",
-                    print_bytes(commit.added.bytes), commit.added.largest,
-                    print_bytes(commit.added.largest_bytes)));
+                    store::print_bytes(commit.added.bytes), commit.added.largest,
+                    store::print_bytes(commit.added.largest_bytes)));
   }
   if (commit.outputs.files > 0) {
     const bool one = commit.outputs.files == 1;
     say(Level::result,
         fmt::format("not committed: {} file{} that the program wrote in earlier runs, {}, the "
                     "largest {} ({}); git add keeps {}",
-                    commit.outputs.files, one ? "" : "s", print_bytes(commit.outputs.bytes),
-                    commit.outputs.largest, print_bytes(commit.outputs.largest_bytes),
+                    commit.outputs.files, one ? "" : "s", store::print_bytes(commit.outputs.bytes),
+                    commit.outputs.largest, store::print_bytes(commit.outputs.largest_bytes),
                     one ? "it" : "one"));
   }
   tell_of_secrets(commit);
@@ -249,9 +250,13 @@ Recorder::Recorder(Flags flags)
 
 void Recorder::announce() const {
   say(Level::result,
-      fmt::format("recording {}{} as run {}; follow it with: flor plot {} --follow",
-                  run_.start.experiment, flags_.name.empty() ? ", the name used last here," : "",
-                  run_.key.substr(0, 8), run_.key.substr(0, 8)));
+      fmt::format("recording {}{} as run {}; {}", run_.start.experiment,
+                  flags_.name.empty() ? ", the name used last here," : "", run_.key.substr(0, 8),
+                  how_to_follow()));
+}
+
+std::string Recorder::how_to_follow() const {
+  return fmt::format("follow it with: flor plot {} --follow", run_.key.substr(0, 8));
 }
 
 Recorder::~Recorder() {
@@ -643,9 +648,10 @@ void Recorder::report(bool failed) const {
                     "show {}), and --flor {} --flor_resume goes on with it",
                     key, run_.start.experiment, rank, epochs, missing, key, run_.start.experiment));
   } else {
-    say(Level::result, fmt::format("recorded {} as run {}{}: {}, {}{}{}; next: flor show {}",
-                                   run_.start.experiment, key, rank, epochs,
-                                   print_bytes(run.stored_bytes), overhead_text(), missing, key));
+    say(Level::result,
+        fmt::format("recorded {} as run {}{}: {}, {}{}{}; next: flor show {}",
+                    run_.start.experiment, key, rank, epochs, store::print_bytes(run.stored_bytes),
+                    overhead_text(), missing, key));
   }
 }
 

@@ -179,6 +179,7 @@ class Recorder : public Runtime {
   void prepare_buffers(const TakenSnapshot& taken);
   void put_schedule();
   void announce() const;
+  std::string how_to_follow() const;
   std::string overhead_text() const;
   void report(bool failed) const;
   void watch_for_nan(const LogRecord& record, const store::Value& value);

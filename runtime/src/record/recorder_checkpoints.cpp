@@ -1,6 +1,7 @@
 // The recorder's checkpoints: from the state to the writer.
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "base/text.h"
 #include "record/recorder.h"
 
 #include <fmt/format.h>
@@ -319,8 +320,9 @@ void Recorder::count_stored(const store::CheckpointKey& key,
   raw_bytes_ += info.raw_bytes;
   stored_bytes_ += info.stored_bytes;
   try {
-    say(Level::info, fmt::format("stored {} ({} of {})", print(key), print_bytes(info.stored_bytes),
-                                 print_bytes(info.raw_bytes)));
+    say(Level::info,
+        fmt::format("stored {} ({} of {})", print(key), store::print_bytes(info.stored_bytes),
+                    store::print_bytes(info.raw_bytes)));
   } catch (const std::exception&) {  // it was to be said, no more
   }
 }

@@ -146,8 +146,9 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   run_ = catalog.run(run.id).value_or(run);
   recorded_saves_ = recorded_saves();
   for (const auto& [place, saved] : recorded_saves_) saves_ = std::max(saves_, saved.number);
-  say(Level::result, fmt::format("resuming run {} of {} at {}", run_.key.substr(0, 8),
-                                 run_.start.experiment, store::print_point(point)));
+  say(Level::result,
+      fmt::format("resuming run {} of {} at {}; {}", run_.key.substr(0, 8), run_.start.experiment,
+                  store::print_point(point), how_to_follow()));
   if (!point.boundary && point.main_loop == 0) return use_.reset();  // nothing is passed by
   CheckPlan check = plan_check(*store_, run_, point, flags_.check_seconds);
   if (!flags_.check) check = {.stretch = {}, .why_not = "--flor_check none"};

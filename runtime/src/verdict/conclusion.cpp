@@ -2,6 +2,7 @@
 
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +44,7 @@ void conclude_work(const std::vector<Epochs>& epochs, double seconds, const Work
       fmt::format("{} replayed in {}{}; {} {} loaded ({})", print_epochs(epochs),
                   print_seconds(seconds), nested, work.restored,
                   work.restored == 1 ? "checkpoint" : "checkpoints",
-                  print_bytes(work.restored_bytes)));
+                  store::print_bytes(work.restored_bytes)));
   if (found.count() > 0 || !flags.probes.empty() || !flags.plugin.empty()) return;
   const auto skipped = std::ranges::find_if(
       work.nested, [](const auto& entry) { return entry.second.skipped > 0; });

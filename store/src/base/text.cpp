@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace flor::store {
 namespace {
@@ -61,6 +62,19 @@ std::string printable(std::string_view text) {
     text.remove_prefix(point.length);
   }
   return result;
+}
+
+std::string print_bytes(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double amount = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  // 999.5 would be printed as a fourth digit.
+  while (amount >= 999.5 && unit + 1 < std::size(kUnits)) {
+    amount /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", amount, amount < 9.95 ? 1 : 0, kUnits[unit]);
 }
 
 std::string shell_word(std::string_view word) {

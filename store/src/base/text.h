@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ CodePoint first_code_point(std::string_view text);
 /// characters, bytes that are not UTF-8, and marks that reverse the direction of writing. Newlines
 /// and tabs become \n and \t.
 std::string printable(std::string_view text);
+
+/// "0 B", "1.2 KiB", "34 MiB": IEC units, 3 digits at most.
+std::string print_bytes(std::uint64_t bytes);
 
 /// A word for a shell, in quotes where it needs them.
 std::string shell_word(std::string_view word);
