@@ -34,7 +34,9 @@ install(FILES ${PROJECT_BINARY_DIR}/florConfig.cmake ${PROJECT_BINARY_DIR}/florC
               cmake/FlorCoreLibraries.cmake cmake/FlorInstrument.cmake cmake/FlorSources.cmake
         DESTINATION ${flor_package_directory})
 include(FlorPkgConfig)
+# What README.md and docs/tutorial.md begin with needs no libtorch.
 install(DIRECTORY examples/first/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples/first)
+install(FILES examples/spirals.cpp DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
 if(FLOR_WITH_TORCH)
   install(DIRECTORY examples/ COMPONENT torch
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-torch-dev/examples

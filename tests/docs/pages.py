@@ -1,6 +1,6 @@
 """Runs the command blocks of a page and compares what they print with what the page shows.
 
-    pages.py run|write PAGE --source DIR --prefix DIR [--programs DIR]
+    pages.py run|write PAGE --source DIR --prefix DIR [--programs DIR] [--as-written]
 
 In a block that is fenced as `console`, lines that begin with `$ ` are commands (a line that ends in a backslash,
 or within quotes, is continued in the next one), and the others are what they print; `...` stands for any lines. A
@@ -8,14 +8,16 @@ block that is fenced as `sh` has commands alone, which must succeed. A page says
 comments of HTML, each on lines of its own:
 
     <!-- run: COMMANDS -->       runs them before the next block
-    <!-- instead: COMMAND -->    runs it in the place of the next block's commands
+    <!-- instead: COMMAND -->    runs it in the place of the next block's commands; not with --as-written, where it is
+                                 there to save the time of a compiler (it speaks of PROGRAMS)
+    <!-- file: NAME -->          the next block, of any language, is the content of this file
     <!-- numbers: REASON -->     in the next block no number is compared
     <!-- called: WORD COMMAND --> from here on WORD stands for what COMMAND prints now (an id that is another one in each run)
     <!-- not run: REASON -->     does not run the next block, since a test cannot
 
 A page has one shell, a home and an empty directory of its own, in which it begins. In it FLOR_HOME, SOURCE
-(the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; INSTALLED says
-what of the repository a page calls by its place in a package; /mnt/archive is a directory of the page's own. `sample` fills FLOR_HOME with the runs of docs/sample;
+(the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; what a page calls
+by its place below /usr is looked for below PREFIX; /mnt/archive is a directory of the page's own. `sample` fills FLOR_HOME with the runs of docs/sample;
 `until_told TEXT SIGNAL COMMAND` sends a command the signal when it prints TEXT. What differs from run to
 run is made alike by VOLATILE before it is compared. `write` puts what was printed into the page: read the
 difference before you believe it.
@@ -60,7 +62,9 @@ VOLATILE = [
     (r"-{3,}", "---"),
 ]
 
-INSTALLED = {"/usr/share/flor/sample": "docs/sample", "/usr/share/doc/libflor-dev/examples": "examples"}
+INSTALLED = ["share/flor/", "share/doc/libflor-"]
+# With these words begin commands that are to stand in a fence.
+COMMANDS = re.compile(r"    (\$|sudo|flor|git|cmake|ctest|c\+\+|cd|cp|dd|srun|ssh|sqlite3|torchrun|(\.|build|scripts)/[\w.]+) [^:=]*( |$)")
 # What programs say since the tests did not build them in the project that records them, and what is said of work
 # that takes a while: how often depends on the machine.
 DROPPED = re.compile(r"flor: (\w+ was built in .*, outside of the repository |\d+ of \d+ epochs, \d+ workers?\b)")
@@ -91,21 +95,23 @@ class Block:
         self.instead = None
         self.reason = None  # why it is not run
         self.numbers = True  # whether they are compared
+        self.file = None  # (its name, its content)
 
 
 def unfinished(command):
     """True while the shell would wait for more: an open quote, or a backslash at the end."""
     check = subprocess.run(["bash", "-n", "-c", command], capture_output=True, text=True)
-    return command.endswith("\\") or "unexpected EOF" in check.stderr or "here-document" in check.stderr
+    return command.endswith("\\") or any(sign in check.stderr for sign in
+                                          ("unexpected EOF", "unexpected end of file", "here-document"))
 
 
 def parse(text):
     lines = text.split("\n")
-    blocks, before, instead, reason, numbers = [], [], None, None, True
+    blocks, before, instead, reason, numbers, name = [], [], None, None, True, None
     at = 0
     while at < len(lines):
         line = lines[at]
-        if match := re.match(r"<!-- (run|called|instead|numbers|not run): ?(.*)", line):
+        if match := re.match(r"<!-- (run|called|instead|numbers|file|not run): ?(.*)", line):
             kind, body = match.groups()
             while not body.endswith("-->"):
                 at += 1
@@ -119,15 +125,29 @@ def parse(text):
                 instead = body
             elif kind == "numbers":
                 numbers = False
+            elif kind == "file":
+                name = body
             else:
                 reason = body
+        elif name and line.startswith("```"):
+            block = Block(at + 1)
+            block.before, before = before, []
+            first = at + 1
+            at = lines.index("```", first)
+            block.file, name = (name, "\n".join(lines[first:at]) + "\n"), None
+            blocks.append(block)
         elif line == "```sh":
             block = Block(at + 1)
             block.before, block.instead, block.reason, block.numbers = before, instead, reason, numbers
             before, instead, reason, numbers = [], None, None, True
-            first = at + 1
-            at = lines.index("```", first)
-            block.steps.append(("\n".join(lines[first:at]), None, first, at))
+            end = lines.index("```", at)
+            at += 1
+            while at < end:  # each must succeed, not only the last
+                first = at
+                at += 1
+                while unfinished("\n".join(lines[first:at])) and at < end:
+                    at += 1
+                block.steps.append(("\n".join(lines[first:at]), None, first + 1, at))
             blocks.append(block)
         elif line == "```console":
             block = Block(at + 1)
@@ -160,7 +180,7 @@ class Shell:
 
     def __init__(self, place, settings, in_order):
         self.place, self.prefix, self.source = place, settings["PREFIX"], settings["SOURCE"]
-        self.places = {called: f"{self.source}/{here}" for called, here in INSTALLED.items()}
+        self.places = {f"/usr/{place}": f"{self.prefix}/{place}" for place in INSTALLED}
         self.places["/mnt/archive"] = str(place / "archive")
         self.called = {}  # words of the page, and what they stand for
         self.directory = place / "me"
@@ -172,8 +192,10 @@ class Shell:
             "PATH": f"{settings['PREFIX']}/bin:{os.environ['PATH']}", "CMAKE_PREFIX_PATH": settings["PREFIX"],
             "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "me", "GIT_AUTHOR_EMAIL": "me@localhost",
             "GIT_COMMITTER_NAME": "me", "GIT_COMMITTER_EMAIL": "me@localhost"}
-        if shutil.which("ccache"):
+        if shutil.which("ccache"):  # its cache, not one in the page's home
             environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+            environment["CCACHE_DIR"] = subprocess.run(["ccache", "--get-config", "cache_dir"], check=True,
+                                                       capture_output=True, text=True).stdout.strip()
         if in_order:  # what programs print comes as it does on a terminal
             environment |= {"_STDBUF_O": "L", "LD_PRELOAD": "/usr/libexec/coreutils/libstdbuf.so"}
         self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=self.directory, env=environment,
@@ -293,6 +315,9 @@ def run_block(shell, block, write):
             shell.called[word] = printed[0][1]
     if block.reason:
         return complaints, changes
+    if block.file:
+        name, content = block.file
+        shell.run(f"cat > {name} << 'END OF THE BLOCK'\n{content}END OF THE BLOCK")
     for number, (command, expected, first, end) in enumerate(block.steps):
         if block.instead is not None:
             command = block.instead if number == 0 else ":"
@@ -318,9 +343,13 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--prefix", type=pathlib.Path, required=True)
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("/nonexistent"))
+    parser.add_argument("--as-written", action="store_true")
     options = parser.parse_args()
     path = options.source / options.page
     lines, blocks = parse(path.read_text())
+    for block in blocks:
+        if options.as_written and block.instead and "$PROGRAMS" in block.instead:
+            block.instead = None
     complaints, changes = [], []
     if any(block.steps and not block.reason for block in blocks):
         complaints, changes = run_page(blocks, options)
@@ -352,8 +381,11 @@ def run_page(blocks, options):
 def report(options, lines, blocks, complaints):
     """Says what was run and what was not, and ends the program."""
     left = [block for block in blocks if block.reason]
-    complaints += [f"line {at + 1}: a command is indented; in a block that is fenced it would be run"
-                   for at, line in enumerate(lines) if line.startswith("    $ ")]
+    fenced = False
+    for at, line in enumerate(lines):
+        fenced ^= line.startswith("```")
+        if not fenced and COMMANDS.match(line):
+            complaints.append(f"line {at + 1}: a command is indented: in a fence it is run, or says why not: {line.strip()}")
     print(f"{options.page}: {sum(len(b.steps) for b in blocks if not b.reason)} commands in "
           f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left)} cannot be")
     for block in left:
