@@ -2,7 +2,7 @@
 # clean_root.sh DIRECTORY_WITH_THE_PACKAGES [DIRECTORY]
 #
 # What a user meets who has a Debian 12 with nothing else, and what scripts/package.sh made: the first
-# answer of hindsight without libtorch, the same with it, projects built by CMake and by pkg-config,
+# answer of hindsight without libtorch, README.md and the tutorial word by word, projects built by CMake and by pkg-config,
 # recorded, replayed, plotted and served; the packages are removed without a trace, and the tarball does
 # the same without packages. Prints the seconds of each step. As root; DIRECTORY (by default a new one
 # in /tmp) holds the root and is gone afterwards. FLOR_DEB_CACHE: a directory that keeps the packages of
@@ -10,10 +10,11 @@
 set -euo pipefail
 packages=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
 base=${2-$(mktemp -d /tmp/flor-root.XXXXXX)}
 root=$base/root
 cache=${FLOR_DEB_CACHE-}
-steps=${FLOR_STEPS-first torch projects pkg_config removed tarball}
+steps=${FLOR_STEPS-first torch pages projects pkg_config removed tarball}
 
 clean_up() {
   # Never delete what is only mounted there.
@@ -43,8 +44,6 @@ timed() {
   echo "$(since "$begun")$words"
 }
 install() { echo "apt-get install -qq -y $*"; }
-# A command line in the project of the first answer.
-project() { echo "cd /tmp/first && FLOR_HOME=/tmp/first/home && export FLOR_HOME && $*"; }
 
 debian() {
   # The mirror that this machine uses.
@@ -70,33 +69,38 @@ debian() {
   mount --bind /dev "$root/dev"
   mkdir "$root/debs" "$root/project"
   cp "$packages"/*.deb "$packages"/*.tar.gz "$root/debs"
-  cp -r "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
+  mkdir "$root/project/source"
+  cp -r "$source/README.md" "$source/docs" "$root/project/source"
+  cp -r "$here/../docs/pages.py" "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
   inside sh -c 'printf "[user]\nname = a\nemail = a@localhost\n[init]\ndefaultBranch = main\n" >/root/.gitconfig'
 }
 
+# The commands of a section of README.md, one a line.
+commands_of() {
+  awk -v title="## $1" '
+    /^## / { inside = $0 == title }
+    /^```/ { fence = fence ? "" : $0; next }
+    inside && fence == "```sh"
+    inside && fence == "```console" && sub(/^\$ /, "")' "$source/README.md"
+}
+
 first() {
-  local begun
-  step "From a bare Debian 12 to the first answer, without libtorch"
+  local begun command
+  step "From a bare Debian 12 to the first answer, without libtorch, as README.md has it"
   begun=$(now)
   timed "apt update" apt-get update -qq
-  timed "apt install ./flor.deb ./libflor-dev.deb g++ cmake make git" \
-    sh -c "$(install /debs/flor_*.deb /debs/libflor-dev_*.deb g++ cmake make git)"
-  timed "a project: the example, in a git repository" sh -euc '
-    cp -r /usr/share/doc/libflor-dev/examples/first /tmp/first && cd /tmp/first
-    echo /build/ >.gitignore && git init -q . && git add . && git commit -q -m "Fit a line"'
-  timed "cmake -B build && cmake --build build" sh -euc "$(project 'cmake -B build && cmake --build build')"
-  timed "build/train --flor first" sh -euc "$(project build/train --flor first)"
-  timed "a log statement is added" sh -euc "$(project git apply forgotten.patch)"
-  timed "cmake --build build" sh -euc "$(project cmake --build build)"
-  timed "build/train --replay_flor" sh -euc "$(project build/train --replay_flor)"
-  timed "flor query loss slope" sh -euc "$(project flor query loss slope)"
+  while IFS= read -r command <&3; do
+    timed "$command" bash -euc "cd \"\$(cat /tmp/here 2>/dev/null || echo /debs)\"
+      ${command/#sudo apt install/apt-get install -qq -y}
+      pwd >/tmp/here"
+  done 3< <(commands_of 'The first answer')
   echo "$(since "$begun")to the first answer"
   cat "$base/step.log"
   grep -q 'recorded+hindsight' "$base/step.log"
   inside sh -c 'test "$(dpkg-query -W -f "\${Package}\n" | grep -c torch)" = 0'
   inside sh -c '! ldd /usr/bin/flor | grep -E "not found|torch"'
   inside sh -c 'test -s /usr/share/man/man1/flor-replay.1.gz -a -s /usr/share/bash-completion/completions/flor'
-  inside env FLOR_HOME=/tmp/first/home bash /project/look.sh slope
+  inside bash /project/look.sh slope
 }
 
 torch() {
@@ -105,6 +109,15 @@ torch() {
   before=$(inside du -sm /usr | cut -f 1)
   timed "apt install ./libflor-torch-dev.deb" sh -c "$(install /debs/libflor-torch-dev_*.deb)"
   printf '%8d MB on disk\n' "$(($(inside du -sm /usr | cut -f 1) - before))"
+}
+
+pages() {
+  local page
+  step "README.md and docs/tutorial.md as they are written"
+  timed "apt install python3" sh -c "$(install python3)"
+  for page in README.md docs/tutorial.md; do
+    timed "$page" python3 /project/pages.py run "$page" --source /project/source --prefix /usr --as-written
+  done
 }
 
 # build_project PREFIX COMPONENT: outside_project.sh, and a look at what it recorded.
