@@ -37,6 +37,7 @@ include(FlorPkgConfig)
 # What README.md and docs/tutorial.md begin with needs no libtorch.
 install(DIRECTORY examples/first/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples/first)
 install(FILES examples/spirals.cpp DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
+install(DIRECTORY examples/python DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
 if(FLOR_WITH_TORCH)
   install(DIRECTORY examples/ COMPONENT torch
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-torch-dev/examples

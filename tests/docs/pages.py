@@ -71,7 +71,7 @@ DROPPED = re.compile(r"flor: (\w+ was built in .*, outside of the repository |\d
 MARK = "\x1e"
 
 PRELUDE = r"""
-sample() { flor fetch spirals "file://$SOURCE/docs/sample" >/dev/null 2>&1; }
+sample() { flor fetch spirals "file://$PREFIX/share/flor/sample" >/dev/null 2>&1; }
 until_told() {
   local text=$1 signal=$2 pid line; shift 2
   coproc told { exec stdbuf -oL "$@" 2>&1; }

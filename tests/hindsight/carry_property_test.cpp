@@ -252,7 +252,10 @@ std::vector<std::size_t> defensible(Program& newest, Program& older, const Quest
     if (neighbour >= block.size()) return;
     const std::string& text = block[neighbour].text;
     const bool is_gone = find(block[neighbour].id) == other.size();
-    if (!is_gone && std::ranges::count(block, text, &Node::text) < 2) return;
+    if (!is_gone && std::ranges::count(block, text, &Node::text) < 2 &&
+        std::ranges::count(other, text, &Node::text) < 2) {
+      return;
+    }
     for (std::size_t p = 0; p < other.size(); ++p) {
       if (other[p].text == text) places.push_back(p + offset);
     }
@@ -352,6 +355,8 @@ TEST(CarryProperty, OfStatementsThatReadTheSameEitherMayBeMeant) {
   EXPECT_EQ(problem(left), "");
   Trial written_anew = trial(29630610, {.edits = 5});
   EXPECT_EQ(problem(written_anew), "");
+  Trial beside_another = trial(736573629, {.edits = 2});
+  EXPECT_EQ(problem(beside_another), "");
 }
 
 int carried_of(unsigned trials, const std::function<Changes(unsigned)>& changes) {

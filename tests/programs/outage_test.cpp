@@ -513,8 +513,11 @@ class RankOutages : public Outages {
   using Storms = std::array<std::string, 2>;
   std::vector<ProcessResult> start_ranks(const Words& words, const Storms& storms) const {
     std::vector<std::unique_ptr<Process>> ranks;
+    const std::string meeting =
+        fmt::format("{}.meeting{}", bench_.home().string(), ++meetings_);
     for (std::size_t rank = 0; rank < storms.size(); ++rank) {
       auto options = bench_.options();
+      options.environment["MEETING"] = meeting;
       options.environment["RANK"] = std::to_string(rank);
       options.environment["WORLD_SIZE"] = std::to_string(storms.size());
       options.environment["MASTER_ADDR"] = "127.0.0.1";
@@ -562,6 +565,9 @@ class RankOutages : public Outages {
   ProcessResult flor(const Words& words) const {
     return run_process(Words{FLOR_CLI} + words, bench_.options());
   }
+
+ private:
+  mutable int meetings_ = 0;
 };
 
 TEST_F(RankOutages, AFaultOfOneRankIsAGapOfThatRankAndTheGroupIsReplayedExactly) {

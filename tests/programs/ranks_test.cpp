@@ -379,7 +379,7 @@ TEST_F(Ranks, WhatLeadsToAStepIsComparedInEachOfThem) {
     const auto stopped = run_all(2, script, 1, {{"RAISE", "15:19"}});
     for (const auto& result : stopped) ASSERT_EQ(result.status, 75) << result.err;
     auto resumed = run_all(2, script);
-    EXPECT_THAT(resumed[0].err, HasSubstr(" of eval\n")) << "inside the epoch";
+    EXPECT_THAT(resumed[0].err, HasSubstr(" of eval; follow")) << "inside the epoch";
     for (std::size_t i = 0; i < 2 && sums != 0; ++i) {
       const bool lost = (sums >> i & 1) != 0;
       EXPECT_EQ(resumed[i].status == 75, lost) << resumed[i].err;
@@ -391,7 +391,7 @@ TEST_F(Ranks, WhatLeadsToAStepIsComparedInEachOfThem) {
     }
     if (sums != 0) {
       resumed = run_all(2, script);
-      EXPECT_THAT(resumed[0].err, HasSubstr(" at epoch 1\n"));
+      EXPECT_THAT(resumed[0].err, HasSubstr(" at epoch 1; follow"));
     }
     for (std::size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(resumed[i].status, 0) << resumed[i].err;

@@ -6,7 +6,8 @@
 // began. ACCIDENT adds one fault: "N:LENGTH:KIND", where LENGTH changes from the N-th after
 // flor::init fail, or kill the program ("kill"); at the end it says how many there were. MEMORY
 // takes memory away: "N", where the N-th allocation (from 0) of the training thread after the body
-// of epoch 3 fails.
+// of epoch 3 fails. MEETING is a directory in which each of several ranks says that it records, and
+// waits for the others: a program whose ranks exchange something does so by that.
 #include "base/outage.h"
 #include "ranks/first_rank.h"
 #include "show.h"
@@ -24,6 +25,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <new>
@@ -161,8 +164,25 @@ void settle() {
   }
 }
 
+void meet() {
+  const char* meeting = std::getenv("MEETING");
+  if (!meeting) return;
+  const std::filesystem::path place(meeting);
+  std::filesystem::create_directories(place);
+  std::ofstream(place / std::getenv("RANK"));
+  const int world = std::atoi(std::getenv("WORLD_SIZE"));
+  const auto last = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  for (int rank = 0; rank < world; ++rank) {
+    while (!std::filesystem::exists(place / std::to_string(rank))) {
+      if (std::chrono::steady_clock::now() > last) std::abort();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
 void train(int argc, char** argv) {
   auto session = flor::init(argc, argv);
+  meet();
   read_accident();
   const int epochs = flor::arg("epochs", 40);
   const int epoch_ms = flor::arg("epoch_ms", 5000);

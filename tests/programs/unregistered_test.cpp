@@ -132,7 +132,7 @@ TEST_F(Unregistered, LocalsThatWouldBeLostInsideAnEpochAreComputedAgainFromItsBe
     for (const auto& result : {first, resumed}) {
       EXPECT_EQ(result.err.find(told) != std::string::npos, !keeps) << result.err;
     }
-    EXPECT_THAT(resumed.err, HasSubstr(keeps ? "at epoch 1, step 3 of eval" : "at epoch 1\n"));
+    EXPECT_THAT(resumed.err, HasSubstr(keeps ? " at epoch 1, step 3 of eval; follow" : " at epoch 1; follow"));
     EXPECT_TRUE(whole.ends_with(resumed.out.substr(resumed.out.find("1 "))))
         << whole << resumed.out;
     EXPECT_EQ(logged("test").size(), 6u);
@@ -157,7 +157,7 @@ TEST_F(Unregistered, LocalsThatAreLostInsideAnEpochShowInWhatIsLoggedOnTheWayThe
   EXPECT_THAT(refused.err, HasSubstr("the same command goes on at the beginning of epoch 1"));
   const auto resumed = run("train", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("at epoch 1\n"));
+  EXPECT_THAT(resumed.err, HasSubstr(" at epoch 1; follow"));
   EXPECT_EQ(logged("test"), logged("whole"));
   EXPECT_EQ(logged("test").size(), 6u);
 }
