@@ -454,10 +454,11 @@ TEST_F(Accidents, AFaultAtItsEndLosesNothingOfARunThatFinishes) {
 }
 TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); }
 
-/// Else nothing more would be stored, as if the writer were late.
+/// Else nothing more would be stored, as if the writer were late. On a busy machine it is: so one of
+/// a few tries has to store more.
 TEST_F(Accidents, ASnapshotThatIsLostOnItsWayToTheWriterIsNotWaitedFor) {
   if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer lets no program fail an allocation";
-  for (int at = 0; at < 1000; ++at) {
+  for (int at = 0, tries = 0; at < 1000; ++at) {
     auto options = bench_.options();
     options.environment["MEMORY"] = std::to_string(at);
     const auto result = bench_.run("stormy",
@@ -466,7 +467,13 @@ TEST_F(Accidents, ASnapshotThatIsLostOnItsWayToTheWriterIsNotWaitedFor) {
                                    options);
     SCOPED_TRACE(fmt::format("MEMORY={}: {}", at, result.err));
     if (result.status != 0) continue;
-    EXPECT_GE(look(bench_.last_run().key).begun.size(), 6u);
+    const std::size_t begun = look(bench_.last_run().key).begun.size();
+    if (begun < 6 && ++tries < 5) {
+      --at;
+      continue;
+    }
+    tries = 0;
+    EXPECT_GE(begun, 6u);
     if (HasFailure() || result.err.find("memory was enough") != std::string::npos) return;
   }
 }
