@@ -221,6 +221,7 @@ Recorder::Recorder(Flags flags)
     run.commit = launch->commit;
   } else if (repository) {
     run.commit = commit_sources(*repository, run, flags_, *store_);
+    packing_.emplace(repository->work_tree());
   }
   if (repository) outputs_.emplace(repository->work_tree(), store_->home());
 

@@ -6,6 +6,7 @@
 #include "ranks/rank_board.h"
 #include "ranks/ranks.h"
 #include "record/outbox.h"
+#include "record/source_packing.h"
 #include "record/training_news.h"
 #include "resume/resumption.h"
 #include "schedule/escalation.h"
@@ -244,6 +245,7 @@ class Recorder : public Runtime {
   std::filesystem::path home_;
   std::optional<store::RunLock> lock_;
   std::optional<RecordedOutputs> outputs_;  // background thread; none without git
+  std::optional<SourcePacking> packing_;    // of the rank that committed the sources
   std::optional<Ranks> ranks_;             // none: the process is alone
   std::unique_ptr<RankBoard> board_;       // where all ranks run on this machine
   std::unique_ptr<FirstRank> first_rank_;  // of other ranks; background thread
