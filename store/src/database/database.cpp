@@ -161,7 +161,8 @@ Connection::Mode prepare(const Paths& paths, OpenMode mode) {
 Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
     : paths(std::move(store_paths)),
       files(filesystem),
-      connection(paths.catalog(), prepare(paths, mode)) {
+      connection(paths.catalog(), prepare(paths, mode)),
+      evaluations(files, paths) {
   // Durable means durable: without EXTRA a rollback journal that was removed may come back.
   if (mode != OpenMode::read_only) {
     connection.let_transactions_choose(false);

@@ -5,6 +5,7 @@
 #include "database/sqlite.h"
 #include "file/filesystem.h"
 #include "file/paths.h"
+#include "journal/evaluation_log.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/catalog.h>
@@ -42,6 +43,7 @@ struct Database {
 
   /// Those that this process writes, by the id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
+  EvaluationLog evaluations;  ///< likewise
 
  private:
   std::pair<std::uint64_t, std::uint64_t> file_;  ///< device and inode of the index

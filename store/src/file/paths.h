@@ -27,6 +27,8 @@ struct Paths {
   std::filesystem::path run(std::string_view key) const {
     return runs() / std::string(key.substr(0, 2)) / std::string(key);
   }
+  /// What became of evaluations: a log for each process that evaluated.
+  std::filesystem::path evaluations() const { return home / "evaluations"; }
   /// Empty files, named by the keys of runs to which a writer came that the index may not know yet.
   std::filesystem::path announced() const { return runs() / "new"; }
   /// Whether Flor would name a pack so: all others belong to the user.

@@ -1,6 +1,7 @@
 // Makes the index again, and finds out where that is needed.
 #include "base/system_error.h"
 #include "index/refresh.h"
+#include "index/values/logged_evaluations.h"
 #include "database/schema.h"
 #include "file/lock_file.h"
 #include "database/shared_view_mark.h"
@@ -84,7 +85,8 @@ IndexState look_at_index(const Paths& paths) {
 
 fs::path old_index(const Paths& paths) { return paths.catalog().string() + ".old"; }
 
-/// What no journal says and the present index still has: evaluations, and what watches have seen.
+/// What no journal says and the present index still has: evaluations that wait, and what watches have
+/// seen.
 void salvage_queue(Connection& connection, const Paths& paths) {
   std::error_code error;
   fs::path old = paths.catalog();
@@ -111,6 +113,14 @@ void salvage_queue(Connection& connection, const Paths& paths) {
   } catch (const Error&) {
     // It goes with the connection.
   }
+}
+
+/// What their logs say, and the present index does not have any more.
+void add_evaluations(Database& database, RefreshReport& report) {
+  const auto events = read_evaluations(database.files, database.paths, report.damage);
+  Transaction transaction(database.connection);
+  enter_evaluations(database.connection, events);
+  transaction.commit();
 }
 
 void remove_files(const fs::path& database) {
@@ -166,6 +176,7 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
     enter_runs(database, find_runs(paths), report);
     transaction.commit();
     salvage_queue(database.connection, paths);
+    add_evaluations(database, report);
     database.connection.truncate_log();
     database.connection.execute("PRAGMA journal_mode=DELETE");
   }
@@ -192,7 +203,7 @@ void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem) {
   if (fs::exists(snapshot_mark(paths), error)) return;
   const IndexState before = look_at_index(paths);
   if (before == IndexState::sound) return;
-  const bool has_journals = !find_runs(paths).empty();
+  const bool has_journals = !find_runs(paths).empty() || !find_evaluation_logs(paths).empty();
   if (before == IndexState::older && !has_journals) {
     throw Error(
         fmt::format("the store {} has the form of an older Flor, which this one does not read: "

@@ -1,6 +1,7 @@
 // check: doubts everything that the catalog and the packs say about each other.
 #include "database/manifest.h"
 #include "database/store_impl.h"
+#include "journal/evaluation_log.h"
 #include "journal/run_journal.h"
 #include "maintain/check_chunks.h"
 #include "pack/chunk_reader.h"
@@ -239,6 +240,9 @@ class Checker {
         }
       }
     }
+    std::vector<std::string> damage;
+    read_evaluations(database_.files, database_.paths, damage);
+    for (const std::string& line : damage) add(Finding::Kind::journal, line);
   }
 
   void check_packs() {

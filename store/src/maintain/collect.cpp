@@ -7,6 +7,7 @@
 #include "index/announcements.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
+#include "journal/evaluation_log.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/collect.h"
 #include "maintain/marks.h"
@@ -585,6 +586,7 @@ CollectReport collect(const Store& store, bool dry_run, double compact_below) {
     run();
   } else {
     with_reserve(*store.impl().database, run);
+    join_evaluation_logs(store.impl().database->files, store.impl().database->paths);
   }
   return report;
 }

@@ -6,6 +6,7 @@
 #include "file/home_files.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
+#include "journal/evaluation_log.h"
 #include "journal/run_journal.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/check_chunks.h"
@@ -229,6 +230,12 @@ class Repairer {
             ->run();
         transaction.commit();
       }
+    }
+    for (const std::filesystem::path& log : find_evaluation_logs(database_.paths)) {
+      if (is_written(database_.files, log) || !is_damaged(log)) continue;
+      make_quarantine();
+      const auto aside = database_.paths.quarantine() / log.filename();
+      if (mend_journal(database_.files, log, aside)) report_.quarantined.push_back(aside.string());
     }
   }
 

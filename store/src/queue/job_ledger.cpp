@@ -2,6 +2,7 @@
 #include "queue/job_ledger.h"
 
 #include "database/store_impl.h"
+#include "queue/queue_change.h"
 #include "queue/sighting_rows.h"
 
 #include <fmt/core.h>
@@ -26,7 +27,8 @@ std::int64_t evaluator_id(Connection& connection, const JobLedger::Entry& entry)
 }
 
 /// A row that a worker of this catalog's own queue has at the moment is taken from it by its token.
-void put_result(Connection& connection, std::int64_t evaluator, const JobLedger::Entry& entry) {
+void put_result(QueueChange& change, std::int64_t evaluator, const JobLedger::Entry& entry) {
+  Connection& connection = change.connection();
   const JobLedger::Result& result = *entry.result;
   connection(
       "INSERT INTO job (content, evaluator, arguments, path, priority, state, attempts, token, "
@@ -47,6 +49,14 @@ void put_result(Connection& connection, std::int64_t evaluator, const JobLedger:
       "WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3",
       entry.what.content, evaluator, entry.what.arguments, result.json)
       ->run();
+  std::int64_t job = 0;
+  {
+    const auto row = connection(
+        "SELECT id FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3",
+        entry.what.content, evaluator, entry.what.arguments);
+    if (row->step()) job = row->integer(0);
+  }
+  change.ended(job);
 }
 
 }  // namespace
@@ -92,9 +102,8 @@ std::string JobLedger::life() const {
 }
 
 void JobLedger::write(const Changes& changes) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
+  QueueChange change(*database_, now_us());
+  Connection& connection = change.connection();
   for (const Entry& entry : changes.known) {
     const std::int64_t evaluator = evaluator_id(connection, entry);
     connection(
@@ -103,7 +112,7 @@ void JobLedger::write(const Changes& changes) {
         queue_, entry.what.content, evaluator, entry.what.arguments, entry.what.path,
         entry.what.priority, entry.job)
         ->run();
-    if (entry.result) put_result(connection, evaluator, entry);
+    if (entry.result) put_result(change, evaluator, entry);
   }
   for (const Entry& entry : changes.forgotten) {
     connection(
@@ -117,7 +126,8 @@ void JobLedger::write(const Changes& changes) {
     connection("INSERT OR REPLACE INTO queue (name, life) VALUES (?1, ?2)", queue_, *changes.life)
         ->run();
   }
-  transaction.commit();
+  change.commit();
+  database_->evaluations.sync();
 }
 
 std::string JobLedger::place() const {

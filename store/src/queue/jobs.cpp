@@ -3,6 +3,7 @@
 #include "queue/catalog_queue.h"
 #include "queue/job_choice.h"
 #include "queue/jobs.h"
+#include "queue/queue_change.h"
 #include "queue/sighting_rows.h"
 
 #include <flor/store/error.h>
@@ -25,8 +26,12 @@ constexpr std::array<std::string_view, 6> kStates{"queued", "leased", "failed",
 /// One call of `exchange`, inside its transaction.
 class Exchange {
  public:
-  Exchange(Database& database, const JobOrders& orders, std::int64_t now)
-      : database_(database), connection_(database.connection), orders_(orders), now_(now) {}
+  Exchange(Database& database, QueueChange& change, const JobOrders& orders, std::int64_t now)
+      : database_(database),
+        change_(change),
+        connection_(change.connection()),
+        orders_(orders),
+        now_(now) {}
 
   JobReplies run();
   bool others_concerned() const { return added_ > leased_; }
@@ -45,6 +50,7 @@ class Exchange {
   bool is_alive(const std::string& owner);
 
   Database& database_;
+  QueueChange& change_;
   Connection& connection_;
   const JobOrders& orders_;
   std::int64_t now_;
@@ -108,6 +114,7 @@ bool Exchange::finish(const JobReport& report) {
   connection_("INSERT INTO job_result (job, token, json) VALUES (?1, ?2, ?3)", report.lease.job,
               report.lease.token, report.text)
       ->run();
+  change_.ended(report.lease.job);
   return true;
 }
 
@@ -129,6 +136,7 @@ bool Exchange::fail(const JobReport& report) {
       report.lease.job, static_cast<int>(state), failed, due,
       dead ? std::optional(now_) : std::nullopt, report.text)
       ->run();
+  if (dead) change_.ended(report.lease.job);
   return true;
 }
 
@@ -339,16 +347,22 @@ std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock
 
 JobReplies CatalogQueue::exchange(const JobOrders& orders) {
   const Lock lock(database_->mutex);
-  Exchange exchange(*database_, orders, clock_());
   const Relaxed relaxed(database_->connection, has_log_);
-  Transaction transaction(database_->connection);
+  const std::int64_t now = clock_();
+  QueueChange change(*database_, now);
+  Exchange exchange(*database_, change, orders, now);
   JobReplies replies = exchange.run();
-  transaction.commit();
+  change.commit();
+  if (!has_log_) database_->evaluations.sync();
   if (exchange.others_concerned()) ring();
   return replies;
 }
 
 void CatalogQueue::sync() {
+  {
+    const Lock lock(database_->mutex);
+    database_->evaluations.sync();
+  }
   std::error_code error;
   if (!has_log_ || !std::filesystem::exists(log_of(*database_), error)) return;
   File(database_->files, log_of(*database_), O_RDONLY).sync_data();

@@ -3,6 +3,7 @@
 #include "file/home_files.h"
 #include "queue/catalog_queue.h"
 #include "queue/jobs.h"
+#include "queue/queue_change.h"
 
 #include <flor/store/error.h>
 
@@ -69,15 +70,17 @@ bool JobFilter::accepts(const Job& job) const {
 template <typename Accept, typename... Values>
 std::int64_t CatalogQueue::change(const JobFilter& filter, const char* sql, Accept accept,
                                   const Values&... values) {
-  const Lock lock(database_->mutex);
-  Transaction transaction(database_->connection);
+  QueueChange change(*database_, clock_());
   std::int64_t count = 0;
-  for (const Job& job : read_jobs(database_->connection, filter)) {
+  for (const Job& job : read_jobs(change.connection(), filter)) {
     if (!accept(job.state)) continue;
-    database_->connection(sql, job.lease.job, values...)->run();
+    change.forgets(job.lease.job);
+    change.connection()(sql, job.lease.job, values...)->run();
+    change.ended(job.lease.job);
     ++count;
   }
-  transaction.commit();
+  change.commit();
+  database_->evaluations.sync();
   if (count > 0) ring();
   return count;
 }

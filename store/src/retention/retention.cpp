@@ -93,9 +93,9 @@ class Weight final : public Weigher {
 };
 
 /// What is to be done, from one state of the catalog.
-class Plan {
+class DeletionPlan {
  public:
-  Plan(const Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
+  DeletionPlan(const Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
        bool weighed)
       : together_(runs_together(connection, run)), units_(load_units(connection, run)) {
     mark_awaited(database, connection, together_.runs, units_);
@@ -182,7 +182,7 @@ class Deletion {
     const Lock lock(database_.mutex);
     if (most <= kMost) database_.connection.truncate_log();
     Writing writing(database_);
-    Plan plan(database_, database_.connection, run_, rules_, weighed_);
+    DeletionPlan plan(database_, database_.connection, run_, rules_, weighed_);
     wanted = plan.deleted();
     const std::int64_t done = plan.discard(writing, most);
     writing.commit();
@@ -301,7 +301,7 @@ RetentionReport plan_retention(const Store& store, std::int64_t run, const KeepR
   const Lock lock(database.mutex);
   const ReadTransaction transaction(database.connection);
   check_metrics(database.connection, run, rules);
-  return Plan(database, database.connection, run, all, true).report();
+  return DeletionPlan(database, database.connection, run, all, true).report();
 }
 
 RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, Sizes sizes) {

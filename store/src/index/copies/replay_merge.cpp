@@ -25,7 +25,7 @@ constexpr auto kUnverified = static_cast<std::int64_t>(ValueVerdict::unverified)
 /// Replays are the same if the same process of the same command made them.
 using ReplayKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
-ReplayKey key_of(const Query& row, int column) {
+ReplayKey replay_key_of(const Query& row, int column) {
   return {row.integer(column), row.integer(column + 1), row.integer(column + 2)};
 }
 
@@ -38,14 +38,14 @@ class Merge {
     std::set<ReplayKey> known;
     const auto here = to_.connection(
         "SELECT started_us, segment, first_epoch FROM replay WHERE run = ?1", target_);
-    while (here->step()) known.insert(key_of(*here, 0));
+    while (here->step()) known.insert(replay_key_of(*here, 0));
     const auto there = from_(
         "SELECT id, started_us, segment, first_epoch, finished_us IS NOT NULL FROM replay WHERE "
         "run = ?1 ORDER BY id",
         run_);
     while (there->step()) {
       const std::int64_t id = there->integer(0);
-      const bool is_new = there->integer(4) != 0 && known.insert(key_of(*there, 1)).second;
+      const bool is_new = there->integer(4) != 0 && known.insert(replay_key_of(*there, 1)).second;
       ids_[id] = is_new ? std::optional(add_replay(id, origin)) : std::nullopt;
     }
     add_values();

@@ -59,7 +59,7 @@ std::int64_t find_run(Connection& to, const std::string& key) {
   return row->step() ? row->integer(0) : 0;
 }
 
-std::string key_of(Connection& from, std::int64_t run) {
+std::string key_of_run(Connection& from, std::int64_t run) {
   const auto row = from("SELECT key FROM run WHERE id = ?1", run);
   row->step();
   return row->text(0);
@@ -108,7 +108,7 @@ void replace_facts(Connection& from, std::int64_t run, Connection& to, std::int6
 
 std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
                      const std::optional<RunOrigin>& origin) {
-  std::int64_t target = find_run(to, key_of(from, run));
+  std::int64_t target = find_run(to, key_of_run(from, run));
   const bool is_new = target == 0;
   if (is_new) {
     target = add_run(from, run, to);
@@ -158,7 +158,7 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
         const auto found = replays.find(old);
         if (found != replays.end()) return found->second;
         throw Damaged(
-            fmt::format("a value of run {} names a replay that is not there", key_of(from, run)));
+            fmt::format("a value of run {} names a replay that is not there", key_of_run(from, run)));
       });
   const auto rows = from("SELECT id FROM series WHERE run = ?1 ORDER BY id", run);
   while (rows->step()) {
@@ -223,7 +223,7 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
 
 std::int64_t take_facts(Connection& from, std::int64_t run, Database& to, std::int64_t leader,
                         const RunOrigin& origin) {
-  const std::int64_t known = find_run(to.connection, key_of(from, run));
+  const std::int64_t known = find_run(to.connection, key_of_run(from, run));
   if (known != 0 && is_of_here(to.connection, known)) {
     throw std::logic_error("what was recorded elsewhere becomes no part of a run recorded here");
   }

@@ -1,0 +1,191 @@
+#include "journal/evaluation_log.h"
+
+#include "file/home_files.h"
+#include "file/lock_file.h"
+#include "file/random.h"
+#include "journal/fields.h"
+#include "journal/run_journal.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+namespace flor::store {
+
+template <typename F>
+void fields(F& f, EvaluationEvent& event) {
+  f(1, event.at_us);
+  f(2, event.content);
+  f(3, event.spec);
+  f(4, event.digest);
+  f(5, event.arguments);
+  f(6, event.end);
+  f(7, event.path);
+  f(8, event.priority);
+  f(9, event.attempts);
+  f(10, event.token);
+  f(11, event.text);
+  f(12, event.finished_us);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The only kind of frame.
+constexpr std::uint16_t kEvaluation = 1;
+
+/// Of processes that have ended; more are joined.
+constexpr std::size_t kLogsMax = 32;
+
+using Key = std::tuple<Digest, std::string, std::string, std::string>;
+using Events = std::map<Key, EvaluationEvent>;
+
+/// Of two words on an evaluation the later one counts; at one time a result.
+void put(Events& events, EvaluationEvent event) {
+  Key key{event.content, event.spec, event.digest, event.arguments};
+  const auto [found, is_new] = events.try_emplace(std::move(key), event);
+  const auto rank = [](const EvaluationEvent& it) {
+    return std::tuple(it.at_us, it.end == EvaluationEnd::done, it.token, it.text);
+  };
+  if (!is_new && rank(found->second) < rank(event)) found->second = std::move(event);
+}
+
+void read_log(Filesystem& filesystem, const fs::path& path, Events& events,
+              std::vector<std::string>& damage) {
+  try {
+    JournalReader reader(filesystem, path, {});
+    while (const auto frame = reader.next()) {
+      if (static_cast<std::uint16_t>(frame->kind) != kEvaluation) continue;
+      put(events, read_fields<EvaluationEvent>(frame->payload));
+    }
+    damage.insert(damage.end(), reader.damage().begin(), reader.damage().end());
+  } catch (const Error& error) {
+    damage.push_back(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+std::vector<EvaluationEvent> values_of(Events events) {
+  std::vector<EvaluationEvent> all;
+  all.reserve(events.size());
+  for (auto& [key, event] : events) all.push_back(std::move(event));
+  std::ranges::sort(all, {}, &EvaluationEvent::at_us);
+  return all;
+}
+
+/// Whether a process writes the log, or that cannot be told; else nobody does while this lives.
+class ClosedLog {
+ public:
+  ClosedLog(Filesystem& filesystem, const fs::path& path)
+      : file_(filesystem, path, O_RDONLY),
+        closed_(lock_file(file_.descriptor(), LOCK_EX | LOCK_NB)) {}
+  bool is_closed() const { return closed_; }
+
+ private:
+  File file_;
+  bool closed_;
+};
+
+}  // namespace
+
+void EvaluationLog::open() {
+  require_directory_in_home(paths_.evaluations());
+  const fs::path path = paths_.evaluations() / fmt::format("{:016x}.log", random_bits());
+  frames_ = std::make_unique<FrameWriter>(files_, path);
+  lock_file(frames_->descriptor(), LOCK_EX | LOCK_NB);  // nobody else has seen it
+  has_new_name_ = true;
+  for (std::size_t i = 0; i < unsynced_.size(); ++i) {
+    if (i == kept_unsynced_) kept_ = frames_->mark();
+    frames_->append(kEvaluation, unsynced_[i]);
+  }
+  if (kept_unsynced_ == unsynced_.size()) kept_ = frames_->mark();
+}
+
+void EvaluationLog::append(const EvaluationEvent& event) {
+  if (!frames_ || frames_->is_lost()) open();
+  unsynced_.push_back(write_fields(event));
+  frames_->append(kEvaluation, unsynced_.back());
+}
+
+void EvaluationLog::flush() {
+  if (frames_) frames_->flush();
+}
+
+void EvaluationLog::sync() {
+  if (!frames_) return;
+  if (frames_->is_lost()) open();
+  frames_->sync();
+  if (has_new_name_) {
+    sync_directory(files_, paths_.evaluations());
+    sync_directory(files_, paths_.home);
+    has_new_name_ = false;
+  }
+  unsynced_.clear();
+  kept_unsynced_ = 0;
+}
+
+void EvaluationLog::keep() noexcept {
+  if (!frames_) return;
+  kept_ = frames_->mark();
+  kept_unsynced_ = unsynced_.size();
+}
+
+void EvaluationLog::take_back() noexcept {
+  if (!frames_) return;
+  frames_->take_back(kept_);
+  unsynced_.resize(std::min(kept_unsynced_, unsynced_.size()));
+}
+
+std::vector<fs::path> find_evaluation_logs(const Paths& paths) {
+  std::vector<fs::path> logs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(paths.evaluations(), error)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() == ".log" && name.size() == 16 &&
+        name.find_first_not_of("0123456789abcdef") == name.npos) {
+      logs.push_back(entry.path());
+    }
+  }
+  return logs;
+}
+
+std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
+                                              std::vector<std::string>& damage) {
+  Events events;
+  for (const fs::path& path : find_evaluation_logs(paths)) {
+    read_log(filesystem, path, events, damage);
+  }
+  return values_of(std::move(events));
+}
+
+void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
+  std::vector<std::unique_ptr<ClosedLog>> held;
+  std::vector<fs::path> closed;
+  Events events;
+  std::vector<std::string> damage;
+  for (const fs::path& path : find_evaluation_logs(paths)) {
+    auto log = std::make_unique<ClosedLog>(filesystem, path);
+    if (!log->is_closed()) continue;
+    held.push_back(std::move(log));
+    closed.push_back(path);
+  }
+  if (closed.size() <= kLogsMax) return;
+  for (const fs::path& path : closed) read_log(filesystem, path, events, damage);
+  if (!damage.empty()) return;  // `flor fsck` names it, and its repair keeps what is left
+  EvaluationLog joined(filesystem, paths);
+  for (const EvaluationEvent& event : values_of(std::move(events))) joined.append(event);
+  joined.sync();
+  joined.keep();
+  std::error_code error;
+  for (const fs::path& path : closed) fs::remove(path, error);
+}
+
+}  // namespace flor::store

@@ -1,0 +1,79 @@
+// What became of evaluations, beside the index and like the journals of runs: an index that is made
+// again has it from there. docs/format.md has the files.
+#pragma once
+
+#include "file/filesystem.h"
+#include "file/frames.h"
+#include "file/paths.h"
+
+#include <flor/store/digest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flor::store {
+
+/// What became of an evaluation. The values are on disk, and are those of JobState.
+enum class EvaluationEnd : std::uint8_t {
+  forgotten = 0,  ///< as if it had never been wanted
+  done = 3,
+  dead = 4,
+  cancelled = 5,
+};
+
+struct EvaluationEvent {
+  std::int64_t at_us = 0;  ///< when this is said; of several events the latest counts
+  Digest content;
+  std::string spec, digest;  ///< of the evaluator
+  std::string arguments;
+  EvaluationEnd end = EvaluationEnd::forgotten;
+  std::string path;                   ///< where the checkpoint was
+  std::int64_t priority = 0, attempts = 0, token = 0;
+  std::string text;  ///< the result, or why it failed
+  std::int64_t finished_us = 0;
+};
+
+/// The log of one process, in a file of its own that appears with the first event. Not thread-safe.
+class EvaluationLog {
+ public:
+  EvaluationLog(Filesystem& filesystem, const Paths& paths) : files_(filesystem), paths_(paths) {}
+
+  /// Takes it into memory. Throws Error, as all below.
+  void append(const EvaluationEvent& event);
+  /// Hands what was appended to the system: a kill of the process does not lose it.
+  void flush();
+  /// Waits until the disk has it.
+  void sync();
+  /// What was appended since the last of these calls counts, or does not.
+  void keep() noexcept;
+  void take_back() noexcept;
+
+ private:
+  void open();
+
+  Filesystem& files_;
+  Paths paths_;
+  std::unique_ptr<FrameWriter> frames_;
+  FrameWriter::Mark kept_;
+  bool has_new_name_ = false;
+  /// What the disk may not have yet: where it fails, that goes into another file.
+  std::vector<std::vector<std::byte>> unsynced_;
+  std::size_t kept_unsynced_ = 0;
+};
+
+/// The logs of all processes, in no order.
+std::vector<std::filesystem::path> find_evaluation_logs(const Paths& paths);
+
+/// The last word on each evaluation. Adds a line for each damage.
+std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
+                                              std::vector<std::string>& damage);
+
+/// Joins the logs of processes that have ended into one where they are many. Loses nothing wherever
+/// it is stopped.
+void join_evaluation_logs(Filesystem& filesystem, const Paths& paths);
+
+}  // namespace flor::store

@@ -1,0 +1,60 @@
+#include "queue/queue_change.h"
+
+#include "journal/evaluation_log.h"
+#include "queue/jobs.h"
+
+namespace flor::store {
+namespace {
+
+bool has_ended(JobState state) {
+  return state == JobState::done || state == JobState::dead || state == JobState::cancelled;
+}
+
+}  // namespace
+
+QueueChange::QueueChange(Database& database, std::int64_t now)
+    : lock_(database.mutex), database_(database), now_(now), transaction_(database.connection) {}
+
+QueueChange::~QueueChange() {
+  if (!committed_) database_.evaluations.take_back();
+}
+
+void QueueChange::ended(std::int64_t job) { say(job, false); }
+
+void QueueChange::forgets(std::int64_t job) { say(job, true); }
+
+void QueueChange::say(std::int64_t job, bool forgotten) {
+  const auto row = database_.connection(
+      "SELECT content, spec, evaluator.digest, arguments, path, priority, attempts, job.token, "
+      "state, coalesce(json, message), coalesce(finished_us, 0) FROM job JOIN evaluator ON evaluator.id = job.evaluator LEFT "
+      "JOIN job_result ON job_result.job = job.id WHERE job.id = ?1",
+      job);
+  if (!row->step()) return;
+  const auto state = static_cast<JobState>(row->integer(8));
+  if (!has_ended(state)) return;
+  EvaluationEvent event;
+  event.at_us = now_;
+  event.content = row->digest(0);
+  event.spec = row->text(1);
+  event.digest = row->text(2);
+  event.arguments = row->text(3);
+  if (!forgotten) {
+    event.end = static_cast<EvaluationEnd>(state);
+    event.path = row->text(4);
+    event.priority = row->integer(5);
+    event.attempts = row->integer(6);
+    event.token = row->integer(7);
+    event.text = row->text(9);
+    event.finished_us = row->integer(10);
+  }
+  database_.evaluations.append(event);
+}
+
+void QueueChange::commit() {
+  database_.evaluations.flush();
+  transaction_.commit();
+  committed_ = true;
+  database_.evaluations.keep();
+}
+
+}  // namespace flor::store
