@@ -34,14 +34,14 @@ install(FILES ${PROJECT_BINARY_DIR}/florConfig.cmake ${PROJECT_BINARY_DIR}/florC
               cmake/FlorCoreLibraries.cmake cmake/FlorInstrument.cmake cmake/FlorSources.cmake
         DESTINATION ${flor_package_directory})
 include(FlorPkgConfig)
-# What README.md and docs/tutorial.md begin with needs no libtorch.
+# What README.md and docs/tutorial.md begin with, and what reads a store without the command, need no libtorch.
 install(DIRECTORY examples/first/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples/first)
 install(FILES examples/spirals.cpp DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
 install(DIRECTORY examples/python DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-dev/examples)
 if(FLOR_WITH_TORCH)
   install(DIRECTORY examples/ COMPONENT torch
           DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libflor-torch-dev/examples
-          PATTERN first EXCLUDE)
+          PATTERN first EXCLUDE PATTERN python EXCLUDE PATTERN spirals.cpp EXCLUDE)
 endif()
 
 # The command line tool, its manual, and what shells know of it.

@@ -3,8 +3,13 @@
 set(flor_deb ${PROJECT_SOURCE_DIR}/cmake/debian)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME flor)
-set(FLOR_PACKAGE_CONTACT "Flor developers <flor@localhost>" CACHE STRING
-    "Who answers for the packages, as NAME <MAIL>")
+# As Debian's own tools know who makes a package; otherwise an address that can be nobody's (RFC 2606).
+if(DEFINED ENV{DEBEMAIL} AND DEFINED ENV{DEBFULLNAME})
+  set(flor_contact "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+else()
+  set(flor_contact "Flor developers <noreply@flor.invalid>")
+endif()
+set(FLOR_PACKAGE_CONTACT "${flor_contact}" CACHE STRING "Who answers for the packages, as NAME <MAIL>")
 set(CPACK_PACKAGE_CONTACT "${FLOR_PACKAGE_CONTACT}")
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The main job from end to end: installs what is needed, builds Flor, records a training, asks it a
-# question that was forgotten, and gets the answer without training again. Builds only what it runs:
-# no tests, no examples but its own, no page of `flor serve`. Everything the demo writes, beside
+# question that was forgotten, and gets the answer without training again. Installs and builds only what it
+# runs: no tests, no examples but its own, no part of the command that needs a library of its own (`flor serve`
+# is one, FLOR_TOOL_PARTS has them all). Everything the demo writes, beside
 # build/demo, is in a directory of its own that is left for you to look at.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +21,7 @@ step() {  # says which of the steps this is, and how long it has been
 
 echo 'The demo takes about five minutes on two cores, most of them for packages and the compiler.'
 step 'packages of Debian'
-scripts/install-packages.sh --without-torch
+scripts/install-packages.sh --only
 
 # While the larger half of the packages, libtorch, is installed, what needs none of it is compiled.
 step 'Flor'
@@ -29,7 +30,7 @@ build() {
   shift
   NINJA_STATUS='[%f of %t, %e s] ' cmake --build --preset demo -j "$(scripts/jobs.sh)" "$@"
 }
-scripts/install-packages.sh &
+scripts/install-packages.sh --only packages-torch.txt &
 libtorch=$!
 build OFF --target flor_cli flor_core
 wait "$libtorch"

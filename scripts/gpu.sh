@@ -3,7 +3,7 @@
 # shown there: the tests of the adapter, trainings recorded, replayed, resumed bit for bit, and what a
 # checkpoint costs. Needs no network and no package beside CMake, a C++20 compiler and libtorch (that
 # of `python3 -c 'import torch'`, or CMAKE_PREFIX_PATH): the rest is carried along in a directory
-# that a machine with the packages of scripts/packages.txt makes.
+# that a machine with the packages of scripts/packages.txt and packages-parts.txt makes.
 #
 #   scripts/gpu.sh carry [DIR]           where the packages are: collect them in DIR (build/carry)
 #   scripts/gpu.sh [build|test|bench]... where the GPU is: these steps (default: all three)

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs the packages of scripts/packages.txt and packages-torch.txt (not the latter with --without-torch),
-# and of further lists beside them that are named, as far as they are missing. As root, or through sudo.
+# Installs the packages of scripts/packages.txt, packages-parts.txt and packages-torch.txt (with --only of the
+# first alone), and of further lists beside them that are named, as far as they are missing. As root, or through
+# sudo.
 set -euf  # no file is meant by what stands in the lists
 cd "$(dirname "$0")"
 
-torch=packages-torch.txt
-if [ "${1-}" = --without-torch ]; then
-  torch=
+if [ "${1-}" = --only ]; then
   shift
+else
+  set -- packages-parts.txt packages-torch.txt "$@"
 fi
 missing=
-# shellcheck disable=SC2086  # a word or none
-for package in $(sed 's/#.*//' packages.txt $torch "$@"); do
+for package in $(sed 's/#.*//' packages.txt "$@"); do
   case $package in
     *\?)
       package=${package%\?}

@@ -6,7 +6,7 @@
 #   scripts/package.sh [BUILD_DIRECTORY]
 #
 # BUILD_DIRECTORY: one that is configured already, to save compiling everything again; its prefix
-# becomes /usr.
+# becomes /usr. DEBFULLNAME and DEBEMAIL: who answers for the packages, when it is configured first.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -28,12 +28,7 @@ compile
 rm -f "$out"/*.deb "$out"/*.tar.gz
 cpack --config "$build/CPackConfig.cmake" -G DEB -B "$out" >/dev/null
 rm -rf "$out/_CPack_Packages"
-suppress=
-if grep -q '^FLOR_PACKAGE_CONTACT:.*@localhost' "$build/CMakeCache.txt"; then
-  suppress="--suppress-tags-from-file cmake/debian/lintian-suppressed"
-fi
-# shellcheck disable=SC2086  # two words or none
-lintian --fail-on error,warning $suppress "$out"/*.deb
+lintian --fail-on error,warning "$out"/*.deb
 
 # The same for a directory of any name: what is compiled stays, only the files of CMake are others.
 cmake -S . -B "$build" -DCMAKE_INSTALL_PREFIX=/opt/flor -DCMAKE_INSTALL_LIBDIR=lib >/dev/null

@@ -4,7 +4,7 @@
 
 `terminal` records, asks and replays examples/spirals.cpp in a terminal of its own and writes an SVG of what is seen
 there, line by line at the pace of the recording. `page` opens the page of `flor serve`, with the runs of docs/sample, in
-Chromium and writes a PNG. PREFIX has an installed Flor.
+Chromium and writes a PNG, which has what the page says as its description. PREFIX has an installed Flor.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import tempfile
 import time
 import fcntl
 import termios
+import zlib
 
 COLUMNS = 100
 SETUP = r"""
@@ -238,6 +239,24 @@ def terminal(options):
     options.output.write_text(draw(lines, paced(seen, lines)))
 
 
+def described(png, text):
+    """The picture with this text as its description, behind its header."""
+    chunk = b"iTXtDescription\0\0\0\0\0" + text.encode()
+    header = 8 + 25
+    return png[:header] + struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) + png[header:]
+
+
+def description(png):
+    """What `described` put in; empty where there is none."""
+    at = 8
+    while at < len(png):
+        size = struct.unpack(">I", png[at:at + 4])[0]
+        if png[at + 4:at + 8] == b"iTXt":
+            return png[at + 8:at + 8 + size].split(b"\0", 5)[5].decode()
+        at += 12 + size
+    return ""
+
+
 def page(options):
     sys.path.insert(0, str(options.source / "tests/page"))
     import browser
@@ -262,7 +281,8 @@ def page(options):
             window.wait_for("canvas")
             window.wait_text("main", "norm")
             picture = window.call("GET", window.session + "/screenshot")
-        options.output.write_bytes(base64.b64decode(picture))
+            text = window.text("body")
+        options.output.write_bytes(described(base64.b64decode(picture), text))
     finally:
         if server:
             server.terminate()

@@ -19,7 +19,7 @@ A page has one shell, a home and an empty directory of its own, in which it begi
 (the repository), PROGRAMS (built examples) and PREFIX (an installed Flor, first in PATH) are set; what a page calls
 by its place below /usr is looked for below PREFIX; /mnt/archive is a directory of the page's own. `sample` fills FLOR_HOME with the runs of docs/sample;
 `until_told TEXT SIGNAL COMMAND` sends a command the signal when it prints TEXT. What differs from run to
-run is made alike by VOLATILE before it is compared. `write` puts what was printed into the page: read the
+run is made alike by VOLATILE before it is compared. At the end each section's seconds are printed. `write` puts what was printed into the page: read the
 difference before you believe it.
 """
 
@@ -33,6 +33,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 # What stands for what differs from run to run, machine to machine and day to day; in this order.
 VOLATILE = [
@@ -96,6 +97,7 @@ class Block:
         self.reason = None  # why it is not run
         self.numbers = True  # whether they are compared
         self.file = None  # (its name, its content)
+        self.section, self.seconds = None, 0
 
 
 def unfinished(command):
@@ -172,6 +174,8 @@ def parse(text):
         block = Block(len(lines))
         block.before = before
         blocks.append(block)
+    for block in blocks:
+        block.section = next((line for line in reversed(lines[:block.line]) if line.startswith("## ")), "")[3:]
     return lines, blocks
 
 
@@ -369,7 +373,9 @@ def run_page(blocks, options):
     complaints, changes = [], []
     try:
         for block in blocks:
+            began = time.monotonic()
             found = run_block(shell, block, options.action == "write")
+            block.seconds = time.monotonic() - began
             complaints += found[0]
             changes += found[1]
     finally:
@@ -388,6 +394,8 @@ def report(options, lines, blocks, complaints):
             complaints.append(f"line {at + 1}: a command is indented: in a fence it is run, or says why not: {line.strip()}")
     print(f"{options.page}: {sum(len(b.steps) for b in blocks if not b.reason)} commands in "
           f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left)} cannot be")
+    for section in dict.fromkeys(block.section for block in blocks):
+        print(f"  {sum(block.seconds for block in blocks if block.section == section):6.1f} s  {section}")
     for block in left:
         print(f"  line {block.line}: {block.reason}")
     print("\n".join(complaints))

@@ -73,7 +73,18 @@ debian() {
   cp -r "$source/README.md" "$source/docs" "$root/project/source"
   cp -r "$here/../docs/pages.py" "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
   inside sh -c 'printf "[user]\nname = a\nemail = a@localhost\n[init]\ndefaultBranch = main\n" >/root/.gitconfig'
+  files >"$base/before"
 }
+
+# Everything in the root where a package without scripts can have put it: /etc, /var and /usr/local are what scripts of
+# Debian's packages write. Of these the links to alternatives and the bytecode are left out, too.
+files() {
+  inside find / -xdev -regextype egrep '(' \
+    -regex '/(proc|dev|sys|run|tmp|root|debs|project|etc|var|usr/local)|.*/__pycache__' ')' -prune -o \
+    -not -lname '/etc/alternatives/*' -print | sort
+}
+# The files of packages that are installed now.
+owned() { inside sh -c 'cat /var/lib/dpkg/info/*.list' | sed -E 's,^/(bin|sbin|lib|lib64)/,/usr&,' | sort -u; }
 
 # The commands of a section of README.md, one a line.
 commands_of() {
@@ -152,16 +163,27 @@ pkg_config() {
 }
 
 removed() {
+  local package
   step "Removal"
+  for package in "$packages"/*.deb; do
+    if { dpkg-deb --ctrl-tarfile "$package" | tar -t | grep -vE '^\./(control|md5sums)?$'; } ||
+      { dpkg-deb --fsys-tarfile "$package" | tar -t | grep -vE '^\./(usr/.*)?$'; }; then
+      echo "FAILED: $package runs scripts, or has files outside of /usr" >&2
+      exit 1
+    fi
+  done
   timed "apt purge flor libflor-dev libflor-torch-dev" \
     sh -c 'apt-get purge -qq -y --autoremove $(dpkg-query -W -f "\${Package} " "*flor*")'
+  # The compiler stays, and python3 where pages were run: what their packages brought is theirs.
+  files >"$base/after"
+  comm -13 "$base/before" "$base/after" | comm -23 - <(owned) >"$base/left"
   inside find / -xdev '(' -path /proc -o -path /tmp -o -path /debs -o -path /project -o -path /root ')' -prune -o \
-    -iname '*flor*' -print >"$base/left"
+    -iname '*flor*' -print >>"$base/left"
   if [ -s "$base/left" ]; then
     echo "FAILED: the packages leave behind: $(cat "$base/left")" >&2
     exit 1
   fi
-  echo 'no file of Flor is left'
+  echo "of $(wc -l <"$base/after") files none is left by Flor's packages"
 }
 
 tarball() {

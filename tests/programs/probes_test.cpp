@@ -118,7 +118,7 @@ TEST_F(FoundProbes, AnUnchangedProgramAndOneThatLogsOutsideTheLoopsSkipThemAll) 
   const auto replayed = run({"--replay_flor"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_THAT(replayed.err, HasSubstr("flor: src/train.cpp:24 logs \"rate\": outside the nested "
-                                      "loops, nothing to step into\n"));
+                                      "loops, so they need not be executed\n"));
   EXPECT_THAT(replayed.err, HasSubstr("skipped first 3 times; skipped loop 3 times; skipped macro "
                                       "3 times; skipped shrink 3 times; skipped train 3 times; "));
   EXPECT_THAT(replayed.err, AllOf(Not(HasSubstr("; executed")), Not(HasSubstr("stepping into"))));

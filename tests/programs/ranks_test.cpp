@@ -1,5 +1,6 @@
 // Programs that run as several processes: each rank records a run of its own, what all have is
 // stored once, all are replayed together or one alone, and an interrupted group goes on as a whole.
+#include "told_numbers.h"
 #include "whole_record.h"
 #include "workbench.h"
 
@@ -137,16 +138,15 @@ TEST_F(Ranks, OneThatFailsIsNotSaidToBeRecorded) {
   }
 }
 
-TEST_F(Ranks, ShowAndListSayOfARunWhatItsLastLineSays) {
-  const auto result = bench_.record("averager");
-  const std::string epochs = ": 5 epochs, ";
-  const std::size_t begin = result.err.find(epochs) + epochs.size();
-  ASSERT_NE(begin, std::string::npos + epochs.size()) << result.err;
-  const std::string size = result.err.substr(begin, result.err.find_first_of(",;", begin) - begin);
-  EXPECT_THAT(size, HasSubstr("KiB"));
-  EXPECT_THAT(flor({"list", "--columns", "epochs,size"}).out,
-              AllOf(HasSubstr(" 5 "), HasSubstr("  " + size + "\n")));
-  EXPECT_THAT(flor({"show", "test"}).out, AllOf(HasSubstr("5"), HasSubstr(size)));
+TEST_F(Ranks, TheNumbersOfEachAreTheSameWhereverTheyAreSaid) {
+  const auto first = expect_told_numbers(bench_, record(2)[0].err);
+  const auto second = listed(bench_, ranks().at(1).key.substr(0, 8));
+  const auto list = nlohmann::json::parse(flor({"list", "--json"}).out)["runs"];
+  ASSERT_EQ(list.size(), 1u) << "one line for all";
+  for (const char* fact : {"checkpoints", "stored_bytes"}) {
+    EXPECT_EQ(list[0][fact], first[fact].get<int>() + second[fact].get<int>()) << fact;
+  }
+  EXPECT_EQ(list[0]["epochs"], first["epochs"]);
 }
 
 TEST_F(Ranks, WhatAllHaveIsStoredOnce) {
@@ -249,7 +249,8 @@ TEST_F(Ranks, TheExampleThatTrainsOverGlooIsReplayedExactly) {
         flor({"replay", "test", "--again", "--workers", workers, "--probe", "train"});
     EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
     // Of each rank: 3 epochs of 4 losses, an accuracy, and the states at the end of both loops.
-    EXPECT_THAT(replayed.out, HasSubstr("verified: 30 of 30 recomputed values and 12 states equal the record"));
+    EXPECT_THAT(replayed.out,
+                HasSubstr("verified: 30 of 30 recomputed values and 12 states equal the record"));
   }
   EXPECT_THAT(bench_.damage(), IsEmpty());
 }
@@ -476,7 +477,8 @@ TEST_F(Ranks, AnInterruptedGroupIsReplayedAsFarAsAllHaveStoredTheSame) {
   const auto replayed = flor({"replay", "test", "--workers", "1", "--probe", "train"});
   EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
   // Of each rank: 4 epochs of 4 losses and a norm, and the states at the ends of both loops.
-  EXPECT_THAT(replayed.out, HasSubstr("verified: 40 of 40 recomputed values and 16 states equal the record"));
+  EXPECT_THAT(replayed.out,
+              HasSubstr("verified: 40 of 40 recomputed values and 16 states equal the record"));
 }
 
 TEST_F(Ranks, AdaptiveCheckpointsAreTheSameInAllRanks) {

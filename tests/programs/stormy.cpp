@@ -226,7 +226,7 @@ void train(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  flor::detail::outage_clock = [] {
+  flor::detail::recorder_clock = [] {
     return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
   };
   if (!std::getenv("STORM_PATIENT")) {

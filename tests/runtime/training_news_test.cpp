@@ -1,6 +1,7 @@
 // What a recording tells of the training itself.
 #include "record/training_news.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +42,70 @@ TEST(LongEpochs, WithoutACountSayOnlyHowLongTheyTook) {
 TEST(LongEpochs, TheLastOneLeavesNothing) {
   LongEpochs epochs;
   EXPECT_THAT(epochs.completed(7, 8, 8, 61), Optional(std::string("epoch 7 took 1 min 1 s")));
+}
+
+LongEpochs::Time at(double minutes) {
+  return LongEpochs::Time(std::chrono::milliseconds(static_cast<std::int64_t>(minutes * 60'000)));
+}
+
+TEST(LongEpochs, SayWhereAnEpochIsAtTwoTenAndSixtyMinutesAndEachHour) {
+  LongEpochs epochs;
+  EXPECT_EQ(epochs.running(at(0)), std::nullopt) << "before the first epoch";
+  epochs.begin(0, at(0));
+  epochs.enter("train");
+  epochs.step(813);
+  std::vector<std::string> lines;
+  for (double minutes = 0; minutes < 200; minutes += 0.5) {
+    if (const auto line = epochs.running(at(minutes))) {
+      lines.push_back(fmt::format("{}: {}", minutes, *line));
+    }
+  }
+  EXPECT_THAT(lines, ElementsAre("2: epoch 0 has taken 2 min, step 813 of train",
+                                 "10: epoch 0 has taken 10 min, step 813 of train",
+                                 "60: epoch 0 has taken 1 h, step 813 of train",
+                                 "120: epoch 0 has taken 2 h, step 813 of train",
+                                 "180: epoch 0 has taken 3 h, step 813 of train"));
+}
+
+TEST(LongEpochs, SayOneLineOfAllMarksThatPassedWhileNobodyAsked) {
+  LongEpochs epochs;
+  epochs.begin(0, at(0));
+  EXPECT_EQ(epochs.running(at(61)), "epoch 0 has taken 1 h");
+  EXPECT_EQ(epochs.running(at(62)), std::nullopt);
+}
+
+TEST(LongEpochs, NameNoStepBetweenNestedLoopsAndBeginTheNextOneAtZero) {
+  LongEpochs epochs;
+  epochs.begin(7, at(0));
+  epochs.enter("train");
+  epochs.step(900);
+  epochs.enter({});
+  EXPECT_EQ(epochs.running(at(2)), "epoch 7 has taken 2 min");
+  epochs.enter("test");
+  EXPECT_EQ(epochs.running(at(10)), "epoch 7 has taken 10 min, step 0 of test");
+}
+
+TEST(LongEpochs, AreQuietOutsideOfEpochs) {
+  LongEpochs epochs;
+  epochs.begin(0, at(0));
+  epochs.completed(0, 1, 2, 30);
+  EXPECT_EQ(epochs.running(at(30)), std::nullopt) << "the program is between two loops";
+  epochs.begin(1, at(30));
+  epochs.end();
+  EXPECT_EQ(epochs.running(at(60)), std::nullopt) << "the loop was left by an exception";
+}
+
+TEST(LongEpochs, OfThreeMinutesHaveFewLinesWhileTheyRunAndOfAnHourTheirMarks) {
+  LongEpochs epochs;
+  int lines = 0;
+  for (int i = 0; i < 20; ++i) {
+    epochs.begin(i, at(3 * i));
+    lines += epochs.running(at(3 * i + 2)).has_value();
+    epochs.completed(i, i + 1, 20, 180);
+  }
+  EXPECT_EQ(lines, 5) << "at most one in ten minutes";
+  epochs.begin(20, at(60));
+  EXPECT_EQ(epochs.running(at(70)), "epoch 20 has taken 10 min");
 }
 
 TEST(NanWatch, SaysThatAWholeEpochWasNanOnce) {

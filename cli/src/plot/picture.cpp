@@ -1,5 +1,6 @@
 #include "plot/picture.h"
 
+#include "base/late_library.h"
 #include "curves/curve.h"
 #include "output/terminal_text.h"
 
@@ -70,7 +71,12 @@ class PictureDrawer {
   PictureDrawer(const Figure& figure, const PictureSize& size, bool png)
       : figure_(figure), width_(size.width), x_(x_range(figure), figure.x_kind, 0.01) {
     const auto make = [&](double height) {
-      return png ? make_png(width_, height) : make_svg(width_, height);
+#ifndef FLOR_HAS_PNG
+      if (png) store::throw_left_out("a plot as PNG", "libcairo2-dev");
+#else
+      if (png) return make_png(width_, height);
+#endif
+      return make_svg(width_, height);
     };
     canvas_ = make(1);  // to measure texts
     for (const Panel& panel : figure.panels)

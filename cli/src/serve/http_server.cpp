@@ -189,11 +189,6 @@ struct Exchange {
 
 }  // namespace
 
-std::string_view Ask::operator[](const std::string& name) const {
-  const auto found = parameters.find(name);
-  return found == parameters.end() ? std::string_view() : std::string_view(found->second);
-}
-
 struct HttpServer::Impl {
   Impl(std::uint64_t wanted_port, Handler handler_of_page)
       : port(wanted_port),

@@ -18,7 +18,10 @@ struct Ask {
   std::map<std::string, std::string> parameters = {};
 
   /// The parameter, or nothing if it was not given.
-  std::string_view operator[](const std::string& name) const;
+  std::string_view operator[](const std::string& name) const {
+    const auto found = parameters.find(name);
+    return found == parameters.end() ? std::string_view() : std::string_view(found->second);
+  }
 };
 
 struct Answer {

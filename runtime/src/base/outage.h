@@ -99,7 +99,7 @@ struct LockPatience {
 };
 
 // What tests of whole programs replace before flor::init.
-inline Outage::Time (*outage_clock)() = std::chrono::steady_clock::now;
+inline Outage::Time (*recorder_clock)() = std::chrono::steady_clock::now;
 inline LockPatience lock_patience;
 
 }  // namespace flor::detail

@@ -373,6 +373,7 @@ bool Recorder::enter_main(Frame& frame) {
   frame.flor_seconds = 0;
   if (resumption_) enter_resumed(frame);
   if (!rehearsing_) schedule_.begin_iteration();
+  long_epochs_.begin(epochs_, recorder_clock());
   return true;
 }
 
@@ -426,6 +427,7 @@ void Recorder::complete_iteration(Frame& frame) {
 
 void Recorder::end_main(Frame& frame, LoopEnd how) {
   in_loop_ = false;
+  long_epochs_.end();
   if (how == LoopEnd::failed) return fence();
   if (resumption_) {
     end_resumed(frame, how);
@@ -475,6 +477,7 @@ void Recorder::flush_outputs() noexcept {
 }
 
 LoopScope::Start Recorder::begin_nested(Frame& frame) {
+  long_epochs_.enter(frame.component);
   if (resumption_) {
     if (const auto start = resumption_->begin_nested(main_frame(), frame)) {
       if (frame.arriving) suppress(true);
@@ -489,6 +492,7 @@ LoopScope::Start Recorder::begin_nested(Frame& frame) {
 }
 
 void Recorder::end_nested(Frame& frame, LoopEnd how) {
+  long_epochs_.enter({});
   if (how == LoopEnd::failed) return;
   const Frame& main = main_frame();
   if (checking_) {
@@ -516,6 +520,7 @@ void Recorder::tick() {
   if (!store_) return;
   write_waiting();
   schedule_.ledger().job_begins(background_cpu());
+  if (const auto news = long_epochs_.running(recorder_clock())) say(Level::result, *news);
   heed_signal();
 }
 

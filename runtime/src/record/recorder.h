@@ -257,7 +257,7 @@ class Recorder : public Runtime {
   /// For checkpoints inside iterations, which do not last, so that nothing is a difference to them.
   std::unique_ptr<store::CheckpointWriter> step_writer_;
   std::vector<store::CheckpointKey> steps_;  // stored ones, the last one last; background thread
-  StorageHealth health_{[] { return outage_clock(); }};
+  StorageHealth health_{[] { return recorder_clock(); }};
   std::atomic<int> unwritten_{0};  // checkpoints that were taken and are not written yet
   std::atomic<int> steps_unwritten_{0};
   Snapshotter snapshotter_{[this] { return background_->busy(); },

@@ -416,6 +416,7 @@ bool Recorder::is_forced(const Frame& main) {
 }
 
 std::int64_t Recorder::leave_nested(Frame& frame) {
+  long_epochs_.step(frame.index);
   if (resumption_) return checking_ ? leave_checked(frame) : 1;
   if (is_called_away()) [[unlikely]] {
     preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));

@@ -4,12 +4,56 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace flor::detail {
 
+void LongEpochs::begin(std::int64_t epoch, Time now) {
+  const std::lock_guard lock(mutex_);
+  began_ = now;
+  epoch_ = epoch;
+  marks_ = 0;
+  loop_.clear();
+}
+
+void LongEpochs::enter(std::string_view loop) {
+  const std::lock_guard lock(mutex_);
+  loop_ = loop;
+  step(0);
+}
+
+void LongEpochs::end() {
+  const std::lock_guard lock(mutex_);
+  began_.reset();
+}
+
+std::int64_t LongEpochs::minutes_of_next_mark() const {
+  const std::size_t more = std::max(marks_ + 1, kMarks.size()) - kMarks.size();
+  return kMarks[std::min(marks_, kMarks.size() - 1)] +
+         kMarks.back() * static_cast<std::int64_t>(more);
+}
+
+std::optional<std::string> LongEpochs::running(Time now) {
+  const std::lock_guard lock(mutex_);
+  if (!began_) return std::nullopt;
+  const double seconds = std::chrono::duration<double>(now - *began_).count();
+  std::int64_t passed = 0;
+  for (; seconds >= 60.0 * static_cast<double>(minutes_of_next_mark()); ++marks_) {
+    passed = minutes_of_next_mark();
+  }
+  // Of epochs that take some minutes each, the lines of those that have ended say enough.
+  if (passed == 0 || (passed == kMarks.front() && since_line_ + seconds < kPause)) return {};
+  std::string line = passed < 60 ? fmt::format("epoch {} has taken {} min", epoch_, passed)
+                                 : fmt::format("epoch {} has taken {} h", epoch_, passed / 60);
+  if (!loop_.empty()) line += fmt::format(", step {} of {}", step_.load(), loop_);
+  return line;
+}
+
 std::optional<std::string> LongEpochs::completed(std::int64_t epoch, std::int64_t done,
                                                  std::int64_t count, double seconds) {
+  const std::lock_guard lock(mutex_);
+  began_.reset();
   ++epochs_;
   seconds_ += seconds;
   since_line_ += seconds;

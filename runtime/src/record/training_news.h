@@ -1,9 +1,13 @@
 // What a recording tells of the training itself: that it takes long, that a metric is no number.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,11 +15,26 @@
 
 namespace flor::detail {
 
-/// How far a training is whose epochs take minutes. Not thread-safe: the training's thread asks.
+/// How far a training is whose epochs take minutes. The training's thread tells, and any thread
+/// asks `running`.
 class LongEpochs {
  public:
+  using Time = std::chrono::steady_clock::time_point;
   static constexpr double kLong = 60;    ///< seconds of an epoch that is worth a line
-  static constexpr double kPause = 600;  ///< seconds of training between two lines
+  static constexpr double kPause = 600;  ///< seconds of training between two lines of ended epochs
+  /// Minutes after which an epoch is worth a line before it ends, and again each time as long as
+  /// the last of them.
+  static constexpr std::array<std::int64_t, 3> kMarks{2, 10, 60};
+
+  void begin(std::int64_t epoch, Time now);
+  /// A nested loop begins, or, without a name, has ended.
+  void enter(std::string_view loop);
+  /// So many iterations of the nested loop are complete.
+  void step(std::int64_t complete) { step_.store(complete, std::memory_order_relaxed); }
+  /// The main loop has ended.
+  void end();
+  /// The line to show, if one is due.
+  std::optional<std::string> running(Time now);
 
   /// An epoch of `seconds` is complete, and with it `done` of the `count` iterations of its loop;
   /// a negative count is not known. The line to show, if one is due.
@@ -23,6 +42,14 @@ class LongEpochs {
                                        double seconds);
 
  private:
+  std::int64_t minutes_of_next_mark() const;
+
+  std::mutex mutex_;
+  std::optional<Time> began_;  // none: no epoch is being executed
+  std::int64_t epoch_ = 0;
+  std::size_t marks_ = 0;  // that this epoch has passed
+  std::string loop_;
+  std::atomic<std::int64_t> step_{0};
   double since_line_ = kPause;
   double seconds_ = 0;  // of the epochs below
   std::int64_t epochs_ = 0;

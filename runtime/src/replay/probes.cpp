@@ -159,8 +159,7 @@ void Probes::announce() const {
   }
   if (analysis_->nothing_changed()) return;
   if (!older_.empty()) {
-    say(Level::warn, fmt::format("{} is older than {}: rebuild, or what was changed there is not "
-                                 "what runs",
+    say(Level::warn, fmt::format("{} is older than {}: rebuild it, or your edit has no effect",
                                  executable().filename().string(), older_));
   }
   announce_found();
@@ -182,8 +181,8 @@ void Probes::announce_found() const {
   if (!analysis_->touched().empty() || looking.empty() || !finding_) return;
   const std::string more =
       looking.size() > 1 ? fmt::format(" (and {} more)", looking.size() - 1) : "";
-  say(Level::result,
-      fmt::format("{}{}: outside the nested loops, nothing to step into", looking.front(), more));
+  say(Level::result, fmt::format("{}{}: outside the nested loops, so they need not be executed",
+                                 looking.front(), more));
 }
 
 void Probes::announce_computation() const {

@@ -1,8 +1,14 @@
 // A library that is loaded when something of it is first needed: linking it would make every
-// command start later.
+// command start later. Or one that a build is without.
 #pragma once
 
+#include <string_view>
+
 namespace flor::store {
+
+/// What is wanted is a part of the command that was left out of this build (FLOR_TOOL_PARTS, see
+/// docs/building.md). `packages`: what Debian calls the libraries it needs.
+[[noreturn]] void throw_left_out(std::string_view wanted, std::string_view packages);
 
 /// Stays loaded until the process ends. Thread-safe once it is made.
 class LateLibrary {

@@ -1,4 +1,4 @@
-// flor diff: what two runs do not have in common.
+// flor diff: compares two runs.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "output/json.h"

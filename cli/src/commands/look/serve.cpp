@@ -1,4 +1,5 @@
 // flor serve: the runs of the store in a browser on this machine.
+#include "base/late_library.h"
 #include "commands/commands.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
@@ -63,6 +64,16 @@ Examples:
   }
 
   int run(Context& context) override {
+#ifdef FLOR_HAS_SERVE
+    return serve(context);
+#else
+    (void)context;
+    store::throw_left_out("flor serve", "libmicrohttpd-dev and npm");
+#endif
+  }
+
+ private:
+  int serve(Context& context) const {
     if (!has_page()) page_with(Json());  // says how to get one
     const EndSignals signals;
     make_store(context);
@@ -86,7 +97,6 @@ Examples:
     return static_cast<int>(ExitStatus::done);
   }
 
- private:
   /// So that the page can be opened before the first recording, which it then shows.
   static void make_store(Context& context) {
     try {

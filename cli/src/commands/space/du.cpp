@@ -1,4 +1,4 @@
-// flor du: what takes the space, and what would be won by deleting it.
+// flor du: disk usage, and how much deleting would free.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "maintain/usage.h"

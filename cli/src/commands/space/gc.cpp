@@ -1,4 +1,4 @@
-// flor gc: gives back the space of what nothing refers to any more.
+// flor gc: frees the disk space of data that nothing refers to any more.
 #include "commands/commands.h"
 #include "maintain/collect.h"
 #include "output/json.h"

@@ -1,4 +1,5 @@
 // An object store in a directory, on whatever is mounted there.
+#include "base/late_library.h"
 #include "base/system_error.h"
 #include "file/filesystem.h"
 #include "file/home_files.h"
@@ -290,8 +291,12 @@ std::unique_ptr<ObjectStore> open_objects(std::string_view url) {
                     shown));
   }
   if (url.starts_with("s3://")) {
+#ifdef FLOR_HAS_S3
     const S3Place place = parse_s3_url(url);
     return open_s3(place, find_settings(process_environment(), place.bucket));
+#else
+    store::throw_left_out("S3", "libcurl4-openssl-dev and libpugixml-dev");
+#endif
   }
   constexpr std::string_view kFile = "file://";
   if (url.starts_with(kFile) && url.size() > kFile.size() && url[kFile.size()] == '/') {

@@ -31,7 +31,7 @@ class JobsTable {
     const {jobs, counts, total} = this.answer;
     if (!total) {
       fill(this.filters);
-      fill(this.body, empty('No checkpoint was judged yet.', 'flor watch --evaluator judge.py:accuracy --experiment NAME judges each new one.'));
+      fill(this.body, empty('No checkpoint was evaluated yet.', 'flor watch --evaluator judge.py:accuracy --experiment NAME evaluates each new one.'));
       return;
     }
     const focus = document.activeElement && document.activeElement.dataset.key;
