@@ -33,7 +33,7 @@ tar -C "$work/sources" --strip-components 1 -xf "$work/flor.tar.gz"
 
 # package OPTIONS...: makes one, and prints where it is.
 package() {
-  conan create "$work/sources/packaging/conan" -pr:a "$work/profile" "$@" --format json >"$work/created.json"
+  conan create "$work/sources/packaging/conan" -pr:a "$work/profile" "$@" --format json >"$work/created.json" || return 1
   python3 - "$work/created.json" <<'END'
 import json, sys
 nodes = json.load(open(sys.argv[1]))["graph"]["nodes"].values()

@@ -15,6 +15,7 @@ if [ ! -x "${FLOR_VCPKG-}/vcpkg" ]; then
   echo "FLOR_VCPKG names no checkout of vcpkg that has its program: skipped"
   exit 77
 fi
+command -v patchelf >/dev/null || { echo "vcpkg wants patchelf, which is not installed: skipped"; exit 77; }
 rm -rf "$work" && mkdir -p "$work/sources" "$work/ports" "$work/triplets"
 "$sources/scripts/source_tarball.sh" "$work/flor.tar.gz"
 tar -C "$work/sources" --strip-components 1 -xf "$work/flor.tar.gz"
