@@ -9,6 +9,10 @@ find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
   pkg_check_modules(libgit2 QUIET IMPORTED_TARGET libgit2)
   pkg_check_modules(xxhash QUIET IMPORTED_TARGET libxxhash)
+  # A static libgit2, as vcpkg's is, has to be followed by the libraries that it uses itself.
+  if(libgit2_LINK_LIBRARIES MATCHES "libgit2[.]a")
+    set_property(TARGET PkgConfig::libgit2 APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${libgit2_STATIC_LDFLAGS})
+  endif()
 endif()
 # Other names of the same: as a static library, and since CMake 4.3.
 if(NOT TARGET zstd::libzstd_shared AND TARGET zstd::libzstd_static)

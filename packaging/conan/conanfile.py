@@ -28,7 +28,8 @@ class Flor(ConanFile):
         self.version = re.search(r"project\(flor VERSION ([0-9.]+)", lists).group(1)
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "CHANGELOG.md", "cmake/*", "store/*", "runtime/*", "cli/*", "examples/first/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "CHANGELOG.md", "cmake/*", "store/*", "runtime/*", "cli/*", "examples/*",
+                        "docs/sample/*"):
             copy(self, pattern, self._root, self.export_sources_folder)
 
     def requirements(self):
@@ -36,7 +37,7 @@ class Flor(ConanFile):
                         "xxhash/[>=0.8 <1]", "zstd/[>=1.5 <2]"):
             self.requires(library)
         if self.options.tool:
-            for library in ("cairo/[>=1.16 <2]", "cli11/[>=2.3 <3]", "hiredis/[>=0.14 <2]", "libcurl/[>=7.88 <9]",
+            for library in ("cairo/[>=1.16 <2]", "cli11/[>=2.1 <3]", "hiredis/[>=0.14 <2]", "libcurl/[>=7.88 <9]",
                             "libmicrohttpd/[>=0.9.75 <2]", "openssl/[>=3 <4]", "pugixml/[>=1.13 <2]", "zlib/[>=1.2.13 <2]"):
                 self.requires(library)
 

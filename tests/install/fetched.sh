@@ -1,10 +1,10 @@
 #!/bin/bash
-# fetched.sh SOURCES DIRECTORY (configure|build) [CMAKE-ARGUMENTS...]
+# fetched.sh SOURCES DIRECTORY (configure|build|cpm) [CMAKE-ARGUMENTS...]
 #
-# Flor as a part of another project, from a tarball of its sources and without a network: by the lines
-# of docs/building.md for FetchContent, and by add_subdirectory. `configure` shows that the project
-# gets nothing but the libraries: no test, no example, no rule of installation, no flag. `build` also
-# builds it, records and replays.
+# Flor as a part of another project, from a tarball of its sources, by the lines of docs/building.md for FetchContent or,
+# with `cpm`, for CPM.cmake, the file that FLOR_CPM names (status 77 without). The project gets nothing but the libraries:
+# no test, no example, no rule of installation, no flag. But for `configure` it is also built, and records and replays;
+# without optimization, since how it is built is tried here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 sources=$1 work=$2 job=$3
@@ -13,34 +13,55 @@ fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
+if [ "$job" = cpm ] && [ ! -f "${FLOR_CPM-}" ]; then
+  echo "FLOR_CPM names no file CPM.cmake: skipped"
+  exit 77
+fi
 
 rm -rf "$work" && mkdir -p "$work/project" && cd "$work"
-tar -C "$sources" -czf flor.tar.gz --transform 's,^,flor-0/,' CMakeLists.txt cmake store runtime cli examples LICENSE
+"$sources/scripts/source_tarball.sh" flor.tar.gz
 cp "$here/snippet/train.cpp" project/
-cp "$here/fetched/CMakeLists.txt" project/
+if [ "$job" = cpm ]; then
+  line=$(grep -o 'CPMAddPackage([^`]*)' "$sources/docs/building.md") || fail "docs/building.md has no line for CPM"
+  cat >project/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.24)
+project(fetched LANGUAGES CXX)
+include($(realpath "$FLOR_CPM"))
+$line
+add_executable(train train.cpp)
+flor_instrument(train)
+install(TARGETS train)
+END
+else
+  cp "$here/fetched/CMakeLists.txt" project/
+fi
+# configure DIRECTORY [CMAKE-ARGUMENTS...]
 configure() {
-  cmake -S project -B build -Werror=dev -DCMAKE_INSTALL_PREFIX="$work/installed" -DFLOR_SOURCES="$work/flor.tar.gz" \
-    -DFETCHCONTENT_FULLY_DISCONNECTED=OFF "$@" >said.txt 2>&1 || { cat said.txt; exit 1; }
+  cmake -S "$1" -B "$1/build" --no-warn-unused-cli -Werror=dev -DCMAKE_INSTALL_PREFIX="$work/installed" -DFLOR_SOURCES="$work/flor.tar.gz" \
+    -DFETCHCONTENT_FULLY_DISCONNECTED=OFF "${@:2}" -DCMAKE_CXX_FLAGS_RELEASE='-O0 -DNDEBUG' >said.txt 2>&1 || { cat said.txt; exit 1; }
   ! grep -A 10 Warning said.txt || fail "CMake warns"
 }
-configure "$@"
-[ -z "$(cd build && ctest -N | sed -n 's/^Total Tests: //p' | grep -v '^0$')" ] || fail "it brings tests"
-grep -rn 'flor' build/_deps/flor-build/cmake_install.cmake | grep -v '_deps\|directory' && fail "it installs"
+configure project "$@"
+[ -z "$(cd project/build && ctest -N | sed -n 's/^Total Tests: //p' | grep -v '^0$')" ] || fail "it brings tests"
+grep -rn 'flor' project/build/_deps/flor-build/cmake_install.cmake | grep -v '_deps\|directory' && fail "it installs"
 
 # The block of the page, as it is pasted.
-awk '/^```cmake$/ { inside = 1; text = ""; next }
-     /^```$/ { if (inside && text ~ /FetchContent_Declare/) printf "%s", text; inside = 0 }
-     inside { text = text $0 "\n" }' "$sources/docs/building.md" >pasted.txt
-grep -q '^project(' pasted.txt || fail "docs/building.md shows no project that fetches Flor"
-mkdir pasted && cp pasted.txt pasted/CMakeLists.txt && cp "$here/snippet/train.cpp" pasted/
-cmake -S pasted -B pasted/build -DFLOR_SOURCES="$work/flor.tar.gz" "$@" >said.txt 2>&1 || { cat said.txt; exit 1; }
-[ "$job" = build ] || exit 0
+if [ "$job" != cpm ]; then
+  awk '/^```cmake$/ { inside = 1; text = ""; next }
+       /^```$/ { if (inside && text ~ /FetchContent_Declare/) printf "%s", text; inside = 0 }
+       inside { text = text $0 "\n" }' "$sources/docs/building.md" >pasted.txt
+  grep -q '^project(' pasted.txt || fail "docs/building.md shows no project that fetches Flor"
+  mkdir pasted && cp pasted.txt pasted/CMakeLists.txt && cp "$here/snippet/train.cpp" pasted/
+  configure pasted "$@"
+fi
+[ "$job" != configure ] || exit 0
 
-git -C project init -q .
-cmake --build build -j "$("$sources/scripts/jobs.sh")" --target train
-cmake --install build >installed.txt 2>&1 || cat installed.txt
-[ "$(find installed -type f)" = installed/bin/train ] || fail "it installs $(find installed -type f)"
-export FLOR_HOME=$work/home
 cd project
-../build/train --flor fetched
-../build/train --replay_flor
+git init -q . && echo /build/ >.gitignore
+cmake --build build -j "$("$sources/scripts/jobs.sh")" --target train
+cmake --install build >../said.txt 2>&1 || cat ../said.txt
+[ "$(cd .. && find installed -type f)" = installed/bin/train ] || fail "it installs $(find ../installed -type f)"
+export FLOR_HOME=$work/home
+build/train --flor fetched
+build/train --replay_flor --flor_probe epoch 2>../said.txt || fail "no replay: $(cat ../said.txt)"
+grep '^flor: verified: ' ../said.txt || fail "no verified replay: $(cat ../said.txt)"

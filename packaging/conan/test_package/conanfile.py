@@ -11,7 +11,7 @@ class FlorTest(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
 
     def requirements(self):
-        self.requires(self.tested_reference_str)
+        self.requires(self.tested_reference_str, run=True)
 
     def layout(self):
         cmake_layout(self)
@@ -32,3 +32,5 @@ class FlorTest(ConanFile):
             home = os.path.join(self.build_folder, "home")
             self.run(f"{train} --flor first --flor_home {home} --flor_no_git", env="conanrun")
             self.run(f"{train} --replay_flor --flor_home {home}", env="conanrun")
+            if self.dependencies["flor"].options.tool:
+                self.run(f"flor --home {home} list", env="conanrun")
