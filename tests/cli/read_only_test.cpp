@@ -163,13 +163,14 @@ TEST_F(ReadOnlyHome, WithoutACatalogWhatOnlyLooksHasOneForItself) {
                                                      {"fsck"},
                                                      {"du"},
                                                      {"gc", "--dry-run"},
-                                                     {"plot", "linear", "loss"}};
+                                                     {"plot", "linear"}};
   for (const auto& words : all) {
     const Outcome outcome = as_nobody(words);
     EXPECT_EQ(outcome.status, 0) << words[0] << ": " << outcome.err;
     EXPECT_THAT(outcome.out, Not(IsEmpty())) << words[0];
-    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << words[0] << ": " << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("for this command it was made in ")) << words[0];
+    const std::string said = "for this command it was made in ";
+    EXPECT_EQ(outcome.err.find(said), outcome.err.rfind(said)) << words[0] << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(said)) << words[0];
   }
   EXPECT_FALSE(fs::exists(home() / "catalog.db"));
 }

@@ -388,6 +388,13 @@ std::int64_t began_at(const Database& database, const std::string& key) {
   return 0;
 }
 
+/// Also where its size cannot be told: that is said each time, until it can be read.
+bool may_have_events(const fs::path& journal) {
+  std::error_code error;
+  const auto size = fs::file_size(journal, error);
+  return error ? error != std::errc::no_such_file_or_directory : size > kFileHeaderBytes;
+}
+
 /// Keys of runs whose journals say more than the index has.
 std::vector<std::string> runs_behind(Database& database) {
   std::set<std::string> behind;
@@ -396,10 +403,7 @@ std::vector<std::string> runs_behind(Database& database) {
     for (const FoundJournal& journal : find_journals(database.paths, key)) {
       const auto row = database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2",
                                            run, journal.number);
-      std::error_code error;
-      if (!row->step() && fs::file_size(journal.path, error) > kFileHeaderBytes && !error) {
-        behind.insert(key);
-      }
+      if (!row->step() && may_have_events(journal.path)) behind.insert(key);
     }
   }
   const auto rows = database.connection(

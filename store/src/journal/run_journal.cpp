@@ -297,7 +297,9 @@ std::optional<JournalPosition> mend_journal(Filesystem& filesystem, const fs::pa
     return std::nullopt;
   }
   fs::create_hard_link(path, aside, error);
-  if (error) throw_system_error("keep aside", path, error.value());
+  // Who did so before was interrupted here.
+  std::error_code other;
+  if (error && !fs::equivalent(path, aside, other)) throw_system_error("keep aside", path, error.value());
   fs::rename(made, path);
   sync_directory(filesystem, path.parent_path());
   return position;
