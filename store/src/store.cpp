@@ -4,6 +4,7 @@
 #include "database/store_impl.h"
 #include "file/mount_locks.h"
 #include "index/refresh.h"
+#include "maintain/collect.h"
 
 #include <flor/store/store.h>
 
@@ -12,8 +13,11 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace flor::store {
 
@@ -53,12 +57,11 @@ RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
 }
 
 /// What a process that was killed, or could not reach the index, says in its journals alone.
-void bring_up_to_date(Store& store, Filesystem& filesystem) {
-  Database& database = *store.impl().database;
+void bring_up_to_date(Database& database, OpenMode mode, Filesystem& filesystem) {
   std::error_code error;
   if (std::filesystem::exists(snapshot_mark(database.paths), error)) return;
   if (!is_behind(database)) return;
-  const RefreshReport report = store.impl().mode == OpenMode::read_only
+  const RefreshReport report = mode == OpenMode::read_only
                                    ? refresh_if_possible(database.paths, filesystem)
                                    : refresh(database);
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
@@ -66,33 +69,36 @@ void bring_up_to_date(Store& store, Filesystem& filesystem) {
 
 }  // namespace
 
-Store::Impl::Impl(const std::filesystem::path& home, OpenMode open_mode, Filesystem& filesystem)
+Store::Impl::Impl(const Paths& home, OpenMode open_mode, Filesystem& filesystem)
     : mode(open_mode),
-      database(std::make_shared<Database>(Paths{std::filesystem::absolute(home).lexically_normal()},
-                                          open_mode, filesystem)),
-      catalog(database) {}
+      index(require_index(home, open_mode, filesystem)),
+      database(std::make_shared<Database>(index ? index->paths() : home, open_mode, filesystem)),
+      catalog(database) {
+  if (!index) bring_up_to_date(*database, mode, filesystem);
+}
+Store::Impl::~Impl() = default;
 
 std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, OpenMode mode,
                                          Filesystem& filesystem) {
-  const Paths own{std::filesystem::absolute(home).lexically_normal()};
-  const auto opened = [&] {
-    require_index(own, mode, filesystem);
-    std::shared_ptr<Store> store(new Store(std::make_unique<Impl>(home, mode, filesystem)));
-    bring_up_to_date(*store, filesystem);
-    return store;
-  };
-  try {
-    return opened();
-  } catch (const std::exception& error) {
-    if (mode != OpenMode::freeing || !is_no_space(error)) throw;
-  }
   const Paths paths{std::filesystem::absolute(home).lexically_normal()};
-  if (!give_up_reserve(paths, filesystem)) throw_disk_is_full(paths);
-  try {
-    return opened();
-  } catch (const std::exception& error) {
-    if (!is_no_space(error)) throw;
-    throw_disk_is_full(paths);
+  const auto opened = [&] {
+    return std::shared_ptr<Store>(new Store(std::make_unique<Impl>(paths, mode, filesystem)));
+  };
+  // Each makes room, and is tried where the one before made too little.
+  std::vector<std::function<bool()>> ways;
+  if (mode == OpenMode::freeing) {
+    ways = {[&] { return give_up_reserve(paths, filesystem); },
+            [&] { return free_without_index(paths, filesystem); }};
+  }
+  for (auto way = ways.begin();;) {
+    try {
+      return opened();
+    } catch (const std::exception& error) {
+      if (mode != OpenMode::freeing || !is_no_space(error)) throw;
+    }
+    while (way != ways.end() && !(*way)()) ++way;
+    if (way == ways.end()) throw_disk_is_full(paths);
+    ++way;
   }
 }
 

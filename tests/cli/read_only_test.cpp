@@ -8,9 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace flor::testing {
 namespace {
@@ -142,6 +147,129 @@ TEST_F(ReadOnlyHome, ADirectoryThatCannotBeMadeIsNamedInOneLine) {
     EXPECT_THAT(outcome.err, HasSubstr("cannot make the directory " + (home() / "logs").string()));
     EXPECT_THAT(outcome.err, Not(HasSubstr("filesystem error")));
   }
+}
+
+TEST_F(ReadOnlyHome, WithoutACatalogWhatOnlyLooksHasOneForItself) {
+  ::chmod(home().c_str(), 0755);
+  for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+    fs::remove(home() / file);
+  }
+  ::chmod(home().c_str(), 0555);
+  if (as_nobody({"--version"}).status == 99) GTEST_SKIP() << "the program is not for all users";
+  const std::vector<std::vector<std::string>> all = {{"list"},
+                                                     {"show", "linear"},
+                                                     {"query", "loss"},
+                                                     {"sql", "select * from runs"},
+                                                     {"fsck"},
+                                                     {"du"},
+                                                     {"gc", "--dry-run"},
+                                                     {"plot", "linear"}};
+  for (const auto& words : all) {
+    const Outcome outcome = as_nobody(words);
+    EXPECT_EQ(outcome.status, 0) << words[0] << ": " << outcome.err;
+    EXPECT_THAT(outcome.out, Not(IsEmpty())) << words[0];
+    const std::string said = "for this command it was made in ";
+    EXPECT_EQ(outcome.err.find(said), outcome.err.rfind(said)) << words[0] << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(said)) << words[0];
+  }
+  EXPECT_FALSE(fs::exists(home() / "catalog.db"));
+}
+
+/// A home whose user may not read some of what lies in it, as after a copy by root.
+class UnreadableJournal : public ReadOnlyHome {
+ protected:
+  void SetUp() override {
+    RunPlan plan;
+    plan.experiment = "hidden";
+    hidden_ = record(plan).key;
+    plan.experiment = "seen";
+    record(plan);
+    close();
+    ::chmod(directory_.path().c_str(), 0755);
+    give(home());
+    for (const auto& entry : fs::recursive_directory_iterator(home())) give(entry.path());
+    for (const auto& pack : fs::directory_iterator(home() / "packs")) {
+      // As gc leaves alone what may be new.
+      fs::last_write_time(pack, fs::file_time_type::clock::now() - std::chrono::hours(2));
+      packs_.insert(pack.path());
+    }
+  }
+  /// To the user of `as_nobody`.
+  static void give(const fs::path& path) {
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::chown(path.c_str(), kNobody, kNobody), 0) << path;
+    }
+  }
+  static void hide(const fs::path& path) {
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::chown(path.c_str(), 0, 0), 0);
+    }
+    ::chmod(path.c_str(), 0);
+  }
+  static void show(const fs::path& path, mode_t mode) {
+    give(path);
+    ::chmod(path.c_str(), mode);
+  }
+  void remove_index() const {
+    for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+      fs::remove(home() / file);
+    }
+  }
+  fs::path shard() const { return home() / "runs" / hidden_.substr(0, 2); }
+
+  std::string hidden_;
+  std::set<fs::path> packs_;
+};
+
+TEST_F(UnreadableJournal, CostsThatRunIsNamedAndIsReadWhenItCanBe) {
+  if (as_nobody({"--version"}).status == 99) GTEST_SKIP() << "the program is not for all users";
+  const fs::path run = shard() / hidden_;
+  for (const fs::path& path : {run / "1/journal", run / "1", run, shard()}) {
+    SCOPED_TRACE(path);
+    const mode_t mode = fs::is_directory(path) ? 0700 : 0600;
+    hide(path);
+    // With the index nothing is missing.
+    Outcome listed = as_nobody({"list"});
+    EXPECT_EQ(listed.status, 0) << listed.err;
+    EXPECT_THAT(listed.out, HasSubstr("hidden"));
+    remove_index();
+    for (int times = 0; times < 2; ++times) {
+      listed = as_nobody({"list"});
+      EXPECT_EQ(listed.status, 0) << listed.err;
+      EXPECT_THAT(listed.out, HasSubstr("seen"));
+      EXPECT_THAT(listed.out, Not(HasSubstr("hidden")));
+      EXPECT_THAT(listed.err, HasSubstr(path.string()));
+    }
+    EXPECT_THAT(as_nobody({"show", "seen"}).out, HasSubstr("finished"));
+    // What it needs is no garbage.
+    const Outcome collected = as_nobody({"gc"});
+    EXPECT_EQ(collected.status, 5) << collected.err;
+    EXPECT_THAT(collected.out, HasSubstr("remark: nothing is collected: "));
+    EXPECT_THAT(collected.out, HasSubstr(path.string()));
+    for (const fs::path& pack : packs_) EXPECT_TRUE(fs::exists(pack)) << pack;
+    show(path, mode);
+    listed = as_nobody({"list"});
+    EXPECT_THAT(listed.out, HasSubstr("hidden")) << listed.err;
+    EXPECT_EQ(as_nobody({"gc"}).status, 0);
+    const Outcome checked = as_nobody({"fsck"});
+    EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+    if (HasFailure()) return;
+  }
+}
+
+/// Nothing is taken for a store in which nothing was recorded.
+TEST_F(UnreadableJournal, NoneAtAllIsAnErrorThatNamesTheDirectory) {
+  if (as_nobody({"--version"}).status == 99) GTEST_SKIP() << "the program is not for all users";
+  hide(home() / "runs");
+  remove_index();
+  for (const char* command : {"list", "gc"}) {
+    const Outcome refused = as_nobody({command});
+    EXPECT_EQ(refused.status, 1) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr((home() / "runs").string() + " cannot be listed"));
+    EXPECT_EQ(std::ranges::count(refused.err, '\n'), 1) << refused.err;
+  }
+  show(home() / "runs", 0700);
+  EXPECT_THAT(as_nobody({"list"}).out, HasSubstr("hidden"));
 }
 
 }  // namespace

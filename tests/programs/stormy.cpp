@@ -1,13 +1,15 @@
 // A training on a disk that fails for a while, by a clock of its own that its steps advance. STORM
 // says when: "FROM:LENGTH:KIND,...", in milliseconds of that clock, with KIND a name of the errno
-// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "packs" (only those of packs do),
-// "fsync" (only syncing fails), "locks" (locks fail), "held" (another connection has the lock) or
-// "kill" (the process is killed). Without a LENGTH it never passes. Each epoch prints when it
-// began. ACCIDENT adds one fault: "N:LENGTH:KIND", where LENGTH changes from the N-th after
-// flor::init fail, or kill the program ("kill"); at the end it says how many there were. MEMORY
-// takes memory away: "N", where the N-th allocation (from 0) of the training thread after the body
-// of epoch 3 fails. MEETING is a directory in which each of several ranks says that it records, and
-// waits for the others: a program whose ranks exchange something does so by that.
+// with which all changes fail (ENOSPC, EIO, EDQUOT, EROFS), "packs", "journals" or "index" (only
+// theirs do), "fsync" (only syncing fails), "locks" or "flocks" (locks of the index, or of all
+// else, fail), "held" (another connection has the lock) or "kill" (the process is killed). Without
+// a LENGTH it never passes. Each epoch prints when it began. ACCIDENT adds one fault:
+// "N:LENGTH:KIND", where LENGTH changes from the N-th after flor::init fail, or kill the program
+// ("kill"); at the end it says how many there were. MEMORY takes memory away: "N", where the N-th
+// allocation (from 0) of the training thread after the body of epoch 3 fails. MEETING is a
+// directory in which each of several ranks says that it records, and waits for the others: a
+// program whose ranks exchange something does so by that. PATIENT prints how many milliseconds its
+// threads asked to sleep, whatever else the machine does.
 #include "base/outage.h"
 #include "ranks/first_rank.h"
 #include "show.h"
@@ -17,6 +19,9 @@
 #include <flor/flor.h>
 
 #include <sqlite3.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -43,7 +48,19 @@ namespace {
 /// How many allocations of this thread succeed yet; below 0: all.
 thread_local std::int64_t allocations_left = -1;
 
+std::atomic<std::int64_t> slept_us{0};
+
 }  // namespace
+
+// SQLite waits for locks by one of these, and all else by the other.
+extern "C" int nanosleep(const timespec* asked, timespec* left) {
+  slept_us += asked->tv_sec * 1'000'000 + asked->tv_nsec / 1'000;
+  return static_cast<int>(::syscall(SYS_nanosleep, asked, left));
+}
+extern "C" int usleep(useconds_t microseconds) {
+  const timespec asked{microseconds / 1'000'000, microseconds % 1'000'000 * 1'000L};
+  return nanosleep(&asked, nullptr);
+}
 
 // The thread sanitizer has functions of its own there, and does not let a program have others.
 #if defined(__has_feature)
@@ -125,17 +142,21 @@ class Weather {
   void begin(const std::string& kind) {
     static const std::map<std::string, int> errors = {
         {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS}};
+    static const std::map<std::string, std::string> kParts = {
+        {"packs", "/packs"}, {"journals", "/runs"}, {"index", "/catalog.db"}};
     const std::string home = std::getenv("FLOR_HOME");
     if (kind == "held") {
       holder_.emplace(home);
     } else if (kind == "kill") {
       std::raise(SIGKILL);
-    } else if (kind == "packs") {
-      Disk::fail(home + "/packs", Disk::Calls::changes, 1, ENOSPC, true);
+    } else if (const auto part = kParts.find(kind); part != kParts.end()) {
+      Disk::fail(home + part->second, Disk::Calls::changes, 1, ENOSPC, true);
     } else if (kind == "fsync") {
       Disk::fail(home, Disk::Calls::syncs, 1, EIO, true);
     } else if (kind == "locks") {
       Disk::fail(home, Disk::Calls::locks, 1, ENOLCK, true);
+    } else if (kind == "flocks") {
+      Disk::fail(home, Disk::Calls::flocks, 1, ENOLCK, true);
     } else {
       Disk::fail(home, Disk::Calls::changes, 1, errors.at(kind), true);
     }
@@ -229,7 +250,7 @@ int main(int argc, char** argv) {
   flor::detail::recorder_clock = [] {
     return flor::detail::Outage::Time(std::chrono::milliseconds(clock_ms));
   };
-  if (!std::getenv("STORM_PATIENT")) {
+  if (!std::getenv("PATIENT")) {
     using std::chrono::milliseconds;
     flor::detail::lock_patience = {milliseconds(50), milliseconds(10), milliseconds(300)};
     // Ranks wait for each other in earnest, on a busy machine for long: that is no fault.
@@ -245,4 +266,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (std::getenv("ACCIDENT")) std::fprintf(stderr, "changes %d\n", Disk::changes());
+  if (std::getenv("PATIENT")) {
+    std::fprintf(stderr, "slept %lld\n", static_cast<long long>(slept_us / 1'000));
+  }
 }

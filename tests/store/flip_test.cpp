@@ -1,11 +1,17 @@
-// Every single bit of a small store is turned over, one at a time: in its pack and in what the
-// catalog says of content. Each of them is found by fsck; what is read is right or refused; what
-// does not depend on the bit is read as before.
+// Every single bit of a small store is turned over, one at a time: in its pack, in its journal and
+// in what the catalog says of content. Each of them is found by fsck; what is read is right or
+// refused; what does not depend on the bit is read as before.
 #include "database/sqlite.h"
+#include "file/frames.h"
+#include "made_again.h"
 #include "maintain/repair.h"
 #include "promises.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 namespace flor::store {
@@ -274,6 +280,143 @@ class FlipEveryBitTest : public FlipTest {};
 
 TEST_F(FlipEveryBitTest, OfThePack) { flip_pack(8); }
 TEST_F(FlipEveryBitTest, OfTheCatalogsBlobs) { flip_catalog(8); }
+
+/// A small journal, of which the index is made again.
+class JournalFlipTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    {
+      const auto store = Store::open(fast_home(), OpenMode::create);
+      const Run run = store->catalog().add_run(new_run());
+      CheckpointWriter writer(*store, run.id);
+      for (int step = 0; step < 2; ++step) {
+        store->catalog().add_argument(run.id, {"a" + std::to_string(step), "int", "1"});
+        writer.write(boundary(step), make_snapshot(1, step, 20));
+        Value value;
+        value.name = "loss";
+        value.place.epoch = step;
+        value.value = 0.5 + step;
+        store->catalog().add_values(run.id, std::span(&value, 1));
+      }
+      store->catalog().finish_run(run.id, run.start.started_us + 1, false, "");
+      journal_ = find_journals(Paths{fast_home()}, run.key).at(0).path;
+    }
+    std::ifstream in(journal_, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+    whole_ = made_with(bytes_);
+    ASSERT_THAT(damage_, IsEmpty());
+    const File file(Filesystem::system(), journal_, O_RDONLY);
+    FrameReader reader(file);
+    ends_.push_back(kFileHeaderBytes);
+    while (reader.next()) ends_.push_back(reader.position());
+    ASSERT_EQ(ends_.back(), bytes_.size());
+  }
+  std::filesystem::path fast_home() const { return memory_ / "home"; }
+
+  /// What is known of runs with this journal. `damage_`: what is told, then.
+  std::vector<std::string> made_with(const std::string& bytes) {
+    std::ofstream(journal_, std::ios::binary) << bytes;
+    damage_ = rebuild(Paths{fast_home()}, Filesystem::system()).damage;
+    const auto store = Store::open(fast_home(), OpenMode::read_only);
+    // Checkpoints that are there can be read.
+    for (const Run& run : store->catalog().runs()) {
+      for (const CheckpointInfo& info : store->catalog().checkpoints(run.id)) {
+        expect_holds(*store, info.id, make_snapshot(1, static_cast<int>(info.key.iteration), 20),
+                     1);
+      }
+    }
+    return known_of_runs(*store);
+  }
+
+  /// `bits` of the 8 of each `stride`-th byte.
+  void flip(std::size_t stride, unsigned bits) {
+    int flips = 0;
+    for (std::size_t at = 0; at < bytes_.size(); at += stride) {
+      for (unsigned i = 0; i < bits; ++i, ++flips) {
+        std::string with = bytes_;
+        const auto bit = static_cast<unsigned>(at / stride + i) % 8;
+        with[at] = static_cast<char>(with[at] ^ (1 << bit));
+        SCOPED_TRACE("byte " + std::to_string(at) + ", bit " + std::to_string(bit));
+        EXPECT_EQ(made_with(with), whole_);
+        EXPECT_THAT(damage_, ::testing::Contains(HasSubstr(journal_.string())));
+        if (HasFailure()) return;
+      }
+    }
+    std::printf("a journal of %zu bytes: %d flips, all undone and told\n", bytes_.size(), flips);
+  }
+
+  /// A journal without its end is one whose writer was killed: all whole frames count.
+  void cut(std::size_t stride) {
+    std::size_t frames = 0, cuts = 0;
+    std::vector<std::string> before;
+    for (std::size_t size = 0; size < bytes_.size(); size += stride, ++cuts) {
+      SCOPED_TRACE("cut at " + std::to_string(size));
+      const auto whole = std::ranges::upper_bound(ends_, size) - ends_.begin();
+      if (cuts == 0 || static_cast<std::size_t>(whole) != frames) {
+        frames = static_cast<std::size_t>(whole);
+        before = frames == 0 ? std::vector<std::string>{}
+                             : made_with(bytes_.substr(0, ends_[frames - 1]));
+      }
+      EXPECT_EQ(made_with(bytes_.substr(0, size)), before);
+      if (HasFailure()) return;
+    }
+    std::printf("a journal of %zu bytes: %zu cuts, all whole frames are read\n", bytes_.size(),
+                cuts);
+  }
+
+  /// Without what is counted or summed up of those that are there.
+  static std::vector<std::string> single_facts(std::vector<std::string> lines) {
+    std::erase_if(lines, [](const std::string& line) {
+      return line.starts_with("run ") || line.starts_with("metric ");
+    });
+    for (std::string& line : lines) {
+      const std::size_t at = line.find(" ordinal=");
+      if (line.starts_with("argument ")) line.erase(at, line.find(' ', at + 1) - at);
+    }
+    return lines;
+  }
+
+  /// More than can be undone: `length` bytes from each `stride`-th on.
+  void overwrite(std::size_t stride, std::size_t length) {
+    int damages = 0, costly = 0;
+    const std::vector<std::string> facts = single_facts(whole_);
+    for (std::size_t at = 0; at < bytes_.size(); at += stride, ++damages) {
+      SCOPED_TRACE(std::to_string(length) + " bytes from " + std::to_string(at));
+      std::string with = bytes_;
+      for (std::size_t i = at; i < std::min(at + length, with.size()); ++i) {
+        with[i] = static_cast<char>(~with[i]);
+      }
+      const auto left = single_facts(made_with(with));
+      EXPECT_THAT(facts, ::testing::IsSupersetOf(left)) << "nothing is wrong";
+      const bool is_torn_end = at + length >= bytes_.size() || at >= ends_[ends_.size() - 2];
+      if (!is_torn_end) {
+        EXPECT_THAT(damage_, Not(IsEmpty()));
+      }
+      costly += left.size() < facts.size() ? 1 : 0;
+      if (HasFailure()) return;
+    }
+    std::printf("a journal of %zu bytes: %d places overwritten, %d of them cost something\n",
+                bytes_.size(), damages, costly);
+    EXPECT_GT(costly, 0);
+  }
+
+  flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
+  std::filesystem::path journal_;
+  std::string bytes_;
+  std::vector<std::uint64_t> ends_;  ///< of the file's header, and of each frame
+  std::vector<std::string> whole_, damage_;
+};
+
+TEST_F(JournalFlipTest, AFlippedBitIsUndoneAndTold) { flip(13, 1); }
+TEST_F(JournalFlipTest, ACutLeavesAllWholeFrames) { cut(29); }
+TEST_F(JournalFlipTest, OtherDamageCostsWhatItHitAndMakesNothingWrong) { overwrite(37, 3); }
+
+class JournalFlipOftenTest : public JournalFlipTest {};
+TEST_F(JournalFlipOftenTest, EveryFlippedBitIsUndoneAndTold) { flip(1, 8); }
+TEST_F(JournalFlipOftenTest, EveryCutLeavesAllWholeFrames) { cut(1); }
+TEST_F(JournalFlipOftenTest, OtherDamageAnywhereCostsWhatItHitAndMakesNothingWrong) {
+  for (const std::size_t length : {2, 8, 64}) overwrite(3, length);
+}
 
 }  // namespace
 }  // namespace flor::store

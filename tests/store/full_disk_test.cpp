@@ -6,6 +6,7 @@
 #include "file/filesystem.h"
 #include "file/paths.h"
 #include "index/catalog/checkpoint_rows.h"
+#include "made_again.h"
 #include "maintain/collect.h"
 #include "maintain/repair.h"
 #include "retention/retention.h"
@@ -17,7 +18,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 namespace flor::store {
@@ -189,7 +192,8 @@ class FullOfRows : public FullDisk {
     catalog(
         "INSERT INTO checkpoint (run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
         "stored_bytes, digest, layout, chunks) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i "
-        "+ 1 FROM n WHERE i < ?2) SELECT run, 1, main_loop, (i - 1) * 39 / ?2, hex(zeroblob(100)) || i, "
+        "+ 1 FROM n WHERE i < ?2) SELECT run, 1, main_loop, (i - 1) * 39 / ?2, hex(zeroblob(100)) "
+        "|| i, "
         "created_us, raw_bytes, stored_bytes, digest, layout, chunks FROM checkpoint, n WHERE run "
         "= ?1 AND kind = 0 AND iteration = 1",
         run, kRows)
@@ -328,41 +332,188 @@ TEST_F(FullDisk, WhatOnlyLooksWorksThoughTheIndexIsBehind) {
   EXPECT_EQ(open(OpenMode::read_only)->catalog().arguments(run.id).size(), 1u);
 }
 
-TEST_F(FullDisk, WithoutAnIndexWhatIsAdvisedWorksAndNothingIsLeftOfTheAttempt) {
+/// The place for temporary files is the test's own.
+class WithoutIndex : public FullDisk {
+ protected:
+  void SetUp() override {
+    if (const char* set = std::getenv("TMPDIR")) before_ = set;
+    ::setenv("TMPDIR", temporary_.path().c_str(), 1);
+  }
+  void TearDown() override {
+    before_.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before_.c_str(), 1);
+    FullDisk::TearDown();
+  }
+  static void remove_index(const std::filesystem::path& home) {
+    for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+      std::filesystem::remove(home / file);
+    }
+  }
+  /// The message of an error, if there is one; `said_` is what came on standard error.
+  std::string try_to_open(const std::filesystem::path& home, OpenMode mode,
+                          const std::function<void(Store&)>& use = {}) {
+    std::string message;
+    ::testing::internal::CaptureStderr();
+    try {
+      const auto store = Store::open(home, mode);
+      if (use) use(*store);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    said_ = ::testing::internal::GetCapturedStderr();
+    for (const auto& entry : std::filesystem::directory_iterator(home)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with("catalog.new")) << entry.path();
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_.path())) {
+      EXPECT_TRUE(entry.is_directory()) << entry.path() << " is left";
+    }
+    return message;
+  }
+  static void make_old(const std::filesystem::path& packs) {
+    for (const auto& pack : std::filesystem::directory_iterator(packs)) {
+      std::filesystem::last_write_time(
+          pack, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+    }
+  }
+
+  const flor::testing::TemporaryDirectory temporary_;
+  std::string before_, said_;
+};
+
+TEST_F(WithoutIndex, WhatOnlyLooksHasOneElsewhereAndNothingIsLeftOfIt) {
+  Run run;
+  {
+    const auto store = open();
+    run = record(*store, 1);
+  }
+  const auto use = [&](Store& store) {
+    EXPECT_EQ(store.catalog().checkpoints(store.catalog().resolve("run1").id).size(), 40u);
+    EXPECT_EQ(damage(store), "");
+    EXPECT_EQ(store.home(), home());
+    EXPECT_GE(collect(store, true).bytes_before, 9 * kMiB) << "as gc --dry-run";
+  };
+  for (const bool has_reserve : {true, false}) {
+    if (!has_reserve) std::filesystem::remove(home() / "reserve");
+    remove_index(home());
+    Disk::limit(home(), bytes_in(home()));
+    EXPECT_EQ(try_to_open(home(), OpenMode::read_only, use), "");
+    EXPECT_THAT(said_, HasSubstr("is missing, and cannot be made again there ("));
+    EXPECT_THAT(said_,
+                HasSubstr("): for this command it was made in " + temporary_.path().string()));
+    EXPECT_EQ(std::ranges::count(said_, '\n'), 1) << said_;
+    EXPECT_FALSE(std::filesystem::exists(home() / "catalog.db"));
+    Disk::heal();
+  }
+  // No room there either: then it is in memory.
+  Disk::limit(home(), bytes_in(home()));
+  ::setenv("TMPDIR", (home() / "none").c_str(), 1);
+  EXPECT_EQ(try_to_open(home(), OpenMode::read_only, use), "");
+  EXPECT_THAT(said_, HasSubstr("it was made in /dev/shm/flor-index-"));
+  Disk::heal();
+  EXPECT_EQ(open(OpenMode::read_only)->catalog().runs().size(), 1u);
+}
+
+TEST_F(WithoutIndex, WhatChangesNamesWhatToDoAndThatWorks) {
   {
     const auto store = open();
     record(*store, 1);
   }
-  std::string message;
-  const auto try_to_open = [&](OpenMode mode) {
-    for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
-      std::filesystem::remove(home() / file);
-    }
-    Disk::limit(home(), bytes_in(home()));
-    message.clear();
-    try {
-      const auto store = Store::open(home(), mode);
-      EXPECT_EQ(store->catalog().checkpoints(store->catalog().resolve("run1").id).size(), 40u);
-    } catch (const Error& error) {
-      message = error.what();
-    }
-    Disk::heal();
-    for (const auto& entry : std::filesystem::directory_iterator(home())) {
-      EXPECT_FALSE(entry.path().filename().string().starts_with("catalog.new")) << entry.path();
-    }
-  };
-  try_to_open(OpenMode::read_only);
-  EXPECT_THAT(message, HasSubstr("is missing, and the disk has no room to make it again: run `flor "
-                                 "gc`, which has a reserve"));
-  try_to_open(OpenMode::freeing);
-  EXPECT_EQ(message, "");
+  remove_index(home());
+  Disk::limit(home(), bytes_in(home()));
+  EXPECT_THAT(try_to_open(home(), OpenMode::existing),
+              HasSubstr("is missing, and the disk has no room to make it again: run `flor gc`, "
+                        "which has a reserve"));
+  EXPECT_EQ(try_to_open(home(), OpenMode::freeing), "");
   EXPECT_FALSE(std::filesystem::exists(home() / "reserve"));
-  for (const OpenMode mode : {OpenMode::freeing, OpenMode::read_only}) {
-    try_to_open(mode);
-    EXPECT_THAT(message, HasSubstr("remove other files from that disk, then try again"));
-    EXPECT_THAT(message, ::testing::Not(HasSubstr("flor gc")));
+  EXPECT_TRUE(std::filesystem::exists(home() / "catalog.db"));
+  // Nothing is garbage.
+  remove_index(home());
+  Disk::limit(home(), bytes_in(home()));
+  EXPECT_THAT(try_to_open(home(), OpenMode::existing), HasSubstr("run `flor gc`, or remove"));
+  for (int times = 0; times < 2; ++times) {
+    const std::string message = try_to_open(home(), OpenMode::freeing);
+    EXPECT_THAT(message, HasSubstr("is full, and its reserve is used up: remove other files"));
   }
-  EXPECT_EQ(open(OpenMode::read_only)->catalog().runs().size(), 1u);
+  Disk::heal();
+  EXPECT_EQ(open()->catalog().checkpoints(open()->catalog().resolve("run1").id).size(), 40u);
+  expect_same_when_made_again(home());
+}
+
+/// Garbage of a run that was dropped: a whole pack.
+TEST_F(WithoutIndex, GcFreesWithoutAReserveWhereTheQuotaIsUsedUp) {
+  for (const bool is_damaged : {false, true}) {
+    std::filesystem::remove_all(home());
+    Run kept;
+    {
+      const auto store = open();
+      const Run dropped = record(*store, 1);
+      kept = record(*store, 2, 3);
+      store->catalog().drop_run(dropped.id);
+    }
+    if (is_damaged) {
+      std::ofstream(home() / "catalog.damaged").flush();
+    } else {
+      remove_index(home());
+    }
+    std::filesystem::remove(home() / "reserve");
+    make_old(home() / "packs");
+    Disk::limit(home(), bytes_in(home()));
+    const auto use = [&](Store& store) {
+      collect(store, false);
+      EXPECT_EQ(damage(store), "");
+      const auto last = store.catalog().checkpoint(store.catalog().resolve("run2").id, boundary(3));
+      ASSERT_TRUE(last);
+      expect_holds(store, last->id, state(2, 3));
+    };
+    EXPECT_EQ(try_to_open(home(), OpenMode::freeing, use), "") << is_damaged;
+    EXPECT_THAT(said_, HasSubstr("of garbage were freed to make it again"));
+    EXPECT_LT(bytes_in(home() / "packs"), 2 * kMiB);
+    expect_same_when_made_again(home());
+    Disk::heal();
+  }
+}
+
+/// Garbage between what is alive: it becomes holes.
+TEST_F(WithoutIndex, GcFreesDeletedCheckpointsWithoutAReserveOnAFullDisk) {
+  const std::filesystem::path disk = mounted("size=16m");
+  if (disk.empty()) GTEST_SKIP() << "this user may not mount a file system";
+  {
+    const auto store = Store::open(disk / "home", OpenMode::create);
+    const Run run = record(*store, 1);
+    EXPECT_EQ(retain(*store, run.id, {.last = 10}, Sizes::weighed).deleted, 30);
+  }
+  remove_index(disk / "home");
+  std::filesystem::remove(disk / "home/reserve");
+  fill(disk);
+  const auto use = [&](Store& store) {
+    collect(store, false);
+    EXPECT_EQ(damage(store), "");
+    const Run run = store.catalog().resolve("run1");
+    EXPECT_EQ(store.catalog().checkpoints(run.id).size(), 10u);
+    const auto kept = store.catalog().checkpoint(run.id, boundary(35));
+    ASSERT_TRUE(kept);
+    expect_holds(store, kept->id, state(1, 35));
+  };
+  EXPECT_EQ(try_to_open(disk / "home", OpenMode::freeing, use), "");
+  EXPECT_GE(Filesystem::system().available(disk.c_str()), 5 * kMiB);
+  expect_same_when_made_again(disk / "home");
+}
+
+TEST_F(WithoutIndex, AFileSystemThatMayOnlyBeReadCanBeLookedAt) {
+  const std::filesystem::path disk = mounted("size=16m");
+  if (disk.empty()) GTEST_SKIP() << "this user may not mount a file system";
+  {
+    const auto store = Store::open(disk / "home", OpenMode::create);
+    record(*store, 1, 3);
+  }
+  remove_index(disk / "home");
+  ASSERT_EQ(::mount("", disk.c_str(), "", MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  const auto use = [&](Store& store) {
+    EXPECT_EQ(store.catalog().checkpoints(store.catalog().resolve("run1").id).size(), 3u);
+    EXPECT_EQ(damage(store), "");
+  };
+  EXPECT_EQ(try_to_open(disk / "home", OpenMode::read_only, use), "");
+  EXPECT_THAT(said_, HasSubstr("Read-only file system"));
+  EXPECT_THAT(try_to_open(disk / "home", OpenMode::existing), HasSubstr("Read-only file system"));
 }
 
 TEST_F(FullDisk, WithoutAReserveTheMessageDoesNotAdviseWhatFailed) {

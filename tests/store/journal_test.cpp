@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <sstream>
 #include <string>
@@ -374,6 +375,29 @@ TEST_F(JournalTest, ALostReplayTakesNothingFromTheRecording) {
   EXPECT_EQ(repair(*store).quarantined.size(), 1u);
   EXPECT_EQ(damage(*store), "");
   EXPECT_EQ(open()->catalog().values({.run = store->catalog().runs().at(0).id}).size(), 1u);
+}
+
+/// Each time the damaged one is kept.
+TEST_F(JournalTest, AJournalIsRepairedAsOftenAsItIsDamaged) {
+  Run run;
+  {
+    const auto store = open();
+    run = store->catalog().add_run(new_run());
+    for (int i = 0; i < 50; ++i) {
+      store->catalog().add_argument(run.id, {"a" + std::to_string(i), "int", "1"});
+    }
+  }
+  const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  for (int times = 1; times < 4; ++times) {
+    const auto middle = static_cast<std::streamoff>(fs::file_size(journal) / 2);
+    std::fstream(journal, std::ios::binary | std::ios::in | std::ios::out).seekp(middle)
+        << "damage of some events";
+    const auto store = open();
+    const auto report = repair(*store);
+    ASSERT_EQ(report.quarantined.size(), 1u) << times;
+    EXPECT_EQ(std::distance(fs::directory_iterator(home() / "quarantine"), {}), times);
+    EXPECT_EQ(damage(*store), "");
+  }
 }
 
 /// The disk leaves what it was to write and cut off. The change failed, so no index says it.

@@ -99,7 +99,6 @@ void create_schema(Connection& connection) {
   transaction.commit();
 }
 
-
 [[noreturn]] void throw_no_store(const Paths& paths) {
   throw NotFound(fmt::format(
       "there is no store in {}: record a run first, or name its place (--flor_home or FLOR_HOME)",
@@ -185,7 +184,7 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
   add_later_tables(connection, mode);
   connection.on_roll_back([this] { series.clear(); });
   // An index that is made again needs the room itself.
-  if (mode == OpenMode::create && paths.index != Paths::kNewIndex) make_reserve(paths, files);
+  if (mode == OpenMode::create && paths.index == Paths::kIndex) make_reserve(paths, files);
   file_ = identity_of(paths.catalog());
   // A change that no journal has would be lost with the replaced file.
   connection.before_lasting([this] {

@@ -10,13 +10,18 @@
 
 namespace flor::store {
 
+class IndexElsewhere;
+
 struct Store::Impl {
-  Impl(const std::filesystem::path& home, OpenMode mode, Filesystem& filesystem);
+  Impl(const Paths& home, OpenMode mode, Filesystem& filesystem);
+  ~Impl();
 
   static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode,
                                      Filesystem& filesystem);
 
   OpenMode mode;
+  /// Where the home cannot take one: for what only looks.
+  std::unique_ptr<IndexElsewhere> index;
   std::shared_ptr<Database> database;
   Catalog catalog;
 };

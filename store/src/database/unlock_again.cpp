@@ -44,13 +44,13 @@ bool is_of_catalog(int descriptor) {
   std::error_code error;
   const auto file =
       std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), error);
-  return file.filename().native().starts_with(Paths{{}}.index);
+  return file.filename().native().starts_with(Paths::kIndex);
 }
 
 /// False while a lock of the file cannot be given back.
 bool give_back(int descriptor) {
   Unlocking& now = unlocking();
-  struct stat status{};
+  struct stat status {};
   if (!now.any || ::fstat(descriptor, &status) != 0) return true;
   const std::lock_guard lock(now.mutex);
   const auto released = [&](KeptLock& each) {
@@ -67,7 +67,7 @@ bool give_back(int descriptor) {
 /// Whether the refused release is remembered, so that it counts as made.
 bool remember(int descriptor, const struct flock& range) {
   const int error = errno;
-  struct stat status{};
+  struct stat status {};
   const bool ours = is_of_catalog(descriptor) && ::fstat(descriptor, &status) == 0;
   if (ours) {
     Unlocking& now = unlocking();

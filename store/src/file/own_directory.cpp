@@ -1,18 +1,37 @@
 #include "file/own_directory.h"
 
+#include "file/lock_file.h"
+
 #include <flor/store/error.h>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
+#include <utility>
 
 namespace flor::store {
+namespace {
 
-std::filesystem::path own_temporary_directory(const std::string& name) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / name;
+namespace fs = std::filesystem;
+
+int lock_directory(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  if (lock_file(descriptor, LOCK_EX | LOCK_NB) && is_linked(descriptor)) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
+}  // namespace
+
+fs::path own_temporary_directory(const std::string& name, fs::path place) {
+  const fs::path path = (place.empty() ? fs::temp_directory_path() : std::move(place)) / name;
   struct stat found = {};
   if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0) {
     throw Error(fmt::format("cannot make the directory {}: {}: set TMPDIR to where you may write",
@@ -27,6 +46,34 @@ std::filesystem::path own_temporary_directory(const std::string& name) {
                             std::generic_category().message(errno)));
   }
   return path;
+}
+
+WorkDirectory::WorkDirectory(std::string_view purpose, const fs::path& place) {
+  const fs::path parent =
+      own_temporary_directory(fmt::format("flor-{}-{}", purpose, ::geteuid()), place);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const int descriptor = lock_directory(entry.path());
+    if (descriptor < 0) continue;
+    fs::remove_all(entry.path(), ignored);
+    ::close(descriptor);
+  }
+  // Before it is locked, somebody may take it for one that was left.
+  while (lock_ < 0) {
+    std::string name = (parent / "XXXXXX").string();
+    if (!::mkdtemp(name.data())) {
+      throw Error(fmt::format("cannot make a directory in {}: {}", parent.string(),
+                              std::generic_category().message(errno)));
+    }
+    path_ = name;
+    lock_ = lock_directory(path_);
+  }
+}
+
+WorkDirectory::~WorkDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  ::close(lock_);
 }
 
 }  // namespace flor::store

@@ -3,12 +3,31 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace flor::store {
 
-/// The directory of this name below the one for temporary files, which this user alone can enter;
-/// made if it is not there. Throws Error where what has that name is no directory, a link, or
-/// another user's: it may have been put there to lead elsewhere.
-std::filesystem::path own_temporary_directory(const std::string& name);
+/// The directory of this name in `place`, or below the one for temporary files, which this user
+/// alone can enter; made if it is not there. Throws Error where what has that name is no directory,
+/// a link, or another user's: it may have been put there to lead elsewhere.
+std::filesystem::path own_temporary_directory(const std::string& name,
+                                              std::filesystem::path place = {});
+
+/// A directory for files that nobody needs when the object is gone. What killed processes left is
+/// removed when the next one is made.
+class WorkDirectory {
+ public:
+  /// In "flor-`purpose`-UID" of `place`, or of the directory for temporary files.
+  explicit WorkDirectory(std::string_view purpose = "remote",
+                         const std::filesystem::path& place = {});
+  ~WorkDirectory();
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
 
 }  // namespace flor::store

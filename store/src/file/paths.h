@@ -9,7 +9,9 @@ namespace flor::store {
 
 struct Paths {
   std::filesystem::path home;
-  std::string index = "catalog.db";
+  static constexpr const char* kIndex = "catalog.db";
+  /// Below the home; or a path from the root, of one that is there for a while.
+  std::string index = kIndex;
 
   std::filesystem::path catalog() const { return home / index; }
   /// An index that is being made.

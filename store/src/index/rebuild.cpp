@@ -1,10 +1,10 @@
 // Makes the index again, and finds out where that is needed.
 #include "base/system_error.h"
+#include "database/schema.h"
+#include "database/shared_view_mark.h"
+#include "file/lock_file.h"
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
-#include "database/schema.h"
-#include "file/lock_file.h"
-#include "database/shared_view_mark.h"
 
 #include <flor/store/error.h>
 
@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -25,28 +26,6 @@ namespace flor::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Held while the index is made again, so that no process moves records by the old one.
-class IndexLock {
- public:
-  IndexLock(Filesystem& filesystem, const Paths& paths)
-      : file_(filesystem, paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
-    constexpr int kTries = 600;
-    constexpr std::chrono::milliseconds kPause{100};
-    for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
-      if (i == kTries) {
-        throw Busy(
-            fmt::format("the catalog of {} is to be made again, and another process collects "
-                        "garbage, repairs, or does that already: wait for it",
-                        paths.home.string()));
-      }
-      std::this_thread::sleep_for(kPause);
-    }
-  }
-
- private:
-  File file_;
-};
 
 enum class IndexState { sound, missing, damaged, older };
 
@@ -157,8 +136,74 @@ const char* name_of(IndexState state) {
                   paths.catalog().string(), name_of(state),
                   fs::exists(paths.reserve(), error)
                       ? "run `flor gc`, which has a reserve, or remove other files from that disk"
-                      : "remove other files from that disk, then try again"),
+                      : "run `flor gc`, or remove other files from that disk"),
       ENOSPC);
+}
+
+/// Makes `made` from the journals and packs of a home, whatever index that has.
+RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& filesystem) {
+  RefreshReport report;
+  Database database(made, OpenMode::create, filesystem);
+  database.connection.execute("PRAGMA synchronous=OFF");
+  const std::lock_guard lock(database.mutex);
+  Transaction transaction(database.connection);
+  std::vector<fs::path> unlisted;
+  enter_runs(database, find_runs(home, &unlisted), report);
+  for (const fs::path& directory : unlisted) {
+    report.is_whole = false;
+    report.damage.push_back(cannot_list(directory));
+  }
+  transaction.commit();
+  salvage_queue(database.connection, home);
+  add_evaluations(database, report);
+  database.connection.truncate_log();
+  database.connection.execute("PRAGMA journal_mode=DELETE");
+  return report;
+}
+
+/// The present one stays as catalog.db.old; the next must not be read with its log.
+void put_old_index_aside(const Paths& paths) {
+  std::error_code error;
+  if (fs::exists(paths.catalog(), error)) {
+    remove_files(old_index(paths));
+    fs::create_hard_link(paths.catalog(), old_index(paths), error);
+  }
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    fs::remove(paths.catalog().string() + suffix, error);
+  }
+}
+
+/// Whether an index elsewhere helps: the home cannot take it, and nobody is to be waited for.
+bool is_of_the_disk(const std::exception& failure) {
+  const auto* error = dynamic_cast<const Error*>(&failure);
+  return dynamic_cast<const fs::filesystem_error*>(&failure) ||
+         (error && error->status() == ExitStatus::failed);
+}
+
+/// `how`: it is, or was, and what was done.
+void say(const Paths& paths, const std::string& how, const RefreshReport& report) {
+  std::fprintf(stderr, "flor: the catalog %s %s from the journals of %lld run%s\n",
+               paths.catalog().c_str(), how.c_str(), static_cast<long long>(report.runs),
+               report.runs == 1 ? "" : "s");
+  for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
+}
+
+/// For a command that only looks, since the home takes no index.
+std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesystem& filesystem,
+                                                     const std::string& why) {
+  try {
+    auto made = std::make_unique<IndexElsewhere>(paths, filesystem);
+    say(paths,
+        fmt::format("{}: for this command it was made in {}", why,
+                    made->paths().catalog().parent_path().string()),
+        made->report());
+    return made;
+  } catch (const std::exception& failure) {
+    if (!is_of_the_disk(failure)) throw;
+    throw Error(
+        fmt::format("the catalog {} {}, nor elsewhere ({}): set TMPDIR to where there is room",
+                    paths.catalog().string(), why, failure.what()));
+  }
 }
 
 }  // namespace
@@ -167,70 +212,93 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   Paths made = paths;
   made.index = Paths::kNewIndex;
   const RemovedAtEnd removed(made.catalog());
-  RefreshReport report;
-  {
-    Database database(made, OpenMode::create, filesystem);
-    database.connection.execute("PRAGMA synchronous=OFF");
-    const std::lock_guard lock(database.mutex);
-    Transaction transaction(database.connection);
-    enter_runs(database, find_runs(paths), report);
-    transaction.commit();
-    salvage_queue(database.connection, paths);
-    add_evaluations(database, report);
-    database.connection.truncate_log();
-    database.connection.execute("PRAGMA journal_mode=DELETE");
-  }
+  RefreshReport report = make_index(made, paths, filesystem);
   File(filesystem, made.catalog(), O_RDWR).sync();
-  std::error_code error;
-  if (fs::exists(paths.catalog(), error)) {
-    remove_files(old_index(paths));
-    fs::create_hard_link(paths.catalog(), old_index(paths), error);
-  }
-  // The new one must not be read with the old one's log.
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-    fs::remove(paths.catalog().string() + suffix, error);
-  }
+  put_old_index_aside(paths);
   fs::rename(made.catalog(), paths.catalog());
-  fs::remove(paths.index_damage(), error);
+  std::error_code error;
+  // Else the next one looks for what this one could not find.
+  if (report.is_whole) fs::remove(paths.index_damage(), error);
+  if (!report.is_whole) remember_damage(paths);
   // The new index would never look at them again.
   for (const std::string& key : report.unread) announce(paths, key);
   sync_directory(filesystem, paths.home);
   return report;
 }
 
-void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem) {
+IndexElsewhere::IndexElsewhere(const Paths& paths, Filesystem& filesystem) : paths_(paths) {
+  for (const fs::path& place : {fs::path(), fs::path("/dev/shm")}) {
+    try {
+      work_.emplace("index", place);
+      paths_.index = (work_->path() / Paths::kIndex).string();
+      report_ = make_index(paths_, paths, filesystem);
+      return;
+    } catch (const std::exception& failure) {
+      if (!is_of_the_disk(failure) || !place.empty()) throw;
+    }
+  }
+}
+
+std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
+                                              Filesystem& filesystem) {
   std::error_code error;
-  if (fs::exists(snapshot_mark(paths), error)) return;
+  if (fs::exists(snapshot_mark(paths), error)) return nullptr;
   const IndexState before = look_at_index(paths);
-  if (before == IndexState::sound) return;
-  const bool has_journals = !find_runs(paths).empty() || !find_evaluation_logs(paths).empty();
+  if (before == IndexState::sound) return nullptr;
+  std::vector<fs::path> unlisted;
+  const bool has_journals =
+      !find_runs(paths, &unlisted).empty() || !find_evaluation_logs(paths).empty();
+  // An empty index would look like that of a store in which nothing was recorded.
+  if (!has_journals && !unlisted.empty()) {
+    throw Error(fmt::format("the catalog {} is {}, and {}", paths.catalog().string(),
+                            name_of(before), cannot_list(unlisted.front())));
+  }
   if (before == IndexState::older && !has_journals) {
     throw Error(
         fmt::format("the store {} has the form of an older Flor, which this one does not read: "
                     "record into another one (--flor_home or FLOR_HOME)",
                     paths.home.string()));
   }
-  if (!has_journals) return;  // opening it makes an empty one, or says that there is none
-  if (mode == OpenMode::read_only && ::access(paths.home.c_str(), W_OK) != 0) {
-    throw Damaged(fmt::format(
-        "the catalog {} is {}, and cannot be made again where nothing may be written: "
-        "copy the store and use the copy (--home)",
-        paths.catalog().string(), name_of(before)));
-  }
-  const IndexLock lock(filesystem, paths);
-  if (look_at_index(paths) == IndexState::sound) return;  // another process did it
-  RefreshReport report;
+  if (!has_journals) return nullptr;  // opening it makes an empty one, or says that there is none
   try {
-    report = rebuild(paths, filesystem);
+    const IndexLock lock(filesystem, paths);
+    if (look_at_index(paths) == IndexState::sound) return nullptr;  // another process did it
+    const RefreshReport report = rebuild(paths, filesystem);
+    say(paths, fmt::format("was {}: it was made again", name_of(before)), report);
+    return nullptr;
   } catch (const std::exception& failure) {
+    if (!is_of_the_disk(failure)) throw;
+    if (mode == OpenMode::read_only) {
+      return make_index_elsewhere(paths, filesystem,
+                                  fmt::format("is {}, and cannot be made again there ({})",
+                                              name_of(before), failure.what()));
+    }
     if (is_no_space(failure)) throw_no_room(paths, before);
     throw;
   }
-  std::fprintf(stderr,
-               "flor: the catalog %s was %s: it was made again from the journals of %lld run%s\n",
-               paths.catalog().c_str(), name_of(before),
-               static_cast<long long>(report.runs), report.runs == 1 ? "" : "s");
-  for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
+}
+
+IndexLock::IndexLock(Filesystem& filesystem, const Paths& paths)
+    : file_(filesystem, paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
+  constexpr int kTries = 600;
+  constexpr std::chrono::milliseconds kPause{100};
+  for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
+    if (i == kTries) {
+      throw Busy(
+          fmt::format("the catalog of {} is to be made again, and another process collects "
+                      "garbage, repairs, or does that already: wait for it",
+                      paths.home.string()));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+bool put_index_aside(const Paths& paths) {
+  if (look_at_index(paths) == IndexState::sound) return false;
+  put_old_index_aside(paths);
+  std::error_code error;
+  fs::remove(paths.catalog(), error);
+  return true;
 }
 
 }  // namespace flor::store

@@ -49,6 +49,16 @@ std::int64_t put_layout_row(Connection& connection, const Digest& digest,
   return row->step() ? row->integer(0) : 0;
 }
 
+/// Up to where the index has the journal.
+JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer) {
+  const auto row = connection(
+      "SELECT bytes, frames FROM journal JOIN run ON run.id = journal.run WHERE run.key = ?1 AND "
+      "writer = ?2",
+      run, writer);
+  if (!row->step()) return {};
+  return {static_cast<std::uint64_t>(row->integer(0)), static_cast<std::uint64_t>(row->integer(1))};
+}
+
 /// What will be so the next time, too. Everything else passes, and nothing is to be given up for
 /// it.
 bool is_damage(const Error& error) {
@@ -378,6 +388,13 @@ std::int64_t began_at(const Database& database, const std::string& key) {
   return 0;
 }
 
+/// Also where its size cannot be told: that is said each time, until it can be read.
+bool may_have_events(const fs::path& journal) {
+  std::error_code error;
+  const auto size = fs::file_size(journal, error);
+  return error ? error != std::errc::no_such_file_or_directory : size > kFileHeaderBytes;
+}
+
 /// Keys of runs whose journals say more than the index has.
 std::vector<std::string> runs_behind(Database& database) {
   std::set<std::string> behind;
@@ -386,10 +403,7 @@ std::vector<std::string> runs_behind(Database& database) {
     for (const FoundJournal& journal : find_journals(database.paths, key)) {
       const auto row = database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2",
                                            run, journal.number);
-      std::error_code error;
-      if (!row->step() && fs::file_size(journal.path, error) > kFileHeaderBytes && !error) {
-        behind.insert(key);
-      }
+      if (!row->step() && may_have_events(journal.path)) behind.insert(key);
     }
   }
   const auto rows = database.connection(
@@ -478,6 +492,34 @@ WriterEvent this_writer(std::string_view run, std::int64_t number) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) == 0) writer.host = host.data();
   return writer;
+}
+
+std::string cannot_list(const fs::path& directory) {
+  return fmt::format("{} cannot be listed, and may have journals: make it readable",
+                     directory.string());
+}
+
+std::vector<std::string> unread_journals(Database& database) {
+  std::vector<fs::path> unlisted;
+  const std::vector<std::string> runs = find_runs(database.paths, &unlisted);
+  std::vector<std::string> lines;
+  for (const fs::path& directory : unlisted) lines.push_back(cannot_list(directory));
+  const std::lock_guard lock(database.mutex);
+  for (const std::string& run : runs) {
+    for (const FoundJournal& found : find_journals(database.paths, run)) {
+      const JournalPosition known = position_of(database.connection, run, found.number);
+      std::error_code error;
+      const auto size = fs::file_size(found.path, error);
+      if (!error && size <= std::max<std::uint64_t>(known.bytes, kFileHeaderBytes)) continue;
+      try {
+        JournalReader reader(database.files, found.path, known);
+        while (reader.next()) continue;
+      } catch (const Error& failure) {
+        if (is_of_this_file(failure)) lines.push_back(failure.what());
+      }
+    }
+  }
+  return lines;
 }
 
 bool is_behind(Database& database) { return !runs_behind(database).empty(); }

@@ -3,12 +3,15 @@
 
 #include "database/database.h"
 #include "file/filesystem.h"
+#include "file/own_directory.h"
 #include "file/paths.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/store.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,11 +30,19 @@ WriterEvent this_writer(std::string_view run, std::int64_t number);
 /// journal whose writer has not been seen to have ended.
 bool is_behind(Database& database);
 
+/// The line for a directory of runs that cannot be listed.
+std::string cannot_list(const std::filesystem::path& directory);
+
+/// A line for each journal, or directory of journals, that cannot be read now and may say more than
+/// the index has: what it says of content is not known.
+std::vector<std::string> unread_journals(Database& database);
+
 /// What became of journals that were read.
 struct RefreshReport {
   std::int64_t runs = 0, events = 0;
   std::vector<std::string> damage;  ///< a line for each that was met, with what it cost
   std::set<std::string> unread;     ///< keys of runs with journals that may be readable later
+  bool is_whole = true;             ///< no directory of runs is left out that may be readable later
 };
 
 /// Inside a transaction of the caller: enters what the journals of these runs say and the index
@@ -44,11 +55,42 @@ RefreshReport refresh(Database& database);
 /// Makes the index of a home from its journals and packs, whatever there is, and puts it in the
 /// place of the present one, which stays as catalog.db.old until the next time. Processes that have
 /// that one open go on with it, and what they say reaches the new one through their journals.
-/// Throws Busy while another process does the same for longer than a minute.
+///
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem);
 
+/// Held while the index is made again, so that no process moves records by the old one. Throws Busy
+/// while another process does so for longer than a minute.
+class IndexLock {
+ public:
+  IndexLock(Filesystem& filesystem, const Paths& paths);
+
+ private:
+  File file_;
+};
+
+/// An index that is made from the journals and packs of a home that cannot take one, and goes with
+/// this object: in the directory for temporary files, or, where that has no room either, in memory.
+class IndexElsewhere {
+ public:
+  IndexElsewhere(const Paths& paths, Filesystem& filesystem);
+  /// Of the home, but for its index.
+  const Paths& paths() const { return paths_; }
+  const RefreshReport& report() const { return report_; }
+
+ private:
+  std::optional<WorkDirectory> work_;
+  Paths paths_;
+  RefreshReport report_;
+};
+
 /// Before a store is opened: makes its index again if that is missing, damaged or of an older form,
-/// and says so in a line on standard error.
-void require_index(const Paths& paths, OpenMode mode, Filesystem& filesystem);
+/// and says so in a line on standard error. Where the home cannot take it, what only looks is given
+/// one elsewhere.
+std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
+                                              Filesystem& filesystem);
+
+/// With IndexLock held: no process trusts the present index any more, which becomes catalog.db.old.
+/// False, and nothing is done, if it is sound.
+bool put_index_aside(const Paths& paths);
 
 }  // namespace flor::store

@@ -38,13 +38,16 @@ std::optional<std::int64_t> writer_number(const fs::path& directory) {
   return number;
 }
 
+/// False if the directory is there and cannot be listed.
 template <typename Visit>
-void each_entry(const fs::path& directory, const Visit& visit) {
+bool each_entry(const fs::path& directory, const Visit& visit) {
   std::error_code error;
   for (auto entry = fs::directory_iterator(directory, error); !error && entry != fs::end(entry);
        entry.increment(error)) {
     visit(entry->path());
   }
+  return !error || error == std::errc::no_such_file_or_directory ||
+         error == std::errc::not_a_directory;
 }
 
 bool is_run_key(std::string_view name) {
@@ -80,25 +83,31 @@ void lock(const FrameWriter& frames) {
 
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
   std::vector<FoundJournal> found;
-  each_entry(paths.run(run), [&](const fs::path& entry) {
+  const bool is_whole = each_entry(paths.run(run), [&](const fs::path& entry) {
     // A process that was killed when it had made its directory leaves it empty.
     std::error_code error;
     const auto number = writer_number(entry);
     if (number && (fs::exists(entry / "journal", error) || error))
       found.push_back({*number, entry / "journal"});
   });
+  if (!is_whole) found.push_back({0, paths.run(run)});
   std::ranges::sort(found, {}, &FoundJournal::number);
   return found;
 }
 
-std::vector<std::string> find_runs(const Paths& paths) {
+std::vector<std::string> find_runs(const Paths& paths, std::vector<fs::path>* unlisted) {
   std::vector<std::string> runs;
-  each_entry(paths.runs(), [&](const fs::path& shard) {
-    each_entry(shard, [&](const fs::path& run) {
+  std::vector<fs::path> closed;
+  const auto visit = [&](const fs::path& directory, const auto& each) {
+    if (!each_entry(directory, each)) closed.push_back(directory);
+  };
+  visit(paths.runs(), [&](const fs::path& shard) {
+    visit(shard, [&](const fs::path& run) {
       const std::string name = run.filename().string();
       if (is_run_key(name) && name.starts_with(shard.filename().string())) runs.push_back(name);
     });
   });
+  if (unlisted) *unlisted = std::move(closed);
   return runs;
 }
 
@@ -288,7 +297,9 @@ std::optional<JournalPosition> mend_journal(Filesystem& filesystem, const fs::pa
     return std::nullopt;
   }
   fs::create_hard_link(path, aside, error);
-  if (error) throw_system_error("keep aside", path, error.value());
+  // Who did so before was interrupted here.
+  std::error_code other;
+  if (error && !fs::equivalent(path, aside, other)) throw_system_error("keep aside", path, error.value());
   fs::rename(made, path);
   sync_directory(filesystem, path.parent_path());
   return position;

@@ -78,10 +78,13 @@ struct FoundJournal {
   std::int64_t number = 0;
   std::filesystem::path path;
 };
-/// By their numbers.
+/// By their numbers. Where a run's directory cannot be listed, it is one of them, and as little to
+/// be read as the journals in it; its number is 0.
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run);
-/// The keys of all runs that have a directory, in no order.
-std::vector<std::string> find_runs(const Paths& paths);
+/// The keys of all runs that have a directory, in no order. `unlisted`: directories that cannot be
+/// listed, in which there may be more.
+std::vector<std::string> find_runs(const Paths& paths,
+                                   std::vector<std::filesystem::path>* unlisted = nullptr);
 /// The keys of runs to which a writer came that the index may not know yet.
 std::vector<std::string> find_announced_runs(const Paths& paths);
 /// The index may not know all journals of the run. Best effort.

@@ -1,4 +1,6 @@
 // collect: marks what is alive, removes the rows of the rest, then gives the space back.
+#include "maintain/collect.h"
+
 #include "base/system_error.h"
 #include "database/manifest.h"
 #include "database/reserve.h"
@@ -6,10 +8,10 @@
 #include "file/lock_file.h"
 #include "index/announcements.h"
 #include "index/catalog/checkpoint_rows.h"
+#include "index/refresh.h"
 #include "index/writing.h"
 #include "journal/evaluation_log.h"
 #include "lock/maintenance_lock.h"
-#include "maintain/collect.h"
 #include "maintain/marks.h"
 #include "pack/chunk_reader.h"
 #include "pack/pack_rows.h"
@@ -26,6 +28,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <map>
@@ -136,34 +139,14 @@ class Compactor {
 class Collector {
  public:
   /// `report`: continued, where a disk that was full ended an earlier try.
-  Collector(const Store& store, bool dry_run, double compact_below, CollectReport& report)
-      : database_(*store.impl().database),
-        dry_run_(dry_run),
-        compact_below_(compact_below),
-        report_(report) {
-    if (dry_run) return;
-    if (store.impl().mode == OpenMode::read_only) {
-      throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
-    }
-    lock_.emplace(database_);
-  }
+  Collector(Database& database, bool dry_run, double compact_below, CollectReport& report)
+      : database_(database), dry_run_(dry_run), compact_below_(compact_below), report_(report) {}
 
   void run() {
-    report_.remarks.clear();
-    report_.refused = 0;
-    report_.kept_garbage = 0;
-    report_.bytes_before = report_.freed;
-    {
-      const auto connection = open_for_reading(database_.paths);
-      ReadTransaction transaction(*connection);
-      marks_.update(*connection);
-      find_discarded(*connection);
-      dead_ = marks_.dead();
-      packs_ = load_packs(*connection);
-    }
-    for (const PackUse& pack : packs_) report_.bytes_before += pack.size;
-    report_.chunks = static_cast<std::int64_t>(dead_.size());
-    report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
+    std::optional<MaintenanceLock> lock;
+    if (!dry_run_) lock.emplace(database_);
+    look();
+    if (!knows_all()) return;
     // First what frees space without needing any.
     if (!dry_run_) settle_log();
     remove_orphans();
@@ -183,7 +166,47 @@ class Collector {
     compact_sparse_packs();
   }
 
+  /// By an index that is of no use afterwards. Takes no room in the home, so no event says what
+  /// was collected: deleted checkpoints without their content count as that.
+  void run_without_room() {
+    has_room_ = false;
+    look();
+    if (!knows_all()) return;
+    remove_orphans();
+    sweep();
+    load_packs_again();
+    remove_dead_packs();
+    compact_sparse_packs();
+  }
+
  private:
+  void look() {
+    report_.remarks.clear();
+    report_.refused = 0;
+    report_.kept_garbage = 0;
+    report_.bytes_before = report_.freed;
+    {
+      const auto connection = open_for_reading(database_.paths);
+      ReadTransaction transaction(*connection);
+      marks_.update(*connection);
+      find_discarded(*connection);
+      dead_ = marks_.dead();
+      packs_ = load_packs(*connection);
+    }
+    for (const PackUse& pack : packs_) report_.bytes_before += pack.size;
+    report_.chunks = static_cast<std::int64_t>(dead_.size());
+    report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
+  }
+
+  /// Else what a journal that cannot be read needs would be taken for garbage.
+  bool knows_all() {
+    const std::vector<std::string> unread = unread_journals(database_);
+    if (unread.empty()) return true;
+    for (const std::string& line : unread) refuse(fmt::format("nothing is collected: {}", line));
+    report_.chunks = report_.checkpoints = 0;
+    return false;
+  }
+
   /// What the disk had no room for; nothing where all of it is done.
   std::exception_ptr try_to_sweep() {
     std::exception_ptr full;
@@ -195,10 +218,14 @@ class Collector {
       full = std::current_exception();
     }
     settle_log();
+    load_packs_again();
+    return full;
+  }
+
+  void load_packs_again() {
     const auto connection = open_for_reading(database_.paths);
     ReadTransaction transaction(*connection);
     packs_ = load_packs(*connection);
-    return full;
   }
 
   /// Deleted checkpoints whose chunks are to go. Who reads a run asked for that before it looked up
@@ -432,7 +459,8 @@ class Collector {
   /// There is room for a copy of what is alive, and for the rows.
   bool has_room_for_copy(const PackUse& pack) {
     constexpr std::uint64_t kForRows = std::uint64_t{256} << 10;
-    return database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows;
+    return has_room_ &&
+           database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows;
   }
 
   /// The dead records become holes, which takes no room. Who read the rows before they went finds
@@ -568,7 +596,7 @@ class Collector {
   Database& database_;
   bool dry_run_;
   double compact_below_;
-  std::optional<MaintenanceLock> lock_;
+  bool has_room_ = true;
   Marks marks_;
   std::vector<std::uint32_t> dead_;
   std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
@@ -580,15 +608,33 @@ class Collector {
 }  // namespace
 
 CollectReport collect(const Store& store, bool dry_run, double compact_below) {
+  if (!dry_run && store.impl().mode == OpenMode::read_only) {
+    throw Error(fmt::format("the store {} was opened for reading only", store.home().string()));
+  }
+  Database& database = *store.impl().database;
   CollectReport report;
-  const auto run = [&] { Collector(store, dry_run, compact_below, report).run(); };
+  const auto run = [&] { Collector(database, dry_run, compact_below, report).run(); };
   if (dry_run) {
     run();
   } else {
-    with_reserve(*store.impl().database, run);
-    join_evaluation_logs(store.impl().database->files, store.impl().database->paths);
+    with_reserve(database, run);
+    join_evaluation_logs(database.files, database.paths);
   }
   return report;
+}
+
+bool free_without_index(const Paths& paths, Filesystem& filesystem) {
+  const IndexLock lock(filesystem, paths);
+  if (!put_index_aside(paths)) return false;
+  const IndexElsewhere index(paths, filesystem);
+  Database database(index.paths(), OpenMode::existing, filesystem);
+  CollectReport report;
+  Collector(database, false, kTightShare, report).run_without_room();
+  std::fprintf(stderr,
+               "flor: the disk of %s is full, and the store has no catalog: %llu bytes of garbage "
+               "were freed to make it again\n",
+               paths.home.c_str(), static_cast<unsigned long long>(report.freed));
+  return report.freed > 0;
 }
 
 }  // namespace flor::store

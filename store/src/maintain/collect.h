@@ -7,11 +7,13 @@
 
 namespace flor::store {
 
+class Filesystem;
 class Store;
+struct Paths;
 
 struct CollectReport {
-  std::int64_t chunks = 0;           ///< rows removed, because nothing refers to them
-  std::int64_t packs_removed = 0;    ///< packs in which nothing was alive
+  std::int64_t chunks = 0;         ///< rows removed, because nothing refers to them
+  std::int64_t packs_removed = 0;  ///< packs in which nothing was alive
   /// Packs whose living part was copied to a new one, or whose dead part went where it lay.
   std::int64_t packs_compacted = 0;
   std::int64_t orphans_removed = 0;  ///< files that killed writers left and no row names
@@ -39,5 +41,9 @@ inline constexpr double kTightShare = 0.95;
 /// trusted, Error for a catalog that cannot be written; what was done until then stays done. A pack
 /// that cannot be copied or removed does not keep the others from being freed.
 CollectReport collect(const Store& store, bool dry_run, double compact_below = kSparseShare);
+
+/// For a full disk whose store has no index and could not make one: frees what needs no room, by an
+/// index elsewhere, and says so in a line. False if nothing was freed.
+bool free_without_index(const Paths& paths, Filesystem& filesystem);
 
 }  // namespace flor::store

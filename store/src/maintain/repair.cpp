@@ -214,8 +214,7 @@ class Repairer {
       for (const FoundJournal& found : find_journals(database_.paths, run)) {
         if (is_written(database_.files, found.path) || !is_damaged(found.path)) continue;
         make_quarantine();
-        const auto aside =
-            database_.paths.quarantine() / fmt::format("{}-{}.journal", run, found.number);
+        const auto aside = name_aside(found.path, fmt::format("{}-{}", run, found.number));
         const auto position = mend_journal(database_.files, found.path, aside);
         if (!position) continue;
         report_.quarantined.push_back(aside.string());
@@ -246,6 +245,21 @@ class Repairer {
       return !reader.damage().empty();
     } catch (const Error&) {
       return false;  // nothing in it is sound, or it may not be read: the check names it
+    }
+  }
+
+  /// In the quarantine: one that is free, or means this very journal since a repair was interrupted.
+  std::filesystem::path name_aside(const std::filesystem::path& journal,
+                                   const std::string& name) const {
+    for (int number = 1;; ++number) {
+      const auto aside =
+          database_.paths.quarantine() /
+          (number == 1 ? name + ".journal" : fmt::format("{}-{}.journal", name, number));
+      std::error_code error;
+      if (!std::filesystem::exists(aside, error) ||
+          std::filesystem::equivalent(journal, aside, error)) {
+        return aside;
+      }
     }
   }
 

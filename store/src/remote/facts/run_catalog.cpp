@@ -4,9 +4,7 @@
 #include "database/database.h"
 #include "database/schema.h"
 #include "file/home_files.h"
-#include "file/lock_file.h"
 #include "file/new_file.h"
-#include "file/own_directory.h"
 #include "remote/contents.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/parcels.h"
@@ -16,7 +14,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -52,16 +49,6 @@ constexpr std::uint64_t kCacheBytesMax = std::uint64_t{256} << 20;
 bool is_database(std::span<const std::byte> bytes) {
   return bytes.size() >= kMagic.size() &&
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
-}
-
-int lock_directory(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return -1;
-  if (store::lock_file(descriptor, LOCK_EX | LOCK_NB) && store::is_linked(descriptor)) {
-    return descriptor;
-  }
-  ::close(descriptor);
-  return -1;
 }
 
 std::vector<std::byte> read_file(const fs::path& path) {
@@ -154,34 +141,6 @@ void check_content(Connection& connection) {
 
 }  // namespace
 
-WorkDirectory::WorkDirectory() {
-  const fs::path parent =
-      store::own_temporary_directory(fmt::format("flor-remote-{}", ::geteuid()));
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
-    const int descriptor = lock_directory(entry.path());
-    if (descriptor < 0) continue;
-    fs::remove_all(entry.path(), ignored);
-    ::close(descriptor);
-  }
-  // Before it is locked, somebody may take it for one that was left.
-  while (lock_ < 0) {
-    std::string name = (parent / "XXXXXX").string();
-    if (!::mkdtemp(name.data())) {
-      throw Error(fmt::format("cannot make a directory in {}: {}", parent.string(),
-                              std::generic_category().message(errno)));
-    }
-    path_ = name;
-    lock_ = lock_directory(path_);
-  }
-}
-
-WorkDirectory::~WorkDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-  ::close(lock_);
-}
-
 void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
                     const std::function<void(std::span<const std::byte>)>& sink) {
   const std::string key = catalog_key(run.catalog);
@@ -193,14 +152,13 @@ void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
       objects.get(key, std::min(run.catalog_bytes, kCatalogBytesMax));
   if (sha256_hex(content) != run.catalog) throw damaged("is not what its digest says");
   std::uint64_t bytes = 0;
-  const std::string_view wrong =
-      store::unpack(content, [&](std::span<const std::byte> unpacked) {
-        if (bytes == 0 && !unpacked.empty() && !is_database(unpacked)) {
-          throw damaged("is no catalog");
-        }
-        bytes += unpacked.size();
-        sink(unpacked);
-      });
+  const std::string_view wrong = store::unpack(content, [&](std::span<const std::byte> unpacked) {
+    if (bytes == 0 && !unpacked.empty() && !is_database(unpacked)) {
+      throw damaged("is no catalog");
+    }
+    bytes += unpacked.size();
+    sink(unpacked);
+  });
   if (!wrong.empty()) throw damaged(wrong);
   if (bytes == 0) throw damaged("is no catalog");
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "database/sqlite.h"
+#include "file/own_directory.h"
 #include "remote/remote.h"
 
 #include <cstddef>
@@ -17,20 +18,7 @@
 
 namespace flor::remote {
 
-/// A directory for files that nobody needs when the object is gone. What killed processes left is
-/// removed when the next one is made.
-class WorkDirectory {
- public:
-  WorkDirectory();
-  ~WorkDirectory();
-  WorkDirectory(const WorkDirectory&) = delete;
-  WorkDirectory& operator=(const WorkDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-  int lock_ = -1;
-};
+using store::WorkDirectory;
 
 /// A catalog that was read from an object store: its schema is exactly that of a catalog, nothing
 /// in it is executed, every step of a query on it ends within seconds, and what it says of content

@@ -1,0 +1,233 @@
+// The disk fails at any of the calls by which a store is maintained, or a run comes into it:
+// nothing that was there is lost, an index that is made again says the same, and the same work done
+// again does it.
+#include "made_again.h"
+#include "maintain/archive.h"
+#include "maintain/collect.h"
+#include "maintain/repair.h"
+#include "remote/objects/object_store.h"
+#include "remote/remote.h"
+#include "retention/retention.h"
+#include "store_fixture.h"
+#include "support/disk.h"
+#include "support/temporary_directory.h"
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <ostream>
+#include <set>
+#include <string>
+
+namespace flor::store {
+namespace {
+
+namespace fs = std::filesystem;
+using flor::testing::Disk;
+
+constexpr std::size_t kWeights = 2'000;
+constexpr int kSteps = 6;
+
+/// What is done, and to which store.
+struct Work {
+  const char* name;
+  void (*prepare)(const fs::path& home);
+  void (*act)(Store& store, const fs::path& bucket);
+  /// What is in it beside the run "first" when it was done.
+  void (*expect_done)(const Store& store);
+  friend std::ostream& operator<<(std::ostream& out, const Work& work) { return out << work.name; }
+};
+
+Run record(Store& store, const std::string& name, unsigned seed) {
+  const Run run = store.catalog().add_run(new_run(name));
+  CheckpointWriter writer(store, run.id);
+  for (int step = 0; step < kSteps; ++step) {
+    writer.write(boundary(step), make_snapshot(seed, step, kWeights));
+    Value value;
+    value.name = "loss";
+    value.place.epoch = step;
+    value.value = 0.5 * step;
+    store.catalog().add_values(run.id, std::span(&value, 1));
+  }
+  store.catalog().finish_run(run.id, run.start.started_us + 1, false, "");
+  return run;
+}
+
+void expect_whole(const Store& store, const std::string& name, unsigned seed, int first = 0) {
+  const Run run = store.catalog().resolve(name);
+  EXPECT_EQ(store.catalog().values({.run = run.id}).size(), static_cast<std::size_t>(kSteps));
+  for (int step = first; step < kSteps; ++step) {
+    const auto info = store.catalog().checkpoint(run.id, boundary(step));
+    ASSERT_TRUE(info) << name << " " << step;
+    expect_holds(store, info->id, make_snapshot(seed, step, kWeights), 1);
+  }
+}
+
+void make_packs_old(const fs::path& home) {
+  for (const auto& pack : fs::directory_iterator(home / "packs")) {
+    fs::last_write_time(pack, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+}
+
+void prepare_nothing(const fs::path&) {}
+
+/// The run "second" keeps its last two checkpoints; a third one is dropped.
+void prepare_garbage(const fs::path& home) {
+  const auto store = Store::open(home, OpenMode::create);
+  const Run third = record(*store, "third", 3), second = record(*store, "second", 2);
+  retain(*store, second.id, {.last = 2}, Sizes::weighed);
+  store->catalog().drop_run(third.id);
+}
+
+void prepare_second(const fs::path& home) {
+  record(*Store::open(home, OpenMode::create), "second", 2);
+}
+
+/// A record of the run "second" is damaged, and so is the middle of one of its journals, of which
+/// the index was made again since.
+void prepare_damage(const fs::path& home) {
+  std::set<fs::path> before;
+  for (const auto& pack : fs::directory_iterator(home / "packs")) before.insert(pack.path());
+  std::string key;
+  {
+    const auto store = Store::open(home, OpenMode::create);
+    key = record(*store, "second", 2).key;
+    for (const char* name : {"a", "b", "c"}) {
+      store->catalog().add_argument(store->catalog().resolve("second").id, {name, "int", "1"});
+    }
+  }
+  for (const auto& pack : fs::directory_iterator(home / "packs")) {
+    if (before.contains(pack.path())) continue;
+    std::fstream(pack.path(), std::ios::binary | std::ios::in | std::ios::out).seekp(300)
+        << "damage";
+  }
+  const fs::path journal = find_journals(Paths{home}, key).at(0).path;
+  const auto at = static_cast<std::streamoff>(fs::file_size(journal) / 2);
+  std::fstream(journal, std::ios::binary | std::ios::in | std::ios::out).seekp(at) << "damage";
+  rebuild(Paths{home}, Filesystem::system());
+}
+
+Run second_of(Store& store) { return store.catalog().resolve("second"); }
+
+const Work kWorks[] = {
+    {"gc", prepare_garbage, [](Store& store, const fs::path&) { collect(store, false, 0.95); },
+     [](const Store& store) { expect_whole(store, "second", 2, kSteps - 2); }},
+    {"keep", prepare_second,
+     [](Store& store, const fs::path&) {
+       retain(store, second_of(store).id, {.last = 2}, Sizes::weighed);
+     },
+     [](const Store& store) { expect_whole(store, "second", 2, kSteps - 2); }},
+    {"archive", prepare_second,
+     [](Store& store, const fs::path&) { archive(store, second_of(store), {}); },
+     [](const Store& store) { expect_whole(store, "second", 2); }},
+    {"repair", prepare_damage, [](Store& store, const fs::path&) { repair(store); },
+     [](const Store& store) { EXPECT_NO_THROW(store.catalog().resolve("second")); }},
+    {"fetch", prepare_nothing,
+     [](Store& store, const fs::path& bucket) {
+       const auto objects = remote::open_directory(bucket.string());
+       const auto all = remote::list_runs(*objects);
+       remote::FetchOptions options;
+       options.threads = 1;
+       remote::fetch(store, *objects, all.runs.at(0), options);
+     },
+     [](const Store& store) { expect_whole(store, "far", 4); }},
+    {"the index made again", prepare_second,
+     [](Store& store, const fs::path&) { rebuild(Paths{store.home()}, Filesystem::system()); },
+     [](const Store& store) { expect_whole(store, "second", 2); }},
+};
+
+class MaintenanceFaultTest : public StoreTest, public ::testing::WithParamInterface<Work> {
+ protected:
+  void SetUp() override { Disk::do_not_sync(); }
+  void TearDown() override {
+    Disk::heal();
+    Disk::do_not_sync(false);
+  }
+  fs::path fast_home() const { return memory_ / "home"; }
+  fs::path base() const { return memory_ / "base"; }
+  fs::path bucket() const { return memory_ / "bucket"; }
+
+  void prepare() {
+    {
+      const auto far = Store::open(memory_ / "far", OpenMode::create);
+      const Run run = record(*far, "far", 4);
+      const auto objects = remote::open_directory(bucket().string());
+      remote::spool(*far, *far->catalog().run(run.id), *objects, {});
+    }
+    record(*Store::open(base(), OpenMode::create), "first", 1);
+    GetParam().prepare(base());
+  }
+
+  /// A store as it was prepared.
+  void begin_anew() const {
+    fs::remove_all(fast_home());
+    fs::copy(base(), fast_home(), fs::copy_options::recursive);
+    make_packs_old(fast_home());
+  }
+
+  void expect_sound(const char* when) const {
+    const auto store = Store::open(fast_home(), OpenMode::create);
+    expect_whole(*store, "first", 1);
+    if (std::string(GetParam().name) == "repair" && std::string(when) == "after the fault") return;
+    EXPECT_EQ(damage(*store), "") << when;
+    expect_same_when_made_again(*store);
+  }
+
+  /// False if the work makes fewer calls than `n`.
+  bool fail_at(int n, int error, bool stays, int& failures) {
+    begin_anew();
+    bool reached = false;
+    {
+      const auto store = Store::open(fast_home(), OpenMode::create);
+      Disk::fail(fast_home(), Disk::Calls::changes, n, error, stays);
+      try {
+        GetParam().act(*store, bucket());
+      } catch (const std::exception&) {
+        ++failures;
+      }
+      reached = Disk::heal() >= n;
+    }
+    expect_sound("after the fault");
+    {
+      const auto store = Store::open(fast_home(), OpenMode::create);
+      GetParam().act(*store, bucket());
+    }
+    expect_sound("when it was done again");
+    GetParam().expect_done(*Store::open(fast_home(), OpenMode::create));
+    return reached;
+  }
+
+  /// At every `stride`-th call.
+  void fail_everywhere(int stride) {
+    prepare();
+    int points = 0, failures = 0;
+    for (const int error : {ENOSPC, EIO}) {
+      for (const bool stays : {false, true}) {
+        for (int n = 1 + points % stride;; n += stride, ++points) {
+          SCOPED_TRACE("error " + std::to_string(error) + " at call " + std::to_string(n) +
+                       (stays ? " and all after" : ""));
+          ASSERT_LT(n, 5000);
+          const bool reached = fail_at(n, error, stays, failures);
+          if (HasFailure()) return;
+          if (!reached) break;
+        }
+      }
+    }
+    std::printf("%s: the disk failed at %d points, %d of them were errors: nothing lost\n",
+                GetParam().name, points, failures);
+    EXPECT_GT(failures, 0);
+  }
+
+  flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
+};
+
+TEST_P(MaintenanceFaultTest, NothingIsLostAndWhatIsDoneAgainIsDone) { fail_everywhere(7); }
+INSTANTIATE_TEST_SUITE_P(Works, MaintenanceFaultTest, ::testing::ValuesIn(kWorks));
+
+class MaintenanceFaultOftenTest : public MaintenanceFaultTest {};
+TEST_P(MaintenanceFaultOftenTest, NothingIsLostAndWhatIsDoneAgainIsDone) { fail_everywhere(1); }
+INSTANTIATE_TEST_SUITE_P(Works, MaintenanceFaultOftenTest, ::testing::ValuesIn(kWorks));
+
+}  // namespace
+}  // namespace flor::store
