@@ -183,6 +183,7 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   fs::remove(paths.index_damage(), error);
   // The new index would never look at them again.
   for (const std::string& key : report.unread) announce(paths, key);
+  for (const std::string& key : report.dropped) announce(paths, key);  // what is left of them goes
   sync_directory(filesystem, paths.home);
   return report;
 }
