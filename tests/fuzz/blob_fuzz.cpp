@@ -47,6 +47,7 @@ void try_checkpoint(std::span<const std::byte> blob) {
   StoredManifest manifest{"checkpoint",
                           1,
                           "a checkpoint",
+                          "0123456789abcdef",
                           {},
                           {layout.begin(), layout.end()},
                           {ids.begin(), ids.end()}};
@@ -60,7 +61,7 @@ void try_checkpoint(std::span<const std::byte> blob) {
   // It does not have its digest, so something is always wrong with it.
   require(!flaw_of(manifest, chunks).empty());
   const PackScan nothing;
-  require(RowFinder(nothing, {manifest}, chunks).find().empty());
+  require(RowFinder(nothing, {manifest}, chunks, {}).find().empty());
 }
 
 }  // namespace

@@ -5,14 +5,20 @@
 // Not run by the tests.
 #include "base/little_endian.h"
 #include "database/manifest.h"
+#include "database/store_impl.h"
 #include "file/frames.h"
+#include "index/copies/run_image.h"
 #include "journal/run_journal.h"
 #include "pack/pack_record.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -114,6 +120,26 @@ void make_plain_events() {
              DropEvent{});
 }
 
+/// As an element of what is a journal to the fuzz target.
+Bytes in_list(EventKind kind, std::span<const std::byte> payload) {
+  Bytes list{std::byte{0}, static_cast<std::byte>(kind)};
+  append(list, static_cast<std::uint16_t>(payload.size()));
+  return list + Bytes(payload.begin(), payload.end());
+}
+
+/// Alone, and after what the first journal of the run says.
+void save_image(const std::string& name, const Bytes& payload, EventKind kind,
+                const std::vector<FoundJournal>& journals) {
+  if (payload.size() > UINT16_MAX) throw Error("the image of a run is too large for a seed");
+  save("events", std::to_string(static_cast<int>(kind)),
+       Bytes{static_cast<std::byte>(kind)} + payload);
+  save("journal", name, in_list(kind, payload));
+  JournalReader reader(Filesystem::system(), journals.at(0).path, {});
+  Bytes list;
+  while (const auto event = reader.next()) list = list + in_list(event->kind, event->payload);
+  save("journal", name + "-after-others", list + in_list(kind, payload));
+}
+
 /// Each kind of event once, and what every journal says as a whole.
 void make_events(const std::filesystem::path& golden) {
   const Paths paths{golden};
@@ -127,13 +153,31 @@ void make_events(const std::filesystem::path& golden) {
         const auto kind = static_cast<std::byte>(event->kind);
         const auto number = std::to_string(static_cast<int>(event->kind));
         if (kinds.insert(event->kind).second) save("events", number, Bytes{kind} + payload);
-        Bytes header{std::byte{0}, kind};
-        append(header, static_cast<std::uint16_t>(payload.size()));
-        list = list + header + payload;
+        list = list + in_list(event->kind, payload);
       }
       save("journal", key + "-" + std::to_string(journal.number), list);
     }
   }
+}
+
+/// Events that say all of a run at once, and journals in which they follow others.
+void make_images(const std::filesystem::path& golden) {
+  const std::filesystem::path copy = root / "copy-of-golden";
+  std::filesystem::copy(golden, copy, std::filesystem::copy_options::recursive);
+  {
+    const auto store = Store::open(copy, OpenMode::existing);
+    Connection& index = store->impl().database->connection;
+    const Run run = store->catalog().resolve("3f1da824fe835e02");
+    const RunOrigin origin{RunOrigin::Kind::fetched, "s3://bucket", 5};
+    const std::int64_t later = now_us();
+    save_image("copy",
+               encode_event(later, CopyEvent{"", origin, image_of(index, run.id, ImageOf::all)}),
+               EventKind::copy, find_journals(Paths{copy}, run.key));
+    save_image("merge",
+               encode_event(later, MergeEvent{origin, image_of(index, run.id, ImageOf::none)}),
+               EventKind::merge, find_journals(Paths{copy}, run.key));
+  }
+  std::filesystem::remove_all(copy);
 }
 
 void make_blobs() {
@@ -196,6 +240,7 @@ int main(int argc, char** argv) {
   make_frames();
   make_events(argv[2]);
   make_plain_events();
+  make_images(argv[2]);
   make_blobs();
   make_safetensors();
   make_changes();

@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   OneFile disk(pack);
   const File file(disk, "pack", O_RDONLY);
   PackScan scan;
-  scan.add(file, 1, pack.size(), offsets);
+  scan.add(file, 1, PackOrigin::here, pack.size(), offsets);
   std::uint64_t end = kPackHeaderBytes;
   for (const auto& [place, header] : scan.records()) {
     require(place.second >= end);  // records do not overlap

@@ -1,5 +1,6 @@
 // Secrets of a real training: of its files none is committed, and of its command line, its
 // arguments and its environment none is in anything that Flor writes; what needs them asks again.
+#include "store/journal_texts.h"
 #include "support/secret_files.h"
 #include "workbench.h"
 
@@ -49,9 +50,17 @@ class Secrets : public ::testing::Test {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(place)) {
       if (!entry.is_regular_file()) continue;
       ++files;
-      expect_none(read_file(entry.path()), entry.path().string());
+      expect_none(store::with_unpacked(read_file(entry.path())), entry.path().string());
     }
     return files;
+  }
+  /// Also in what the journals have in packed form.
+  static std::set<store::EventKind> expect_none_in_home(const std::filesystem::path& home) {
+    EXPECT_GT(expect_none_below(home), 2u);
+    const store::JournalTexts journals = store::texts_of_journals(home);
+    expect_none(journals.text, "the journals of " + home.string());
+    EXPECT_THAT(journals.text, HasSubstr("***"));
+    return journals.kinds;
   }
   /// Objects of git, which are compressed, as git shows them.
   void expect_none_in_git() const {
@@ -104,7 +113,8 @@ TEST_F(Secrets, OfTheCommandLineAreInNothingThatFlorWrites) {
   const auto other = bench_.repository().place() / "other";
   EXPECT_EQ(flor({"--home", other.string(), "fetch", "test", bucket}).status, 0);
   EXPECT_GT(expect_none_below(bench_.repository().place()), 10u);  // bucket, page, other home
-  EXPECT_GT(expect_none_below(bench_.home()), 2u);
+  expect_none_in_home(bench_.home());
+  EXPECT_TRUE(expect_none_in_home(other).contains(store::EventKind::copy));
   expect_none_in_git();
 }
 
@@ -152,7 +162,7 @@ TEST_F(Secrets, AreAskedForAgainByAReplay) {
   EXPECT_THAT(poor.err, HasSubstr("FLOR_SECRET_TOKEN=VALUE"));
   EXPECT_EQ(
       run(both, {{"SERVICE_TOKEN", std::nullopt}, {"FLOR_SECRET_TOKEN", kToken}}).status, 0);
-  expect_none_below(bench_.home());
+  expect_none_in_home(bench_.home());
 }
 
 TEST_F(Secrets, AreAskedForAgainByAReplayOfTheRecordedCommand) {
@@ -178,7 +188,7 @@ TEST_F(Secrets, AreAskedForAgainByAReplayOfTheRecordedCommand) {
                           {{"FLOR_SECRET_PASSWORD", kPassword}});
   EXPECT_EQ(named.status, 0) << named.out << named.err;
   expect_none(given.out + given.err + named.out + named.err, "replay");
-  expect_none_below(bench_.home());
+  expect_none_in_home(bench_.home());
 }
 
 TEST_F(Secrets, AreAskedForAgainByAResume) {
@@ -193,7 +203,7 @@ TEST_F(Secrets, AreAskedForAgainByAResume) {
   EXPECT_EQ(bench_.run_count(), 1u);
   EXPECT_EQ(bench_.values("weight").size(), 6u);
   EXPECT_THAT(given.err, Not(HasSubstr("other arguments")));
-  expect_none_below(bench_.home());
+  expect_none_in_home(bench_.home());
   expect_none_in_git();
 }
 

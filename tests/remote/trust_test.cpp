@@ -1,9 +1,14 @@
 // What a store does with content and runs that came from elsewhere: it compares, marks, and never
 // takes them for its own.
 #include "crafted_bucket.h"
+#include "maintain/archive.h"
+#include "maintain/repair.h"
+#include "pack/chunk_reader.h"
+#include "store/made_again.h"
 
 #include <flor/store/error.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -16,11 +21,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Two contents of 2 KiB with one digest. XXH3 multiplies the halves of each word, after it has
-/// mixed in its secret: where one half becomes 0 the other may be anything, if only the sum of the
-/// words stays.
+/// Contents of 2 KiB with one digest, which can hardly be compressed. XXH3 multiplies the halves of
+/// each word, after it has mixed in its secret: where one half becomes 0 the other may be anything,
+/// if only the sum of the words stays.
 std::vector<std::byte> colliding(std::uint32_t shift) {
-  std::vector<std::byte> bytes(2048, std::byte{7});
+  std::vector<std::byte> bytes = store::random_bytes(1, 2048);
   const unsigned char first[] = {0xb8, 0xfe, 0x6c, 0x39}, second[] = {0x7c, 0x01, 0x81, 0x2c};
   const std::uint32_t up = 1000 + shift, down = 1000 - shift;
   std::memcpy(&bytes[0], first, 4);
@@ -84,7 +89,7 @@ TEST_F(TrustTest, ARecordingIsNotGivenTheBytesOfAnImportedFileThatWereMadeToHave
   EXPECT_EQ(foreign_chunks("home"), 0);
 }
 
-TEST_F(TrustTest, TheSameBytesAreComparedOnceAndNotStoredAgain) {
+TEST_F(TrustTest, WhatIsRecordedHereDependsOnNoRecordThatCameFromElsewhere) {
   const auto other = open("other"), here = open();
   const auto remote = objects();
   const Run theirs = run_with(*other, state(1, 0));
@@ -93,9 +98,182 @@ TEST_F(TrustTest, TheSameBytesAreComparedOnceAndNotStoredAgain) {
   EXPECT_GT(foreign_chunks("home"), 0);
   const Run mine = run_with(*here, state(1, 0));
   const auto stored = here->catalog().checkpoints(mine.id).at(0);
-  EXPECT_EQ(stored.stored_bytes, 0U);
+  EXPECT_GT(stored.stored_bytes, 0U);
   store::expect_holds(*here, stored.id, state(1, 0));
   EXPECT_EQ(foreign_chunks("home"), 0);
+  // What was fetched has no living record any more.
+  EXPECT_EQ(store::collect(*here, false).packs_removed, 1);
+  store::expect_holds(*here,
+                      here->catalog().checkpoints(here->catalog().resolve(theirs.key).id).at(0).id,
+                      state(1, 0));
+  EXPECT_EQ(store::damage(*here), "");
+  store::expect_same_when_made_again(*here);
+}
+
+TEST_F(TrustTest, WhatWasFetchedIsReadAlsoWhereItsBasesWereRecordedHereSince) {
+  const auto other = open("other"), here = open();
+  const auto remote = objects();
+  const Run theirs = finished_run(*other, 1, 4);  // differences, each to the one before it
+  spool(*other, theirs, *remote);
+  fetch(*here, *remote, theirs.key);
+  const std::int64_t foreign = foreign_chunks("home");
+  const Run mine = run_with(*here, state(1, 2));
+  EXPECT_LT(foreign_chunks("home"), foreign);
+  EXPECT_GT(foreign_chunks("home"), 0);
+  expect_boundaries(*here, theirs.key, 1, 0, 4);
+  EXPECT_EQ(store::damage(*here), "");
+  store::expect_same_when_made_again(*here);
+  const auto onward = open_directory((directory_ / "onward").string());
+  spool(*here, here->catalog().resolve(theirs.key), *onward);
+  EXPECT_THAT(damage_of(*onward), IsEmpty());
+  store::collect(*here, false, 1);
+  expect_boundaries(*here, theirs.key, 1, 0, 4);
+  store::expect_holds(*here, here->catalog().checkpoints(mine.id).at(0).id, state(1, 2));
+}
+
+/// The index is lost after records with one digest came into the packs from here and elsewhere, and
+/// were moved.
+class ForgedRecordsTest : public TrustTest {
+ protected:
+  static constexpr int kForgers = 16;
+
+  static store::Snapshot own(int version) {
+    std::vector<std::byte> content = colliding(0);
+    content.back() = static_cast<std::byte>(version);
+    return store::bytes_snapshot("weights", content);
+  }
+  /// Of a run that has ended: its first checkpoint has the digest. No record of it is a difference.
+  Run record_own(Store& store) {
+    const Run run = store.catalog().add_run(store::new_run());
+    for (int version = 0; version < 4; ++version) {
+      store::CheckpointWriter(store, run.id).write(boundary(version), own(version));
+    }
+    store.catalog().finish_run(run.id, store::new_run().started_us + 1, false, "");
+    return *store.catalog().run(run.id);
+  }
+  Run forge(ObjectStore& objects) {
+    const auto attacker = open("attacker");
+    std::vector<std::byte> content = colliding(1);
+    content.back() = std::byte{0};
+    const Run run = run_with(*attacker, store::bytes_snapshot("weights", content));
+    spool(*attacker, run, objects);
+    return run;
+  }
+  /// What a fetch leaves that was killed before its records got rows. Under several names, so that
+  /// some of them come before any other pack in whatever order a directory has.
+  void fetch_and_be_killed(ObjectStore& objects, const std::string& key) {
+    const auto elsewhere = open("elsewhere");
+    fetch(*elsewhere, objects, key);
+    for (const auto& entry : fs::directory_iterator(directory_ / "elsewhere" / "packs")) {
+      for (int i = 0; i < kForgers; ++i) {
+        const std::uint64_t name = 0x1111111111111111U * static_cast<unsigned>(i);
+        fs::copy_file(entry.path(),
+                      directory_ / "home" / "packs" / fmt::format("{:016x}.pack", name));
+      }
+    }
+  }
+  void remove_index() {
+    for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+      fs::remove(directory_ / "home" / file);
+    }
+  }
+  void expect_own(const std::string& key) {
+    const auto here = open();
+    const auto checkpoints = here->catalog().checkpoints(here->catalog().resolve(key).id);
+    ASSERT_THAT(checkpoints, SizeIs(4));
+    for (const auto& info : checkpoints) {
+      store::expect_holds(*here, info.id, own(static_cast<int>(info.key.iteration)));
+    }
+    EXPECT_EQ(store::damage(*here), "");
+  }
+};
+
+TEST_F(ForgedRecordsTest, ARunKeepsItsBytesWhateverWasMovedBeforeItsIndexIsLost) {
+  const std::vector<std::function<void(Store&, const Run&)>> moves = {
+      [](Store&, const Run&) {},
+      [](Store& here, const Run&) { EXPECT_GT(store::collect(here, false, 1).packs_compacted, 0); },
+      [](Store& here, const Run& mine) {
+        EXPECT_GT(store::archive(here, mine, {}).chunks_written, 0);
+        EXPECT_GT(store::collect(here, false, 1).packs_removed, 0);
+      },
+      [](Store& here, const Run& mine) {
+        EXPECT_GT(store::archive(here, mine, {}).chunks_written, 0);
+        EXPECT_GT(store::collect(here, false, 1).packs_removed, 0);
+        EXPECT_GT(store::collect(here, false, 1).packs_compacted, 0);
+      },
+  };
+  for (const bool is_first : {true, false}) {
+    for (const auto& move : moves) {
+      for (const char* name : {"home", "elsewhere", "attacker", "remote"}) {
+        fs::remove_all(directory_ / name);
+      }
+      const auto remote = objects();
+      const Run forged = forge(*remote);
+      Run mine;
+      {
+        const auto here = open();
+        if (is_first) fetch(*here, *remote, forged.key);
+        mine = record_own(*here);
+        if (!is_first) fetch(*here, *remote, forged.key);
+        move(*here, mine);
+      }
+      fetch_and_be_killed(*remote, forged.key);
+      remove_index();
+      expect_own(mine.key);
+    }
+  }
+}
+
+TEST_F(ForgedRecordsTest, WhatCameFromElsewhereStandsInForNothingThatIsLost) {
+  const auto remote = objects();
+  const Run forged = forge(*remote);
+  const Run mine = record_own(*open());
+  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+    fs::remove(entry.path());
+  }
+  fetch_and_be_killed(*remote, forged.key);
+  remove_index();
+  const auto here = open();
+  EXPECT_THAT(here->catalog().checkpoints(here->catalog().resolve(mine.key).id), IsEmpty());
+  EXPECT_EQ(store::damage(*here), "");
+}
+
+TEST_F(ForgedRecordsTest, ARepairLeadsNoCheckpointToWhatCameFromElsewhere) {
+  const auto remote = objects();
+  const Run forged = forge(*remote);
+  const auto here = open();
+  fetch(*here, *remote, forged.key);
+  const fs::path fetched = *fs::directory_iterator(directory_ / "home" / "packs");
+  const Run mine = record_own(*here);
+  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+    if (entry.path() == fetched) continue;
+    std::fstream pack(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    pack.seekp(-1, std::ios::end).put('\x7f');
+  }
+  const store::RepairReport report = store::repair(*here);
+  EXPECT_EQ(report.relocated, 0);
+  EXPECT_THAT(here->catalog().checkpoints(mine.id), IsEmpty());
+  EXPECT_EQ(store::damage(*here), "");
+}
+
+/// The header of a pack says where its records came from: a repair writes it as it was.
+TEST_F(ForgedRecordsTest, AHeaderThatIsMadeAgainSaysWhereTheRecordsCameFrom) {
+  const auto remote = objects();
+  const Run forged = forge(*remote);
+  const auto here = open();
+  fetch(*here, *remote, forged.key);
+  const fs::path fetched = *fs::directory_iterator(directory_ / "home" / "packs");
+  run_with(*here, state(2, 0));
+  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+    std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).put('f');
+  }
+  EXPECT_EQ(store::repair(*here).headers, 2);
+  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+    const store::File file(store::Filesystem::system(), entry.path(), O_RDONLY);
+    const auto header = store::read_pack_header(file);
+    ASSERT_TRUE(header);
+    EXPECT_EQ(header->origin == store::PackOrigin::elsewhere, entry.path() == fetched);
+  }
 }
 
 TEST_F(TrustTest, WhatWasFetchedAndIsCollectedIsNotMarkedAnyMore) {
@@ -133,6 +311,28 @@ TEST_F(TrustTest, ARunThatWasFetchedInPartIsSoundAndIsNotSpooledOnAsAWholeOne) {
   EXPECT_THAT(store::check(*there, false).remarks, IsEmpty());
   spool(*there, there->catalog().resolve(run.key), *elsewhere);
   EXPECT_THAT(damage_of(*elsewhere), IsEmpty());
+}
+
+TEST_F(TrustTest, WhatIsFetchedIntoAHomeOfAGroupIsForTheGroupWhateverTheUmask) {
+  for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{077}, mode_t{0777}}) {
+    for (const char* name : {"remote", "home", "other"}) fs::remove_all(directory_ / name);
+    fs::create_directories(directory_ / "other");
+    ASSERT_EQ(::chmod((directory_ / "other").c_str(), 02770), 0);
+    const mode_t before = ::umask(mask);
+    {
+      const auto here = open(), there = open("other");
+      const auto remote = objects();
+      spool(*here, finished_run(*here, 1, 2), *remote);
+      fetch(*there, *remote, here->catalog().runs().at(0).key);
+    }
+    ::umask(before);
+    for (const auto& entry : fs::recursive_directory_iterator(directory_ / "other")) {
+      struct stat status {};
+      ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode & 07777, entry.is_directory() ? 02770U : 0660U)
+          << entry.path() << " under the umask " << mask;
+    }
+  }
 }
 
 TEST_F(TrustTest, PlacesAndCachesAreForTheirUserAloneToWriteWhateverTheUmask) {

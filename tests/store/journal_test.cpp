@@ -16,10 +16,13 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flor::store {
@@ -604,6 +607,73 @@ TEST_F(JournalTest, GcRemovesNamesThatLeadToNothing) {
   EXPECT_EQ(damage(*store), "");
   remove_index(home());
   EXPECT_EQ(open()->catalog().arguments(open()->catalog().resolve("waits").id).size(), 1u);
+}
+
+/// Calls a function before the index that is made again takes its place.
+struct WhileMadeAgain : Filesystem {
+  std::function<void()> then;
+
+  int open(const char* path, int flags, mode_t mode) override {
+    const bool made = std::string_view(path).ends_with("/catalog.new") && (flags & O_CREAT) == 0;
+    if (made && then) std::exchange(then, {})();
+    return Filesystem::open(path, flags, mode);
+  }
+};
+
+TEST_F(JournalTest, ARunThatIsDroppedInAnIndexThatWasReplacedIsGone) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  CheckpointWriter(*store, run.id).write(boundary(0), make_snapshot(1, 0, 100));
+  rebuild(Paths{home()}, Filesystem::system());
+  EXPECT_EQ(open()->catalog().runs({}).size(), 1u);
+  store->catalog().drop_run(run.id);
+  const auto now = open();
+  EXPECT_THAT(now->catalog().runs({}), ::testing::IsEmpty());
+  const Paths paths{home()};
+  EXPECT_FALSE(fs::exists(paths.run(run.key)));
+  EXPECT_THAT(names_in(paths.announced()), ::testing::IsEmpty());
+  EXPECT_EQ(damage(*now), "");
+}
+
+TEST_F(JournalTest, WhatIsSaidWhileTheIndexIsMadeAgainIsInTheNewOne) {
+  const auto store = open(), other = open();
+  const Run gone = store->catalog().add_run(new_run("gone"));
+  const Run stays = store->catalog().add_run(new_run("stays"));
+  WhileMadeAgain filesystem;
+  filesystem.then = [&] {
+    store->catalog().drop_run(gone.id);
+    other->catalog().add_argument(stays.id, {"a", "int", "1"});  // in a journal that is new
+  };
+  rebuild(Paths{home()}, filesystem);
+  ASSERT_FALSE(filesystem.then);
+  const auto now = open();
+  ASSERT_EQ(now->catalog().runs({}).size(), 1u);
+  EXPECT_EQ(now->catalog().arguments(now->catalog().resolve("stays").id).size(), 1u);
+  EXPECT_FALSE(fs::exists(Paths{home()}.run(gone.key)));
+  EXPECT_EQ(damage(*now), "");
+}
+
+/// A run that was dropped and fetched again keeps its journals.
+TEST_F(JournalTest, ARunThatIsThereAgainKeepsItsDirectory) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  rebuild(Paths{home()}, Filesystem::system());
+  store->catalog().drop_run(run.id);
+  {
+    const Paths paths{home()};
+    RunJournal journal(Filesystem::system(), paths, run.key);
+    RunEvent begins;
+    begins.key = run.key;
+    begins.start = new_run();
+    journal.begin(encode_event(now_us() + 1, this_writer(run.key, journal.number())));
+    journal.append(EventKind::run, encode_event(now_us() + 2, begins));
+    journal.flush();
+    journal.sync();
+    journal.keep();
+  }
+  EXPECT_EQ(open()->catalog().runs({}).size(), 1u);
+  remove_index(home());
+  EXPECT_EQ(open()->catalog().runs({}).size(), 1u);
 }
 
 /// A process was killed when it removed a part of an earlier directory of that name.

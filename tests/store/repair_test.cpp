@@ -123,7 +123,8 @@ TEST_F(RepairTest, ADamagedChunkCostsTheCheckpointsThatNeedItAndNoOthers) {
   const auto before = readable(*store);
   ASSERT_EQ(before.size(), contents_.size() - 1);
   const RepairReport report = repair(*store);
-  EXPECT_THAT(report.dropped, ElementsAre(HasSubstr("boundary 5 of run")));
+  EXPECT_THAT(report.dropped,
+              ElementsAre(::testing::Property(&LostContent::text, HasSubstr("boundary 5 of run"))));
   EXPECT_EQ(report.removed, 1);
   const auto kept =
       home() / "quarantine" / (pack.stem().string() + "-" + std::to_string(offset) + ".record");
@@ -245,7 +246,9 @@ TEST_F(RepairTest, ALostObjectIsNamedAndHealsWhenItIsLoggedAgain) {
   const auto bytes = random_bytes(1, 5000);
   const std::string reference = CheckpointWriter(*store, run.id).write_object(item, bytes);
   flip(packs().at(0), 500);
-  EXPECT_THAT(repair(*store).dropped, ElementsAre(HasSubstr("the logged object " + reference)));
+  EXPECT_THAT(repair(*store).dropped,
+              ElementsAre(::testing::Property(&LostContent::text,
+                                              HasSubstr("the logged object " + reference))));
   EXPECT_EQ(CheckpointWriter(*store, run.id).write_object(item, bytes), reference);
   EXPECT_EQ(read_object(*store, reference).content, bytes);
 }

@@ -1,5 +1,13 @@
 // Command lines and arguments as they are recorded: secrets masked in every form of a command line,
 // everything else as it was.
+#include "database/store_impl.h"
+#include "index/copies/run_image.h"
+#include "index/refresh.h"
+#include "index/writing.h"
+#include "journal_texts.h"
+#include "maintain/archive.h"
+#include "maintain/collect.h"
+#include "maintain/repair.h"
 #include "store_fixture.h"
 
 #include <flor/store/secrets.h>
@@ -10,6 +18,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fstream>
 #include <functional>
 
 namespace flor::store {
@@ -455,6 +464,40 @@ TEST_F(MaskingTest, NothingThatEntersACatalogHasASecret) {
   EXPECT_EQ(catalog.replays(run.id).at(0).start.command.words().back(), "--token=***");
   EXPECT_EQ(catalog.build_command("/r", "/p"), std::nullopt);
   EXPECT_EQ(catalog.build_command("/r", "/q"), "make");
+  Database& database = *store->impl().database;
+  const RunOrigin origin{RunOrigin::Kind::fetched, "file:///bucket", 1};
+  {
+    Writing writing(database);
+    writing.note(run.id, MergeEvent{origin, image_of(database.connection, run.id, ImageOf::none)});
+    writing.note(run.id,
+                 CopyEvent{"", origin, image_of(database.connection, run.id, ImageOf::all)});
+    writing.commit();
+  }
+  const JournalTexts journals = texts_of_journals(home());
+  EXPECT_THAT(journals.text, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(journals.text, HasSubstr("--token=***"));
+  EXPECT_EQ(journals.kinds,
+            (std::set{EventKind::writer, EventKind::run, EventKind::argument, EventKind::replay,
+                      EventKind::build_command, EventKind::copy, EventKind::merge}));
+}
+
+/// The search finds what is packed, in an image and in a value.
+TEST_F(MaskingTest, ASecretInAJournalIsFoundHoweverItIsPacked) {
+  const auto store = open();
+  Database& database = *store->impl().database;
+  const Run run = store->catalog().add_run(new_run("x"));
+  const std::vector<Value> texts(
+      100, {"said", {"", -1, -1, ""}, 0, ValueType::text, std::string("horse-in-a-value"), 0});
+  std::vector<Value> values = texts;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i].ordinal = static_cast<int>(i);
+  store->catalog().add_values(run.id, values);
+  database.connection("UPDATE run SET message = 'battery-in-an-image'")->run();
+  Writing writing(database);
+  writing.note(run.id, CopyEvent{"", {}, image_of(database.connection, run.id, ImageOf::all)});
+  writing.commit();
+  const std::string said = texts_of_journals(home()).text;
+  EXPECT_THAT(said, HasSubstr("horse-in-a-value"));
+  EXPECT_THAT(said, HasSubstr("battery-in-an-image"));
 }
 
 mode_t mode_of(const std::filesystem::path& path) {
@@ -482,6 +525,48 @@ class HomeModesTest : public ::testing::TestWithParam<mode_t> {
     writer.write(boundary(1), make_snapshot(1, 1, 100));
     expect_all();
   }
+  /// All that makes files anew: deleting, collecting, archiving, repairing, an index that is lost.
+  void maintain() const {
+    const Paths paths{home_};
+    const auto files = [](const std::filesystem::path& directory) {
+      return std::ranges::distance(std::filesystem::directory_iterator(directory),
+                                   std::filesystem::directory_iterator());
+    };
+    std::string key;
+    {
+      const auto store = Store::open(home_, OpenMode::existing);
+      store::Run run = store->catalog().add_run(new_run());
+      key = run.key;
+      for (int step = 0; step < 4; ++step) {
+        CheckpointWriter(*store, run.id).write(boundary(step), make_snapshot(2, step, 3000));
+      }
+      store->catalog().finish_run(run.id, new_run().started_us + 1, false, "");
+      const std::vector<CheckpointKey> deleted{boundary(0)};
+      store->catalog().drop_checkpoints(run.id, deleted);
+      EXPECT_GT(archive(*store, *store->catalog().run(run.id), {}).chunks_written, 0);
+      EXPECT_GT(collect(*store, false, 1).packs_removed, 0);
+      EXPECT_GT(collect(*store, false, 1).packs_compacted, 0);
+    }
+    expect_all();
+    rebuild(paths, Filesystem::system());
+    ASSERT_TRUE(std::filesystem::exists(home_ / "catalog.db.old"));
+    expect_all();
+    for (const FoundJournal& journal : find_journals(paths, key)) overwrite(journal.path, 0.5);
+    for (const auto& pack : std::filesystem::directory_iterator(paths.packs())) {
+      overwrite(pack.path(), 0.5);
+    }
+    const auto store = Store::open(home_, OpenMode::existing);
+    repair(*store);
+    EXPECT_GE(files(paths.quarantine()), 2) << "a journal, and records";
+    EXPECT_EQ(damage(*store), "");
+    remember_damage(paths);
+    expect_all();
+  }
+  static void overwrite(const std::filesystem::path& path, double share) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const auto size = static_cast<double>(std::filesystem::file_size(path));
+    file.seekp(static_cast<std::streamoff>(size * share)) << "damaged, several bits of it";
+  }
   void expect_all() const {
     const mode_t home = mode_of(home_);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(home_)) {
@@ -494,6 +579,7 @@ class HomeModesTest : public ::testing::TestWithParam<mode_t> {
 TEST_P(HomeModesTest, AHomeIsForItsUserAloneWhateverTheUmask) {
   const Umask umask(GetParam());
   write();
+  maintain();
   EXPECT_EQ(mode_of(home_), mode_t{0700});
 }
 
@@ -502,6 +588,7 @@ TEST_P(HomeModesTest, AHomeThatItsUserSharesIsSharedWithAllInIt) {
   ASSERT_EQ(::chmod(home_.c_str(), 02770), 0);
   const Umask umask(GetParam());
   write();
+  maintain();
   EXPECT_EQ(mode_of(home_), mode_t{02770});
 }
 

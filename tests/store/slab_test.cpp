@@ -238,7 +238,8 @@ TEST_F(SlabRepairTest, ADamagedByteIsNamedAndCostsNothingButThatSlab) {
     }
     expect_whole(*store, kSteps - 1);
     const RepairReport report = repair(*store);
-    EXPECT_THAT(report.dropped, ::testing::ElementsAre(HasSubstr("boundary 3 of run ")));
+    EXPECT_THAT(report.dropped, ::testing::ElementsAre(::testing::Property(
+                                    &LostContent::text, HasSubstr("boundary 3 of run "))));
     EXPECT_EQ(report.removed, 1);
     EXPECT_THAT(report.quarantined, ::testing::SizeIs(1));
     EXPECT_EQ(damage(*store), "");

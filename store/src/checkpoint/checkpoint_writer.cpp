@@ -36,21 +36,6 @@ struct StoredItem {
 
 using StoredItems = std::unordered_map<std::string, StoredItem>;
 
-/// Whether a chunk of the store has these bytes. One that cannot be read has not.
-bool holds(Database& database, const StoredChunk& chunk, std::span<const std::byte> raw) {
-  try {
-    ChunkReader reader(database.paths, database.files);
-    reader.load_rows(database.connection, std::span(&chunk.id, 1));
-    if (reader.row(chunk.id).raw_bytes != raw.size()) return false;
-    DecodeScratch scratch;
-    std::vector<std::byte> there(raw.size());
-    reader.read(scratch, chunk.id, there);
-    return std::ranges::equal(there, raw);
-  } catch (const Damaged&) {
-    return false;
-  }
-}
-
 /// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks. Goes
 /// through the snapshot in steps, so that what was hashed a moment ago is encoded and written while
 /// it still lies in the processor's caches.
@@ -84,19 +69,19 @@ class Plan {
 
   /// Looks up what was examined since, and returns what is new of it, in the order of the snapshot,
   /// so that a checkpoint is read from front to back.
-  /// What was fetched counts only if its bytes are the same, since digests do not resist an
-  /// attacker.
-  std::span<const NewChunk> find_in(Database& database) {
+  /// A record that came from elsewhere does not count for what is recorded here, since digests do
+  /// not resist an attacker. What replaces it is whole: what builds upon the row lies deeper.
+  std::span<const NewChunk> find_in(Database& database, PackOrigin origin) {
     const std::size_t before = new_chunks_.size();
     for (NewChunk& wanted : wanted_) {
       const auto found = find_chunk(database.connection, wanted.digest);
-      wanted.replaces = found && found->foreign && !holds(database, *found, wanted.raw);
-      if (!found || wanted.replaces) {
-        new_chunks_.push_back(std::move(wanted));
+      if (found && (!found->foreign || origin == PackOrigin::elsewhere)) {
+        found_.emplace(wanted.digest, *found);
         continue;
       }
-      if (found->foreign) compared_.push_back(found->id);
-      found_.emplace(wanted.digest, *found);
+      wanted.replaces = found.has_value();
+      if (wanted.replaces) wanted.base.reset();
+      new_chunks_.push_back(std::move(wanted));
     }
     wanted_.clear();
     return std::span(new_chunks_).subspan(before);
@@ -111,8 +96,6 @@ class Plan {
   }
 
   std::span<const NewChunk> new_chunks() const { return new_chunks_; }
-  /// Fetched chunks that turned out to have the same bytes.
-  std::span<const std::uint32_t> compared() const { return compared_; }
 
   /// The rows that were remembered or found: they may be gone by now.
   std::vector<std::uint32_t> older_ids() const {
@@ -219,7 +202,6 @@ class Plan {
   std::vector<StoredItem> items_;
   std::vector<NewChunk> wanted_;  ///< not looked up yet
   std::vector<NewChunk> new_chunks_;
-  std::vector<std::uint32_t> compared_;
   std::unordered_set<Digest> seen_;
   std::unordered_map<Digest, StoredChunk> found_;
   // The chunks that are to be hashed.
@@ -297,21 +279,25 @@ void require_content(const Snapshot& snapshot) {
   }
 }
 
+/// An imported file's writer chose its bytes, as a bucket's did.
+PackOrigin origin_of(Database& database, std::int64_t run) {
+  const Lock lock(database.mutex);
+  const auto row = database.connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run,
+                                       static_cast<std::int64_t>(RunOrigin::Kind::imported));
+  return row->step() ? PackOrigin::elsewhere : PackOrigin::here;
+}
+
 }  // namespace
 
 struct CheckpointWriter::Impl {
   Impl(Store& opened, std::int64_t run_id, const WriterOptions& options)
       : database(opened.impl().database),
         run(run_id),
-        chunks(database->paths, database->files, options) {
+        origin(origin_of(*database, run_id)),
+        chunks(database->paths, database->files, options, origin) {
     if (opened.impl().mode == OpenMode::read_only) {
       throw Error(fmt::format("the store {} was opened for reading only", opened.home().string()));
     }
-    const Lock lock(database->mutex);
-    constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
-    is_imported =
-        database->connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run, kImported)
-            ->step();
   }
 
   /// Stores the chunks of `snapshot`, then calls `insert_rows(plan, layout)` in the transaction
@@ -338,7 +324,6 @@ struct CheckpointWriter::Impl {
         if (chunk.base) require_base(connection, chunk.base->chunk);
       }
       const std::vector<StoredChunk> stored = chunks.insert(connection);
-      mark_origin(connection, plan, stored);
       plan.resolve(stored);
       insert_rows(writing, plan);
       writing.commit(committing);
@@ -350,24 +335,9 @@ struct CheckpointWriter::Impl {
     }
   }
 
-  /// An imported file's writer chose its bytes, as a bucket's did.
-  void mark_origin(Connection& connection, const Plan& plan,
-                   std::span<const StoredChunk> stored) const {
-    if (!is_imported) {
-      for (const std::uint32_t id : plan.compared()) {
-        connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
-      }
-      return;
-    }
-    for (const StoredChunk& chunk : stored) {
-      connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)", std::int64_t{chunk.id})
-          ->run();
-    }
-  }
-
   std::span<const NewChunk> find_new(Plan& plan) {
     const Lock lock(database->mutex);
-    return plan.find_in(*database);
+    return plan.find_in(*database, origin);
   }
 
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
@@ -379,7 +349,7 @@ struct CheckpointWriter::Impl {
 
   std::shared_ptr<Database> database;
   std::int64_t run;
-  bool is_imported = false;
+  PackOrigin origin;
   ChunkWriter chunks;
   StoredItems last;  ///< the last snapshot, as it was stored
   SnapshotLayout layout_of;
@@ -438,7 +408,8 @@ CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing, const
                         .layout = digest_of(layout),
                         .items = {},
                         .chunks = plan.chunk_digests(),
-                        .packs = chunks.marks()};
+                        .packs = chunks.marks(),
+                        .foreign = origin == PackOrigin::elsewhere};
   if (!writing.knows_layout(run, event.layout)) event.items.assign(layout.begin(), layout.end());
   writing.note(run, event);
   return info;
@@ -473,7 +444,8 @@ std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
                                   .stored_bytes = chunks.appended_bytes(),
                                   .items = layout,
                                   .chunks = plan.chunk_digests(),
-                                  .packs = chunks.marks()});
+                                  .packs = chunks.marks(),
+                                  .foreign = origin == PackOrigin::elsewhere});
   });
   return digest.hex();
 }

@@ -197,6 +197,14 @@ Database::Database(Paths store_paths, OpenMode mode, Filesystem& filesystem)
 
 bool Database::is_replaced() const { return file_ != identity_of(paths.catalog()); }
 
+bool Database::may_be_replaced() const {
+  // In this order: the new one has its final name when it is not there any more.
+  Paths made = paths;
+  made.index = Paths::kNewIndex;
+  std::error_code error;
+  return std::filesystem::exists(made.catalog(), error) || is_replaced();
+}
+
 void add_later_tables(Connection& connection, OpenMode mode) {
   std::string sql;
   for (const LaterTable& table : kLaterTables) {

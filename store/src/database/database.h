@@ -35,6 +35,8 @@ struct Database {
   /// Whether the index was made again since: this process has the one before it, which no other
   /// process reads. Its journals are read, so what it says of runs is not lost.
   bool is_replaced() const;
+  /// The same, or another process makes it again now: it may have read the journals already.
+  bool may_be_replaced() const;
 
   /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
   /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may

@@ -400,8 +400,8 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
   place TEXT NOT NULL
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Chunks that another machine named: their digest is right, but a digest does not resist an
-    // attacker who chooses the bytes. A recording that has the same digest compares the bytes.
+    // Chunks whose records came from elsewhere: their digest is right, but a digest does not resist
+    // an attacker who chooses the bytes. A recording that has the same digest stores its own.
     // Refers to no chunk: `repair` gives a row a new place by writing it anew.
     {"foreign_chunk", R"sql(
   chunk INTEGER PRIMARY KEY

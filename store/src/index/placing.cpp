@@ -2,6 +2,8 @@
 
 #include "database/manifest.h"
 #include "pack/chunk_reader.h"
+#include "pack/chunk_writer.h"
+#include "pack/pack_rows.h"
 
 #include <flor/store/error.h>
 
@@ -10,38 +12,50 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
+#include <string_view>
 #include <system_error>
+#include <tuple>
 
 namespace flor::store {
 
 void Placing::expect(const char* table, std::int64_t id, const std::vector<Digest>& chunks,
-                     bool own) {
-  expected_.push_back({table, id, chunks, own});
+                     PackOrigin origin) {
+  expected_[{table, id}] = {table, id, chunks, origin};
 }
 
-void Placing::know(const std::vector<PackMark>& packs, bool own) {
+void Placing::know(const std::vector<PackMark>& packs, PackOrigin origin) {
   for (const PackMark& pack : packs) {
-    std::uint64_t& bytes = packs_[pack.name];
+    std::uint64_t& bytes = named_[pack.name];
     bytes = std::max(bytes, pack.bytes);
-    if (own) own_.insert(pack.name);
+    if (origin == PackOrigin::here) own_.insert(pack.name);
   }
 }
 
-/// Their headers alone are read. Packs that no event names are those of `flor gc` and `flor
-/// archive`.
+/// Where the header is damaged, what no recording of this home names is not trusted.
+PackOrigin Placing::origin_of(const std::string& pack, const File& file) const {
+  if (const auto header = read_pack_header(file)) return header->origin;
+  return own_.contains(pack) ? PackOrigin::here : PackOrigin::elsewhere;
+}
+
+const Placing::Pack& Placing::pack_of(const FoundRecord& record) const {
+  return packs_.at(static_cast<std::size_t>(record.pack - 1));
+}
+
+/// Their headers alone are read. Packs that no event names are those of `flor gc`, `flor archive`
+/// and `flor fetch`.
 void Placing::scan() {
   scanned_ = true;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
     if (!Paths::is_pack(entry.path())) continue;
-    names_.push_back(entry.path().stem().string());
     try {
       const File file(database_.files, entry.path(), O_RDONLY);
-      const auto known = packs_.find(names_.back());
+      const std::string name = entry.path().stem().string();
+      packs_.push_back({name, origin_of(name, file)});
+      const auto known = named_.find(name);
       const std::uint64_t bytes =
-          known == packs_.end() ? file.size() : std::min(file.size(), known->second);
-      found_.add(file, static_cast<std::int64_t>(names_.size()), bytes, {});
+          known == named_.end() ? file.size() : std::min(file.size(), known->second);
+      found_.add(file, static_cast<std::int64_t>(packs_.size()), packs_.back().origin, bytes, {});
     } catch (const Error&) {
       // What cannot be read now is not given up; what is gone is.
       if (std::error_code gone; std::filesystem::exists(entry.path(), gone)) throw;
@@ -52,7 +66,7 @@ void Placing::scan() {
 bool Placing::is_sound(const FoundRecord& record) {
   try {
     PackReader reader(database_.paths, database_.files);
-    reader.add(record.pack, names_.at(static_cast<std::size_t>(record.pack - 1)));
+    reader.add(record.pack, pack_of(record).name);
     std::vector<std::byte> buffer;
     const std::uint32_t any = record.header.uses_base ? 1 : 0;
     reader.read(row_of(record, 0, any), buffer, true);
@@ -63,9 +77,9 @@ bool Placing::is_sound(const FoundRecord& record) {
 }
 
 std::int64_t Placing::row_of_pack(std::int64_t number, std::uint64_t bytes) {
-  const std::string& name = names_.at(static_cast<std::size_t>(number - 1));
-  const auto known = packs_.find(name);
-  if (known != packs_.end()) bytes = std::max(bytes, known->second);
+  const std::string& name = packs_.at(static_cast<std::size_t>(number - 1)).name;
+  const auto known = named_.find(name);
+  if (known != named_.end()) bytes = std::max(bytes, known->second);
   Connection& connection = database_.connection;
   std::int64_t& row = rows_[number];
   if (row == 0) {
@@ -82,71 +96,59 @@ std::int64_t Placing::row_of_pack(std::int64_t number, std::uint64_t bytes) {
   return row;
 }
 
-std::optional<std::uint32_t> Placing::id_of(const Digest& digest,
-                                            std::optional<std::uint8_t> depth) {
-  auto known = ids_.find(digest);
-  if (known == ids_.end()) {
-    std::optional<std::uint32_t> id;
-    {
-      const auto row = database_.connection("SELECT id FROM chunk WHERE digest = ?1", digest);
-      if (row->step()) id = static_cast<std::uint32_t>(row->integer(0));
-    }
-    if (!id) id = place(digest, depth);  // which may ask the same of a base
-    if (!id) return std::nullopt;
-    known = ids_.emplace(digest, *id).first;
+std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin origin,
+                                            unsigned depth_end) {
+  auto known = known_.find(digest);
+  if (known == known_.end()) {
+    const auto row = find_chunk(database_.connection, digest);
+    if (row) known = known_.emplace(digest, *row).first;
   }
-  if (depth) {
-    const auto row = database_.connection("SELECT depth FROM chunk WHERE id = ?1",
-                                          std::int64_t{known->second});
-    if (!row->step() || row->integer(0) != *depth) return std::nullopt;
+  const bool has_row = known != known_.end();
+  if (!has_row || (origin == PackOrigin::here && known->second.foreign)) {
+    // Which may ask the same of a base.
+    const auto placed = place(digest, origin, depth_end, has_row ? known->second.id : 0);
+    if (!placed) return std::nullopt;
+    known = known_.insert_or_assign(digest, *placed).first;
   }
-  return known->second;
+  if (known->second.depth >= depth_end) return std::nullopt;
+  return known->second.id;
 }
 
-/// Where a digest has several records, one that a recording of this home wrote comes first: what
-/// was fetched may have been made to collide with it. A record that no event vouches for, a
-/// collection or an archive wrote; unless a crash left it half-written.
-std::optional<std::uint32_t> Placing::place(const Digest& digest,
-                                            std::optional<std::uint8_t> depth) {
+/// Where a digest has several records, one that was recorded here comes first: what was fetched may
+/// have been made to collide with it. Of these the one that needs fewest others: all that was built
+/// upon any of them lies deeper. What no event vouches for, a crash may have left half-written.
+std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origin,
+                                          unsigned depth_end, std::uint32_t row) {
   if (!scanned_) scan();
   std::vector<FoundRecord> records = found_.find(digest);
-  const auto rank = [&](const FoundRecord& record) {
-    const std::string& name = names_.at(static_cast<std::size_t>(record.pack - 1));
-    return own_.contains(name) ? 0 : packs_.contains(name) ? 1 : 2;
+  const auto is_vouched_for = [&](const FoundRecord& record) {
+    return named_.contains(pack_of(record).name);
   };
-  std::ranges::stable_sort(records, {}, rank);
+  std::ranges::sort(records, {}, [&](const FoundRecord& record) {
+    return std::tuple(record.origin, record.header.depth, !is_vouched_for(record),
+                      std::string_view(pack_of(record).name), record.offset);
+  });
   for (const FoundRecord& record : records) {
-    if (depth && record.header.depth != *depth) continue;
-    if (rank(record) == 2 && !is_sound(record)) continue;
-    if (const auto id = put(record)) return id;
+    if (record.header.depth >= depth_end) continue;
+    if (origin == PackOrigin::here && record.origin != PackOrigin::here) break;
+    if (!is_vouched_for(record) && !is_sound(record)) continue;
+    if (const auto placed = put(record, row)) return placed;
   }
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> Placing::put(const FoundRecord& record) {
+std::optional<StoredChunk> Placing::put(const FoundRecord& record, std::uint32_t row) {
   const RecordHeader& header = record.header;
   std::optional<std::uint32_t> base;
   if (header.uses_base) {
-    if (header.depth == 0) return std::nullopt;
-    base = id_of(header.base, static_cast<std::uint8_t>(header.depth - 1));
+    base = id_of(header.base, record.origin, header.depth);
     if (!base) return std::nullopt;
   }
-  Connection& connection = database_.connection;
   const std::uint64_t end = record.offset + kRecordHeaderBytes + header.stored_bytes;
-  connection(
-      "INSERT INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, depth, base) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, nullif(?9, 0))",
-      header.digest, row_of_pack(record.pack, end), static_cast<std::int64_t>(record.offset),
-      std::int64_t{header.raw_bytes}, std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
-      static_cast<std::int64_t>(header.type), std::int64_t{header.depth},
-      std::int64_t{base.value_or(0)})
-      ->run();
-  const std::int64_t id = connection.last_id();
-  if (id > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error("the store is full: it has had 4294967295 chunks; use a new FLOR_HOME");
-  }
-  placed_.insert(static_cast<std::uint32_t>(id));
-  return static_cast<std::uint32_t>(id);
+  const RowPlace place{.pack = row_of_pack(record.pack, end), .offset = record.offset};
+  const std::uint32_t id =
+      put_chunk_row(database_.connection, row, header, record.origin, place, base.value_or(0));
+  return StoredChunk{id, header.depth, record.origin == PackOrigin::elsewhere};
 }
 
 /// As a checkpoint that was deleted and collected: a copy of it elsewhere may be fetched.
@@ -184,20 +186,6 @@ std::string Placing::give_up(const Expected& expected) {
   return fmt::format("{} is lost: the packs lack some of it", what);
 }
 
-/// A recording of this home has compared the bytes of what it names.
-void Placing::mark_origin(const std::vector<std::uint32_t>& ids, bool own) {
-  for (const std::uint32_t id : ids) {
-    if (own) {
-      placed_.erase(id);
-      database_.connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
-    } else if (placed_.contains(id)) {
-      database_
-          .connection("INSERT OR IGNORE INTO foreign_chunk (chunk) VALUES (?1)", std::int64_t{id})
-          ->run();
-    }
-  }
-}
-
 /// The table that has the row now; empty if it is gone. A checkpoint may have been deleted since,
 /// and not collected: it has the same number.
 std::string Placing::table_of(const Expected& expected) {
@@ -211,54 +199,45 @@ std::string Placing::table_of(const Expected& expected) {
   return "discarded";
 }
 
-/// Two writers at once leave records of one content at different depths, of which one has the row.
-/// Those that are there at one depth alone say which of them their bases need, so they come first.
+/// What was recorded here comes first, since no other record may have the row of its content.
 void Placing::place_all() {
-  std::vector<std::pair<std::size_t, Digest>> order;
-  for (const Expected& expected : expected_) {
-    for (const Digest& digest : expected.chunks) {
-      if (database_.connection("SELECT 1 FROM chunk WHERE digest = ?1", digest)->step()) continue;
-      if (!scanned_) scan();
-      std::set<std::uint8_t> depths;
-      for (const FoundRecord& record : found_.find(digest)) depths.insert(record.header.depth);
-      order.emplace_back(depths.size(), digest);
+  for (const PackOrigin origin : {PackOrigin::here, PackOrigin::elsewhere}) {
+    for (const auto& [place, expected] : expected_) {
+      if (expected.origin != origin) continue;
+      for (const Digest& digest : expected.chunks) id_of(digest, origin);
     }
   }
-  std::ranges::stable_sort(order, {}, &std::pair<std::size_t, Digest>::first);
-  for (const auto& one : order) id_of(one.second);
 }
 
-std::vector<std::string> Placing::finish() {
-  std::vector<std::string> lost;
+void Placing::enter(const Expected& expected, std::vector<std::string>& lost) {
   Connection& connection = database_.connection;
-  for (Expected& expected : expected_) expected.table = table_of(expected);
-  std::erase_if(expected_, [](const Expected& expected) { return expected.table.empty(); });
-  place_all();
-  for (const Expected& expected : expected_) {
-    std::vector<std::uint32_t> ids;
-    for (const Digest& digest : expected.chunks) {
-      const auto id = id_of(digest);
-      if (!id) break;
-      ids.push_back(*id);
-    }
-    if (ids.size() < expected.chunks.size()) {
-      if (expected.table == "discarded") {
-        connection(
-            "UPDATE discarded SET collected_us = discarded_us, layout = 0, chunks = x'' WHERE id = "
-            "?1",
-            expected.id)
-            ->run();
-      } else if (std::string what = give_up(expected); !what.empty()) {
-        lost.push_back(std::move(what));
-      }
-      continue;
-    }
-    mark_origin(ids, expected.own);
+  std::vector<std::uint32_t> ids;
+  for (const Digest& digest : expected.chunks) {
+    const auto id = id_of(digest, expected.origin);
+    if (!id) break;
+    ids.push_back(*id);
+  }
+  if (ids.size() == expected.chunks.size()) {
     const std::vector<std::byte> bytes = encode_ids(ids);
     connection(fmt::format("UPDATE {} SET chunks = ?2 WHERE id = ?1", expected.table), expected.id,
                Bytes(bytes))
         ->run();
+  } else if (expected.table == "discarded") {
+    connection(
+        "UPDATE discarded SET collected_us = discarded_us, layout = 0, chunks = x'' WHERE id = ?1",
+        expected.id)
+        ->run();
+  } else if (std::string what = give_up(expected); !what.empty()) {
+    lost.push_back(std::move(what));
   }
+}
+
+std::vector<std::string> Placing::finish() {
+  std::vector<std::string> lost;
+  for (auto& [place, expected] : expected_) expected.table = table_of(expected);
+  std::erase_if(expected_, [](const auto& entry) { return entry.second.table.empty(); });
+  place_all();
+  for (const auto& [place, expected] : expected_) enter(expected, lost);
   expected_.clear();
   return lost;
 }

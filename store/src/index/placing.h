@@ -4,6 +4,7 @@
 
 #include "database/database.h"
 #include "journal/events.h"
+#include "pack/chunk_encoder.h"
 #include "pack/pack_scan.h"
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace flor::store {
@@ -22,11 +24,12 @@ class Placing {
  public:
   explicit Placing(Database& database) : database_(database) {}
 
-  /// A row of `checkpoint` or `object`, whose column `chunks` is empty yet.
-  /// `own`: of a run that was recorded here.
-  void expect(const char* table, std::int64_t id, const std::vector<Digest>& chunks, bool own);
-  /// The packs go that far. `own`: a run that was recorded here says so.
-  void know(const std::vector<PackMark>& packs, bool own);
+  /// A row of `checkpoint` or `object`. Records that came from elsewhere are its chunks only where
+  /// its content did, too; what was said of the same row before does not count.
+  void expect(const char* table, std::int64_t id, const std::vector<Digest>& chunks,
+              PackOrigin origin);
+  /// The packs go that far, and were written by what says so.
+  void know(const std::vector<PackMark>& packs, PackOrigin origin);
 
   /// What cannot be given its chunks is entered as deleted. Returns a line for each.
   std::vector<std::string> finish();
@@ -36,31 +39,40 @@ class Placing {
     std::string table;
     std::int64_t id = 0;
     std::vector<Digest> chunks;
-    bool own = false;
+    PackOrigin origin = PackOrigin::here;
   };
-  /// The row of the content; with `depth` only one of that depth.
-  std::optional<std::uint32_t> id_of(const Digest& digest, std::optional<std::uint8_t> depth = {});
-  std::optional<std::uint32_t> place(const Digest& digest, std::optional<std::uint8_t> depth);
+  static constexpr unsigned kAnyDepth = 256;
+  struct Pack {
+    std::string name;
+    PackOrigin origin = PackOrigin::here;
+  };
+  /// The row of the content, of less than this depth. `here`: of a record that was written here, as
+  /// all that it builds upon.
+  std::optional<std::uint32_t> id_of(const Digest& digest, PackOrigin origin,
+                                     unsigned depth_end = kAnyDepth);
+  std::optional<StoredChunk> place(const Digest& digest, PackOrigin origin, unsigned depth_end,
+                                   std::uint32_t row);
   std::string table_of(const Expected& expected);
   void place_all();
-  std::optional<std::uint32_t> put(const FoundRecord& record);
+  void enter(const Expected& expected, std::vector<std::string>& lost);
+  std::optional<StoredChunk> put(const FoundRecord& record, std::uint32_t row);
+  PackOrigin origin_of(const std::string& pack, const File& file) const;
+  const Pack& pack_of(const FoundRecord& record) const;
   std::int64_t row_of_pack(std::int64_t number, std::uint64_t bytes);
   void scan();
   bool is_sound(const FoundRecord& record);
-  void mark_origin(const std::vector<std::uint32_t>& ids, bool own);
   std::string give_up(const Expected& expected);
 
   Database& database_;
-  std::vector<Expected> expected_;
-  std::map<std::string, std::uint64_t> packs_;  ///< as far as events say
-  std::set<std::string> own_;
+  std::map<std::pair<std::string, std::int64_t>, Expected> expected_;  ///< by table and id
+  std::map<std::string, std::uint64_t> named_;  ///< packs, as far as events say
+  std::set<std::string> own_;                   ///< packs that a recording of this home names
   // The packs, numbered as they were found.
   bool scanned_ = false;
   PackScan found_;
-  std::vector<std::string> names_;
+  std::vector<Pack> packs_;
   std::map<std::int64_t, std::int64_t> rows_;
-  std::unordered_map<Digest, std::uint32_t> ids_;
-  std::set<std::uint32_t> placed_;  ///< rows that were made here
+  std::unordered_map<Digest, StoredChunk> known_;
 };
 
 }  // namespace flor::store

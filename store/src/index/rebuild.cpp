@@ -222,6 +222,7 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   if (!report.is_whole) remember_damage(paths);
   // The new index would never look at them again.
   for (const std::string& key : report.unread) announce(paths, key);
+  for (const std::string& key : report.dropped) announce(paths, key);  // what is left of them goes
   sync_directory(filesystem, paths.home);
   return report;
 }

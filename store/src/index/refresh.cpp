@@ -39,6 +39,8 @@ bool is_own(Connection& connection, std::int64_t run) {
   return !connection("SELECT 1 FROM origin WHERE run = ?1", run)->step();
 }
 
+PackOrigin origin_of(bool foreign) { return foreign ? PackOrigin::elsewhere : PackOrigin::here; }
+
 std::int64_t put_layout_row(Connection& connection, const Digest& digest,
                             std::span<const std::byte> items) {
   if (!items.empty()) {
@@ -113,6 +115,7 @@ class RunReader {
       put_position(connection_, run_, source.number, source.done, source.last_us);
     }
     if (recount_ && run_ != 0) recount();
+    if (dropped_ && run_ == 0) report_.dropped.insert(key_);
     if (read_ > 0) ++report_.runs;
     report_.events += read_;
     return true;
@@ -295,6 +298,7 @@ class RunReader {
         return apply_one<MergeEvent>(payload);
       case EventKind::drop:
         apply_one<DropEvent>(payload);
+        dropped_ = true;
         run_ = 0;
         return;
       default:
@@ -336,20 +340,24 @@ class RunReader {
     const std::int64_t id = connection_.last_id();
     add_stored(info.stored_bytes);
     recount_ = true;
-    placing_.know(event.packs, is_own(connection_, run_));
-    placing_.expect("checkpoint", id, event.chunks, is_own(connection_, run_));
+    placing_.know(event.packs, origin_of(event.foreign));
+    placing_.expect("checkpoint", id, event.chunks, origin_of(event.foreign));
   }
 
   void enter_object(const ObjectEvent& event) {
     const std::int64_t layout = put_layout_row(connection_, digest_of(event.items), event.items);
-    placing_.know(event.packs, is_own(connection_, run_));
+    placing_.know(event.packs, origin_of(event.foreign));
     add_stored(event.stored_bytes);
-    const auto known = connection_("SELECT 1 FROM object WHERE digest = ?1", event.digest);
-    if (layout == 0 || known->step()) return;
-    connection_("INSERT INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
-                event.digest, static_cast<std::int64_t>(event.raw_bytes), layout)
-        ->run();
-    placing_.expect("object", connection_.last_id(), event.chunks, is_own(connection_, run_));
+    if (layout == 0) return;
+    const auto insert = connection_(
+        "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
+        event.digest, static_cast<std::int64_t>(event.raw_bytes), layout);
+    insert->run();
+    // An imported one has the content of the one that was recorded here, not the other way round.
+    if (insert->changes() == 0 && event.foreign && !is_own(connection_, run_)) return;
+    const auto row = connection_("SELECT id FROM object WHERE digest = ?1", event.digest);
+    row->step();
+    placing_.expect("object", row->integer(0), event.chunks, origin_of(event.foreign));
   }
 
   void add_stored(std::uint64_t bytes) {
@@ -372,7 +380,7 @@ class RunReader {
   std::int64_t run_;
   RefreshReport& report_;
   std::int64_t read_ = 0;
-  bool headless_ = false, recount_ = false;
+  bool headless_ = false, recount_ = false, dropped_ = false;
 };
 
 /// Of the event by which a run began, for their order in the index; 0 where that cannot be read.
@@ -441,6 +449,16 @@ void close_journals(Database& database, const std::set<std::string>& unread) {
         .connection("UPDATE journal SET closed = 1 WHERE run = ?1 AND writer = ?2", one.first,
                     one.second)
         ->run();
+  }
+}
+
+/// The process that dropped them had an index that was replaced.
+void remove_dropped(Database& database, const std::set<std::string>& keys) {
+  if (database.may_be_replaced()) return;
+  // None is fetched again meanwhile.
+  Transaction transaction(database.connection);
+  for (const std::string& key : keys) {
+    if (id_of_run(database.connection, key) == 0) remove_run_directory(database.paths, key);
   }
 }
 
@@ -539,6 +557,7 @@ RefreshReport refresh(Database& database) {
   transaction.commit();
   std::error_code error;
   for (const fs::path& file : served) fs::remove(file, error);
+  if (!report.dropped.empty()) remove_dropped(database, report.dropped);
   return report;
 }
 

@@ -43,6 +43,7 @@ struct RefreshReport {
   std::vector<std::string> damage;  ///< a line for each that was met, with what it cost
   std::set<std::string> unread;     ///< keys of runs with journals that may be readable later
   bool is_whole = true;             ///< no directory of runs is left out that may be readable later
+  std::set<std::string> dropped;    ///< keys of runs that were removed, and still have a directory
 };
 
 /// Inside a transaction of the caller: enters what the journals of these runs say and the index

@@ -106,7 +106,7 @@ void Writing::register_journals() noexcept {
       return database_.journals.at(entry.first)->is_announced();
     };
     // Who reads another index than this one has to find the journal by its announcement.
-    if (std::ranges::none_of(noted_, is_new) || database_.is_replaced()) return;
+    if (std::ranges::none_of(noted_, is_new) || database_.may_be_replaced()) return;
     if (database_.has_log) {
       Transaction lasting(connection());
       for (const auto& entry : noted_) {

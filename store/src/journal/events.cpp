@@ -291,6 +291,7 @@ void fields(F& f, CheckpointEvent& event) {
   f(4, event.items);
   f(5, event.chunks);
   f(6, event.packs);
+  f(7, event.foreign);
 }
 template <typename F>
 void fields(F& f, ObjectEvent& event) {
@@ -300,6 +301,7 @@ void fields(F& f, ObjectEvent& event) {
   f(5, event.items);
   f(6, event.chunks);
   f(7, event.packs);
+  f(8, event.foreign);
 }
 template <typename F>
 void fields(F& f, DiscardEvent& event) {

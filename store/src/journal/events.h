@@ -114,6 +114,8 @@ struct CheckpointEvent {
   std::vector<std::byte> items;  ///< the layout; empty: this journal has it already
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
+  bool foreign =
+      false;  ///< fetched or imported: records that came from elsewhere may be its chunks
 };
 
 /// A logged object.
@@ -124,6 +126,7 @@ struct ObjectEvent {
   std::vector<std::byte> items;
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
+  bool foreign = false;  ///< as in CheckpointEvent
 };
 
 /// Names the state that a checkpoint has, so that a later one in its place is another.

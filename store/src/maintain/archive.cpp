@@ -1,9 +1,10 @@
 // archive: encodes the chunks of a run anew, group by group, and leads their rows to the new
 // records.
+#include "maintain/archive.h"
+
 #include "database/store_impl.h"
 #include "index/writing.h"
 #include "lock/maintenance_lock.h"
-#include "maintain/archive.h"
 #include "maintain/archive_plan.h"
 #include "pack/pack_rows.h"
 #include "pack/pack_writer.h"
@@ -14,7 +15,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -31,6 +34,7 @@ constexpr std::uint64_t kHeldBytes = std::uint64_t{256} << 20;
 
 struct NewRecord {
   ChunkRow old;
+  PackOrigin origin = PackOrigin::here;
   RecordHeader header;
   RecordPlace place;
   std::uint32_t base = 0;
@@ -46,7 +50,8 @@ class Archiver {
         run_(run),
         depth_max_(options.depth_max),
         chunks_(database_.paths, database_.files),
-        writer_(database_.paths, database_.files) {
+        here_(database_.paths, database_.files, PackOrigin::here),
+        elsewhere_(database_.paths, database_.files, PackOrigin::elsewhere) {
     if (depth_max_ < 1 || depth_max_ > kArchiveDepthMax) {
       throw UsageError(
           fmt::format("the depth of an archive is 1 to {}, not {}", kArchiveDepthMax, depth_max_));
@@ -76,11 +81,11 @@ class Archiver {
     try {
       for (const auto& group : plan.groups()) {
         write_group(plan, group);
-        if (writer_.appended() >= kBatchBytes) commit();
+        if (here_.appended() + elsewhere_.appended() >= kBatchBytes) commit();
       }
       commit();
     } catch (...) {
-      writer_.roll_back(committing_);
+      for (PackWriter* writer : {&here_, &elsewhere_}) writer->roll_back(committing_);
       throw;
     }
     return report_;
@@ -90,6 +95,7 @@ class Archiver {
   /// A chunk whose place in the new chains is settled, and its content.
   struct Settled {
     std::uint32_t id = 0;
+    PackOrigin origin = PackOrigin::here;
     std::uint8_t depth = 0;
     std::vector<std::byte> raw;
   };
@@ -101,7 +107,7 @@ class Archiver {
     for (const Versions& versions : group) {
       std::optional<Settled> last;
       for (const std::uint32_t id : versions) {
-        Settled now{id, 0, std::vector<std::byte>(chunks_.row(id).raw_bytes)};
+        Settled now{id, plan.origin(id), 0, std::vector<std::byte>(chunks_.row(id).raw_bytes)};
         chunks_.read(scratch_, id, now.raw);
         const auto known = depths.find(id);
         if (known != depths.end()) {
@@ -136,7 +142,7 @@ class Archiver {
   void append(std::vector<NewRecord>& records) {
     for (NewRecord& record : records) {
       if (record.place.pack) continue;
-      record.place = writer_.append(record.header, record.payload);
+      record.place = writer_of(record).append(record.header, record.payload);
       record.payload = {};
     }
   }
@@ -144,10 +150,13 @@ class Archiver {
   NewRecord encode_anew(const Settled& now, const std::optional<Settled>& last) {
     const ChunkRow& row = chunks_.row(now.id);
     std::span<const std::byte> base;
-    if (last && last->depth < depth_max_) base = last->raw;
+    // What was recorded here builds upon nothing else.
+    const bool may_build = last && (last->origin == now.origin || now.origin != PackOrigin::here);
+    if (may_build && last->depth < depth_max_) base = last->raw;
     const Encoded encoded = encode_shortest(scratch_.codec, row.type, now.raw, base, payload_);
     NewRecord record;
     record.old = row;
+    record.origin = now.origin;
     RecordHeader& header = record.header;
     header.codec = encoded.codec;
     header.type = row.type;
@@ -175,22 +184,27 @@ class Archiver {
 
   /// Makes the records durable, sees that they are, and leads the rows to them.
   void commit() {
+    const std::array<PackWriter*, 2> writers{&here_, &elsewhere_};
     if (batch_.empty()) {
-      writer_.roll_back(false);
+      for (PackWriter* writer : writers) writer->roll_back(false);
       return;
     }
-    writer_.sync();
+    for (PackWriter* writer : writers) writer->sync();
     read_back();
     {
       Writing writing(database_);
       Connection& connection = writing.connection();
-      const std::vector<std::int64_t> packs = put_pack_rows(connection, writer_);
-      for (const NewRecord& record : batch_) move(connection, record, packs);
+      std::map<const PackWriter*, std::vector<std::int64_t>> packs;
+      for (const PackWriter* writer : writers) packs[writer] = put_pack_rows(connection, *writer);
+      for (const NewRecord& record : batch_) {
+        const PackWriter& writer = writer_of(record);
+        move(connection, record, packs.at(&writer).at(writer.number_of(record.place)));
+      }
       for (const NewRecord& record : batch_) require_chain(connection, record.old.id);
       writing.add(run_.id, ArchivedEvent{saved_});
       writing.commit(committing_);
       committing_ = false;
-      writer_.committed(packs);
+      for (PackWriter* writer : writers) writer->committed(packs.at(writer));
     }
     report_.chunks_written += static_cast<std::int64_t>(batch_.size());
     report_.after -= saved_;
@@ -200,11 +214,14 @@ class Archiver {
 
   void read_back() {
     PackReader reader(database_.paths, database_.files);
-    std::int64_t number = 0;
-    for (const auto& pack : writer_.touched()) reader.add(++number, pack->name);
+    std::map<const OpenPack*, std::int64_t> numbers;
     for (const NewRecord& record : batch_) {
+      const OpenPack* pack = record.place.pack.get();
+      const auto [entry, is_new] =
+          numbers.emplace(pack, static_cast<std::int64_t>(numbers.size()) + 1);
+      if (is_new) reader.add(entry->second, pack->name);
       const RecordHeader& header = record.header;
-      const auto number_of_pack = static_cast<std::int64_t>(writer_.number_of(record.place)) + 1;
+      const std::int64_t number_of_pack = entry->second;
       const ChunkRow row{record.old.id,    header.digest,       number_of_pack, record.place.offset,
                          header.raw_bytes, header.stored_bytes, header.codec,   header.type,
                          header.depth,     record.base};
@@ -212,19 +229,22 @@ class Archiver {
     }
   }
 
+  PackWriter& writer_of(const NewRecord& record) {
+    return record.origin == PackOrigin::here ? here_ : elsewhere_;
+  }
+
   static std::optional<std::int64_t> id_or_null(std::uint32_t id) {
     return id != 0 ? std::optional<std::int64_t>(id) : std::nullopt;
   }
 
-  void move(Connection& connection, const NewRecord& record,
-            const std::vector<std::int64_t>& packs) const {
+  void move(Connection& connection, const NewRecord& record, std::int64_t pack) const {
     const auto update = connection(
         "UPDATE chunk SET pack = ?2, offset = ?3, stored_bytes = ?4, codec = ?5, depth = ?6, "
         "base = ?7 WHERE id = ?1 AND pack = ?8 AND offset = ?9",
-        std::int64_t{record.old.id}, packs.at(writer_.number_of(record.place)),
-        static_cast<std::int64_t>(record.place.offset), std::int64_t{record.header.stored_bytes},
-        std::int64_t{record.header.codec}, std::int64_t{record.header.depth},
-        id_or_null(record.base), record.old.pack, static_cast<std::int64_t>(record.old.offset));
+        std::int64_t{record.old.id}, pack, static_cast<std::int64_t>(record.place.offset),
+        std::int64_t{record.header.stored_bytes}, std::int64_t{record.header.codec},
+        std::int64_t{record.header.depth}, id_or_null(record.base), record.old.pack,
+        static_cast<std::int64_t>(record.old.offset));
     update->run();
     if (update->changes() != 1) throw_changed();
   }
@@ -233,7 +253,7 @@ class Archiver {
   void require_chain(Connection& connection, std::uint32_t id) const {
     const auto broken = connection(
         "SELECT 1 FROM chunk JOIN chunk AS base ON base.id = chunk.base "
-        "WHERE chunk.base = ?1 AND chunk.depth <> base.depth + 1",
+        "WHERE chunk.base = ?1 AND chunk.depth <= base.depth",
         std::int64_t{id});
     if (broken->step()) throw_changed();
   }
@@ -251,7 +271,7 @@ class Archiver {
   std::optional<MaintenanceLock> maintenance_;
   std::optional<RunLock> run_lock_;
   ChunkReader chunks_;
-  PackWriter writer_;
+  PackWriter here_, elsewhere_;
   DecodeScratch scratch_;
   Scratch payload_;
   std::vector<std::byte> decoded_;

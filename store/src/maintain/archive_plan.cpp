@@ -42,6 +42,8 @@ ArchivePlan::ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& 
   load(connection, run);
   const std::vector<std::uint32_t> ids(members_.begin(), members_.end());
   chunks.load_rows(connection, ids);
+  const auto foreign = connection("SELECT chunk FROM foreign_chunk");
+  while (foreign->step()) foreign_.insert(static_cast<std::uint32_t>(foreign->integer(0)));
   find_pinned(connection, chunks);
   make_groups(chunks);
 }

@@ -23,6 +23,10 @@ class ArchivePlan {
   const std::vector<std::vector<Versions>>& groups() const { return groups_; }
   /// A chunk that others build upon, which are no part of the run: its depth must stay.
   bool is_pinned(std::uint32_t id) const { return pinned_.contains(id); }
+  /// Where its record came from, as that which takes its place.
+  PackOrigin origin(std::uint32_t id) const {
+    return foreign_.contains(id) ? PackOrigin::elsewhere : PackOrigin::here;
+  }
   std::int64_t checkpoints() const { return checkpoints_; }
   const std::unordered_set<std::uint32_t>& chunks() const { return members_; }
 
@@ -35,6 +39,7 @@ class ArchivePlan {
   std::vector<Versions> versions_;
   std::unordered_set<std::uint32_t> members_;
   std::unordered_set<std::uint32_t> pinned_;
+  std::unordered_set<std::uint32_t> foreign_;
   std::vector<std::vector<Versions>> groups_;
 };
 

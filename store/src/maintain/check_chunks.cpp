@@ -52,7 +52,7 @@ void ChunkChecker::check_row(const ChunkRow& row) {
       add(row.id, Finding::Kind::missing_chunk,
           fmt::format("chunk {} builds upon chunk {}, which is missing", row.id, row.base));
     }
-  } else if (base->second.depth + 1 != row.depth || base->second.raw_bytes != row.raw_bytes) {
+  } else if (base->second.depth >= row.depth || base->second.raw_bytes != row.raw_bytes) {
     add(row.id, Finding::Kind::catalog,
         fmt::format("the catalog: chunk {} does not fit its base {}", row.id, row.base));
   } else {

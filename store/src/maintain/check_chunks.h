@@ -20,6 +20,7 @@ struct PackState {
   std::string name;
   std::uint64_t committed = 0;         ///< bytes that the catalog knows of
   std::uint64_t size = 0;              ///< of the file
+  PackOrigin origin = PackOrigin::here;
   std::optional<std::size_t> finding;  ///< why not all of it can be read
 };
 

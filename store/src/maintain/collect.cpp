@@ -66,30 +66,34 @@ class Compactor {
   explicit Compactor(Database& database)
       : database_(database),
         reader_(database.paths, database.files),
-        writer_(database.paths, database.files) {}
+        here_(database.paths, database.files, PackOrigin::here),
+        elsewhere_(database.paths, database.files, PackOrigin::elsewhere) {}
 
   /// Copies, syncs, and switches the catalog over. The old file is still there and unused then.
   /// Returns the bytes written. Damaged, with nothing changed, if a record is not what it was.
   std::uint64_t compact(const PackUse& pack) {
     const std::vector<ChunkRow> rows = living(pack);
+    PackWriter& writer = origin_of(pack) == PackOrigin::here ? here_ : elsewhere_;
     bool committing = false;
     try {
       std::vector<RecordPlace> places;
-      for (const ChunkRow& row : rows) places.push_back(copy(row));
-      writer_.sync();
+      for (const ChunkRow& row : rows) places.push_back(copy(row, writer));
+      writer.sync();
       std::uint64_t written = 0;
-      for (const auto& target : writer_.touched()) written += target->bytes - target->committed;
+      for (const auto& target : writer.touched()) written += target->bytes - target->committed;
       const Lock lock(database_.mutex);
       Transaction transaction(database_.connection);
-      const std::vector<std::int64_t> targets = put_pack_rows(database_.connection, writer_);
-      for (std::size_t i = 0; i < rows.size(); ++i) move(rows[i], places[i], targets);
+      const std::vector<std::int64_t> targets = put_pack_rows(database_.connection, writer);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        move(rows[i], places[i], targets.at(writer.number_of(places[i])));
+      }
       remove_pack_row(pack);
       committing = true;
       transaction.commit();
-      writer_.committed(targets);
+      writer.committed(targets);
       return written;
     } catch (...) {
-      writer_.roll_back(committing);
+      writer.roll_back(committing);
       throw;
     }
   }
@@ -105,7 +109,15 @@ class Compactor {
   }
 
  private:
-  RecordPlace copy(const ChunkRow& row) {
+  /// What it says of itself. Damaged where it does not: a repair makes that right.
+  PackOrigin origin_of(const PackUse& pack) {
+    const File& file = reader_.open(pack.id);
+    const auto header = read_pack_header(file);
+    if (!header) throw Damaged(fmt::format("{} has a damaged header", file.path().string()));
+    return header->origin;
+  }
+
+  RecordPlace copy(const ChunkRow& row, PackWriter& writer) {
     const auto payload = reader_.read(row, record_, true);
     const auto bytes = std::span<const std::byte>(record_).first<kRecordHeaderBytes>();
     const RecordHeader header = decode_record_header(bytes).value();
@@ -113,15 +125,14 @@ class Compactor {
       throw Damaged(fmt::format("{} has a header that only a newer Flor understands",
                                 describe(row, reader_.path(row.pack))));
     }
-    return writer_.append(header, payload);
+    return writer.append(header, payload);
   }
 
-  void move(const ChunkRow& row, const RecordPlace& place,
-            const std::vector<std::int64_t>& targets) {
+  void move(const ChunkRow& row, const RecordPlace& place, std::int64_t target) {
     const auto update = database_.connection(
         "UPDATE chunk SET pack = ?2, offset = ?3 WHERE id = ?1 AND pack = ?4 AND offset = ?5",
-        std::int64_t{row.id}, targets.at(writer_.number_of(place)),
-        static_cast<std::int64_t>(place.offset), row.pack, static_cast<std::int64_t>(row.offset));
+        std::int64_t{row.id}, target, static_cast<std::int64_t>(place.offset), row.pack,
+        static_cast<std::int64_t>(row.offset));
     update->run();
     if (update->changes() != 1) throw Busy("a pack changed while it was compacted: try again");
   }
@@ -132,7 +143,7 @@ class Compactor {
 
   Database& database_;
   PackReader reader_;
-  PackWriter writer_;
+  PackWriter here_, elsewhere_;
   std::vector<std::byte> record_;
 };
 

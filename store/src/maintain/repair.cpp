@@ -1,4 +1,6 @@
 // repair: finds out what cannot be read, looks for it elsewhere, and gives up the rest.
+#include "maintain/repair.h"
+
 #include "database/manifest.h"
 #include "database/reserve.h"
 #include "database/schema.h"
@@ -10,8 +12,8 @@
 #include "journal/run_journal.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/check_chunks.h"
-#include "maintain/repair.h"
 #include "maintain/row_finder.h"
+#include "pack/pack_rows.h"
 #include "pack/pack_scan.h"
 
 #include <flor/store/error.h>
@@ -73,6 +75,8 @@ class Repairer {
         senseless_.insert(chunks->integer(0));
       }
     }
+    const auto foreign = connection("SELECT chunk FROM foreign_chunk");
+    while (foreign->step()) foreign_.insert(static_cast<std::uint32_t>(foreign->integer(0)));
     known_ = chunks_;
   }
 
@@ -86,8 +90,8 @@ class Repairer {
       const CheckpointKey key{static_cast<CheckpointKind>(checkpoints->integer(1)),
                               checkpoints->integer(2), checkpoints->integer(3),
                               checkpoints->text(4)};
-      manifests.push_back({"checkpoint", checkpoints->integer(0),
-                           describe(key, checkpoints->text_view(5)), checkpoints->digest(6),
+      manifests.push_back({"checkpoint", checkpoints->integer(0), describe(key),
+                           checkpoints->text(5), checkpoints->digest(6),
                            bytes_of(checkpoints->blob(7)), bytes_of(checkpoints->blob(8))});
     }
     const auto objects = connection(
@@ -95,7 +99,7 @@ class Repairer {
         "LEFT JOIN layout ON layout.id = object.layout ORDER BY object.id");
     while (objects->step()) {
       const Digest digest = objects->digest(1);
-      manifests.push_back({"object", objects->integer(0), "the logged object " + digest.hex(),
+      manifests.push_back({"object", objects->integer(0), "the logged object " + digest.hex(), "",
                            digest, bytes_of(objects->blob(2)), bytes_of(objects->blob(3))});
     }
     return manifests;
@@ -107,9 +111,25 @@ class Repairer {
       const auto path = database_.paths.pack(pack.name);
       pack.size = std::filesystem::file_size(path, error);
       if (error) pack.size = 0;
+      pack.origin = origin_of(id, pack);
       // Index of the one finding that `examine` begins with.
       if (pack.size < pack.committed) pack.finding = 0;
     }
+  }
+
+  /// Where its header is damaged, the index says it of the records that it has in there.
+  PackOrigin origin_of(std::int64_t id, const PackState& pack) const {
+    if (pack.size >= kPackHeaderBytes) {
+      const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
+      if (const auto header = read_pack_header(file)) return header->origin;
+    }
+    bool is_known = false, is_foreign = false;
+    for (const auto& [chunk, row] : chunks_) {
+      if (row.pack != id) continue;
+      is_known = true;
+      is_foreign = is_foreign || foreign_.contains(chunk);
+    }
+    return is_known && !is_foreign ? PackOrigin::here : PackOrigin::elsewhere;
   }
 
   BadChunks examine() const {
@@ -140,7 +160,7 @@ class Repairer {
         if (try_place(chunk->second, record)) moved.push_back(id);
       }
     }
-    restored_ = RowFinder(scan, manifests_, chunks_).find();
+    restored_ = RowFinder(scan, manifests_, chunks_, foreign_).find();
     if (moved.empty() && restored_.empty()) return;
     bad_ = examine();
     std::erase_if(restored_, [&](std::uint32_t id) {
@@ -159,7 +179,7 @@ class Repairer {
       if (pack.size == 0) continue;
       std::ranges::sort(offsets[id]);
       const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
-      scan.add(file, id, std::min(pack.size, pack.committed), offsets[id]);
+      scan.add(file, id, pack.origin, std::min(pack.size, pack.committed), offsets[id]);
     }
     return scan;
   }
@@ -167,6 +187,8 @@ class Repairer {
   /// Leads the row to another record of the same content, if there is a readable one.
   bool try_place(ChunkRow& row, const FoundRecord& record) const {
     if (record.pack == row.pack && record.offset == row.offset) return false;
+    const bool is_foreign = foreign_.contains(row.id);
+    if (is_foreign != (record.origin == PackOrigin::elsewhere)) return false;
     std::uint32_t base = 0;
     if (record.header.uses_base) {
       const auto same = std::ranges::find_if(
@@ -194,15 +216,13 @@ class Repairer {
     for (const auto& [id, pack] : packs_) {
       if (pack.size < kPackHeaderBytes) continue;
       const auto path = database_.paths.pack(pack.name);
-      std::array<std::byte, kPackHeaderBytes> bytes{};
-      File(database_.files, path, O_RDONLY).read_at(bytes, 0);
-      const auto header = decode_pack_header(bytes);
+      const auto header = read_pack_header(File(database_.files, path, O_RDONLY));
       if (header && fmt::format("{:016x}", header->key) == pack.name) continue;
       const auto owned = own_pack(database_, path);
       if (!owned) continue;
       const std::uint64_t key = std::stoull(pack.name, nullptr, 16);
       File file(database_.files, path, O_RDWR);
-      file.write_at(encode_header(PackHeader{.format = kFormat, .key = key}), 0);
+      file.write_at(encode_header({.format = kFormat, .key = key, .origin = pack.origin}), 0);
       file.sync_data();
       ++report_.headers;
     }
@@ -330,6 +350,7 @@ class Repairer {
           std::int64_t{row.raw_bytes}, std::int64_t{row.stored_bytes}, std::int64_t{row.codec},
           static_cast<std::int64_t>(row.type), std::int64_t{row.depth}, std::int64_t{row.base})
           ->run();
+      put_origin(connection, id, packs_.at(row.pack).origin);
     }
   }
 
@@ -362,7 +383,7 @@ class Repairer {
       } else {
         connection("DELETE FROM " + manifest.table + " WHERE id = ?1", manifest.id)->run();
       }
-      report_.dropped.push_back(fmt::format("{}: {}", manifest.what, flaw));
+      report_.dropped.push_back({manifest.what, manifest.run, flaw});
     }
     // Not only the runs that lost something: a wrong count is damage, too.
     connection(
@@ -431,6 +452,7 @@ class Repairer {
   ChunkRows known_;   ///< as the catalog has them
   ChunkRows chunks_;  ///< as they are to be
   std::set<std::int64_t> senseless_;
+  std::set<std::uint32_t> foreign_;  ///< rows whose records came from elsewhere
   std::vector<StoredManifest> manifests_;
   BadChunks bad_;
   std::vector<std::uint32_t> restored_;
@@ -438,6 +460,10 @@ class Repairer {
 };
 
 }  // namespace
+
+std::string LostContent::text() const {
+  return fmt::format("{}{}{}: {}", what, run.empty() ? "" : " of run ", run, why);
+}
 
 void doubt_index(const Store& store) {
   const Database& database = *store.impl().database;

@@ -9,12 +9,21 @@ namespace flor::store {
 
 class Store;
 
+/// A checkpoint or a logged object that was given up.
+struct LostContent {
+  std::string what;  ///< "boundary 3"
+  std::string run;   ///< key; empty for an object, which may be of several
+  std::string why;
+
+  std::string text() const;  ///< "boundary 3 of run 0123456789abcdef: ..."
+};
+
 struct RepairReport {
   std::int64_t relocated = 0;            ///< chunks for which another sound record was found
   std::int64_t restored = 0;             ///< chunks whose rows were lost and could be made again
   std::int64_t removed = 0;              ///< chunks that cannot be read, or whose base cannot
   std::int64_t headers = 0;              ///< headers of packs that were written anew
-  std::vector<std::string> dropped;      ///< checkpoints and objects that are lost
+  std::vector<LostContent> dropped;      ///< checkpoints and objects that are lost
   std::vector<std::string> quarantined;  ///< files with the records that were given up
 };
 

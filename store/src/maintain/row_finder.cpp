@@ -65,8 +65,8 @@ void RowFinder::find_bases() {
   for (const ChunkRow* row : rows) {
     const auto record = scan_.records().find({row->pack, row->offset});
     if (record == scan_.records().end() || record->second.digest != row->digest) continue;
-    const auto copies = scan_.find(record->second.base);
-    if (!copies.empty()) bases.emplace_back(row->base, copies.front());
+    const auto found = find_record(record->second.base, origin_of(row->base));
+    if (found) bases.emplace_back(row->base, *found);
   }
   for (const auto& [id, record] : bases) {
     if (!chunks_.contains(id) && !ids_.contains(record.header.digest)) accept(id, record);
@@ -112,7 +112,8 @@ void RowFinder::guess() {
     const bool in_between = next == known.end() || next->first.first != pack ||
                             (id != missing_.end() && id->first < next->second);
     if (id == missing_.end() || !in_between || id->second != header.raw_bytes) continue;
-    guesses_.emplace(id->first, FoundRecord{place.first, place.second, header});
+    if (scan_.origin(pack) != origin_of(id->first)) continue;
+    guesses_.emplace(id->first, FoundRecord{place.first, place.second, header, scan_.origin(pack)});
     guessed_ids_.emplace(header.digest, id->first);
     ++id;
   }
@@ -132,19 +133,27 @@ void RowFinder::accept_proven() {
 std::uint32_t RowFinder::accept(std::uint32_t id, const FoundRecord& record) {
   // Before its base, which ends a chain that bites its own tail.
   ids_.emplace(record.header.digest, id);
-  const std::uint32_t base = record.header.uses_base ? id_of_base(record.header.base) : 0;
+  const std::uint32_t base =
+      record.header.uses_base ? id_of_base(record.header.base, record.origin) : 0;
   chunks_.emplace(id, row_of(record, id, base));
   found_.push_back(id);
   return id;
 }
 
-std::uint32_t RowFinder::id_of_base(const Digest& digest) {
+std::optional<FoundRecord> RowFinder::find_record(const Digest& digest, PackOrigin origin) const {
+  for (const FoundRecord& record : scan_.find(digest)) {
+    if (record.origin == PackOrigin::here || origin == PackOrigin::elsewhere) return record;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t RowFinder::id_of_base(const Digest& digest, PackOrigin origin) {
   if (const auto known = ids_.find(digest); known != ids_.end()) return known->second;
-  const auto copies = scan_.find(digest);
+  const auto found = find_record(digest, origin);
   const auto guessed = guessed_ids_.find(digest);
   const std::uint32_t id = guessed != guessed_ids_.end() ? guessed->second : next_id_++;
   // Without a record of it, the row that builds upon it is found to be bad.
-  return copies.empty() ? id : accept(id, copies.front());
+  return found ? accept(id, *found) : id;
 }
 
 }  // namespace flor::store

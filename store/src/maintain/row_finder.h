@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -20,6 +21,7 @@ struct StoredManifest {
   std::string table;  ///< "checkpoint" or "object"
   std::int64_t id = 0;
   std::string what;  ///< for people
+  std::string run;   ///< key; empty for an object
   Digest digest;
   std::vector<std::byte> layout;
   std::vector<std::byte> ids;
@@ -33,8 +35,10 @@ std::string flaw_of(const StoredManifest& manifest, const ChunkRows& chunks);
 /// checkpoint that has the chunks, or by the header of a record that names its base.
 class RowFinder {
  public:
-  RowFinder(const PackScan& scan, const std::vector<StoredManifest>& manifests, ChunkRows& chunks)
-      : scan_(scan), manifests_(manifests), chunks_(chunks) {}
+  /// `foreign`: the rows, those that are missing among them, whose records came from elsewhere.
+  RowFinder(const PackScan& scan, const std::vector<StoredManifest>& manifests, ChunkRows& chunks,
+            const std::set<std::uint32_t>& foreign)
+      : scan_(scan), manifests_(manifests), chunks_(chunks), foreign_(foreign) {}
 
   /// Adds the rows that were found to the chunks; returns their ids.
   std::vector<std::uint32_t> find();
@@ -45,11 +49,17 @@ class RowFinder {
   void guess();
   void accept_proven();
   std::uint32_t accept(std::uint32_t id, const FoundRecord& record);
-  std::uint32_t id_of_base(const Digest& digest);
+  std::uint32_t id_of_base(const Digest& digest, PackOrigin origin);
+  /// What is recorded here is looked for among what was recorded here.
+  std::optional<FoundRecord> find_record(const Digest& digest, PackOrigin origin) const;
+  PackOrigin origin_of(std::uint32_t id) const {
+    return foreign_.contains(id) ? PackOrigin::elsewhere : PackOrigin::here;
+  }
 
   const PackScan& scan_;
   const std::vector<StoredManifest>& manifests_;
   ChunkRows& chunks_;
+  const std::set<std::uint32_t>& foreign_;
   std::unordered_map<Digest, std::uint32_t> ids_;  ///< of the rows there are
   std::map<std::uint32_t, std::size_t> missing_;   ///< id, and the length that its block wants
   std::map<std::uint32_t, FoundRecord> guesses_;

@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kDepthMax = 4;
 struct StoredChunk {
   std::uint32_t id = 0;
   std::uint8_t depth = 0;
-  bool foreign = false;  ///< another machine named it: its bytes are still to be compared
+  bool foreign = false;  ///< its record came from elsewhere
 };
 
 /// A chunk that has none yet.
@@ -41,7 +41,7 @@ struct NewChunk {
   std::span<const std::byte> raw;
   ElementType type = ElementType::bytes;
   std::optional<Base> base;  ///< it may be stored as the difference to this
-  bool replaces = false;     ///< other bytes that were fetched under its digest
+  bool replaces = false;     ///< a record that came from elsewhere
 };
 
 /// A chunk in the form in which it is appended to a pack.

@@ -59,6 +59,12 @@ ChunkRow read_chunk_row(const Query& query) {
   return row;
 }
 
+std::optional<PackHeader> read_pack_header(const File& file) {
+  std::array<std::byte, kPackHeaderBytes> bytes{};
+  file.read_at(bytes, 0);
+  return decode_pack_header(bytes);
+}
+
 void PackReader::add(std::int64_t pack, const std::string& name) {
   const std::lock_guard lock(mutex_);
   packs_[pack].name = name;
@@ -88,9 +94,7 @@ const File& PackReader::open(std::int64_t pack) {
     throw PackMissing(fmt::format("the pack {} is missing", path.string()));
   }
   // A damaged header is left to `check`: each record vouches for itself.
-  std::array<std::byte, kPackHeaderBytes> bytes{};
-  file->read_at(bytes, 0);
-  const auto header = decode_pack_header(bytes);
+  const auto header = read_pack_header(*file);
   if (header && header->format > static_cast<std::uint32_t>(kFormat)) {
     throw Error(
         fmt::format("the pack {} was written by a newer Flor (format {}); this one reads up to {}: "
@@ -180,7 +184,7 @@ void ChunkReader::check_bases() const {
     if (row.base == 0) continue;
     const ChunkRow& base = rows_.at(row.base);
     if (base.raw_bytes != row.raw_bytes) throw_row(row, "has a base of another length");
-    if (base.depth + 1 != row.depth) throw_row(row, "has a base of the wrong depth");
+    if (base.depth >= row.depth) throw_row(row, "has a base of the wrong depth");
   }
 }
 

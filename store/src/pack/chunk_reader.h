@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -44,6 +45,9 @@ struct ChunkRow {
   "SELECT id, digest, pack, offset, raw_bytes, stored_bytes, codec, type, depth, base FROM chunk "
 
 ChunkRow read_chunk_row(const Query& row);
+
+/// Of a pack; nothing if it is damaged.
+std::optional<PackHeader> read_pack_header(const File& file);
 
 /// The packs that are read, opened when they are first needed. Thread-safe.
 class PackReader {

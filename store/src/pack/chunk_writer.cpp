@@ -2,10 +2,6 @@
 
 #include "pack/pack_rows.h"
 
-#include <flor/store/error.h>
-
-#include <limits>
-
 namespace flor::store {
 
 void ChunkWriter::append(std::span<const NewChunk> chunks) {
@@ -34,40 +30,14 @@ std::vector<StoredChunk> ChunkWriter::insert(Connection& connection) {
 
 StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
   const RecordHeader& header = chunk.header;
-  const auto query = connection(
-      "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
-      "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, nullif(?9, 0))",
-      header.digest, pack_rows_.at(packs_.number_of(chunk.place)),
-      static_cast<std::int64_t>(chunk.place.offset), std::int64_t{header.raw_bytes},
-      std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
-      static_cast<std::int64_t>(header.type), std::int64_t{header.depth}, std::int64_t{chunk.base});
-  query->run();
-  if (query->changes() == 0) {
-    const StoredChunk found = find_chunk(connection, header.digest).value();
-    if (!found.foreign) return found;
-    if (!chunk.replaces) throw ChunkVanished();  // fetched since: its bytes were not compared
-    take_over(connection, found.id, chunk);
-    return {found.id, header.depth};
-  }
-  const std::int64_t id = connection.last_id();
-  if (id > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error("the store is full: it has had 4294967295 chunks; use a new FLOR_HOME");
-  }
-  return {static_cast<std::uint32_t>(id), header.depth};
-}
-
-void ChunkWriter::take_over(Connection& connection, std::uint32_t id, const Appended& chunk) {
-  const RecordHeader& header = chunk.header;
-  connection(
-      "UPDATE chunk SET pack = ?2, offset = ?3, raw_bytes = ?4, stored_bytes = ?5, codec = ?6, "
-      "type "
-      "= ?7, depth = ?8, base = nullif(?9, 0) WHERE id = ?1",
-      std::int64_t{id}, pack_rows_.at(packs_.number_of(chunk.place)),
-      static_cast<std::int64_t>(chunk.place.offset), std::int64_t{header.raw_bytes},
-      std::int64_t{header.stored_bytes}, std::int64_t{header.codec},
-      static_cast<std::int64_t>(header.type), std::int64_t{header.depth}, std::int64_t{chunk.base})
-      ->run();
-  connection("DELETE FROM foreign_chunk WHERE chunk = ?1", std::int64_t{id})->run();
+  const auto found = find_chunk(connection, header.digest);
+  if (found && (!found->foreign || origin_ == PackOrigin::elsewhere)) return *found;
+  if (found && !chunk.replaces) throw ChunkVanished();  // fetched since
+  const std::uint32_t id = put_chunk_row(
+      connection, found ? found->id : 0, header, origin_,
+      {.pack = pack_rows_.at(packs_.number_of(chunk.place)), .offset = chunk.place.offset},
+      chunk.base);
+  return {id, header.depth, origin_ == PackOrigin::elsewhere};
 }
 
 void ChunkWriter::committed() {

@@ -24,8 +24,9 @@ struct ChunkVanished {};
 /// after it `committed`; or at any point `roll_back`. Not thread-safe.
 class ChunkWriter {
  public:
-  ChunkWriter(const Paths& paths, Filesystem& filesystem, const WriterOptions& options)
-      : encoder_(options), packs_(paths, filesystem) {}
+  ChunkWriter(const Paths& paths, Filesystem& filesystem, const WriterOptions& options,
+              PackOrigin origin)
+      : encoder_(options), packs_(paths, filesystem, origin), origin_(origin) {}
 
   ChunkEncoder& encoder() { return encoder_; }
   const ChunkEncoder& encoder() const { return encoder_; }
@@ -39,9 +40,9 @@ class ChunkWriter {
   std::vector<PackMark> marks() const;
 
   /// Inserts what was appended. Where another process stored the same content in the meantime, its
-  /// row is used. Where other bytes were fetched under the digest of a chunk that `replaces` them,
-  /// the row becomes this chunk's: what was recorded here is right, and what was fetched was made
-  /// to collide with it. In the order of `append`.
+  /// row is used. The row of a record that came from elsewhere becomes that of the chunk which
+  /// `replaces` it: what is recorded here depends on nothing that an attacker may have chosen. In
+  /// the order of `append`.
   std::vector<StoredChunk> insert(Connection& connection);
   void committed();
   void roll_back(bool may_be_referred_to) noexcept;
@@ -55,10 +56,10 @@ class ChunkWriter {
   };
 
   StoredChunk insert(Connection& connection, const Appended& chunk);
-  void take_over(Connection& connection, std::uint32_t id, const Appended& chunk);
 
   ChunkEncoder encoder_;
   PackWriter packs_;
+  PackOrigin origin_;
   std::vector<Appended> appended_;
   std::vector<std::int64_t> pack_rows_;  ///< of packs_.touched(), in the present transaction
 };

@@ -65,7 +65,8 @@ std::array<std::byte, kPackHeaderBytes> encode_header(const PackHeader& header) 
   std::array<std::byte, kPackHeaderBytes> array{};
   const std::span<std::byte> bytes(array);
   put_text(bytes, kPackMagic);
-  put(bytes.subspan(8), header.format);
+  put(bytes.subspan(8), static_cast<std::uint16_t>(header.format));
+  put(bytes.subspan(10), static_cast<std::uint16_t>(header.origin));
   put(bytes.subspan(12), static_cast<std::uint32_t>(kPackHeaderBytes));
   put(bytes.subspan(16), header.key);
   seal(bytes);
@@ -74,8 +75,10 @@ std::array<std::byte, kPackHeaderBytes> encode_header(const PackHeader& header) 
 
 std::optional<PackHeader> decode_pack_header(std::span<const std::byte, kPackHeaderBytes> bytes) {
   if (!begins_with(bytes, kPackMagic) || !is_sealed(bytes)) return std::nullopt;
-  return PackHeader{.format = get<std::uint32_t>(bytes.subspan(8)),
-                    .key = get<std::uint64_t>(bytes.subspan(16))};
+  return PackHeader{.format = get<std::uint16_t>(bytes.subspan(8)),
+                    .key = get<std::uint64_t>(bytes.subspan(16)),
+                    .origin = get<std::uint16_t>(bytes.subspan(10)) == 0 ? PackOrigin::here
+                                                                         : PackOrigin::elsewhere};
 }
 
 std::array<std::byte, kRecordHeaderBytes> encode_header(const RecordHeader& header) {

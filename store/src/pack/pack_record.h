@@ -21,9 +21,16 @@ inline constexpr std::size_t kRecordHeaderBytes = 64;
 /// The codec promises to add no more than this to a chunk.
 inline constexpr std::size_t kPayloadBytesMax = kChunkBytes + 16;
 
+/// Where the records of a pack came from. On disk.
+enum class PackOrigin : std::uint16_t {
+  here = 0,       ///< recorded in this home
+  elsewhere = 1,  ///< fetched or imported: a digest does not resist an attacker who chose the bytes
+};
+
 struct PackHeader {
   std::uint32_t format = 0;
   std::uint64_t key = 0;  ///< the file's name, as 16 hex digits
+  PackOrigin origin = PackOrigin::here;
 };
 
 struct RecordHeader {

@@ -13,4 +13,17 @@ namespace flor::store {
 /// The ids, in that order; they are for `PackWriter::committed`.
 std::vector<std::int64_t> put_pack_rows(Connection& connection, const PackWriter& packs);
 
+/// Where a record lies, by the row of its pack.
+struct RowPlace {
+  std::int64_t pack = 0;
+  std::uint64_t offset = 0;
+};
+
+/// Inside a transaction: the row `id` leads to this record from now on; 0 makes a row. `base` is a
+/// row, or 0. Returns the id.
+std::uint32_t put_chunk_row(Connection& connection, std::uint32_t id, const RecordHeader& header,
+                            PackOrigin origin, const RowPlace& place, std::uint32_t base);
+/// Notes in the index where the record of a row came from.
+void put_origin(Connection& connection, std::uint32_t chunk, PackOrigin origin);
+
 }  // namespace flor::store

@@ -46,8 +46,9 @@ std::optional<std::uint64_t> find_header(const File& file, std::uint64_t at, std
 
 }  // namespace
 
-void PackScan::add(const File& file, std::int64_t pack, std::uint64_t bytes,
+void PackScan::add(const File& file, std::int64_t pack, PackOrigin origin, std::uint64_t bytes,
                    const std::vector<std::uint64_t>& offsets) {
+  origins_[pack] = origin;
   std::uint64_t at = kPackHeaderBytes;
   while (at + kRecordHeaderBytes <= bytes) {
     std::array<std::byte, kRecordHeaderBytes> buffer{};
@@ -75,7 +76,8 @@ std::vector<FoundRecord> PackScan::find(const Digest& digest) const {
   std::vector<FoundRecord> found;
   const auto [first, last] = by_digest_.equal_range(digest);
   for (auto place = first; place != last; ++place) {
-    found.push_back({place->second.first, place->second.second, records_.at(place->second)});
+    const auto [pack, offset] = place->second;
+    found.push_back({pack, offset, records_.at(place->second), origins_.at(pack)});
   }
   return found;
 }

@@ -16,6 +16,7 @@ struct FoundRecord {
   std::int64_t pack = 0;
   std::uint64_t offset = 0;
   RecordHeader header;
+  PackOrigin origin = PackOrigin::here;
 };
 
 class PackScan {
@@ -23,17 +24,19 @@ class PackScan {
   /// Walks through the first `bytes` of a pack, past the holes that `flor gc` left. After a damaged
   /// header it goes on at the next of `offsets`, which are the places that the catalog knows,
   /// sorted; after the last of them, where the next sound header is.
-  void add(const File& file, std::int64_t pack, std::uint64_t bytes,
+  void add(const File& file, std::int64_t pack, PackOrigin origin, std::uint64_t bytes,
            const std::vector<std::uint64_t>& offsets);
 
   /// By place, thus in the order in which each pack was written.
   const std::map<std::pair<std::int64_t, std::uint64_t>, RecordHeader>& records() const {
     return records_;
   }
+  PackOrigin origin(std::int64_t pack) const { return origins_.at(pack); }
   /// All records of that content.
   std::vector<FoundRecord> find(const Digest& digest) const;
 
  private:
+  std::map<std::int64_t, PackOrigin> origins_;
   std::map<std::pair<std::int64_t, std::uint64_t>, RecordHeader> records_;
   std::unordered_multimap<Digest, std::pair<std::int64_t, std::uint64_t>> by_digest_;
 };

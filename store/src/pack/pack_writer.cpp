@@ -37,8 +37,8 @@ OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pac
   lock_file(file.descriptor(), LOCK_EX);
 }
 
-PackWriter::PackWriter(Paths paths, Filesystem& filesystem)
-    : paths_(std::move(paths)), filesystem_(filesystem) {}
+PackWriter::PackWriter(Paths paths, Filesystem& filesystem, PackOrigin origin)
+    : paths_(std::move(paths)), filesystem_(filesystem), origin_(origin) {}
 
 PackWriter::~PackWriter() = default;
 
@@ -78,7 +78,8 @@ void PackWriter::open_next() {
   auto pack = std::make_shared<OpenPack>(filesystem_, paths_, random_bits());
   touched_.push_back(pack);  // from here on `roll_back` removes it
   sync_directory(filesystem_, paths_.packs());
-  const auto header = encode_header(PackHeader{.format = kFormat, .key = pack->key});
+  const auto header =
+      encode_header(PackHeader{.format = kFormat, .key = pack->key, .origin = origin_});
   buffer_.reserve(kBufferBytes);
   buffer_.assign(header.begin(), header.end());
   pack->bytes = header.size();

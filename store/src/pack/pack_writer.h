@@ -36,7 +36,7 @@ struct RecordPlace {
 /// of the catalog. Not thread-safe.
 class PackWriter {
  public:
-  PackWriter(Paths paths, Filesystem& filesystem);
+  PackWriter(Paths paths, Filesystem& filesystem, PackOrigin origin);
   ~PackWriter();
 
   RecordPlace append(const RecordHeader& header, std::span<const std::byte> payload);
@@ -67,6 +67,7 @@ class PackWriter {
 
   Paths paths_;
   Filesystem& filesystem_;
+  PackOrigin origin_;
   std::shared_ptr<OpenPack> pack_;
   std::vector<std::byte> buffer_;  ///< the end of pack_ that is not in the file yet
   std::vector<std::shared_ptr<OpenPack>> touched_;

@@ -125,13 +125,13 @@ const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
       record.has_base() != (base != 0)) {
     throw damaged("describes a chunk that cannot be");
   }
-  // Each base is one less deep than what it is the base of: so there is no circle.
+  // Each base is less deep than what it is the base of: so there is no circle.
   if (record.depth > depth_max) {
     throw damaged("has a chunk whose base is of the wrong depth");
   }
   if (base != 0) {
     record.base = load(base, record.depth - 1);
-    if (records_.at(record.base).depth + 1 != record.depth) {
+    if (records_.at(record.base).depth >= record.depth) {
       throw damaged("has a chunk whose base is of the wrong depth");
     }
   }
@@ -368,13 +368,15 @@ void put_discarded(Connection& to, std::int64_t run, const Content& content) {
       ->run();
 }
 
-void put_object(Connection& to, const Content& content) {
+bool put_object(Connection& to, const Content& content) {
   const std::vector<std::byte> ids = ids_in(to, content.chunks);
-  to("INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
-     content.digest, content.raw_bytes, store::put_layout(to, content.layout, *content.items),
-     store::Bytes(ids))
-      ->run();
+  const auto insert =
+      to("INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4)",
+         content.digest, content.raw_bytes, store::put_layout(to, content.layout, *content.items),
+         store::Bytes(ids));
+  insert->run();
   to("DELETE FROM absent_object WHERE digest = ?1", content.digest)->run();
+  return insert->changes() > 0;
 }
 
 }  // namespace flor::remote

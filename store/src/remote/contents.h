@@ -163,6 +163,7 @@ void put_records(store::Connection& to, const Records& records, const ParcelByte
 void put_checkpoint(store::Connection& to, std::int64_t run, const Content& content);
 /// As a deleted one, whose content is elsewhere.
 void put_discarded(store::Connection& to, std::int64_t run, const Content& content);
-void put_object(store::Connection& to, const Content& content);
+/// False if it is there already.
+bool put_object(store::Connection& to, const Content& content);
 
 }  // namespace flor::remote

@@ -109,7 +109,7 @@ class Fetching {
         options_(options),
         catalog_(objects, run, catalog_cache(store.home())),
         reader_(catalog_.connection(), catalog_.run()),
-        packs_(database_.paths, database_.files) {
+        packs_(database_.paths, database_.files, store::PackOrigin::elsewhere) {
     report_.run = run;
   }
 
@@ -348,7 +348,7 @@ class Fetching {
         "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
         "depth, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE WHEN ?8 > 0 THEN (SELECT id "
         "FROM "
-        "chunk WHERE digest = ?9 AND depth = ?8 - 1) END)",
+        "chunk WHERE digest = ?9 AND depth < ?8) END)",
         record.digest, packs.at(packs_.number_of(place)), static_cast<std::int64_t>(place.offset),
         std::int64_t{record.raw_bytes}, std::int64_t{record.stored_bytes},
         std::int64_t{record.codec}, static_cast<std::int64_t>(record.type),
@@ -391,7 +391,10 @@ class Fetching {
       store::merge_replays(catalog_.connection(), catalog_.run(), database_, *run, origin);
     }
     if (takes != Takes::nothing) store::recount_metrics(database_, *run);
-    for (const Content& content : objects_wanted_) put_object(to, content);
+    restored_objects_.clear();
+    for (const Content& content : objects_wanted_) {
+      if (put_object(to, content)) restored_objects_.push_back(content);
+    }
     if (replaces && !options_.objects) note_absent_objects(to);
     for (const Content& content : checkpoints_) restore(*run, content, replaces);
     if (replaces) {
@@ -437,7 +440,7 @@ class Fetching {
     }
   }
 
-  /// Checkpoints of a run that was recorded here came back.
+  /// Checkpoints and objects of a run that was recorded here came back.
   void note_restored(store::Writing& writing, std::int64_t run) {
     const ContentReader reader(database_.connection, run);
     std::map<Content::Name, Content> here;
@@ -459,7 +462,18 @@ class Fetching {
       event.layout = content.layout;
       event.items = *content.items;
       event.chunks = content.chunks;
+      event.foreign = true;
       writing.note(run, event);
+    }
+    for (const Content& content : restored_objects_) {
+      writing.note(run,
+                   store::ObjectEvent{.digest = content.digest,
+                                      .raw_bytes = static_cast<std::uint64_t>(content.raw_bytes),
+                                      .stored_bytes = 0,
+                                      .items = *content.items,
+                                      .chunks = content.chunks,
+                                      .packs = {},
+                                      .foreign = true});
     }
   }
 
@@ -650,6 +664,7 @@ class Fetching {
   std::vector<Content> checkpoints_, unwanted_, objects_wanted_;
   Records records_;
   std::set<Content::Name> restored_;
+  std::vector<Content> restored_objects_;
   std::set<Content::Name> kept_;  ///< checkpoints that were here before the facts were replaced
   std::int64_t first_ = 0;        ///< epoch from which checkpoints are wanted
   std::map<std::string, std::uint64_t> parcel_bytes_;

@@ -289,7 +289,7 @@ class Spooling {
 
   void check_depths() const {
     for (const Record& record : contents_.records.list()) {
-      if (record.has_base() && contents_.records.at(record.base).depth + 1 != record.depth) {
+      if (record.has_base() && contents_.records.at(record.base).depth >= record.depth) {
         throw Error(fmt::format(
             "run {} was archived here while some of its checkpoints are only in {}: bring them "
             "back first, by flor fetch",

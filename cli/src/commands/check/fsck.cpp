@@ -76,24 +76,23 @@ std::vector<std::pair<Finding::Kind, std::string>> summary_of(
   return lines;
 }
 
-/// "WHAT of run KEY: WHY" of all checkpoints of a run in one line.
-std::vector<std::string> by_runs(const std::vector<std::string>& dropped) {
+/// All checkpoints of a run in one line.
+std::vector<std::string> by_runs(const std::vector<store::LostContent>& dropped) {
   constexpr std::size_t kNamed = 8;
-  std::map<std::string_view, std::vector<std::string_view>> runs;  // what is lost, by " of run KEY"
+  std::map<std::string_view, std::vector<std::string_view>> runs;
   std::vector<std::string> lines;
-  for (const std::string_view line : dropped) {
-    const std::size_t run = line.rfind(" of run "), end = line.find(':', run);
-    if (run == line.npos) {
-      lines.emplace_back(line);
+  for (const store::LostContent& lost : dropped) {
+    if (lost.run.empty()) {
+      lines.push_back(lost.text());
     } else {
-      runs[line.substr(run, end - run)].push_back(line.substr(0, run));
+      runs[lost.run].push_back(lost.what);
     }
   }
   for (const auto& [run, lost] : runs) {
     const std::size_t named = std::min(kNamed, lost.size());
     std::string text = fmt::format("{}", fmt::join(std::span(lost).first(named), ", "));
     if (lost.size() > named) text += fmt::format(" and {} more", lost.size() - named);
-    lines.push_back(text.append(run));
+    lines.push_back(fmt::format("{} of run {}", text, run));
   }
   return lines;
 }
@@ -207,9 +206,14 @@ void Fsck::print_json(Context& context, const CheckReport& report,
   result["remarks"] = report.remarks;
   result["repair"] = nullptr;
   if (repaired) {
-    result["repair"] = {{"relocated", repaired->relocated}, {"restored", repaired->restored},
-                        {"removed", repaired->removed},     {"headers", repaired->headers},
-                        {"dropped", repaired->dropped},     {"quarantined", repaired->quarantined}};
+    std::vector<std::string> dropped;
+    for (const store::LostContent& lost : repaired->dropped) dropped.push_back(lost.text());
+    result["repair"] = {{"relocated", repaired->relocated},
+                        {"restored", repaired->restored},
+                        {"removed", repaired->removed},
+                        {"headers", repaired->headers},
+                        {"dropped", dropped},
+                        {"quarantined", repaired->quarantined}};
   }
   print(context.out(), result);
 }

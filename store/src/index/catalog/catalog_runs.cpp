@@ -513,7 +513,8 @@ void Catalog::drop_run(std::int64_t run) {
   writing.note_drop(run);
   writing.commit();
   database_->journals.erase(run);
-  remove_run_directory(database_->paths, key);
+  // Whoever has read the journals before has to find out that the run went.
+  if (!database_->may_be_replaced()) remove_run_directory(database_->paths, key);
 }
 
 void apply(Database& database, std::int64_t run, const EndEvent& event) {

@@ -216,11 +216,11 @@ std::int64_t apply_copy(Database& database, Placing& placing, const CopyEvent& e
   const auto none = [](Bytes) { return std::vector<std::byte>(); };
   copy_contents(from, to, "checkpoint", kOfRun, image.run(), run, none,
                 [&](std::int64_t id, Bytes chunks) {
-                  placing.expect("checkpoint", id, read_digests(chunks), false);
+                  placing.expect("checkpoint", id, read_digests(chunks), PackOrigin::elsewhere);
                 });
   copy_contents(from, to, "object", kNamedByRun, image.run(), run, none,
                 [&](std::int64_t id, Bytes chunks) {
-                  placing.expect("object", id, read_digests(chunks), false);
+                  placing.expect("object", id, read_digests(chunks), PackOrigin::elsewhere);
                 });
   copy_discarded(from, image.run(), to, run);
   copy_absent_objects(from, image.run(), to);

@@ -115,7 +115,7 @@ void check_content(Connection& connection) {
       "0 AND ?2 OR chunk.offset + chunk.stored_bytes + ?3 > pack.bytes OR chunk.codec NOT BETWEEN "
       "0 AND 255 OR chunk.type NOT BETWEEN 0 AND 255 OR chunk.depth NOT BETWEEN 0 AND ?4 OR "
       "(chunk.depth > 0) <> (chunk.base IS NOT NULL) OR (chunk.depth > 0 AND (base.id IS NULL OR "
-      "base.depth <> chunk.depth - 1 OR base.raw_bytes <> chunk.raw_bytes)) LIMIT 1",
+      "base.depth >= chunk.depth OR base.raw_bytes <> chunk.raw_bytes)) LIMIT 1",
       std::int64_t{store::kPayloadBytesMax}, std::int64_t{store::kChunkBytes},
       std::int64_t{store::kRecordHeaderBytes}, std::int64_t{kDepthMax});
   if (wrong->step()) refuse(connection, "it describes a chunk that cannot be");
