@@ -130,7 +130,7 @@ Bytes in_list(EventKind kind, std::span<const std::byte> payload) {
 /// Alone, and after what the first journal of the run says.
 void save_image(const std::string& name, const Bytes& payload, EventKind kind,
                 const std::vector<FoundJournal>& journals) {
-  if (payload.size() > UINT16_MAX) throw Error("the image of a run is too large for a seed");
+  if (payload.size() > UINT16_MAX) throw flor::Error("the image of a run is too large for a seed");
   save("events", std::to_string(static_cast<int>(kind)),
        Bytes{static_cast<std::byte>(kind)} + payload);
   save("journal", name, in_list(kind, payload));

@@ -207,6 +207,30 @@ TEST_F(Secrets, AreAskedForAgainByAResume) {
   expect_none_in_git();
 }
 
+/// Whatever is recorded may be read by those alone who may enter the home.
+TEST_F(Secrets, OfARecordAreForItsUserAloneWhateverTheUmask) {
+  for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{077}}) {
+    std::filesystem::remove_all(bench_.home());
+    const mode_t before = ::umask(mask);
+    const Words start = kOwn + Words{"--flor", "test", "--flor_every", "1"};
+    EXPECT_EQ(run(start + kKwargs, {{"DIE", "1"}}).status, 9);
+    EXPECT_EQ(run(kOwn + Words{"--flor_resume", "--flor", "test"} + kKwargs).status, 0);
+    const auto replayed = flor({"replay", "test", "--probe", "train", "--verify-epochs", "none"},
+                               {{"FLOR_SECRET_API_KEY", kKey},
+                                {"FLOR_SECRET_DB", "https://ada:" + kKey + "@host/x"},
+                                {"FLOR_SECRET_PASSWORD", kPassword}});
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_EQ(flor({"gc"}).status, 0);
+    ::umask(before);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(bench_.home())) {
+      struct stat status {};
+      ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode & 0777, entry.is_directory() ? 0700U : 0600U)
+          << entry.path() << " under the umask " << mask;
+    }
+  }
+}
+
 TEST_F(Secrets, DoNotKeepAJobThatIsStartedAgainFromFindingItsRun) {
   const Words job = kOwn + Words{"--flor", "test", "--flor_every", "1", "--flor_resume", "auto"};
   EXPECT_EQ(run(job + kKwargs, {{"DIE", "1"}}).status, 9);

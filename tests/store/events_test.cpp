@@ -96,7 +96,7 @@ TEST_F(EventsTest, MemoryIsInProportionToWhatAnEventHasNotToWhatItClaims) {
     Placing placing(database);
     CopyEvent event;
     event.database = image;
-    apply_copy(database, placing, event);
+    apply_copy(database, placing, "0123456789abcdef", event);
   };
   const Buffer lie = claim(), much = bomb();
   EXPECT_LT(lie.size(), 60u);

@@ -493,7 +493,9 @@ TEST_F(MaskingTest, ASecretInAJournalIsFoundHoweverItIsPacked) {
   store->catalog().add_values(run.id, values);
   database.connection("UPDATE run SET message = 'battery-in-an-image'")->run();
   Writing writing(database);
-  writing.note(run.id, CopyEvent{"", {}, image_of(database.connection, run.id, ImageOf::all)});
+  writing.note(run.id, CopyEvent{"",
+                                 {RunOrigin::Kind::fetched, "file:///bucket", 1},
+                                 image_of(database.connection, run.id, ImageOf::all)});
   writing.commit();
   const std::string said = texts_of_journals(home()).text;
   EXPECT_THAT(said, HasSubstr("horse-in-a-value"));

@@ -41,7 +41,6 @@ void throw_if_stopped(const std::stop_token& stop) {
 
 namespace {
 
-/// Nobody may read a file who may not enter its directory.
 mode_t mode_in(const std::filesystem::path& directory) {
   struct stat status{};
   const mode_t above = ::stat(directory.c_str(), &status) == 0 ? status.st_mode : 0775;
@@ -50,8 +49,11 @@ mode_t mode_in(const std::filesystem::path& directory) {
 
 }  // namespace
 
-NewFile::NewFile(Filesystem& filesystem, std::filesystem::path path)
-    : filesystem_(filesystem), path_(std::move(path)), directory_(path_.parent_path()) {
+NewFile::NewFile(Filesystem& filesystem, std::filesystem::path path, std::optional<mode_t> mode)
+    : filesystem_(filesystem),
+      path_(std::move(path)),
+      directory_(path_.parent_path()),
+      mode_(mode) {
   if (directory_.empty()) directory_ = ".";
   remove_stale();
   create();
@@ -64,7 +66,7 @@ void NewFile::create() {
     temporary_ = directory_ /
                  fmt::format(".{}.{}-{}.tmp", path_.filename().string(), ::getpid(), files_made++);
     file_ = std::make_unique<File>(filesystem_, temporary_, O_RDWR | O_CREAT | O_TRUNC,
-                                   mode_in(directory_));
+                                   mode_ ? *mode_ : mode_in(directory_));
     lock_file(file_->descriptor(), LOCK_EX);
     if (::fstat(file_->descriptor(), &status) != 0) {
       throw_system_error("look at", temporary_, errno);

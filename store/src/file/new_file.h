@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 
@@ -17,7 +18,9 @@ namespace flor::store {
 /// again.
 class NewFile {
  public:
-  NewFile(Filesystem& filesystem, std::filesystem::path path);
+  /// Nobody may read it who may not enter its directory, nor whom the umask keeps out. `kInHome` as
+  /// mode: as `open_in_home` does.
+  NewFile(Filesystem& filesystem, std::filesystem::path path, std::optional<mode_t> mode = {});
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -33,6 +36,7 @@ class NewFile {
 
   Filesystem& filesystem_;
   std::filesystem::path path_, directory_, temporary_;
+  std::optional<mode_t> mode_;
   std::unique_ptr<File> file_;
   std::uint64_t bytes_ = 0;
 };

@@ -186,7 +186,7 @@ class RunReader {
           if (run_ == 0) run_ = apply_run(database_, decode_event<RunEvent>(event.payload));
           return true;
         case EventKind::copy:
-          run_ = apply_copy(database_, placing_, decode_event<CopyEvent>(event.payload));
+          run_ = apply_copy(database_, placing_, key_, decode_event<CopyEvent>(event.payload));
           return true;
         default:
           break;

@@ -2,6 +2,7 @@
 
 #include "base/unpack.h"
 #include "database/manifest.h"
+#include "database/rows.h"
 #include "database/schema.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
@@ -198,10 +199,19 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
   return compressed;
 }
 
-std::int64_t apply_copy(Database& database, Placing& placing, const CopyEvent& event) {
+std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,
+                        const CopyEvent& event) {
   Image image(event.database);
   Connection& from = image.connection();
   Connection& to = database.connection;
+  const auto named = from("SELECT 1 FROM run WHERE id = ?1 AND key = ?2", image.run(), key);
+  if (!named->step() || event.origin.recorded_here()) {
+    throw Damaged(
+        "a journal's copy of a run is none of a fetched run of its name: run `flor fsck`");
+  }
+  // Also where the event is lost that let a run of here count as fetched.
+  const auto known = to("SELECT id FROM run WHERE key = ?1", key);
+  if (known->step()) put_origin(to, known->integer(0), event.origin);
   std::int64_t leader = 0;
   if (!event.leader.empty()) {
     const auto row = to("SELECT id FROM run WHERE key = ?1", event.leader);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace flor::store {
@@ -20,8 +21,9 @@ enum class ImageOf : std::uint8_t {
 /// Of a run in `from`. It has the tables of an index; but the columns `chunks` hold digests.
 std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents);
 
-/// The run becomes what the event says. Returns its id. NotFound as `apply_run` has it.
-std::int64_t apply_copy(Database& database, Placing& placing, const CopyEvent& event);
+/// The run of that key becomes what the event says. Returns its id. NotFound as `apply_run` has it.
+std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,
+                        const CopyEvent& event);
 void apply(Database& database, std::int64_t run, const MergeEvent& event);
 
 }  // namespace flor::store

@@ -190,7 +190,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
     }
   }
   {
-    store::NewFile out(store::Filesystem::system(), file);
+    store::NewFile out(store::Filesystem::system(), file, store::kInHome);
     unpack_catalog(objects, run, [&](std::span<const std::byte> bytes) { out.append(bytes); });
     make_room(cache, out.bytes());
     out.finish();
