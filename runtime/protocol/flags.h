@@ -55,7 +55,7 @@ struct Flags {
 
   std::vector<std::string> command;    ///< argv as it was given
   std::string source_file;             ///< that calls flor::init, as the compiler knew it
-  std::vector<std::string> arguments;  ///< thereof the program's own, without its name
+  std::vector<std::string> arguments;  ///< of these, the program's own, without its name
 
   // A worker of `flor replay`, see protocol.h.
   int worker_socket = -1;     ///< -1: none

@@ -394,7 +394,7 @@ def report(options, lines, blocks, complaints):
             complaints.append(f"line {at + 1}: a command is indented: in a fence it is run, or says why not: {line.strip()}")
     print(f"{options.page}: {sum(len(b.steps) for b in blocks if not b.reason)} commands in "
           f"{len([b for b in blocks if b.steps and not b.reason])} blocks were run, {len(left)} cannot be")
-    for section in dict.fromkeys(block.section for block in blocks):
+    for section in dict.fromkeys(block.section for block in blocks if block.steps and not block.reason):
         print(f"  {sum(block.seconds for block in blocks if block.section == section):6.1f} s  {section}")
     for block in left:
         print(f"  line {block.line}: {block.reason}")

@@ -35,7 +35,7 @@ class Schedule {
     std::int64_t main_loop = 0, iteration = 0;
     std::optional<std::uint64_t> count;    ///< of the loop's iterations, if that is known
     double iteration_seconds = 0;          ///< since the iteration began
-    double flor_seconds = 0;               ///< thereof of Flor, in the training thread
+    double flor_seconds = 0;               ///< of which Flor, in the training thread
     bool writing = false;                  ///< the background is not done with what it was given
     bool degraded = false;                 ///< nothing can be stored at the moment
     std::function<std::uint64_t()> bytes;  ///< of the state now; asked only where it matters

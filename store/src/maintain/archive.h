@@ -19,8 +19,8 @@ struct ArchiveOptions {
 struct ArchiveReport {
   std::int64_t checkpoints = 0;
   std::int64_t chunks = 0;          ///< of these checkpoints
-  std::int64_t chunks_written = 0;  ///< thereof stored anew
-  std::int64_t chunks_pinned = 0;   ///< thereof left as they are, since others build upon them
+  std::int64_t chunks_written = 0;  ///< of these, stored anew
+  std::int64_t chunks_pinned = 0;   ///< of these, left as they are, since others build upon them
   std::uint64_t raw_bytes = 0;      ///< of the chunks, each counted once
   std::uint64_t before = 0;         ///< their records, headers included
   std::uint64_t after = 0;

@@ -15,7 +15,7 @@ struct Usage {
   std::int64_t checkpoints = 0;  ///< 0 for items
   std::uint64_t raw = 0;         ///< of all its checkpoints, each as if it were alone
   std::uint64_t stored = 0;      ///< records that it needs, each counted once
-  std::uint64_t shared = 0;      ///< thereof needed by others of its kind or by logged objects
+  std::uint64_t shared = 0;      ///< of these, needed by others of its kind or by logged objects
   std::uint64_t frees = 0;       ///< the rest: what a collection frees once it is gone
 };
 

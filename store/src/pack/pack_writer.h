@@ -23,7 +23,7 @@ struct OpenPack {
   File file;
   std::int64_t row = 0;         ///< in the catalog; 0 before the first commit
   std::uint64_t bytes = 0;      ///< appended
-  std::uint64_t committed = 0;  ///< thereof known to the catalog
+  std::uint64_t committed = 0;  ///< of these, known to the catalog
 };
 
 /// Where a record lies.

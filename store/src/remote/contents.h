@@ -140,7 +140,7 @@ class ContentReader {
 struct RunContents {
   std::vector<Content> checkpoints;  ///< that are stored
   std::vector<Content> gone;         ///< that the run has had, too
-  std::vector<Content> pruned;       ///< thereof deleted in the object store
+  std::vector<Content> pruned;       ///< of these, deleted in the object store
   std::vector<Content> objects;
   Records records;  ///< all that checkpoints and objects need, and perhaps more
 

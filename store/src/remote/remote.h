@@ -58,7 +58,7 @@ struct SpoolReport {
   RemoteRun run;
   bool changed = false;            ///< a new manifest was written
   std::int64_t chunks = 0;         ///< that the run needs
-  std::int64_t chunks_sent = 0;    ///< thereof not found there
+  std::int64_t chunks_sent = 0;    ///< of these, not found there
   std::int64_t parcels_sent = 0;   ///< objects with these
   std::int64_t parcels_found = 0;  ///< that an earlier attempt had left there
   std::uint64_t bytes_sent = 0;    ///< in parcels
@@ -153,7 +153,7 @@ struct VerifyReport {
   std::vector<std::string> findings;  ///< damage, a line each; empty if all is well
   std::int64_t runs = 0, parcels = 0, chunks = 0;
   std::uint64_t bytes = 0;       ///< of the parcels
-  std::uint64_t bytes_read = 0;  ///< thereof read
+  std::uint64_t bytes_read = 0;  ///< of these, read
 };
 
 /// Looks whether the runs are complete: catalogs as their digests say, and each parcel there in its

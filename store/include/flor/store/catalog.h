@@ -188,7 +188,7 @@ struct Iteration {
   std::int64_t main_loop = 0;
   std::int64_t iteration = 0;
   double seconds = 0;         ///< wall time of the body, checkpointing included
-  double record_seconds = 0;  ///< thereof spent by Flor in the training thread
+  double record_seconds = 0;  ///< of these, spent by Flor in the training thread
 };
 
 /// Why the checkpoints of an iteration are stored, or not. The values are on disk: append only.
