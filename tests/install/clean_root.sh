@@ -6,7 +6,8 @@
 # recorded, replayed, plotted and served; the packages are removed without a trace, and the tarball does
 # the same without packages. Prints the seconds of each step. As root; DIRECTORY (by default a new one
 # in /tmp) holds the root and is gone afterwards. FLOR_DEB_CACHE: a directory that keeps the packages of
-# Debian that were downloaded, for the next time. FLOR_STEPS: the steps to take, all by default.
+# Debian that were downloaded, for the next time. FLOR_STEPS: the steps to take, all by default but `demo`, which
+# is scripts/demo.sh (with FLOR_STEPS=demo no packages are needed).
 set -euo pipefail
 packages=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +19,7 @@ steps=${FLOR_STEPS-first torch pages projects pkg_config removed tarball}
 
 clean_up() {
   # Never delete what is only mounted there.
-  for place in dev proc; do
+  for place in dev/pts dev proc; do
     if mountpoint -q "$root/$place"; then umount "$root/$place" || umount -l "$root/$place"; fi
   done
   if mountpoint -q "$root/dev" || mountpoint -q "$root/proc"; then
@@ -67,8 +68,9 @@ debian() {
   if [ -n "$cache" ]; then cp -n "$cache"/*.deb "$root/var/cache/apt/archives/"; fi
   mount -t proc proc "$root/proc"
   mount --bind /dev "$root/dev"
+  mount --bind /dev/pts "$root/dev/pts"
   mkdir "$root/debs" "$root/project"
-  cp "$packages"/*.deb "$packages"/*.tar.gz "$root/debs"
+  if [ "$steps" != demo ]; then cp "$packages"/*.deb "$packages"/*.tar.gz "$root/debs"; fi
   mkdir "$root/project/source"
   cp -r "$source/README.md" "$source/docs" "$root/project/source"
   cp -r "$here/../docs/pages.py" "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
@@ -85,6 +87,16 @@ files() {
 }
 # The files of packages that are installed now.
 owned() { inside sh -c 'cat /var/lib/dpkg/info/*.list' | sed -E 's,^/(bin|sbin|lib|lib64)/,/usr&,' | sort -u; }
+
+demo() {
+  step "From a bare Debian 12 to the first answer, from the sources: scripts/demo.sh"
+  "$source/scripts/source_tarball.sh" "$base/flor.tar.gz"
+  mkdir "$root/root/flor"
+  tar -C "$root/root/flor" --strip-components 1 -xf "$base/flor.tar.gz"
+  timed "scripts/demo.sh" /root/flor/scripts/demo.sh
+  grep -E '^== Step| s in all' "$base/step.log"
+  grep -q '^flor: verified: ' "$base/step.log"
+}
 
 # The commands of a section of README.md, one a line.
 commands_of() {
