@@ -85,6 +85,8 @@ void add_worktree_config(git_repository* repository, const fs::path& git_directo
 
 }  // namespace
 
+void keep_ready() { [[maybe_unused]] static const auto* const kept = new Library; }
+
 Repository::Repository(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Repository::Repository(Repository&&) noexcept = default;
 Repository& Repository::operator=(Repository&&) noexcept = default;

@@ -90,6 +90,10 @@ struct SecretHistory {
 /// The name that git gives the content of a file, unfiltered; nothing if it cannot be read.
 std::optional<std::string> content_id(const std::filesystem::path& file);
 
+/// Keeps the library that does the work ready until the process ends: beginning to use it anew while
+/// the process ends, in a thread, would use parts of it that are gone.
+void keep_ready();
+
 /// A repository that is found from a directory inside its work tree. Move-only; not thread-safe.
 /// Every failure is a flor::Error in one line with the remedy.
 class Repository {

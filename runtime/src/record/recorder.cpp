@@ -558,6 +558,7 @@ void Recorder::watch_for_nan(const LogRecord& record, const store::Value& value)
 
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   in_loop_ = true;  // a signal is too late now
+  packing_.reset();
   fence();
   if (resumption_ && !failed) {
     failed = true;

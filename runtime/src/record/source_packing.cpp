@@ -12,23 +12,33 @@
 
 namespace flor::detail {
 
-SourcePacking::SourcePacking(std::filesystem::path work_tree)
-    : thread_([root = std::move(work_tree)](const std::stop_token& stop) {
-        // Not the recorder's group: what others hurry does not wait for this.
-        store::BackgroundPriority priority;
-        const store::BackgroundPriority::Member member(priority, "flor-git");
-        try {
-          auto repository = git::Repository::discover(root);
-          if (!repository) return;
-          const std::size_t packed = repository->pack_branch(
-              git::kShadowBranch, [&] { return !stop.stop_requested(); });
-          if (packed > 0) {
-            say(Level::info, fmt::format("{} objects of {} were packed", packed,
-                                         git::kShadowBranch));
-          }
-        } catch (const std::exception& error) {
-          say(Level::info, fmt::format("{} was not packed: {}", git::kShadowBranch, error.what()));
-        }
-      }) {}
+namespace {
+
+void pack(const std::filesystem::path& root, const std::stop_token& stop) {
+  // Not the recorder's group: what others hurry does not wait for this.
+  store::BackgroundPriority priority;
+  const store::BackgroundPriority::Member member(priority, "flor-git");
+  try {
+    auto repository = git::Repository::discover(root);
+    if (!repository) return;
+    const std::size_t packed = repository->pack_branch(
+        git::kShadowBranch, [&] { return !stop.stop_requested(); });
+    if (packed > 0) {
+      say(Level::info, fmt::format("{} objects of {} were packed", packed,
+                                   git::kShadowBranch));
+    }
+  } catch (const std::exception& error) {
+    say(Level::info, fmt::format("{} was not packed: {}", git::kShadowBranch, error.what()));
+  }
+}
+
+}  // namespace
+
+SourcePacking::SourcePacking(std::filesystem::path work_tree) {
+  git::keep_ready();
+  thread_ = std::jthread([root = std::move(work_tree)](const std::stop_token& stop) {
+    pack(root, stop);
+  });
+}
 
 }  // namespace flor::detail

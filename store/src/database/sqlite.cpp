@@ -345,15 +345,22 @@ void Connection::fail(int code) const { throw_sqlite(database_, code, naming_); 
 
 std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
   expect_locks();
-  auto found = statements_.find(std::string(sql));
+  std::string text(sql);
+  auto found = statements_.find(text);
+  // A query whose rows are being read keeps its statement; the same text gets another one.
+  while (found != statements_.end() && sqlite3_stmt_busy(found->second) != 0) {
+    text += ' ';
+    found = statements_.find(text);
+  }
   if (found == statements_.end()) {
     if (budget_) budget_->begin();
     sqlite3_stmt* statement = nullptr;
-    const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
+    const int code = sqlite3_prepare_v3(database_, text.data(), static_cast<int>(text.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
     if (code != SQLITE_OK) fail(code);
-    found = statements_.emplace(std::string(sql), statement).first;
+    found = statements_.emplace(std::move(text), statement).first;
   }
+  sqlite3_reset(found->second);  // else one that has given all its rows takes no other values
   return std::make_unique<Query>(database_, found->second, naming_, budget_.get());
 }
 

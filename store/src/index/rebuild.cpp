@@ -181,10 +181,12 @@ bool is_of_the_disk(const std::exception& failure) {
 }
 
 /// `how`: it is, or was, and what was done.
-void say(const Paths& paths, const std::string& how, const RefreshReport& report) {
-  std::fprintf(stderr, "flor: the catalog %s %s from the journals of %lld run%s\n",
-               paths.catalog().c_str(), how.c_str(), static_cast<long long>(report.runs),
-               report.runs == 1 ? "" : "s");
+std::string runs_of(const RefreshReport& report) {
+  return fmt::format("the journals of {} run{}", report.runs, report.runs == 1 ? "" : "s");
+}
+
+void say(const std::string& what, const RefreshReport& report) {
+  std::fprintf(stderr, "flor: %s\n", what.c_str());
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }
 
@@ -193,9 +195,9 @@ std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesys
                                                      const std::string& why) {
   try {
     auto made = std::make_unique<IndexElsewhere>(paths, filesystem);
-    say(paths,
-        fmt::format("{}: for this command it was made in {}", why,
-                    made->paths().catalog().parent_path().string()),
+    say(fmt::format("the catalog {} {}: for this command it was made in {} from {}",
+                    paths.catalog().string(), why, made->paths().catalog().parent_path().string(),
+                    runs_of(made->report())),
         made->report());
     return made;
   } catch (const std::exception& failure) {
@@ -265,7 +267,9 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
     const IndexLock lock(filesystem, paths);
     if (look_at_index(paths) == IndexState::sound) return nullptr;  // another process did it
     const RefreshReport report = rebuild(paths, filesystem);
-    say(paths, fmt::format("was {}: it was made again", name_of(before)), report);
+    say(fmt::format("the catalog {} was {}: it was made again from {}", paths.catalog().string(),
+                    name_of(before), runs_of(report)),
+        report);
     return nullptr;
   } catch (const std::exception& failure) {
     if (!is_of_the_disk(failure)) throw;

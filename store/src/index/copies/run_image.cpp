@@ -210,8 +210,10 @@ std::int64_t apply_copy(Database& database, Placing& placing, std::string_view k
         "a journal's copy of a run is none of a fetched run of its name: run `flor fsck`");
   }
   // Also where the event is lost that let a run of here count as fetched.
-  const auto known = to("SELECT id FROM run WHERE key = ?1", key);
-  if (known->step()) put_origin(to, known->integer(0), event.origin);
+  {
+    const auto known = to("SELECT id FROM run WHERE key = ?1", key);
+    if (known->step()) put_origin(to, known->integer(0), event.origin);
+  }
   std::int64_t leader = 0;
   if (!event.leader.empty()) {
     const auto row = to("SELECT id FROM run WHERE key = ?1", event.leader);
