@@ -8,8 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 way=${1-} runs=${2-3}
 case $way in
-  demo) step=demo said=' scripts/demo.sh$' ;;
-  packages) step=first said=' to the first answer$' ;;
+  demo) step=demo said='^ *[0-9.]+ s  scripts/demo.sh$' ;;
+  packages) step=first said='^ *[0-9.]+ s +to the first answer$' ;;
   *) echo "clean_roots.sh (demo|packages) [RUNS]" >&2; exit 2 ;;
 esac
 if [ "$way" = packages ] && ! ls build/package/flor_*.deb >/dev/null 2>&1; then
