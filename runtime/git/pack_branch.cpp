@@ -1,6 +1,6 @@
 // Repository::pack_branch: the loose objects of a branch into one pack, as `git gc --auto` does for
 // all branches. Every object is in the pack, on the disk and read back, before its file goes, so
-// that whoever reads the repository meanwhile finds it in one place or the other.
+// others who read the repository find it in one place or the other.
 #include "file/filesystem.h"
 #include "file/lock_file.h"
 #include "git/repository.h"
@@ -69,8 +69,11 @@ class LooseObjects {
  private:
   bool take(const git_oid& id, const std::string& name) {
     if (!seen_.insert(id).second) return false;
+    // What is large stays as it is: packing it takes its size in memory, more than once.
+    constexpr std::uintmax_t kLarge = 1 << 20;  // compressed
     std::error_code error;
-    if (!fs::exists(file_of(id), error)) return false;
+    const auto bytes = fs::file_size(file_of(id), error);
+    if (error || bytes > kLarge) return false;
     all_.push_back({id, name});
     return true;
   }

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <system_error>
 #include <tuple>
@@ -98,9 +99,13 @@ class ClosedLog {
 
 void EvaluationLog::open() {
   require_directory_in_home(paths_.evaluations());
-  const fs::path path = paths_.evaluations() / fmt::format("{:016x}.log", random_bits());
-  frames_ = std::make_unique<FrameWriter>(files_, path);
-  lock_file(frames_->descriptor(), LOCK_EX | LOCK_NB);  // nobody else has seen it
+  // A log that has no lock yet counts as one whose writer has ended: it may be locked by a process
+  // that joins such logs, and removed by it.
+  do {
+    const fs::path path = paths_.evaluations() / fmt::format("{:016x}.log", random_bits());
+    frames_ = std::make_unique<FrameWriter>(files_, path);
+    if (!lock_file(frames_->descriptor(), LOCK_EX)) throw_system_error("lock", path, errno);
+  } while (!is_linked(frames_->descriptor()));
   has_new_name_ = true;
   for (std::size_t i = 0; i < unsynced_.size(); ++i) {
     if (i == kept_unsynced_) kept_ = frames_->mark();

@@ -629,7 +629,13 @@ CollectReport collect(const Store& store, bool dry_run, double compact_below) {
     run();
   } else {
     with_reserve(database, run);
-    join_evaluation_logs(database.files, database.paths);
+    try {
+      // An index that is made again meanwhile would look for logs that are gone.
+      const MaintenanceLock lock(database);
+      join_evaluation_logs(database.files, database.paths);
+    } catch (const Error&) {
+      // Another process maintains the store, or the disk is full: the logs stay as they are.
+    }
   }
   return report;
 }
