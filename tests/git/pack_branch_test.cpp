@@ -65,7 +65,7 @@ TEST_F(PackBranch, MovesWhatTheBranchNeedsAndNothingElse) {
   const UserView before = view(repo.root());
   const std::size_t moved = pack();
   EXPECT_EQ(static_cast<int>(moved), loose);
-  EXPECT_EQ(count("count"), 1) << "of nobody's branch";
+  EXPECT_EQ(count("count"), 1) << "it belongs to no branch";
   EXPECT_EQ(count("packs"), 1);
   EXPECT_EQ(count("in-pack"), loose);
   EXPECT_EQ(count("prune-packable"), 0);

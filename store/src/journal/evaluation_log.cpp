@@ -44,9 +44,6 @@ namespace fs = std::filesystem;
 /// The only kind of frame.
 constexpr std::uint16_t kEvaluation = 1;
 
-/// Of processes that have ended; more are joined.
-constexpr std::size_t kLogsMax = 32;
-
 using Key = std::tuple<Digest, std::string, std::string, std::string>;
 using Events = std::map<Key, EvaluationEvent>;
 
@@ -182,7 +179,7 @@ void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
     held.push_back(std::move(log));
     closed.push_back(path);
   }
-  if (closed.size() <= kLogsMax) return;
+  if (closed.size() <= kEvaluationLogsMax) return;
   for (const fs::path& path : closed) read_log(filesystem, path, events, damage);
   if (!damage.empty()) return;  // `flor fsck` names it, and its repair keeps what is left
   EvaluationLog joined(filesystem, paths);

@@ -72,6 +72,9 @@ std::vector<std::filesystem::path> find_evaluation_logs(const Paths& paths);
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               std::vector<std::string>& damage);
 
+/// More logs of processes that have ended are joined.
+inline constexpr std::size_t kEvaluationLogsMax = 32;
+
 /// Joins the logs of processes that have ended into one where they are many. Loses nothing wherever
 /// it is stopped.
 void join_evaluation_logs(Filesystem& filesystem, const Paths& paths);

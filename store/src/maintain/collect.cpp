@@ -616,6 +616,19 @@ class Collector {
   CollectReport& report_;
 };
 
+/// What has been freed stays so where that fails: the logs stay as they are.
+void join_logs(Database& database, CollectReport& report) {
+  if (find_evaluation_logs(database.paths).size() <= kEvaluationLogsMax) return;
+  try {
+    // An index that is made again meanwhile would look for logs that are gone.
+    const MaintenanceLock lock(database);
+    join_evaluation_logs(database.files, database.paths);
+  } catch (const Error& error) {
+    report.remarks.push_back(
+        fmt::format("the logs of evaluations were not joined: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 CollectReport collect(const Store& store, bool dry_run, double compact_below) {
@@ -629,13 +642,7 @@ CollectReport collect(const Store& store, bool dry_run, double compact_below) {
     run();
   } else {
     with_reserve(database, run);
-    try {
-      // An index that is made again meanwhile would look for logs that are gone.
-      const MaintenanceLock lock(database);
-      join_evaluation_logs(database.files, database.paths);
-    } catch (const Error&) {
-      // Another process maintains the store, or the disk is full: the logs stay as they are.
-    }
+    join_logs(database, report);
   }
   return report;
 }
