@@ -176,6 +176,7 @@ TEST_F(JournalTest, DamageOfAJournalCostsWhatItHeld) {
     }
   }
   const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  fs::remove(copy_of(journal));
   std::string bytes;
   {
     std::ifstream in(journal, std::ios::binary);
@@ -355,6 +356,7 @@ TEST_F(JournalTest, ALostReplayTakesNothingFromTheRecording) {
     store->catalog().finish_replay(replay, result);
   }
   const fs::path journal = find_journals(Paths{home()}, key).at(1).path;
+  fs::remove(copy_of(journal));
   std::uint64_t at = 0;
   {
     const File file(Filesystem::system(), journal, O_RDONLY);
@@ -690,7 +692,10 @@ TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
   const auto store = open();
   const Run run = store->catalog().add_run(new_run());
   EXPECT_EQ(damage(*store), "");
-  fs::remove(find_journals(Paths{home()}, run.key).at(0).path);
+  const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  fs::remove(journal);
+  EXPECT_THAT(damage(*store), HasSubstr("journal is gone: its copy has 2 more of its frames"));
+  fs::remove(copy_of(journal));
   EXPECT_THAT(damage(*store), HasSubstr("is missing: the catalog alone has what it said"));
 }
 

@@ -2,6 +2,7 @@
 #include "database/manifest.h"
 #include "database/store_impl.h"
 #include "journal/evaluation_log.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 #include "maintain/check_chunks.h"
 #include "pack/chunk_reader.h"
@@ -136,7 +137,10 @@ class Checker {
       const auto path =
           database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
       std::error_code error;
-      if (std::filesystem::exists(path, error)) continue;
+      // Where its copy is left, what reads it says so.
+      if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_of(path), error)) {
+        continue;
+      }
       add(Finding::Kind::journal,
           fmt::format("the journal {} is missing: the catalog alone has what it said",
                       path.string()));
@@ -237,6 +241,9 @@ class Checker {
           for (const std::string& line : reader.damage()) add(Finding::Kind::journal, line);
         } catch (const Error& error) {
           add(Finding::Kind::journal, error.what());
+        }
+        for (const std::string& line : damage_of_copy(database_.files, found.path)) {
+          add(Finding::Kind::journal, line);
         }
       }
     }

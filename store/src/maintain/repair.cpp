@@ -9,6 +9,7 @@
 #include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
 #include "journal/evaluation_log.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/check_chunks.h"
@@ -224,7 +225,7 @@ class Repairer {
       File file(database_.files, path, O_RDWR);
       file.write_at(encode_header({.format = kFormat, .key = key, .origin = pack.origin}), 0);
       file.sync_data();
-      ++report_.headers;
+      ++report_.rewritten;
     }
   }
 
@@ -232,12 +233,18 @@ class Repairer {
   void mend_journals() {
     for (const std::string& run : find_runs(database_.paths)) {
       for (const FoundJournal& found : find_journals(database_.paths, run)) {
-        if (is_written(database_.files, found.path) || !is_damaged(found.path)) continue;
+        if (is_written(database_.files, found.path)) continue;
+        if (!is_damaged(found.path)) {
+          mend_copy(found.path);
+          continue;
+        }
         make_quarantine();
         const auto aside = name_aside(found.path, fmt::format("{}-{}", run, found.number));
         const auto position = mend_journal(database_.files, found.path, aside);
         if (!position) continue;
-        report_.quarantined.push_back(aside.string());
+        write_copy(database_.files, found.path);
+        std::error_code error;
+        if (std::filesystem::exists(aside, error)) report_.quarantined.push_back(aside.string());
         const Lock lock(database_.mutex);
         Transaction transaction(database_.connection);
         database_
@@ -255,6 +262,16 @@ class Repairer {
       make_quarantine();
       const auto aside = database_.paths.quarantine() / log.filename();
       if (mend_journal(database_.files, log, aside)) report_.quarantined.push_back(aside.string());
+    }
+  }
+
+  void mend_copy(const std::filesystem::path& journal) {
+    if (damage_of_copy(database_.files, journal).empty()) return;
+    try {
+      write_copy(database_.files, journal);
+      ++report_.rewritten;
+    } catch (const Damaged&) {
+      // Neither is to be read: the check names both.
     }
   }
 
