@@ -98,6 +98,9 @@ void JournalReader::tell(const FrameDamage& one) {
 /// Its copy never has more than it had.
 void JournalReader::find_cut_end() {
   may_be_cut_ = false;
+  std::error_code error;
+  const auto bytes = fs::file_size(copy_of(path_), error);
+  if (error || bytes <= kFileHeaderBytes + copied_bytes_) return;
   std::optional<std::uint64_t> id;
   if (frames_) id = frames_->id();
   copied_ = copied_frames(filesystem_, path_, id, expected_, kNoEnd);
@@ -159,11 +162,13 @@ std::optional<JournalEvent> JournalReader::next() {
     }
     expected_ = frame->number + 1;
     const auto kind = static_cast<EventKind>(frame->kind);
+    piece_bytes_ += frame_bytes(frame->payload.size());
     if (kind == EventKind::piece) {
       pieces_.insert(pieces_.end(), frame->payload.begin(), frame->payload.end());
       continue;
     }
     position_ = {at_, expected_};
+    if (const auto all = std::exchange(piece_bytes_, 0); is_copied(kind)) copied_bytes_ += all;
     std::span<const std::byte> payload = frame->payload;
     if (!pieces_.empty()) {
       pieces_.insert(pieces_.end(), payload.begin(), payload.end());

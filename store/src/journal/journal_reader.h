@@ -66,6 +66,8 @@ class JournalReader {
   std::optional<Frame> held_;        ///< comes after them
   std::uint64_t at_ = 0;             ///< where to go on
   bool may_be_cut_;                  ///< whether its end is there was not looked at yet
+  std::uint64_t copied_bytes_ = 0;  ///< that its copy has of what was read
+  std::uint64_t piece_bytes_ = 0;   ///< of an event whose rest is to come
   std::vector<std::byte> pieces_;
   bool has_pieces_ = false;
   bool lost_ = false;  ///< some before the next event
