@@ -471,7 +471,9 @@ void remove_dropped(Database& database, const std::set<std::string>& keys) {
 
 }  // namespace
 
-void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report) {
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
+                const OnRuns& on_runs) {
+  const std::size_t all = keys.size();
   Placing placing(database);
   std::vector<std::pair<std::int64_t, std::string>> runs;
   for (std::string& key : keys) {
@@ -479,11 +481,16 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
     runs.emplace_back(began, std::move(key));
   }
   std::ranges::sort(runs);
+  std::size_t done = 0;
   // Those that wait for the first of their group come after it, whatever their clocks say.
   while (!runs.empty()) {
     std::vector<std::pair<std::int64_t, std::string>> waiting;
     for (auto& run : runs) {
-      if (!RunReader(database, placing, run.second, report).read()) waiting.push_back(run);
+      if (!RunReader(database, placing, run.second, report).read()) {
+        waiting.push_back(run);
+      } else if (on_runs) {
+        on_runs(++done, all);
+      }
     }
     if (waiting.size() == runs.size()) {
       for (const auto& run : waiting) {
