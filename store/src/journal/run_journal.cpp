@@ -79,6 +79,14 @@ void lock(const FrameWriter& frames) {
   }
 }
 
+void append_event(FrameWriter& frames, EventKind kind, std::span<const std::byte> payload) {
+  while (payload.size() > kPieceBytes) {
+    frames.append(static_cast<std::uint16_t>(EventKind::piece), payload.first(kPieceBytes));
+    payload = payload.subspan(kPieceBytes);
+  }
+  frames.append(static_cast<std::uint16_t>(kind), payload);
+}
+
 }  // namespace
 
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
@@ -211,11 +219,7 @@ void RunJournal::append(EventKind kind, std::span<const std::byte> payload) {
   if (frames_->frames() == 0 && !writer_.empty()) {
     frames_->append(static_cast<std::uint16_t>(EventKind::writer), writer_);
   }
-  while (payload.size() > kPieceBytes) {
-    frames_->append(static_cast<std::uint16_t>(EventKind::piece), payload.first(kPieceBytes));
-    payload = payload.subspan(kPieceBytes);
-  }
-  frames_->append(static_cast<std::uint16_t>(kind), payload);
+  append_event(*frames_, kind, payload);
 }
 
 void RunJournal::sync() {
@@ -272,34 +276,26 @@ bool is_written(Filesystem& filesystem, const fs::path& journal) {
   }
 }
 
-std::optional<JournalPosition> mend_journal(Filesystem& filesystem, const fs::path& path,
-                                            const fs::path& aside) {
+JournalPosition mend_journal(Filesystem& filesystem, const fs::path& path, const fs::path& aside) {
   const fs::path made = path.string() + ".new";
   std::error_code error;
   fs::remove(made, error);
-  bool damaged = false;
   JournalPosition position;
   {
-    const File file(filesystem, path, O_RDONLY);
-    if (file.size() < kFileHeaderBytes) return std::nullopt;
-    FrameReader reader(file);
+    JournalReader reader(filesystem, path, {});
     FrameWriter writer(filesystem, made);
-    while (const auto frame = reader.next()) {
-      damaged = !reader.take_damage().empty() || damaged;
-      writer.append(frame->kind, frame->payload);
+    while (const auto event = reader.next()) {
+      append_event(writer, event->kind, event->payload);
       if (writer.pending_bytes() > kPieceBytes) writer.flush();
     }
     writer.sync();
     position = {writer.bytes(), writer.frames()};
   }
-  if (!damaged) {
-    fs::remove(made, error);
-    return std::nullopt;
-  }
   fs::create_hard_link(path, aside, error);
   // Who did so before was interrupted here.
   std::error_code other;
-  if (error && !fs::equivalent(path, aside, other)) throw_system_error("keep aside", path, error.value());
+  if (error && !fs::equivalent(path, aside, other))
+    throw_system_error("keep aside", path, error.value());
   fs::rename(made, path);
   sync_directory(filesystem, path.parent_path());
   return position;
@@ -318,6 +314,7 @@ std::optional<JournalEvent> JournalReader::next() {
     const auto frame = frames_->next();
     for (const FrameDamage& one : frames_->take_damage()) {
       if (!one.undone) pieces_.clear();
+      has_lost_ = has_lost_ || !one.undone;
       damage_.push_back(
           one.undone ? fmt::format("{}: a flipped bit of frame {} was undone",
                                    file_.path().string(), one.first)
@@ -345,6 +342,7 @@ std::optional<JournalEvent> JournalReader::next() {
       damage_.push_back(fmt::format("{}: frame {} is of no use without those before it",
                                     file_.path().string(), frame->number));
       pieces_.clear();
+      has_lost_ = true;
     }
   }
   return std::nullopt;

@@ -103,12 +103,10 @@ struct JournalPosition {
   std::uint64_t bytes = 0, frames = 0;
 };
 
-/// Writes a damaged journal anew, with the frames that are sound; the damaged one becomes `aside`.
-/// To be called where no process writes it. Nothing if it has no damage; else how far the new one
-/// goes.
-std::optional<JournalPosition> mend_journal(Filesystem& filesystem,
-                                            const std::filesystem::path& path,
-                                            const std::filesystem::path& aside);
+/// Writes a damaged journal anew, with the events that are whole; the damaged one becomes `aside`.
+/// To be called where no process writes it. Returns how far the new one goes.
+JournalPosition mend_journal(Filesystem& filesystem, const std::filesystem::path& path,
+                             const std::filesystem::path& aside);
 /// True while a process writes it, and where that cannot be told.
 bool is_written(Filesystem& filesystem, const std::filesystem::path& journal);
 
@@ -131,6 +129,8 @@ class JournalReader {
   JournalPosition position() const { return position_; }
   /// A line for each damage that was met so far.
   const std::vector<std::string>& damage() const { return damage_; }
+  /// Some of it cost events: not only bits were flipped.
+  bool has_lost_events() const { return has_lost_; }
 
  private:
   File file_;
@@ -139,6 +139,7 @@ class JournalReader {
   std::vector<std::byte> pieces_;
   bool has_pieces_ = false;
   std::vector<std::string> damage_;
+  bool has_lost_ = false;
 };
 
 }  // namespace flor::store
