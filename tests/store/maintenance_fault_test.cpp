@@ -14,7 +14,6 @@
 #include "support/temporary_directory.h"
 
 #include <cerrno>
-#include <chrono>
 #include <fstream>
 #include <functional>
 #include <ostream>
@@ -63,12 +62,6 @@ void expect_whole(const Store& store, const std::string& name, unsigned seed, in
     const auto info = store.catalog().checkpoint(run.id, boundary(step));
     ASSERT_TRUE(info) << name << " " << step;
     expect_holds(store, info->id, make_snapshot(seed, step, kWeights), 1);
-  }
-}
-
-void make_packs_old(const fs::path& home) {
-  for (const auto& pack : fs::directory_iterator(home / "packs")) {
-    fs::last_write_time(pack, fs::file_time_type::clock::now() - std::chrono::hours(2));
   }
 }
 

@@ -1,9 +1,9 @@
 // A journal that was damaged and is repaired: what the index knew of its run is in another journal
 // then, so that an index that is made again has all of it.
 #include "database/store_impl.h"
-#include "golden_text.h"
 #include "index/copies/run_image.h"
 #include "index/writing.h"
+#include "journal_fixture.h"
 #include "made_again.h"
 #include "maintain/repair.h"
 #include "run_fixture.h"
@@ -162,11 +162,7 @@ TEST_F(MendedJournalsTest, ABitThatIsUndoneNeedsNoCopy) {
 class OwnRunMendedTest : public MendedJournalsTest {
  protected:
   void SetUp() override {
-    const auto store = Store::open(fast_home(), OpenMode::create);
-    run_ = store->catalog().add_run(new_run());
-    for (int i = 0; i < 50; ++i) {
-      store->catalog().add_argument(run_.id, {"a" + std::to_string(i), "int", "1"});
-    }
+    run_ = add_run_with_arguments(*Store::open(fast_home(), OpenMode::create), 50);
   }
   fs::path first_journal() const { return find_journals(paths(), run_.key).at(0).path; }
   void damage_first() const { overwrite(first_journal(), fs::file_size(first_journal()) / 2, 300); }
