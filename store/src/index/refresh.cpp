@@ -355,7 +355,7 @@ class RunReader {
         "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
         event.digest, static_cast<std::int64_t>(event.raw_bytes), layout);
     insert->run();
-    // An imported one has the content of the one that was recorded here, not the other way round.
+    // An imported object that was recorded here, too, has the recorded content, never the reverse.
     if (insert->changes() == 0 && event.foreign && !is_own(connection_, run_)) return;
     const auto row = connection_("SELECT id FROM object WHERE digest = ?1", event.digest);
     row->step();
