@@ -205,7 +205,8 @@ void put_old_index_aside(const Paths& paths) {
   }
 }
 
-/// Whether an index elsewhere helps: the home cannot take it, and nobody is to be waited for.
+/// True if the home cannot take an index, so that one elsewhere helps; false where another process
+/// is in the way, for which the user can wait.
 bool is_of_the_disk(const std::exception& failure) {
   const auto* error = dynamic_cast<const Error*>(&failure);
   return dynamic_cast<const fs::filesystem_error*>(&failure) ||

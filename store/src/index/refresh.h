@@ -29,6 +29,10 @@ void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
 /// The first event of a journal of this process.
 WriterEvent this_writer(std::string_view run, std::int64_t number);
 
+/// Of the first event of the run that can be read: runs are in the order of these. 0 if there is
+/// none.
+std::int64_t began_at(const Database& database, const std::string& key);
+
 /// True if some journal says more than the index has. Some microseconds, and some more for each
 /// journal whose writer has not been seen to have ended.
 bool is_behind(Database& database);

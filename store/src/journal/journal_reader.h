@@ -43,6 +43,8 @@ class JournalReader {
   JournalPosition position() const { return position_; }
   /// A line for each damage that was met so far.
   const std::vector<std::string>& damage() const { return damage_; }
+  /// Some of it cost events, which the copy does not have either.
+  bool has_lost_events() const { return has_lost_; }
 
  private:
   void open();
@@ -70,15 +72,15 @@ class JournalReader {
   std::uint64_t piece_bytes_ = 0;   ///< of an event whose rest is to come
   std::vector<std::byte> pieces_;
   bool has_pieces_ = false;
+  bool has_lost_ = false;
   bool lost_ = false;  ///< some before the next event
   std::vector<std::string> damage_;
 };
 
-/// Writes a damaged journal anew, with what is sound of it and of its copy; the damaged one, if
-/// there is one, becomes `aside`. To be called where no process writes it, and before `write_copy`.
-/// Nothing if it has no damage; else how far the new one goes.
-std::optional<JournalPosition> mend_journal(Filesystem& filesystem,
-                                            const std::filesystem::path& path,
-                                            const std::filesystem::path& aside);
+/// Writes a damaged journal anew, with the events of it and of its copy that are whole; the damaged
+/// one, if there is one, becomes `aside`. To be called where no process writes it, and before
+/// `write_copy`. Returns how far the new one goes.
+JournalPosition mend_journal(Filesystem& filesystem, const std::filesystem::path& path,
+                             const std::filesystem::path& aside);
 
 }  // namespace flor::store
