@@ -8,6 +8,7 @@
 #include "database/store_impl.h"
 #include "file/frames.h"
 #include "index/copies/run_image.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 #include "pack/pack_record.h"
 

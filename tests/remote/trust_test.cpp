@@ -267,7 +267,7 @@ TEST_F(ForgedRecordsTest, AHeaderThatIsMadeAgainSaysWhereTheRecordsCameFrom) {
   for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
     std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).put('f');
   }
-  EXPECT_EQ(store::repair(*here).headers, 2);
+  EXPECT_EQ(store::repair(*here).rewritten, 2);
   for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
     const store::File file(store::Filesystem::system(), entry.path(), O_RDONLY);
     const auto header = store::read_pack_header(file);

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 TEST_F(JournalTest, DamageOfAJournalCostsWhatItHeld) {
   const Run run = add_run_with_arguments(*open(), 50);
   const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  fs::remove(copy_of(journal));
   const std::string bytes = testing::content_of(journal);
   const auto arguments_with = [&](const std::string& with) {
     std::ofstream(journal, std::ios::binary) << with;
@@ -69,6 +70,7 @@ TEST_F(JournalTest, ALostReplayTakesNothingFromTheRecording) {
     store->catalog().finish_replay(replay, result);
   }
   const fs::path journal = find_journals(Paths{home()}, key).at(1).path;
+  fs::remove(copy_of(journal));
   std::uint64_t at = 0;
   {
     const File file(Filesystem::system(), journal, O_RDONLY);
@@ -114,7 +116,10 @@ TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
   const auto store = open();
   const Run run = store->catalog().add_run(new_run());
   EXPECT_EQ(damage(*store), "");
-  fs::remove(find_journals(Paths{home()}, run.key).at(0).path);
+  const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  fs::remove(journal);
+  EXPECT_THAT(damage(*store), HasSubstr("journal is gone: its copy has 2 more of its frames"));
+  fs::remove(copy_of(journal));
   EXPECT_THAT(damage(*store), HasSubstr("is missing: the catalog alone has what it said"));
 }
 

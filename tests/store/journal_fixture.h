@@ -2,6 +2,7 @@
 #pragma once
 
 #include "golden_text.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 #include "store_fixture.h"
 

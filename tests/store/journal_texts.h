@@ -5,6 +5,7 @@
 #include "base/unpack.h"
 #include "file/paths.h"
 #include "journal/events.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/error.h>

@@ -165,7 +165,10 @@ class OwnRunMendedTest : public MendedJournalsTest {
     run_ = add_run_with_arguments(*Store::open(fast_home(), OpenMode::create), 50);
   }
   fs::path first_journal() const { return find_journals(paths(), run_.key).at(0).path; }
-  void damage_first() const { overwrite(first_journal(), fs::file_size(first_journal()) / 2, 300); }
+  void damage_first() const {
+    fs::remove(copy_of(first_journal()));
+    overwrite(first_journal(), fs::file_size(first_journal()) / 2, 300);
+  }
   std::size_t arguments(const Store& store) const {
     return store.catalog().arguments(store.catalog().resolve("linear").id).size();
   }
@@ -220,7 +223,7 @@ TEST_F(OwnRunMendedTest, WhatCameFromElsewhereDoesNotBecomeARunOfThisHome) {
   {
     const auto store = Store::open(fast_home(), OpenMode::create);
     Writing writing(*store->impl().database);
-    CopyEvent copy = copy_of(writing.connection(), run_.id);
+    CopyEvent copy = copy_event(writing.connection(), run_.id);
     EXPECT_TRUE(copy.origin.recorded_here());
     writing.add(run_.id, OriginEvent{{RunOrigin::Kind::fetched, "file:///bucket", 1}});
     writing.note(run_.id, copy);

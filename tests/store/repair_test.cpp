@@ -110,7 +110,7 @@ TEST_F(RepairTest, ASoundStoreIsNotTouched) {
   const RepairReport report = repair(*open());
   EXPECT_EQ(dump(), before);
   EXPECT_THAT(report.dropped, IsEmpty());
-  EXPECT_EQ(report.relocated + report.restored + report.removed + report.headers, 0);
+  EXPECT_EQ(report.relocated + report.restored + report.removed + report.rewritten, 0);
   EXPECT_FALSE(std::filesystem::exists(home() / "quarantine"));
 }
 
@@ -188,7 +188,7 @@ TEST_F(RepairTest, ADamagedHeaderOfAPackIsWrittenAnew) {
   flip(pack_of(2), 9);
   const auto store = open();
   const RepairReport report = repair(*store);
-  EXPECT_EQ(report.headers, 1);
+  EXPECT_EQ(report.rewritten, 1);
   EXPECT_THAT(report.dropped, IsEmpty());
   EXPECT_EQ(damage(*store), "");
 }

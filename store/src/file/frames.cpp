@@ -99,15 +99,36 @@ class Window {
 
 }  // namespace
 
-FrameWriter::FrameWriter(Filesystem& filesystem, std::filesystem::path path)
-    : file_(filesystem, std::move(path), O_RDWR | O_CREAT | O_EXCL, kInHome), id_(random_bits()) {
-  pending_.resize(kFileHeaderBytes);
-  const std::span<std::byte> header(pending_);
+void append_file_header(std::vector<std::byte>& out, std::uint64_t id) {
+  const std::size_t begin = out.size();
+  out.resize(begin + kFileHeaderBytes);
+  const auto header = std::span(out).subspan(begin);
   std::memcpy(header.data(), kFileMagic.data(), kFileMagic.size());
   put(header.subspan(8), kFormat);
   put(header.subspan(12), std::uint32_t{kFileHeaderBytes});
-  put(header.subspan(16), id_);
+  put(header.subspan(16), id);
   seal(header, 0);
+}
+
+void append_frame(std::vector<std::byte>& out, std::uint64_t id, std::uint64_t number,
+                  std::uint16_t kind, std::span<const std::byte> payload) {
+  const std::size_t begin = out.size();
+  out.resize(begin + frame_bytes(payload.size()));
+  const auto frame = std::span(out).subspan(begin);
+  if (!payload.empty())
+    std::memcpy(frame.data() + kFrameHeaderBytes, payload.data(), payload.size());
+  const auto header = frame.first(kFrameHeaderBytes);
+  put(header, kFrameMark);
+  put(header.subspan(4), kind);
+  put(header.subspan(8), number);
+  put(header.subspan(16), static_cast<std::uint32_t>(payload.size()));
+  put(header.subspan(24), crc64(frame.subspan(kFrameHeaderBytes)));
+  seal(header, id);
+}
+
+FrameWriter::FrameWriter(Filesystem& filesystem, std::filesystem::path path)
+    : file_(filesystem, std::move(path), O_RDWR | O_CREAT | O_EXCL, kInHome), id_(random_bits()) {
+  append_file_header(pending_, id_);
 }
 
 std::uint64_t FrameWriter::append(std::uint16_t kind, std::span<const std::byte> payload) {
@@ -115,18 +136,7 @@ std::uint64_t FrameWriter::append(std::uint16_t kind, std::span<const std::byte>
     throw Error(
         fmt::format("a frame of {} bytes is more than {} takes", payload.size(), path().string()));
   }
-  const std::size_t begin = pending_.size();
-  pending_.resize(begin + frame_bytes(payload.size()));
-  const auto frame = std::span(pending_).subspan(begin);
-  if (!payload.empty())
-    std::memcpy(frame.data() + kFrameHeaderBytes, payload.data(), payload.size());
-  const auto header = frame.first(kFrameHeaderBytes);
-  put(header, kFrameMark);
-  put(header.subspan(4), kind);
-  put(header.subspan(8), frames_);
-  put(header.subspan(16), static_cast<std::uint32_t>(payload.size()));
-  put(header.subspan(24), crc64(frame.subspan(kFrameHeaderBytes)));
-  seal(header, id_);
+  append_frame(pending_, id_, frames_, kind, payload);
   return frames_++;
 }
 
@@ -330,6 +340,7 @@ void FrameReader::go_on_at(std::uint64_t position, std::uint64_t number) {
 }
 
 std::vector<FrameDamage> FrameReader::take_damage() { return std::exchange(impl_->damage, {}); }
+std::uint64_t FrameReader::id() const { return impl_->id; }
 std::uint64_t FrameReader::position() const { return impl_->position; }
 std::uint64_t FrameReader::number() const { return impl_->number; }
 

@@ -36,6 +36,12 @@ constexpr std::uint64_t frame_bytes(std::uint64_t payload) {
   return kFrameHeaderBytes + (payload + 7) / 8 * 8;
 }
 
+/// The header of a framed file, and one of its frames. `id` tells its frames from those of other
+/// files; `out` grows by the bytes.
+void append_file_header(std::vector<std::byte>& out, std::uint64_t id);
+void append_frame(std::vector<std::byte>& out, std::uint64_t id, std::uint64_t number,
+                  std::uint16_t kind, std::span<const std::byte> payload);
+
 /// This Flor reads no framed file of that format; a newer one does.
 class NewerFormat : public Error {
  public:
@@ -78,6 +84,7 @@ class FrameWriter {
   void cut_off();
 
   bool is_lost() const { return lost_; }
+  std::uint64_t id() const { return id_; }
   std::uint64_t frames() const { return frames_; }  ///< appended
   std::uint64_t synced_frames() const { return synced_frames_; }
   std::uint64_t bytes() const {
@@ -139,6 +146,7 @@ class FrameReader {
   /// Damage that was met since the last call, in order.
   std::vector<FrameDamage> take_damage();
 
+  std::uint64_t id() const;  ///< of the file
   /// Where the next frame begins. When `next` returned nothing, and no process writes the file any
   /// more, all that lies between here and the file's end is a torn tail.
   std::uint64_t position() const;

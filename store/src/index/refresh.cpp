@@ -111,7 +111,7 @@ class RunReader {
     }
     for (Source& source : sources) {
       for (const std::string& line : source.reader->damage()) report_.damage.push_back(line);
-      if (run_ == 0 || source.done.bytes == source.from.bytes) continue;
+      if (run_ == 0 || source.done.frames == source.from.frames) continue;
       put_position(connection_, run_, source.number, source.done, source.last_us);
     }
     report_.damage.insert(report_.damage.end(), cost_.begin(), cost_.end());
@@ -130,6 +130,7 @@ class RunReader {
     JournalPosition from = {}, done = {};
     std::int64_t last_us = 0;
     std::vector<Value> found = {};  ///< by a replay, in parts that are yet to be told
+    bool lost = false;              ///< some of them may be
 
     void advance() {
       // What is only complete with an event to come is read again with it.
@@ -178,6 +179,7 @@ class RunReader {
 
   bool enter(Source& source) {
     const JournalEvent& event = *source.event;
+    source.lost = source.lost || event.follows_loss;
     ++read_;
     try {
       switch (event.kind) {
@@ -240,6 +242,11 @@ class RunReader {
       case EventKind::parts: {
         const auto parts = decode_event<PartsEvent>(payload);
         const std::vector<Value> values = std::exchange(source.found, {});
+        if (std::exchange(source.lost, false)) {
+          cost_.push_back(fmt::format(
+              "run {}: what a replay found next is lost with that: replay it again", key_));
+          return;
+        }
         const std::int64_t replay = replay_id(connection_, run_, parts.replay);
         if (replay != 0) apply_replayed(database_, run_, replay, values, parts.parts);
         return;

@@ -5,6 +5,7 @@
 #include "file/filesystem.h"
 #include "file/own_directory.h"
 #include "file/paths.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/store.h>

@@ -9,8 +9,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace flor::store {
+
+namespace {
+
+/// Each takes a file that stays open, of which a process may have a thousand; the next event of a
+/// run whose journal was closed goes into another one.
+constexpr std::size_t kOpenJournalsMax = 32;
+
+}  // namespace
 
 Writing::~Writing() {
   if (committed_) return;
@@ -127,6 +136,19 @@ void Writing::register_journals() noexcept {
   }
 }
 
+/// Those of runs that were written before go first.
+void Writing::close_journals() noexcept {
+  auto& journals = database_.journals;
+  const auto close = [&](bool noted) {
+    for (auto each = journals.begin();
+         each != journals.end() && journals.size() > kOpenJournalsMax;) {
+      each = noted_.contains(each->first) == noted ? journals.erase(each) : std::next(each);
+    }
+  };
+  close(false);
+  close(true);
+}
+
 void Writing::commit(bool& uncertain) {
   for (auto& [run, events] : noted_) {
     RunJournal& to = journal(run);
@@ -143,6 +165,7 @@ void Writing::commit(bool& uncertain) {
   committed_ = true;
   for (const auto& [run, events] : noted_) database_.journals.find(run)->second->keep();
   register_journals();
+  close_journals();
 }
 
 }  // namespace flor::store

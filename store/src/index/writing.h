@@ -74,6 +74,7 @@ class Writing {
   void note_values(std::int64_t run, EventKind kind, std::span<const Value> values);
   RunJournal& journal(std::int64_t run);
   void register_journals() noexcept;
+  void close_journals() noexcept;
 
   std::lock_guard<std::recursive_mutex> lock_;
   Database& database_;

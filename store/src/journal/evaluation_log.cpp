@@ -5,6 +5,7 @@
 #include "file/lock_file.h"
 #include "file/random.h"
 #include "journal/fields.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/error.h>

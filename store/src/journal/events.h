@@ -5,6 +5,8 @@
 // numbers of rows, so that it means the same in every index.
 #pragma once
 
+#include "file/frames.h"
+
 #include <flor/store/catalog.h>
 
 #include <cstddef>
@@ -57,6 +59,16 @@ enum class EventKind : std::uint16_t {
   drop = 37,
   merge = 38,
 };
+
+/// Calls `visit(kind, bytes)` for each frame of an event: as many pieces as it takes, and the rest.
+template <typename Visit>
+void in_frames(EventKind kind, std::span<const std::byte> payload, const Visit& visit) {
+  while (payload.size() > kFrameBytesMax) {
+    visit(static_cast<std::uint16_t>(EventKind::piece), payload.first(kFrameBytesMax));
+    payload = payload.subspan(kFrameBytesMax);
+  }
+  visit(static_cast<std::uint16_t>(kind), payload);
+}
 
 /// First in each journal.
 struct WriterEvent {

@@ -27,9 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Leaves room for what a frame has besides.
-constexpr std::size_t kPieceBytes = kFrameBytesMax;
-
 std::optional<std::int64_t> writer_number(const fs::path& directory) {
   const std::string name = directory.filename().string();
   std::int64_t number = 0;
@@ -79,14 +76,6 @@ void lock(const FrameWriter& frames) {
   }
 }
 
-void append_event(FrameWriter& frames, EventKind kind, std::span<const std::byte> payload) {
-  while (payload.size() > kPieceBytes) {
-    frames.append(static_cast<std::uint16_t>(EventKind::piece), payload.first(kPieceBytes));
-    payload = payload.subspan(kPieceBytes);
-  }
-  frames.append(static_cast<std::uint16_t>(kind), payload);
-}
-
 }  // namespace
 
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
@@ -95,8 +84,10 @@ std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run
     // A process that was killed when it had made its directory leaves it empty.
     std::error_code error;
     const auto number = writer_number(entry);
-    if (number && (fs::exists(entry / "journal", error) || error))
-      found.push_back({*number, entry / "journal"});
+    const fs::path journal = entry / "journal";
+    if (number && (fs::exists(journal, error) || error || fs::exists(copy_of(journal), error))) {
+      found.push_back({*number, journal});
+    }
   });
   if (!is_whole) found.push_back({0, paths.run(run)});
   std::ranges::sort(found, {}, &FoundJournal::number);
@@ -209,6 +200,7 @@ void RunJournal::make_names(const Paths& paths) {
   unsynced_.push_back(of_run);
   unsynced_.push_back(directory_);
   frames_ = std::make_unique<FrameWriter>(filesystem_, directory_ / "journal");
+  copy_ = std::make_unique<CopyWriter>(filesystem_, copy_of(frames_->path()), frames_->id());
   lock(*frames_);
   kept_ = frames_->mark();
 }
@@ -216,10 +208,15 @@ void RunJournal::make_names(const Paths& paths) {
 RunJournal::~RunJournal() = default;
 
 void RunJournal::append(EventKind kind, std::span<const std::byte> payload) {
-  if (frames_->frames() == 0 && !writer_.empty()) {
-    frames_->append(static_cast<std::uint16_t>(EventKind::writer), writer_);
-  }
-  append_event(*frames_, kind, payload);
+  if (frames_->frames() == 0 && !writer_.empty()) append_frames(EventKind::writer, writer_);
+  append_frames(kind, payload);
+}
+
+void RunJournal::append_frames(EventKind kind, std::span<const std::byte> payload) {
+  in_frames(kind, payload, [&](std::uint16_t frame, std::span<const std::byte> bytes) {
+    const std::uint64_t number = frames_->append(frame, bytes);
+    if (is_copied(kind)) copy_->append(number, frame, bytes);
+  });
 }
 
 void RunJournal::sync() {
@@ -230,6 +227,7 @@ void RunJournal::sync() {
 
 void RunJournal::keep() noexcept {
   kept_ = frames_->mark();
+  copy_->keep();
   try {
     layouts_.merge(new_layouts_);
   } catch (const std::bad_alloc&) {
@@ -246,6 +244,7 @@ void RunJournal::give_up(bool is_known) {
 /// The journal first: without it the others say nothing.
 void RunJournal::remove_names() noexcept {
   std::error_code error;
+  if (copy_) copy_->remove();
   if (frames_) fs::remove(directory_ / "journal", error);
   if (!error && !directory_.empty()) fs::remove(directory_, error);
   if (!error) withdraw_announcement();
@@ -259,6 +258,7 @@ void RunJournal::withdraw_announcement() noexcept {
 
 void RunJournal::take_back() noexcept {
   frames_->take_back(kept_);
+  copy_->take_back();
   new_layouts_.clear();
 }
 
@@ -274,78 +274,6 @@ bool is_written(Filesystem& filesystem, const fs::path& journal) {
     std::error_code error;
     return fs::exists(journal, error) || error;
   }
-}
-
-JournalPosition mend_journal(Filesystem& filesystem, const fs::path& path, const fs::path& aside) {
-  const fs::path made = path.string() + ".new";
-  std::error_code error;
-  fs::remove(made, error);
-  JournalPosition position;
-  {
-    JournalReader reader(filesystem, path, {});
-    FrameWriter writer(filesystem, made);
-    while (const auto event = reader.next()) {
-      append_event(writer, event->kind, event->payload);
-      if (writer.pending_bytes() > kPieceBytes) writer.flush();
-    }
-    writer.sync();
-    position = {writer.bytes(), writer.frames()};
-  }
-  fs::create_hard_link(path, aside, error);
-  // Who did so before was interrupted here.
-  std::error_code other;
-  if (error && !fs::equivalent(path, aside, other))
-    throw_system_error("keep aside", path, error.value());
-  fs::rename(made, path);
-  sync_directory(filesystem, path.parent_path());
-  return position;
-}
-
-JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, JournalPosition from)
-    : file_(filesystem, path, O_RDONLY), position_(from) {
-  if (file_.size() < kFileHeaderBytes) return;
-  frames_.emplace(file_);
-  if (from.bytes != 0) frames_->go_on_at(from.bytes, from.frames);
-}
-
-std::optional<JournalEvent> JournalReader::next() {
-  if (std::exchange(has_pieces_, false)) pieces_.clear();
-  while (frames_) {
-    const auto frame = frames_->next();
-    for (const FrameDamage& one : frames_->take_damage()) {
-      if (!one.undone) pieces_.clear();
-      has_lost_ = has_lost_ || !one.undone;
-      damage_.push_back(
-          one.undone ? fmt::format("{}: a flipped bit of frame {} was undone",
-                                   file_.path().string(), one.first)
-                     : fmt::format("{}: {} bytes at {} are damaged, which cost {} of its frames",
-                                   file_.path().string(), one.bytes, one.offset, one.lost));
-    }
-    if (!frame) break;
-    const auto kind = static_cast<EventKind>(frame->kind);
-    if (kind == EventKind::piece) {
-      pieces_.insert(pieces_.end(), frame->payload.begin(), frame->payload.end());
-      continue;
-    }
-    position_ = {frames_->position(), frames_->number()};
-    std::span<const std::byte> payload = frame->payload;
-    if (!pieces_.empty()) {
-      pieces_.insert(pieces_.end(), payload.begin(), payload.end());
-      payload = pieces_;
-    }
-    try {
-      const JournalEvent event{kind, event_time(payload), payload};
-      has_pieces_ = !pieces_.empty();
-      return event;
-    } catch (const Damaged&) {
-      // The rest of an event whose first pieces are lost.
-      damage_.push_back(fmt::format("{}: frame {} is of no use without those before it",
-                                    file_.path().string(), frame->number));
-      pieces_.clear();
-      has_lost_ = true;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace flor::store

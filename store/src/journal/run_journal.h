@@ -6,6 +6,7 @@
 #include "file/frames.h"
 #include "file/paths.h"
 #include "journal/events.h"
+#include "journal/journal_copy.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,7 @@ class RunJournal {
   bool knows_layout(const Digest& layout);
 
  private:
+  void append_frames(EventKind kind, std::span<const std::byte> payload);
   void make_names(const Paths& paths);
   void remove_names() noexcept;
 
@@ -68,6 +70,7 @@ class RunJournal {
   std::int64_t number_ = 0;
   std::vector<std::filesystem::path> unsynced_;  ///< directories with new entries
   std::unique_ptr<FrameWriter> frames_;
+  std::unique_ptr<CopyWriter> copy_;
   FrameWriter::Mark kept_;
   std::vector<std::byte> writer_;
   std::unordered_set<Digest> layouts_, new_layouts_;
@@ -97,49 +100,7 @@ void remove_run_directory(const Paths& paths, std::string_view run);
 /// journal, and of runs that were to go. Directories that were changed since `before` stay: a
 /// process may be about to write there.
 void remove_empty_directories(const Paths& paths, std::filesystem::file_time_type before);
-
-/// Where a reader of a journal stands.
-struct JournalPosition {
-  std::uint64_t bytes = 0, frames = 0;
-};
-
-/// Writes a damaged journal anew, with the events that are whole; the damaged one becomes `aside`.
-/// To be called where no process writes it. Returns how far the new one goes.
-JournalPosition mend_journal(Filesystem& filesystem, const std::filesystem::path& path,
-                             const std::filesystem::path& aside);
 /// True while a process writes it, and where that cannot be told.
 bool is_written(Filesystem& filesystem, const std::filesystem::path& journal);
-
-struct JournalEvent {
-  EventKind kind = EventKind::piece;
-  std::int64_t at_us = 0;
-  /// Belongs to the reader; valid until its next call.
-  std::span<const std::byte> payload;
-};
-
-/// Reads a journal from a position on, as far as it goes now. Not thread-safe.
-class JournalReader {
- public:
-  /// Throws Damaged if this is no journal.
-  JournalReader(Filesystem& filesystem, const std::filesystem::path& path, JournalPosition from);
-
-  /// Pieces are put together. Nothing at the end.
-  std::optional<JournalEvent> next();
-  /// After the event that `next` returned last.
-  JournalPosition position() const { return position_; }
-  /// A line for each damage that was met so far.
-  const std::vector<std::string>& damage() const { return damage_; }
-  /// Some of it cost events: not only bits were flipped.
-  bool has_lost_events() const { return has_lost_; }
-
- private:
-  File file_;
-  std::optional<FrameReader> frames_;  ///< nothing: its writer has only begun
-  JournalPosition position_;
-  std::vector<std::byte> pieces_;
-  bool has_pieces_ = false;
-  std::vector<std::string> damage_;
-  bool has_lost_ = false;
-};
 
 }  // namespace flor::store

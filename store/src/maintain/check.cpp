@@ -2,6 +2,7 @@
 #include "database/manifest.h"
 #include "database/store_impl.h"
 #include "journal/evaluation_log.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 #include "maintain/check_chunks.h"
 #include "maintain/mend_journals.h"
@@ -131,14 +132,20 @@ class Checker {
   /// That they are there; what they hold is read later.
   void check_journal_files(Connection& connection) {
     const auto rows = connection(
-        "SELECT run.key, writer, bytes, closed FROM journal JOIN run ON run.id = journal.run ORDER "
-        "BY run, writer");
+        "SELECT run.key, writer, bytes, frames, closed FROM journal JOIN run ON run.id = "
+        "journal.run "
+        "ORDER BY run, writer");
     while (rows->step()) {
       const auto path =
           database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
-      known_journals_[path] = {static_cast<std::uint64_t>(rows->integer(2)), rows->integer(3) != 0};
+      known_journals_[path] = {{static_cast<std::uint64_t>(rows->integer(2)),
+                                static_cast<std::uint64_t>(rows->integer(3))},
+                               rows->integer(4) != 0};
       std::error_code error;
-      if (std::filesystem::exists(path, error)) continue;
+      // Where its copy is left, what reads it says so.
+      if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_of(path), error)) {
+        continue;
+      }
       add(Finding::Kind::journal,
           fmt::format("the journal {} is missing: the catalog alone has what it said",
                       path.string()));
@@ -245,6 +252,9 @@ class Checker {
           }
         } catch (const Error& error) {
           add(Finding::Kind::journal, error.what());
+        }
+        for (const std::string& line : damage_of_copy(database_.files, found.path)) {
+          add(Finding::Kind::journal, line);
         }
       }
     }

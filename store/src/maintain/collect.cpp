@@ -43,6 +43,9 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 /// Rows that are removed in one transaction: some milliseconds, for which writers wait.
 constexpr std::size_t kBatch = 10'000;
 
+/// Runs of which something is said in one transaction: the journals of all of them are open.
+constexpr std::size_t kRunsAtOnce = 32;
+
 /// A file without a row may be one that its writer has just created and not yet locked.
 constexpr std::chrono::hours kOrphanAge{1};
 
@@ -283,6 +286,7 @@ class Collector {
         [&](Writing& writing, std::size_t i) {
           NamedRow named = name_discarded(writing.connection(), discarded_[i]);
           if (named.run != 0) by_run[named.run].checkpoints.push_back(std::move(named.name));
+          return by_run.size() < kRunsAtOnce;
         },
         [&](Connection&) { by_run.clear(); },
         [&](Writing& writing) {
@@ -304,8 +308,10 @@ class Collector {
     in_batches(
         dead_.size(),
         [&](Writing& writing, std::size_t i) {
-          if (marks_.is_alive(dead_[i])) return;
-          writing.connection()("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[i]})->run();
+          if (!marks_.is_alive(dead_[i])) {
+            writing.connection()("DELETE FROM chunk WHERE id = ?1", std::int64_t{dead_[i]})->run();
+          }
+          return true;
         },
         begin);
     for (const std::uint32_t id : dead_) report_.chunks += marks_.is_alive(id) ? 0 : 1;
@@ -321,8 +327,8 @@ class Collector {
 
   /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
   /// where the disk has no room for those. `begin` is called at the beginning of each, `finish` at
-  /// its end.
-  void in_batches(std::size_t count, const std::function<void(Writing&, std::size_t)>& change,
+  /// its end, also after a number for which `change` returned false.
+  void in_batches(std::size_t count, const std::function<bool(Writing&, std::size_t)>& change,
                   const std::function<void(Connection&)>& begin = {},
                   const std::function<void(Writing&)>& finish = {}) {
     constexpr std::size_t kLeast = 16;
@@ -335,10 +341,11 @@ class Collector {
       try {
         Writing writing(database_);
         if (begin) begin(connection);
-        for (std::size_t i = next; i < end; ++i) change(writing, i);
+        std::size_t i = next;
+        while (i < end && change(writing, i++)) continue;
         if (finish) finish(writing);
         writing.commit();
-        next = end;
+        next = i;
       } catch (const std::exception& error) {
         if (!is_no_space(error) || batch <= kLeast) throw;
         batch = std::max(kLeast, std::min(batch, end - next) / 8);

@@ -223,7 +223,7 @@ class Repairer {
       File file(database_.files, path, O_RDWR);
       file.write_at(encode_header({.format = kFormat, .key = key, .origin = pack.origin}), 0);
       file.sync_data();
-      ++report_.headers;
+      ++report_.rewritten;
     }
   }
 

@@ -22,7 +22,7 @@ struct RepairReport {
   std::int64_t relocated = 0;            ///< chunks for which another sound record was found
   std::int64_t restored = 0;             ///< chunks whose rows were lost and could be made again
   std::int64_t removed = 0;              ///< chunks that cannot be read, or whose base cannot
-  std::int64_t headers = 0;              ///< headers of packs that were written anew
+  std::int64_t rewritten = 0;            ///< headers of packs and copies of journals, written anew
   std::vector<LostContent> dropped;      ///< checkpoints and objects that are lost
   std::vector<std::string> quarantined;  ///< files with the records that were given up
   /// Keys of runs of which a journal had lost something, and all that the catalog knows is in

@@ -188,8 +188,8 @@ void Fsck::print_repair(Context& context, const RepairReport& report) {
   }
   out.write(
       fmt::format("repaired: {} found elsewhere, {} lost rows made again, {} given up, "
-                  "{} headers written anew\n",
-                  report.relocated, report.restored, report.removed, report.headers));
+                  "{} headers or copies written anew\n",
+                  report.relocated, report.restored, report.removed, report.rewritten));
 }
 
 void Fsck::print_json(Context& context, const CheckReport& report,
@@ -217,7 +217,7 @@ void Fsck::print_json(Context& context, const CheckReport& report,
     result["repair"] = {{"relocated", repaired->relocated},
                         {"restored", repaired->restored},
                         {"removed", repaired->removed},
-                        {"headers", repaired->headers},
+                        {"rewritten", repaired->rewritten},
                         {"dropped", dropped},
                         {"quarantined", repaired->quarantined},
                         {"written_anew", repaired->written_anew}};
