@@ -63,7 +63,6 @@ JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, Journ
     }
     why_unread_ = is_gone ? fmt::format("{} is gone", path_.string()) : error.what();
     may_be_cut_ = true;
-    expected_ = 0;
   }
   if (frames_ && from.bytes != 0) frames_->go_on_at(from.bytes, from.frames);
 }
