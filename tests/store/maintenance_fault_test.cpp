@@ -103,11 +103,13 @@ void prepare_damage(const fs::path& home) {
   rebuild(Paths{home}, Filesystem::system());
 }
 
-/// The middle of the journal of the run "second", of which the index still knows everything.
+/// The middle of the journal of the run "second", which has no copy, is damaged; the index still
+/// knows everything.
 void prepare_damaged_journal(const fs::path& home) {
   const auto store = Store::open(home, OpenMode::create);
   const Run run = record(*store, "second", 2);
   const fs::path journal = find_journals(Paths{home}, run.key).at(0).path;
+  fs::remove(copy_path(journal));
   const auto at = static_cast<std::streamoff>(fs::file_size(journal) / 2);
   std::fstream(journal, std::ios::binary | std::ios::in | std::ios::out).seekp(at) << "damage";
 }

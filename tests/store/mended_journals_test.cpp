@@ -224,7 +224,7 @@ TEST_F(OwnRunMendedTest, WhatCameFromElsewhereDoesNotBecomeARunOfThisHome) {
   {
     const auto store = Store::open(fast_home(), OpenMode::create);
     Writing writing(*store->impl().database);
-    CopyEvent copy = copy_of(writing.connection(), run_.id);
+    CopyEvent copy = copy_event(writing.connection(), run_.id);
     EXPECT_TRUE(copy.origin.recorded_here());
     writing.add(run_.id, OriginEvent{{RunOrigin::Kind::fetched, "file:///bucket", 1}});
     writing.note(run_.id, copy);

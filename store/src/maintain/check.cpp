@@ -132,12 +132,15 @@ class Checker {
   /// That they are there; what they hold is read later.
   void check_journal_files(Connection& connection) {
     const auto rows = connection(
-        "SELECT run.key, writer, bytes, closed FROM journal JOIN run ON run.id = journal.run ORDER "
-        "BY run, writer");
+        "SELECT run.key, writer, bytes, frames, closed FROM journal JOIN run ON run.id = "
+        "journal.run "
+        "ORDER BY run, writer");
     while (rows->step()) {
       const auto path =
           database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
-      known_journals_[path] = {static_cast<std::uint64_t>(rows->integer(2)), rows->integer(3) != 0};
+      known_journals_[path] = {{static_cast<std::uint64_t>(rows->integer(2)),
+                                static_cast<std::uint64_t>(rows->integer(3))},
+                               rows->integer(4) != 0};
       std::error_code error;
       // Where its copy is left, what reads it says so.
       if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_path(path), error)) {

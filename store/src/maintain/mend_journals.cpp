@@ -6,6 +6,8 @@
 #include "index/values/logged_evaluations.h"
 #include "index/writing.h"
 #include "journal/evaluation_log.h"
+#include "journal/journal_copy.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 
 #include <flor/store/error.h>
@@ -62,11 +64,13 @@ class JournalMender {
     const Lock lock(database_.mutex);
     std::map<std::int64_t, KnownJournal> known;
     const auto rows = database_.connection(
-        "SELECT writer, bytes, closed FROM journal WHERE run = (SELECT id FROM run WHERE key = ?1)",
+        "SELECT writer, bytes, frames, closed FROM journal WHERE run = (SELECT id FROM run WHERE "
+        "key = ?1)",
         run);
     while (rows->step()) {
-      known[rows->integer(0)] = {static_cast<std::uint64_t>(rows->integer(1)),
-                                 rows->integer(2) != 0};
+      known[rows->integer(0)] = {{static_cast<std::uint64_t>(rows->integer(1)),
+                                  static_cast<std::uint64_t>(rows->integer(2))},
+                                 rows->integer(3) != 0};
     }
     return known;
   }
@@ -123,7 +127,7 @@ class JournalMender {
       run = row->integer(0);
     }
     writing.begin_journal(run, began_before_the_next(connection, run, key));
-    writing.note(run, copy_of(connection, run));
+    writing.note(run, copy_event(connection, run));
     note_programs(writing, run);
     writing.commit();
     report_.written_anew.push_back(key);
@@ -196,11 +200,16 @@ class JournalMender {
     return position;
   }
 
+  /// Of a journal that is sound.
   void mend_copy(const fs::path& journal) {
     if (is_written(database_.files, journal)) return;
     if (damage_of_copy(database_.files, journal).empty()) return;
-    write_copy(database_.files, journal);
-    ++report_.rewritten;
+    try {
+      write_copy(database_.files, journal);
+      ++report_.rewritten;
+    } catch (const Error&) {
+      // The journal cannot be read: the check names both.
+    }
   }
 
   /// What became of evaluations is written anew, too.
@@ -266,11 +275,11 @@ void mend_journals(Database& database, RepairReport& report) {
 }
 
 bool lacks_end(const JournalReader& read, const fs::path& journal, const KnownJournal& known) {
-  if (read.position().bytes >= known.bytes) return false;
+  if (read.position().frames >= known.end.frames) return false;
   // The writer of a shorter one may have cut it off, since a change failed: the index is made again
   // for that.
   std::error_code error;
-  return known.closed || fs::file_size(journal, error) >= known.bytes;
+  return known.closed || fs::file_size(journal, error) >= known.end.bytes;
 }
 
 void make_quarantine(const Paths& paths) {

@@ -7,7 +7,6 @@
 #include "journal/journal_reader.h"
 #include "maintain/repair.h"
 
-#include <cstdint>
 #include <filesystem>
 
 namespace flor::store {
@@ -18,11 +17,11 @@ void mend_journals(Database& database, RepairReport& report);
 
 /// What the index has of a journal.
 struct KnownJournal {
-  std::uint64_t bytes = 0;  ///< that it has entered
-  bool closed = false;      ///< its writer was seen to have ended
+  JournalPosition end;  ///< up to where it has entered it
+  bool closed = false;  ///< its writer was seen to have ended
 };
 /// The end of a journal that no process writes is damaged or gone, which looks like one whose
-/// writer was killed. `read`: to its end.
+/// writer was killed, and its copy does not have it. `read`: to its end.
 bool lacks_end(const JournalReader& read, const std::filesystem::path& journal,
                const KnownJournal& known);
 

@@ -431,7 +431,7 @@ class Fetching {
     if (store::is_of_here(here, run)) {
       note_restored(writing, run);
     } else {
-      store::CopyEvent copy = store::copy_of(here, run);
+      store::CopyEvent copy = store::copy_event(here, run);
       copy.leader = report_.run.leader;
       writing.note(run, copy);
     }

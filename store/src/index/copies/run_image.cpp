@@ -330,7 +330,7 @@ std::vector<Digest> foreign_of(Connection& index, std::int64_t run) {
 
 }  // namespace
 
-CopyEvent copy_of(Connection& index, std::int64_t run) {
+CopyEvent copy_event(Connection& index, std::int64_t run) {
   CopyEvent event;
   {
     const auto row = index(

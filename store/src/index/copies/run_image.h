@@ -22,7 +22,7 @@ enum class ImageOf : std::uint8_t {
 std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents);
 
 /// All that the index says of the run.
-CopyEvent copy_of(Connection& index, std::int64_t run);
+CopyEvent copy_event(Connection& index, std::int64_t run);
 
 /// The run of that key becomes what the event says. Returns its id. NotFound as `apply_run` has it.
 std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,
