@@ -482,7 +482,9 @@ std::int64_t began_at(const Database& database, const std::string& key) {
   return began;
 }
 
-void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report) {
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
+                const OnRuns& on_runs) {
+  const std::size_t all = keys.size();
   Placing placing(database);
   std::vector<std::pair<std::int64_t, std::string>> runs;
   for (std::string& key : keys) {
@@ -490,11 +492,16 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
     runs.emplace_back(began, std::move(key));
   }
   std::ranges::sort(runs);
+  std::size_t done = 0;
   // Those that wait for the first of their group come after it, whatever their clocks say.
   while (!runs.empty()) {
     std::vector<std::pair<std::int64_t, std::string>> waiting;
     for (auto& run : runs) {
-      if (!RunReader(database, placing, run.second, report).read()) waiting.push_back(run);
+      if (!RunReader(database, placing, run.second, report).read()) {
+        waiting.push_back(run);
+      } else if (on_runs) {
+        on_runs(++done, all);
+      }
     }
     if (waiting.size() == runs.size()) {
       for (const auto& run : waiting) {

@@ -10,7 +10,9 @@
 
 #include <flor/store/store.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -51,9 +53,13 @@ struct RefreshReport {
   std::set<std::string> dropped;    ///< keys of runs that were removed, and still have a directory
 };
 
+/// Is told how many of how many runs were read.
+using OnRuns = std::function<void(std::size_t done, std::size_t all)>;
+
 /// Inside a transaction of the caller: enters what the journals of these runs say and the index
 /// lacks.
-void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report);
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
+                const OnRuns& on_runs = {});
 
 /// Enters all that journals say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);
