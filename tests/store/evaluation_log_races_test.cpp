@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 /// Just enough that they are joined.
 constexpr int kLogs = static_cast<int>(kEvaluationLogsMax) + 2;
 
-/// Does something else, as a whole, before one of its calls.
+/// Does something else, as a whole, before one of its calls, or after one that has opened a file.
 class Interrupted : public Filesystem {
  public:
   Interrupted(int at, std::function<void()> other) : left_(at), other_(std::move(other)) {}
@@ -35,7 +35,9 @@ class Interrupted : public Filesystem {
 
   int open(const char* path, int flags, mode_t mode) override {
     count();
-    return Filesystem::open(path, flags, mode);
+    const int descriptor = Filesystem::open(path, flags, mode);
+    if (descriptor >= 0) count();  // and locks are taken next
+    return descriptor;
   }
   int close(int descriptor) override {
     count();
@@ -136,7 +138,7 @@ class EvaluationLogRacesTest : public StoreTest {
     int places = 0;
     for (int at = 1;; at += stride_, ++places) {
       ASSERT_LT(at, 2000);
-      SCOPED_TRACE(std::string(what) + ", before call " + std::to_string(at));
+      SCOPED_TRACE(std::string(what) + ", at place " + std::to_string(at));
       begin_anew();
       Interrupted files(at, other);
       one(files);
