@@ -84,6 +84,7 @@ fi
 free=$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)
 if [ -z "${TMPDIR-}" ] && [ -n "$labels" ] && [ "${free:-0}" -gt 4194304 ]; then
   TMPDIR=$(mktemp -d /dev/shm/flor-tests.XXXXXX)
+  chmod 1777 "$TMPDIR"  # some programs run as another user
   export TMPDIR
   # shellcheck disable=SC2064  # the directory of now
   trap "rm -rf '$TMPDIR'" EXIT
