@@ -42,7 +42,7 @@ def forget_after(facts, point):
                     fact.epoch > point.epoch or fact.epoch < 0 and fact.replay in unsure or
                     fact.epoch == point.epoch and (fact.step >= first or fact.replay != ""))
             case "checkpoint" | "discarded":
-                kind, *place, loop = key
+                kind, *place, loop = key[:4]
                 if kind == SAVED:
                     return not any(each[0] == "saved" and other.name == loop for each, other in facts.items())
                 if tuple(place) != here or kind == BOUNDARY:

@@ -16,6 +16,7 @@ from read_files import Packs, blocks_of, digest, events, report
 from read_resume import forget_after
 
 CHUNK = 1 << 20
+BOUNDARY, LOOP_END, STEP, SAVED = range(4)
 OF_THE_JOURNAL = {"event", "writer", "after_loss", "time", "items", "chunks", "packs"}
 
 
@@ -62,14 +63,15 @@ class Run:
                 facts[key] = event
             case "discard":
                 for key in self.named("checkpoint", event):
-                    checkpoint = facts.pop(("checkpoint", *key))
-                    facts["discarded", *key] = SimpleNamespace(**vars(checkpoint), discarded_us=event.at_us, collected_us=0)
+                    stored = facts.pop(key)
+                    said = {"discarded_us": event.at_us, "collected_us": 0}
+                    facts["discarded", *key[1:], stored.time] = SimpleNamespace(**vars(stored) | said)
             case "undiscard":
                 for key in self.named("discarded", event):
-                    facts.setdefault(("checkpoint", *key), facts.pop(("discarded", *key)))
+                    facts.setdefault(("checkpoint", *key[1:5]), facts.pop(key))
             case "collected":
                 for key in self.named("discarded", event):
-                    facts["discarded", *key].collected_us = event.at_us
+                    facts[key].collected_us = event.at_us
             case "forget":
                 for key in event.checkpoints:
                     facts.pop(("checkpoint", *key_of(key)), None)
@@ -94,10 +96,12 @@ class Run:
                 facts.pop(("end",), None)
             case "drop" | "copy":
                 facts.clear()
-            case "run" | "end" | "interrupt" | "strategy":
-                facts[event.event,] = event
+            case "strategy":
+                facts["strategy",] = event.strategy
             case "replay":
                 facts["replay", event.key] = event
+            case "run" | "end" | "interrupt":
+                facts[event.event,] = event
             case "launch" | "join":
                 facts[event.event, event.time] = event
 
@@ -109,11 +113,9 @@ class Run:
                 replay=event.replay, type=kind, value=value)
 
     def named(self, what, event):
-        """The keys of the checkpoints that the event names and that are still those."""
-        for each in event.checkpoints.names:
-            fact = self.facts.get((what, *key_of(each.key)))
-            if fact and fact.info.digest == each.digest:
-                yield key_of(each.key)
+        """The checkpoints that the event names, and that are still those that it means."""
+        names = {(key_of(each.key), each.digest) for each in event.checkpoints.names}
+        return [key for key, fact in self.facts.items() if key[0] == what and (key[1:5], fact.info.digest) in names]
 
     def save(self, saved):
         """Replaces what has the number, the name or the place of the checkpoint."""
@@ -121,9 +123,10 @@ class Run:
             return *vars(of.place).values(), of.ordinal
         for each in [fact for key, fact in self.facts.items() if key[0] == "saved"]:
             if each.number == saved.number or each.name == saved.name or place(each) == place(saved):
-                gone = [("saved", each.number), ("discarded", *key_of(each.key))]
-                for key in gone if each.key == saved.key else [*gone, ("checkpoint", *key_of(each.key))]:
-                    self.facts.pop(key, None)
+                del self.facts["saved", each.number]
+                for key in [key for key in self.facts if key[0] in ("checkpoint", "discarded") and key[4] == each.name]:
+                    if key[1] == SAVED and key != ("checkpoint", *key_of(saved.key)):
+                        del self.facts[key]
         self.facts["saved", saved.number] = saved
 
     def items(self, event, packs):
