@@ -364,7 +364,7 @@ class ReadStoreTest(unittest.TestCase):
         runs, _ = read_store.read(self.home)
         checkpoint = next(fact for name, fact in runs["83094b762a27ed3e"].facts.items() if name[0] == "checkpoint")
         layout = runs["83094b762a27ed3e"].layouts[checkpoint.layout]
-        for seed in range(40):
+        for seed in range(120):
             tell_a_story(self.home, random.Random(seed), checkpoint, layout)
         (self.home / "catalog.db").unlink()
         self.assertEqual(rows_of_reader(self.home), rows_of_flor(self.home))
