@@ -74,6 +74,7 @@ def fields_of(cell):
 STRUCTURES = {name: fields_of(cell) for name, cell in re.findall(r"^\| ([A-Z]\w+) \| (2 .*) \|$", DOCUMENT, re.M)}
 EVENTS = {int(kind): (name, {1: ("time", "int")} | fields_of(cell))
           for kind, name, cell in re.findall(r"^\| (\d+) \| `(\w+)` \| .* \| (.*) \|$", DOCUMENT, re.M)}
+EVENTS[15] = "found", EVENTS[5][1]  # "as `values`"
 
 
 def raw_fields(data):
@@ -98,11 +99,11 @@ def structure(fields, data):
 
 
 def absent(name, kind, fields):
-    if kind != "int":
-        return {"real": 0.0, "bool": False, "text": "", "bytes": b"", "digests": []}.get(kind)
-    if name == "last_epoch" or name in ("epoch", "step") and any(other == "inner" for other, _ in fields.values()):
+    if kind == "int" and (name == "last_epoch" or name in ("epoch", "step") and ("inner", "text") in fields.values()):
         return -1
-    return {"segments": 1, "world": 1, "reason": 1, "score_order": 1, "type": 3, "found": 3}.get(name, 0)
+    ones = dict.fromkeys(["segments", "world", "reason", "score_order"], 1)
+    return {"int": (ones | {"type": 3, "found": 3}).get(name, 0), "real": 0.0, "bool": False, "text": "", "bytes": b"",
+            "digests": []}.get(kind)
 
 
 def value_of(kind, data):
@@ -122,63 +123,75 @@ def value_of(kind, data):
 
 
 class Packs:
+    """The records of all packs, by the digests of their chunks, the one that counts first."""
+
     def __init__(self, directory, marks, recorded_here):
+        """marks: of the packs that events name, up to where they count; recorded_here: those that are of this home for sure"""
         self.records = {}
-        for path in sorted(directory.glob("*.pack")):
-            data, name, at = path.read_bytes(), path.stem, 32
-            is_sound = xxhash.xxh3_64_intdigest(data[:24]) == int.from_bytes(data[24:32], "little")
-            elsewhere = data[10:12] != b"\0\0" if is_sound else name not in recorded_here
-            data = data[:marks.get(name, len(data))]
-            while (at := data.find(b"FREC", at)) >= 0 and at + 64 <= len(data):
-                header, checksum = data[at:at + 56], int.from_bytes(data[at + 56:at + 64], "little")
-                if xxhash.xxh3_64_intdigest(header) != checksum:
-                    at += 1
-                    continue
-                depth, (raw, length) = header[7], struct.unpack_from("<II", header, 8)
-                record = elsewhere, depth, raw, header, data[at + 64:at + 64 + length]
-                self.records.setdefault(header[16:32].hex(), []).append(record)
-                at += 64 + length
+        for path in sorted(directory.glob("[0-9a-f]" * 16 + ".pack")):
+            data, name = path.read_bytes(), path.stem
+            magic, version, origin, length, number, checksum = struct.unpack_from("<8sHHIQQ", data)
+            is_sound = checksum == xxhash.xxh3_64_intdigest(data[:24])
+            if is_sound and (magic, version, length, f"{number:016x}") != (b"FLORPACK", 2, 32, name):
+                raise ValueError(f"{path} is not a pack of this format")
+            elsewhere = origin != 0 if is_sound else name not in recorded_here
+            for record in records_of(data[:marks.get(name, len(data))]):
+                found = SimpleNamespace(pack=name, elsewhere=elsewhere, **record)
+                self.records.setdefault(found.digest, []).append(found)
+        for records in self.records.values():
+            records.sort(key=lambda record: (record.elsewhere, record.depth))
 
     @functools.cache
     def chunk(self, name, foreign, below=256):
         """The content of a chunk; foreign: records that came from elsewhere may have it."""
-        for elsewhere, depth, raw, header, payload in sorted(self.records.get(name, ()), key=lambda record: record[:2]):
-            if depth >= below or elsewhere and not foreign:
-                continue
-            if xxhash.xxh3_64_intdigest(payload) != int.from_bytes(header[48:56], "little"):
-                continue
-            base = self.chunk(header[32:48].hex(), foreign, depth) if header[6] & 1 else b""
-            if base is None:
-                continue
-            content = decode(header[4], ELEMENTS[header[5]], payload, base, raw)
-            if digest(content).hex() == name:
-                return content
+        for record in self.records.get(name, ()):
+            if record.depth < below and (foreign or not record.elsewhere):
+                base = self.chunk(record.base, foreign, record.depth) if record.is_difference else b""
+                content = None if base is None else decode(record.codec, record.type, record.payload, base, record.raw_bytes)
+                if content is not None and digest(content).hex() == name:
+                    return content
         return None
+
+
+def records_of(pack):
+    at = 32
+    while (at := pack.find(b"FREC", at)) >= 0 and at + 64 <= len(pack):
+        fields = struct.unpack_from("<4x4BII16s16sQQ", pack, at)
+        codec, element, flags, depth, raw, length, name, base, of_payload, of_header = fields
+        payload = pack[at + 64:at + 64 + length]
+        if xxhash.xxh3_64_intdigest(pack[at:at + 56]) != of_header:
+            at += 1
+            continue
+        if xxhash.xxh3_64_intdigest(payload) == of_payload:
+            yield {"offset": at, "codec": codec, "type": ELEMENTS[element], "is_difference": bool(flags & 1), "depth": depth,
+                   "raw_bytes": raw, "digest": name.hex(), "base": base.hex(), "payload": payload}
+        at += 64 + length
 
 
 def blocks_of(layout):
     """The blocks of a layout, each a list of items: name, element type, sizes, bytes."""
     data = Bytes(layout)
 
-    def named(name):
+    def form():
         element, rank = ELEMENTS[data.u(1)], data.u(1)
-        return name, element, [data.u(8) for _ in range(rank)], data.u(8)
+        return element, [data.u(8) for _ in range(rank)], data.u(8)
 
-    count = data.u(4)
-    for _ in range(count if count != 0xFFFFFFFF else data.u(4)):
-        items = data.u(4) if count == 0xFFFFFFFF else 1
-        if items == 1:
-            yield [named(data.take(data.u(4)).decode())]
-            continue
-        block, name = [], ""
+    def alike(name):
+        count, of_all = data.u(4), form()
+        for _ in range(count):
+            shared = data.u(1)
+            if shared:
+                name = name[:shared - 1] + data.take(data.u(4))
+            else:
+                name = re.sub(rb"\d+(?=\D*$)", lambda digits: b"%d" % (int(digits[0]) + 1), name)
+            yield name, *of_all
+
+    count, has_slabs = data.u(4), False
+    if count == 0xFFFFFFFF:
+        count, has_slabs = data.u(4), True
+    for _ in range(count):
+        items = data.u(4) if has_slabs else 1
+        block = [] if items > 1 else [(data.take(data.u(4)), *form())]
         while len(block) < items:
-            number = data.u(4)
-            form = named("")[1:]
-            for _ in range(number):
-                shared = data.u(1)
-                if shared:
-                    name = name.encode()[:shared - 1].decode() + data.take(data.u(4)).decode()
-                else:
-                    name = re.sub(r"\d+(?=\D*$)", lambda digits: str(int(digits[0]) + 1), name)
-                block.append((name, *form))
-        yield block
+            block += alike(block[-1][0] if block else b"")
+        yield [(name.decode(), *of_item) for name, *of_item in block]

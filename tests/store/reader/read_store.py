@@ -28,12 +28,14 @@ class Run:
     """What the journals of a run say in the end: the facts that their events leave, by what they are and their keys."""
 
     def __init__(self, directory):
-        self.facts, self.found, self.layouts, self.marks = {}, {}, {}, []
+        self.facts, self.found, self.after_loss, self.layouts, self.marks = {}, {}, set(), {}, []
         writers = sorted((each for each in directory.iterdir() if each.name.isdecimal()), key=lambda each: int(each.name))
         for event in heapq.merge(*map(events, writers), key=lambda event: (event.time, int(event.writer))):
             self.apply(event, self.facts)
 
     def apply(self, event, facts):
+        if event.after_loss:
+            self.after_loss.add(event.writer)
         match event.event:
             case "argument":
                 facts["argument", event.argument.name] = event.argument
@@ -48,10 +50,11 @@ class Run:
             case "found":
                 self.found.setdefault(event.writer, []).append(event)
             case "parts":
-                found = [*self.found.pop(event.writer, []), event]
-                if any(each.after_loss for each in found):
-                    return report("what a replay found is lost with a part of it")
-                for each in found[:-1]:
+                found = self.found.pop(event.writer, [])
+                if event.writer in self.after_loss:
+                    self.after_loss.remove(event.writer)
+                    return report(f"what a replay found is lost, parts {[each.part for each in event.parts]}")
+                for each in found:
                     self.log(each)
                 facts.update({("part", event.replay, each.part): each for each in event.parts})
             case "checkpoint" | "object":

@@ -17,7 +17,8 @@ import unittest
 try:
     import read_store
     import zstandard
-    from read_files import EVENTS, STRUCTURES, crc64, digest, frames, raw_fields
+    from read_codecs import ELEMENTS
+    from read_files import EVENTS, STRUCTURES, crc64
 except ModuleNotFoundError as missing:
     print(f"skipped: needs Python's {missing.name} (Debian: python3-{missing.name})")
     sys.exit(77)
@@ -71,23 +72,28 @@ def flor(home, *words):
     return done.stdout
 
 
+def ask(home, sql):
+    return [tuple(row.values()) for row in json.loads(flor(home, "sql", "--json", sql))["rows"]]
+
+
 def rows_of_flor(home):
     """The same from the index, which has a NaN as its bytes."""
-    special = {"digest": "lower(hex(digest))", "collected_us": "coalesce(collected_us, 0)",
-               "value": "iif(typeof(value) = 'blob', 'NaN ' || lower(hex(value)), value)"}
+    special = {"digest": "lower(hex(digest)) AS d", "collected_us": "coalesce(collected_us, 0) AS c",
+               "value": "iif(typeof(value) = 'blob', 'NaN ' || lower(hex(value)), value) AS v"}
     rows = {}
     for table, columns in TABLES.items():
-        chosen = [special.get(each, f"{table}.{each}") for each in columns.split()]
-        source = f"run.key AS run_key, {{}} FROM {table} JOIN run ON run.id = {table}.run"
+        chosen = ", ".join(special.get(each, f"{table}.{each}") for each in columns.split())
         if table == "value":
-            source = "run AS run_key, {} FROM logged AS value WHERE replay = 0"
-        named = ", ".join(f"{expression} AS c{number}" for number, expression in enumerate(chosen))
-        said = json.loads(flor(home, "sql", "--json", "SELECT " + source.format(named)))["rows"]
-        for row in said:
-            if str(row["c0" if table != "value" else f"c{len(chosen) - 1}"]).startswith("NaN "):
-                row[f"c{len(chosen) - 1}"] = bytes.fromhex(row[f"c{len(chosen) - 1}"][4:])[::-1].hex()
-        rows[table] = sorted((tuple(row.values()) for row in said), key=repr)
+            said = ask(home, f"SELECT run, {chosen} FROM logged AS value WHERE replay = 0")
+        else:
+            said = ask(home, f"SELECT run.key, {chosen} FROM {table} JOIN run ON run.id = {table}.run")
+        rows[table] = sorted((tuple(in_order(each) for each in row) for row in said), key=repr)
     return rows
+
+
+def in_order(value):
+    """The bytes of a NaN as the reader prints them, from those of the catalog."""
+    return bytes.fromhex(value[4:])[::-1].hex() if str(value).startswith("NaN ") else value
 
 
 def item_text(item, element, sizes, content):
@@ -171,7 +177,8 @@ class Journal:
     """A journal that is written as the document says."""
 
     def __init__(self, home, key):
-        self.path, self.identity, self.number, self.time = home / f"runs/{key[:2]}/{key}/1/journal", int(key, 16), 0, 10**15
+        self.key, self.path = key, home / f"runs/{key[:2]}/{key}/1/journal"
+        self.identity, self.number, self.time = int(key, 16), 0, 10**15
         header = b"FLORFRMS" + struct.pack("<IIQ", 2, 32, self.identity)
         self.data = header + crc64(header).to_bytes(8, "little")
         self.say("writer", run=key, number=1, process=1, host="here")
@@ -316,7 +323,7 @@ class ReadStoreTest(unittest.TestCase):
         flor(self.home, "archive", "chain", "--depth", "64")
         flor(self.home, "gc", "--compact")
         packs = read_store.read(self.home)[1]
-        self.assertGreater(max(depth for each in packs.records.values() for _, depth, *_ in each), 5)
+        self.assertGreater(max(record.depth for each in packs.records.values() for record in each), 5)
         self.assertLess(contents_of(self.home).items(), before.items())
         self.expect_same()
 
@@ -359,6 +366,42 @@ class ReadStoreTest(unittest.TestCase):
         (self.home / "catalog.db").unlink()
         self.assertNotEqual(rows_of_reader(self.home), rows)
         self.assertEqual(rows_of_reader(self.home), rows_of_flor(self.home))
+
+    def test_the_table_of_chunks_is_what_the_headers_of_records_say(self):
+        catalog = (self.home / "catalog.db").read_bytes()
+        self.assertEqual((catalog[60:64], catalog[68:72]), (bytes([0, 0, 0, 2]), b"FLOR"))  # user_version, application_id
+        records = [each for of_chunk in read_store.read(self.home)[1].records.values() for each in of_chunk]
+        headers = [(each.digest, each.pack, each.offset, each.raw_bytes, len(each.payload), each.codec, ELEMENTS.index(each.type),
+                    each.depth, each.base if each.is_difference else "") for each in records]
+        columns = ("lower(hex(chunk.digest)) AS a, name, chunk.offset, chunk.raw_bytes, chunk.stored_bytes, chunk.codec, chunk.type, "
+                   "chunk.depth, lower(hex(base.digest)) AS b")
+        for catalog in ("as it is", "made again"):
+            self.assertEqual(sorted(headers), sorted(ask(self.home, f"SELECT {columns} FROM chunk JOIN pack ON pack.id = chunk.pack "
+                                                        "LEFT JOIN chunk AS base ON base.id = chunk.base")))
+            (self.home / "catalog.db").unlink(missing_ok=True)
+
+    def test_what_a_replay_found_takes_effect_with_its_parts_and_whole(self):
+        journal = Journal(self.home, "00000000000000aa")
+        journal.say("run", key="00000000000000aa", start={"experiment": "story"}, origin={"kind": 0})
+        journal.say("progress", progress={"loops": [{"ordinal": 0, "name": "epoch", "iterations": 3}]})
+        journal.say("replay", key="00000000000000bb", start={"last_epoch": 2})
+        for epoch in range(3):
+            for name in "xy":
+                journal.say("found", name=name, path="epoch", replay="00000000000000bb", text=f"{name}{epoch}", type=3,
+                            epoch=epoch, step=-1, ordinal=0)
+            if epoch < 2:
+                result = {"verdict": 1, "values_found": 2}
+                journal.say("parts", replay="00000000000000bb", parts=[{"part": epoch, "found": 1, "result": result}])
+        journal.write()
+        for found in (["x0", "x1", "y0", "y1"], ["x0", "y0"]):
+            (self.home / "catalog.db").unlink()
+            read = [fact.value for name, fact in read_store.read(self.home)[0][journal.key].facts.items() if name[0] == "value"]
+            said = ask(self.home, f"SELECT value FROM logged WHERE run = '{journal.key}' AND replay > 0")
+            self.assertEqual((sorted(read), sorted(each for each, in said)), (found, found))
+            data = bytearray(journal.data)
+            data[data.index(b"y1") - 1] ^= 255
+            data[data.index(b"y1")] ^= 255
+            journal.path.write_bytes(data)
 
     def test_a_resume_forgets_what_the_document_says(self):
         runs, _ = read_store.read(self.home)
