@@ -36,6 +36,8 @@ class Run:
     def apply(self, event, facts):
         if event.after_loss:
             self.after_loss.add(event.writer)
+        if not facts and event.event not in ("run", "copy"):
+            return None  # nothing counts before these, nor after `drop`
         match event.event:
             case "argument":
                 facts["argument", event.argument.name] = event.argument
@@ -97,8 +99,12 @@ class Run:
                 facts["run",].origin = event.origin
             case "reopen":
                 facts.pop(("end",), None)
-            case "drop" | "copy":
+            case "drop":
                 facts.clear()
+            case "copy" | "merge":  # as a database, which is not read here
+                for key in [key for key in facts if event.event == "copy" and key != ("run",)]:
+                    del facts[key]
+                facts[event.event, event.time] = SimpleNamespace(origin=event.origin, bytes=len(event.database))
             case "strategy":
                 facts["strategy",] = event.strategy
             case "replay":
@@ -161,6 +167,7 @@ def read(home):
     """The runs by their keys, and the packs."""
     runs = {path.name: Run(path) for path in sorted((home / "runs").glob("??/*"))
             if re.fullmatch("[0-9a-f]{16}", path.name) and path.name[:2] == path.parent.name}
+    runs = {name: run for name, run in runs.items() if run.facts or report(f"{name}: no journal says how it began")}
     marks = sorted(mark for run in runs.values() for mark in run.marks)
     recorded_here = {name for name, _, foreign in marks if not foreign}
     return runs, Packs(home / "packs", {name: length for name, length, _ in marks}, recorded_here)
