@@ -126,7 +126,7 @@ class Packs:
     """The records of all packs, by the digests of their chunks, the one that counts first."""
 
     def __init__(self, directory, marks, recorded_here):
-        """marks: of the packs that events name, up to where they count; recorded_here: those that are of this home for sure"""
+        """marks: up to where the packs count that events name; recorded_here: those that are of this home for sure"""
         self.records = {}
         for path in sorted(directory.glob("[0-9a-f]" * 16 + ".pack")):
             data, name = path.read_bytes(), path.stem

@@ -17,7 +17,7 @@ import unittest
 try:
     import read_store
     import zstandard
-    from read_codecs import ELEMENTS
+    from read_codecs import ELEMENTS, decode
     from read_files import EVENTS, STRUCTURES, crc64
 except ModuleNotFoundError as missing:
     print(f"skipped: needs Python's {missing.name} (Debian: python3-{missing.name})")
@@ -118,7 +118,8 @@ def golden_text(home):
                 lines.append(f"value {fact.name} at '{fact.path}' {fact.epoch} {fact.step} '{fact.inner}' #{fact.ordinal} "
                              f"replay 0 {TYPES[fact.type]} {value}")
                 if fact.type in (5, 7):
-                    lines[-1] += "\n" + "\n".join(item_text(*item) for item in run.items(run.facts["object", fact.value], packs))
+                    [item] = run.items(run.facts["object", fact.value], packs)
+                    lines[-1] += "\n" + item_text(*item)
     return sorted(lines)
 
 
@@ -141,7 +142,18 @@ def frames_in(data):
 
 def copy_of(data):
     """The copy that the document wants of a journal without pieces."""
-    return bytes(data[:32]) + b"".join(data[at:end] for at, end, kind in frames_in(data) if EVENTS[kind][0] not in NOT_COPIED)
+    copied = (data[at:end] for at, end, kind in frames_in(data) if EVENTS[kind][0] not in NOT_COPIED)
+    return bytes(data[:32]) + b"".join(copied)
+
+
+def golden_material(width, sparse):
+    """Base and chunk, as codec_golden.h makes them."""
+    base, raw = b"", b""
+    for i in range(70):
+        upper = 0x3c00 + i % 7 * 0x80 + i * i % 97 + (0x8000 if i % 5 == 0 else 0) << 8 * width - 16
+        base += upper.to_bytes(width, "little")
+        raw += (0 if sparse and i % 3 == 1 else upper + (i * 37 % 251 if i % 4 else 0)).to_bytes(width, "little")
+    return base + bytes(width - 1), raw + bytes(range(0xa0, 0xa0 + width - 1))
 
 
 def field(number, content):
@@ -241,8 +253,8 @@ def tell_a_story(home, chance, checkpoint, layout):
             case 5:
                 of = checkpoint_key(chance.choice(["s1", "s2", "s3"]))
                 store(of)
-                journal.say("saved", saved={"number": chance.randrange(1, 4), "name": of["loop"], "key": of, "ordinal": number % 2,
-                                            "place": {"path": path, "epoch": epoch, "step": step}})
+                journal.say("saved", saved={"number": chance.randrange(1, 4), "name": of["loop"], "key": of,
+                                            "place": {"path": path, "epoch": epoch, "step": step}, "ordinal": number % 2})
             case 6:
                 names = {"names": [{"key": checkpoint_key(""), "digest": checkpoint.info.digest} for _ in range(6)]}
                 journal.say(chance.choice(["discard", "discard", "undiscard", "collected"]), at_us=number, checkpoints=names)
@@ -263,7 +275,8 @@ def reference_of(key, run, checkpoint):
         return [f"{key}@{checkpoint.loop}"]
     loop = run.facts.get(("main_loop", checkpoint.main_loop))
     epoch = (loop.first_epoch if loop else 0) + checkpoint.iteration - (checkpoint.kind == BOUNDARY)
-    return [f"{key}@{epoch}", *(["--loop", checkpoint.loop] if checkpoint.kind == LOOP_END else [])] if epoch >= 0 else None
+    of_loop = ["--loop", checkpoint.loop] if checkpoint.kind == LOOP_END else []
+    return [f"{key}@{epoch}", *of_loop] if epoch >= 0 else None
 
 
 class ReadStoreTest(unittest.TestCase):
@@ -300,7 +313,8 @@ class ReadStoreTest(unittest.TestCase):
         data = file.read_bytes()
         start = 8 + int.from_bytes(data[:8], "little")
         header = json.loads(data[8:start])
-        others = {name[11:]: bytes.fromhex(each) for name, each in header.pop("__metadata__").items() if name.startswith("flor.bytes/")}
+        others = {name.removeprefix("flor.bytes/"): bytes.fromhex(each)
+                  for name, each in header.pop("__metadata__").items() if name.startswith("flor.bytes/")}
         return others | {name: data[slice(*(start + at for at in of["data_offsets"]))] for name, of in header.items()}
 
     def test_the_golden_store_holds_what_expected_txt_says(self):
@@ -369,18 +383,33 @@ class ReadStoreTest(unittest.TestCase):
         self.assertNotEqual(rows_of_reader(self.home), rows)
         self.assertEqual(rows_of_reader(self.home), rows_of_flor(self.home))
 
+    def test_payloads_of_every_codec_are_decoded(self):
+        header = (STORES.parent / "codec_golden.h").read_text()
+        golden = re.findall(r"\{store::ElementType::(\w+), (\d), (true|false),\s+((?:\"[0-9a-f]+\"\s*)+)\}", header)
+        self.assertEqual({codec for _, codec, *_ in golden}, set("245678"))
+        for element, codec, sparse, payload in golden:
+            base, raw = golden_material({"bf16": 2, "f32": 4, "f64": 8}[element], sparse == "true")
+            payload = bytes.fromhex("".join(re.findall("[0-9a-f]+", payload)))
+            self.assertEqual(decode(int(codec), element, payload, base, len(raw)), raw, (element, codec))
+        # The examples of the document, and what needs none.
+        words, base = struct.pack("<4I", 0x3f800000, 0x3f800001, 0x3f7fffff, 0x3f800005), struct.pack("<I", 0x3f800000) * 4
+        for codec, payload, of_payload in [(2, "000003 0100 0100 017f", struct.pack("<2I", 0x3f800000, 0xbf800001)),
+                                           (4, "01000000 04 0000020104", words), (5, "01000000 04 007f818083", words),
+                                           (0, words.hex(), words), (1, "0000803f", base + base[:3]), (3, "", base)]:
+            self.assertEqual(decode(codec, "f32", bytes.fromhex(payload), base, len(of_payload)), of_payload, codec)
+
     def test_the_table_of_chunks_is_what_the_headers_of_records_say(self):
         catalog = (self.home / "catalog.db").read_bytes()
         self.assertEqual((catalog[60:64], catalog[68:72]), (bytes([0, 0, 0, 2]), b"FLOR"))  # user_version, application_id
         records = [each for of_chunk in read_store.read(self.home)[1].records.values() for each in of_chunk]
-        headers = [(each.digest, each.pack, each.offset, each.raw_bytes, len(each.payload), each.codec, ELEMENTS.index(each.type),
-                    each.depth, each.base if each.is_difference else "") for each in records]
-        columns = ("lower(hex(chunk.digest)) AS a, name, chunk.offset, chunk.raw_bytes, chunk.stored_bytes, chunk.codec, chunk.type, "
-                   "chunk.depth, lower(hex(base.digest)) AS b")
-        for catalog in ("as it is", "made again"):
-            self.assertEqual(sorted(headers), sorted(ask(self.home, f"SELECT {columns} FROM chunk JOIN pack ON pack.id = chunk.pack "
-                                                        "LEFT JOIN chunk AS base ON base.id = chunk.base")))
-            (self.home / "catalog.db").unlink(missing_ok=True)
+        headers = [(each.digest, each.pack, each.offset, each.raw_bytes, len(each.payload), each.codec,
+                    ELEMENTS.index(each.type), each.depth, each.base if each.is_difference else "") for each in records]
+        columns = "name offset raw_bytes stored_bytes codec type depth".replace(" ", ", chunk.")
+        table = (f"SELECT lower(hex(chunk.digest)) AS a, {columns}, lower(hex(base.digest)) AS b FROM chunk "
+                 "JOIN pack ON pack.id = chunk.pack LEFT JOIN chunk AS base ON base.id = chunk.base")
+        self.assertEqual(sorted(headers), sorted(ask(self.home, table)))
+        (self.home / "catalog.db").unlink()
+        self.assertEqual(sorted(headers), sorted(ask(self.home, table)))
 
     def test_what_a_replay_found_takes_effect_with_its_parts_and_whole(self):
         journal = Journal(self.home, "00000000000000aa")
@@ -397,7 +426,8 @@ class ReadStoreTest(unittest.TestCase):
         journal.write()
         for found in (["x0", "x1", "y0", "y1"], ["x0", "y0"]):
             (self.home / "catalog.db").unlink()
-            read = [fact.value for name, fact in read_store.read(self.home)[0][journal.key].facts.items() if name[0] == "value"]
+            facts = read_store.read(self.home)[0][journal.key].facts
+            read = [fact.value for name, fact in facts.items() if name[0] == "value"]
             said = ask(self.home, f"SELECT value FROM logged WHERE run = '{journal.key}' AND replay > 0")
             self.assertEqual((sorted(read), sorted(each for each, in said)), (found, found))
             data = bytearray(journal.data)
