@@ -64,8 +64,7 @@ class Run:
                 self.layouts[layout] = event.items
                 event.layout = event.layout if event.event == "checkpoint" else layout
                 self.marks += [(mark.name, mark.bytes, event.foreign) for mark in event.packs]
-                key = ("object", event.digest) if event.event == "object" else ("checkpoint", *key_of(event.info.key))
-                facts[key] = event
+                facts[(event.event, *(key_of(event.info.key) if event.event == "checkpoint" else [event.digest]))] = event
             case "discard":
                 for key in self.named("checkpoint", event):
                     stored = facts.pop(key)
@@ -86,19 +85,19 @@ class Run:
                 facts.update({("gap", each.first): each for each in event.gaps})
             case "saved":
                 self.save(event.saved)
-            case "score":
+            case "score" if ("saved", event.number) in facts:
                 facts["saved", event.number].scores[event.metric] = event.value
-            case "replay_end":
+            case "replay_end" if ("replay", event.replay) in facts:
                 facts["replay", event.replay].result = event.result
             case "resume":
                 forget_after(facts, event.resumption.point)
                 facts["resumption", event.time] = event.resumption
-                facts.pop(("end",), None)
-                facts.pop(("interrupt",), None)
-            case "origin":
-                facts["run",].origin = event.origin
+                for key in [("end",), ("interrupt",)]:
+                    facts.pop(key, None)
             case "reopen":
                 facts.pop(("end",), None)
+            case "origin":
+                facts["run",].origin = event.origin
             case "drop":
                 facts.clear()
             case "copy" | "merge":  # as a database, which is not read here
@@ -190,9 +189,11 @@ def main():
         print("run", name)
         for key, fact in sorted(run.facts.items(), key=lambda entry: entry[0]):
             print(" ", key[0], json.dumps(plain(fact), ensure_ascii=False))
-            if key[0] in ("checkpoint", "object"):
-                for item, element, sizes, content in run.items(fact, packs):
+            try:
+                for item, element, sizes, content in run.items(fact, packs) if key[0] in ("checkpoint", "object") else []:
                     print("   ", item, element, sizes, len(content), "bytes", digest_of(content).hex())
+            except (KeyError, ValueError) as damage:
+                report(f"run {name}: {' '.join(map(str, key))}: {damage}")
 
 
 if __name__ == "__main__":
