@@ -18,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <csignal>
@@ -112,12 +113,12 @@ Application::Application() {
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
   app_.add_flag("--version", version_);
-  constexpr std::array kMakers{
-      make_list,   make_show,     make_log,   make_query,    make_plot,   make_sql,    make_audit,
-      make_replay, make_diff,     make_blame, make_checkout, make_build,  make_merge,  make_fsck,
-      make_keep,   make_gc,       make_du,    make_archive,  make_export, make_import, make_watch,
-      make_jobs,   make_shutdown, make_serve, make_report,   make_spool,  make_fetch,  make_remote,
-      make_doctor, make_config};
+  constexpr std::array kMakers{make_list,     make_show,  make_log,      make_query,  make_plot,
+                               make_sql,      make_audit, make_replay,   make_diff,   make_blame,
+                               make_checkout, make_build, make_merge,    make_fsck,   make_keep,
+                               make_gc,       make_du,    make_archive,  make_export, make_import,
+                               make_watch,    make_jobs,  make_shutdown, make_serve,  make_report,
+                               make_spool,    make_fetch, make_remote,   make_doctor, make_config};
   for (const auto make : kMakers) {
     Entry& entry = entries_.emplace_back();
     entry.command = make();
@@ -232,9 +233,9 @@ std::string unknown_option(const Entry& command, std::span<char*> arguments) {
     const auto other = others.find(name);
     const std::string hint =
         other != others.end() ? ": " + other->second : did_you_mean(name, known);
-    return fmt::format("flor {} has no {}{}", command.command->name(), printable(name),
-                       hint.empty() ? fmt::format(": see 'flor {} --help'", command.command->name())
-                                    : hint);
+    return fmt::format(
+        "flor {} has no {}{}", command.command->name(), printable(name),
+        hint.empty() ? fmt::format(": see 'flor {} --help'", command.command->name()) : hint);
   }
   return {};
 }
@@ -314,6 +315,15 @@ std::optional<int> run_hidden(std::span<char*> words, Output& out) {
   return std::nullopt;
 }
 
+/// As many as the system lets this process open: a change of a group of ranks writes a journal for
+/// each.
+void allow_many_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int report(std::string_view what, ExitStatus status) {
   print_remark(what);
   return static_cast<int>(status);
@@ -324,6 +334,7 @@ int report(std::string_view what, ExitStatus status) {
 int run(int argc, char** argv) {
   // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.
   std::signal(SIGPIPE, SIG_IGN);
+  allow_many_files();
   if (argc > 2 && argv[1] == std::string_view("__seat")) return run_seat(argv[2]);
   if (argc > 2 && argv[1] == std::string_view("__judge")) return run_judge_seat(argv[2]);
   if (argc > 2 && argv[1] == std::string_view("__evaluator")) {

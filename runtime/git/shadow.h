@@ -120,11 +120,11 @@ class Repository {
   /// processes may do this at once: the reference is moved by compare-and-swap and retried.
   ShadowCommit commit_work_tree(const CommitOptions& options);
 
-  /// Moves the branch's loose objects into a pack where there are more of them than git takes for
-  /// too many (gc.auto, 6,700 unless configured, never with 0), as `git gc --auto` does, which a
-  /// repository in which nobody commits never runs. Processes that read or write at the same time
-  /// lose nothing. Takes seconds; stops early, and loses nothing, when `goes_on` says no. Returns
-  /// how many objects were moved.
+  /// Moves the branch's loose objects into a pack if there are more than gc.auto (6,700 unless
+  /// configured; never with 0). Git does so itself with `git gc --auto`, but only after a command
+  /// like `git commit`, which a user who trains may not give for weeks. Processes that read or
+  /// write at the same time lose nothing. Takes seconds; stops early, and loses nothing, when
+  /// `goes_on` says no. Returns how many objects were moved.
   std::size_t pack_branch(std::string_view branch, const std::function<bool()>& goes_on);
 
   /// `id`: at least 4 hex digits, here and below.

@@ -71,7 +71,7 @@ struct Verification {
   std::set<std::int64_t> epochs;  ///< in which both found the same
   std::string disagreement;       ///< the first one; empty if there is none
 };
-/// Compares with what these replays found, and enters what comes of it.
+/// Compares what the verifier found with what these replays found, and enters the result.
 Verification note_verification(store::Catalog& catalog, std::int64_t run,
                                const std::set<std::int64_t>& replays, const VerifierTalk& talk);
 

@@ -11,13 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,12 +39,8 @@ class ServeProcess {
     words.insert(words.end(), options.begin(), options.end());
     process_ = std::make_unique<Process>(std::move(words),
                                          ProcessOptions{.directory = home, .environment = {}});
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (process_->out().find('\n') == std::string::npos) {
-      if (process_->ended() || std::chrono::steady_clock::now() > end) {
-        throw std::runtime_error("flor serve does not begin: " + process_->err());
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!process_->await([&] { return process_->out().find('\n') != std::string::npos; })) {
+      throw std::runtime_error("flor serve does not begin: " + process_->err());
     }
     const auto said = nlohmann::json::parse(process_->out());
     url_ = said.at("url");

@@ -155,7 +155,7 @@ TEST_F(Evaluate, ACheckpointForWhichThereIsNoRoomWaitsAndLosesNoAttempt) {
   fs::remove_all(scratch);
   std::ofstream(scratch) << "in the way";
   const auto watcher = start(watch(judge(), {"--existing", "--retries", "0", "--until-idle"}));
-  EXPECT_TRUE(soon([&] { return !watcher->err().empty(); }));
+  EXPECT_TRUE(watcher->await([&] { return !watcher->err().empty(); }));
   std::this_thread::sleep_for(milliseconds(1500));
   EXPECT_FALSE(watcher->ended());
   EXPECT_EQ(count("dead"), 0u);
@@ -323,8 +323,9 @@ TEST_F(Evaluate, JobsAreFoundByWhatTheyAreOfAndFollowedAsTheyChange) {
   const auto follower = start({"jobs", "--follow"});
   bench_.record("trainer", {"--kwargs", "epochs=3", "size=40"});
   EXPECT_EQ(settle(evaluator).status, 0);
-  EXPECT_TRUE(soon([&] { return follower->out().find("@2 {\"score\":0}\n") != std::string::npos; }))
-      << follower->out();
+  EXPECT_TRUE(follower->await([&] {
+    return follower->out().find("@2 {\"score\":0}\n") != std::string::npos;
+  })) << follower->out();
   follower->kill(SIGTERM);
   follower->wait();
   const std::string run = bench_.last_run().key;

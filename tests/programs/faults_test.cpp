@@ -158,9 +158,7 @@ TEST_F(Faults, AStoreOfANewerFlorIsLeftAlone) {
 TEST_F(Faults, ARunWhoseStoreIsGoneGoesOn) {
   const auto process =
       bench_.start("trainer", {"--flor", "test", "--kwargs", "pause_ms=20", "epochs=8"});
-  for (int i = 0; i < 2000 && process->out().find("step 0 3") == std::string::npos; ++i) {
-    ::usleep(5000);
-  }
+  ASSERT_TRUE(process->await([&] { return process->out().find("step 0 3") != std::string::npos; }));
   std::error_code error;
   std::filesystem::remove_all(bench_.home(), error);
   const auto result = process->wait();

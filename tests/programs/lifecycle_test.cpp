@@ -123,7 +123,7 @@ TEST_F(Lifecycle, AnExceptionOfTheCatalogThatNobodyCatchesEndsAReplayAndKeepsIts
                    "catalog.commit()\n",
                    (bench_.home() / "catalog.db").string()},
                   bench_.options());
-  ASSERT_TRUE(soon([&] { return deletes.out() == "ready\n"; })) << deletes.err();
+  ASSERT_TRUE(deletes.await([&] { return deletes.out() == "ready\n"; })) << deletes.err();
   const auto replay = bench_.start("paced", {"--replay_flor"});
   const ProcessResult deleted = deletes.wait();
   ASSERT_EQ(deleted.status, 0) << deleted.err;

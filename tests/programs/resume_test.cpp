@@ -21,13 +21,8 @@ const Words kAll{"--flor_every", "1"};
 /// Until the process has written this; it fails where that ends without it, or after a minute.
 template <typename Output>
 void await(const Process& process, Output output, const std::string& text) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (output().find(text) == std::string::npos) {
-    const bool late = process.ended() || std::chrono::steady_clock::now() > end;
-    if (late && output().find(text) == std::string::npos) {
-      throw std::runtime_error("never written: " + text + "; " + process.err());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (!process.await([&] { return output().find(text) != std::string::npos; })) {
+    throw std::runtime_error("never written: " + text + "; " + process.err());
   }
 }
 void await_out(const Process& process, const std::string& text) {

@@ -1,9 +1,10 @@
 // What became of evaluations outlives the index, and any damage to it.
-#include "database/sqlite.h"
 #include "journal/evaluation_log.h"
+
+#include "database/sqlite.h"
+#include "maintain/repair.h"
 #include "queue/job_ledger.h"
 #include "queue/jobs.h"
-#include "maintain/repair.h"
 #include "store_fixture.h"
 
 #include <flor/store/store.h>
@@ -240,6 +241,8 @@ TEST_F(EvaluationLogTest, DamageIsNamedAndMended) {
   EXPECT_THAT(repair(*store_).quarantined, SizeIs(1));
   EXPECT_THAT(check(*store_, true).findings, IsEmpty());
   EXPECT_EQ(seen(), before) << "the index has them all";
+  make_index_again();
+  EXPECT_EQ(seen(), before) << "and so has one that is made again";
 }
 
 }  // namespace

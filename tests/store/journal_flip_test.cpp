@@ -81,12 +81,12 @@ class JournalFlipTest : public StoreTest {
       journal_ = find_journals(Paths{fast_home()}, run.key).at(0).path;
     }
     bytes_ = bytes_of(journal_);
-    copy_ = bytes_of(copy_of(journal_));
+    copy_ = bytes_of(copy_path(journal_));
     whole_ = made_with(bytes_);
     ASSERT_THAT(damage_, IsEmpty());
     ends_ = ends_in(journal_);
     ASSERT_EQ(ends_.back(), bytes_.size());
-    copy_ends_ = ends_in(copy_of(journal_));
+    copy_ends_ = ends_in(copy_path(journal_));
     ASSERT_EQ(copy_ends_.back(), copy_.size());
   }
   static std::vector<std::uint64_t> ends_in(const fs::path& framed) {
@@ -136,7 +136,7 @@ class JournalFlipTest : public StoreTest {
 
   /// Of a journal that has no copy: all whole frames count, as if its writer had been killed.
   void cut_alone(std::size_t stride) {
-    fs::remove(copy_of(journal_));
+    fs::remove(copy_path(journal_));
     std::size_t frames = 0, cuts = 0;
     std::vector<std::string> before;
     for (std::size_t size = 0; size < bytes_.size(); size += stride, ++cuts) {
@@ -157,7 +157,7 @@ class JournalFlipTest : public StoreTest {
   /// Of a journal that has no copy: `length` bytes from each `stride`-th on, more than can be
   /// undone.
   void overwrite_alone(std::size_t stride, std::size_t length) {
-    fs::remove(copy_of(journal_));
+    fs::remove(copy_path(journal_));
     int damages = 0, costly = 0;
     const std::vector<std::string> all = single_facts(whole_);
     for (std::size_t at = 0; at < bytes_.size(); at += stride, ++damages) {
@@ -204,11 +204,11 @@ class JournalFlipTest : public StoreTest {
   void damage_copy(std::size_t stride, std::size_t length) {
     for (std::size_t at = 0; at < copy_.size(); at += stride) {
       SCOPED_TRACE(std::to_string(length) + " bytes of the copy from " + std::to_string(at));
-      put_bytes(copy_of(journal_), overwritten(copy_, at, length));
+      put_bytes(copy_path(journal_), overwritten(copy_, at, length));
       EXPECT_EQ(made(), whole_);
       const bool is_torn_end = at + length > copy_ends_[copy_ends_.size() - 2];
       EXPECT_TRUE(is_torn_end || !damage_of_copy(Filesystem::system(), journal_).empty());
-      put_bytes(copy_of(journal_), copy_.substr(0, at));
+      put_bytes(copy_path(journal_), copy_.substr(0, at));
       EXPECT_EQ(made(), whole_);
       if (HasFailure()) return;
     }
@@ -247,7 +247,7 @@ TEST_F(JournalFlipTest, TheCopyOfAnotherJournalIsNotBelieved) {
     for (int i = 0; i < 20; ++i) {
       store->catalog().add_argument(run.id, {"b" + std::to_string(i), "int", "1"});
     }
-    fs::copy_file(copy_of(find_journals(Paths{foreign}, run.key).at(0).path), copy_of(journal_),
+    fs::copy_file(copy_path(find_journals(Paths{foreign}, run.key).at(0).path), copy_path(journal_),
                   fs::copy_options::overwrite_existing);
   }
   EXPECT_EQ(made(), whole_);
@@ -260,8 +260,12 @@ TEST_F(JournalFlipTest, ARepairMakesJournalAndCopyWhole) {
   const std::size_t middle = ends_[ends_.size() / 2];
   const auto repaired = [&](const char* what, const auto& harm) {
     SCOPED_TRACE(what);
+    // Of the repair before.
+    for (const auto& writer : fs::directory_iterator(journal_.parent_path().parent_path())) {
+      if (writer.path() != journal_.parent_path()) fs::remove_all(writer.path());
+    }
     put_bytes(journal_, bytes_);
-    put_bytes(copy_of(journal_), copy_);
+    put_bytes(copy_path(journal_), copy_);
     made();
     harm();
     const auto known = made();
@@ -282,9 +286,9 @@ TEST_F(JournalFlipTest, ARepairMakesJournalAndCopyWhole) {
   repaired("cut journal", [&] { put_bytes(journal_, bytes_.substr(0, middle)); });
   repaired("empty journal", [&] { put_bytes(journal_, ""); });
   repaired("no journal", [&] { fs::remove(journal_); });
-  repaired("damaged copy", [&] { put_bytes(copy_of(journal_), overwritten(copy_, 90, 9)); });
+  repaired("damaged copy", [&] { put_bytes(copy_path(journal_), overwritten(copy_, 90, 9)); });
   repaired("damaged header of the copy",
-           [&] { put_bytes(copy_of(journal_), overwritten(copy_, 3, 9)); });
+           [&] { put_bytes(copy_path(journal_), overwritten(copy_, 3, 9)); });
 }
 
 class JournalFlipOftenTest : public JournalFlipTest {};

@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <random>
@@ -154,6 +156,15 @@ class StoreTest : public ::testing::Test {
 
   flor::testing::TemporaryDirectory directory_;
 };
+
+/// As if nothing had changed it for two hours: `flor gc` takes it for what a killed process left.
+inline void make_old(const std::filesystem::path& path) {
+  std::filesystem::last_write_time(
+      path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+}
+inline void make_packs_old(const std::filesystem::path& home) {
+  for (const auto& pack : std::filesystem::directory_iterator(home / "packs")) make_old(pack);
+}
 
 /// The message of the exception of type E that `body` throws.
 template <typename E>

@@ -2,13 +2,14 @@
 // and signals to exactly that process.
 #pragma once
 
+#include "support/temporary_directory.h"
 #include "support/warm_start.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -45,7 +47,7 @@ struct ProcessOptions {
 class Process {
  public:
   Process(std::vector<std::string> arguments, ProcessOptions options)
-      : timeout_(options.timeout), out_(memory_file("out")), err_(memory_file("err")) {
+      : timeout_(options.timeout), out_(output_file()), err_(output_file()) {
     std::vector<std::string> variables = environment_with(options.environment);
 #ifdef FLOR_WARM_START  // the library that makes programs of libtorch wait at their main()
     // Forked ones have their memory at the same addresses: slow tests start each anew.
@@ -93,6 +95,32 @@ class Process {
            info.si_pid != 0;
   }
 
+  /// Waits until `condition` holds, which is asked again whenever the program has written
+  /// something, and when it has ended. False if it does not hold then, or within a minute.
+  bool await(const std::function<bool()>& condition) const {
+    const int events = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    for (const int output : {out_, err_}) {
+      const std::string name = "/proc/self/fd/" + std::to_string(output);
+      ::inotify_add_watch(events, name.c_str(), IN_MODIFY);
+    }
+    const int end = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    const auto last = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    bool holds = condition();
+    for (bool has_ended = false; !holds && !has_ended;) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          last - std::chrono::steady_clock::now());
+      pollfd waiting[] = {{events, POLLIN, 0}, {end, POLLIN, 0}};
+      if (left.count() <= 0 || ::poll(waiting, 2, static_cast<int>(left.count())) == 0) break;
+      has_ended = waiting[1].revents != 0;
+      char seen[4096];
+      while (::read(events, seen, sizeof seen) > 0) continue;
+      holds = condition();
+    }
+    ::close(events);
+    ::close(end);
+    return holds;
+  }
+
   /// Waits until it has ended, or kills it when its time is over.
   ProcessResult wait() {
     ProcessResult result;
@@ -116,14 +144,16 @@ class Process {
   }
 
  private:
-  static int memory_file(const char* name) {
-    const int descriptor = ::memfd_create(name, MFD_CLOEXEC);
-    if (descriptor < 0) throw std::runtime_error("memfd_create");
-    ::fcntl(descriptor, F_SETFL, O_APPEND);
+  /// Without a name; changes of one that memfd_create makes cannot be waited for.
+  static int output_file() {
+    std::string name = fast_parent() / "flor-output-XXXXXX";
+    const int descriptor = ::mkostemp(name.data(), O_CLOEXEC | O_APPEND);
+    if (descriptor < 0) throw std::runtime_error("cannot make " + name);
+    ::unlink(name.c_str());
     return descriptor;
   }
   static std::string content(int descriptor) {
-    struct stat facts{};
+    struct stat facts {};
     ::fstat(descriptor, &facts);
     std::string text(static_cast<std::size_t>(facts.st_size), '\0');
     const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);

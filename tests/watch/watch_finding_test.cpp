@@ -282,8 +282,8 @@ TEST_F(WatchFindingTest, WhatWillNeverBeCompleteIsToldOfOnceAndNotJudged) {
   Process watcher(watch(counting_program(), {"--existing", "--settle", "0.2"}), options());
   wait_until_it_watches();
   write_file(runs() / "broken.safetensors", tensors(1).substr(0, 50));
-  EXPECT_TRUE(
-      soon([&] { return watcher.err().find("no process writes it") != std::string::npos; }));
+  EXPECT_TRUE(watcher.await(
+      [&] { return watcher.err().find("no process writes it") != std::string::npos; }));
   EXPECT_THAT(watcher.err(), HasSubstr("broken.safetensors is not complete"));
   EXPECT_THAT(judged(), SizeIs(1));
   stop(watcher);

@@ -112,7 +112,7 @@ TEST_F(WatchProgramTest, AnEvaluatorThatIsEditedWhileItIsWatchedWithIsAnotherOne
   fs::permissions(directory_ / "new.sh", fs::perms::owner_all);
   fs::rename(directory_ / "new.sh", judge);  // the old one runs on
   publish(3);
-  ASSERT_TRUE(soon([&] { return watcher.err().find("was edited") != std::string::npos; }));
+  ASSERT_TRUE(watcher.await([&] { return watcher.err().find("was edited") != std::string::npos; }));
   write_file(directory_ / "go", "");
   EXPECT_TRUE(soon([&] { return count("done") == 3; })) << watcher.err();
   publish(4);

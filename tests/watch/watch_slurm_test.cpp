@@ -85,7 +85,8 @@ TEST_F(WatchSlurmTest, TheNodeWithTheScriptOfTheJobIsKilledAndAnotherJobJudgesTh
   ASSERT_TRUE(soon([&] { return nodes().size() == 2; })) << watcher.err();
   kill_node("n1");
   // The job wants two nodes.
-  ASSERT_TRUE(soon([&] { return times(watcher.err(), "is submitted") == 2; })) << watcher.err();
+  ASSERT_TRUE(watcher.await([&] { return times(watcher.err(), "is submitted") == 2; }))
+      << watcher.err();
   revive_node("n1");
   const auto result = watcher.wait();
   EXPECT_EQ(result.status, 0) << result.err;
@@ -100,8 +101,9 @@ TEST_F(WatchSlurmTest, AJobThatIsRequeuedGoesOnWhereItWas) {
   const std::string id = jobs_of_slurm();
   slurm({"scontrol", "requeue", id.substr(0, id.find('\n'))});
   // Slurm holds it back for two minutes.
-  EXPECT_TRUE(soon([&] { return watcher.err().find("was requeued") != std::string::npos; }))
-      << watcher.err();
+  EXPECT_TRUE(watcher.await([&] {
+    return watcher.err().find("was requeued") != std::string::npos;
+  })) << watcher.err();
   slurm({"scontrol", "update", "JobId=" + id.substr(0, id.find('\n')), "StartTime=now"});
   const auto result = watcher.wait();
   EXPECT_EQ(result.status, 0) << result.err;
@@ -126,8 +128,9 @@ TEST_F(WatchSlurmTest, WhatSlurmRefusesIsOneLineAndWhatItHoldsIsSaid) {
   EXPECT_THAT(refused.err, HasSubstr("refused the job"));
   EXPECT_EQ(count("queued"), 1u);
   Process waiting(on_slurm(judge("0"), {"--partition", "closed"}), options());
-  EXPECT_TRUE(soon([&] { return waiting.err().find("PartitionDown") != std::string::npos; }))
-      << waiting.err();
+  EXPECT_TRUE(waiting.await([&] {
+    return waiting.err().find("PartitionDown") != std::string::npos;
+  })) << waiting.err();
   waiting.kill(SIGTERM);
   EXPECT_EQ(waiting.wait().status, 130);
   EXPECT_TRUE(soon([&] { return jobs_of_slurm().empty(); }));

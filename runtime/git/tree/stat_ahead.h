@@ -24,7 +24,7 @@ class StatAhead {
   StatAhead(const StatAhead&) = delete;
   StatAhead& operator=(const StatAhead&) = delete;
 
-  /// What was seen of entries[at], if it was looked at already. To be asked in rising order.
+  /// The status of entries[at], if it was read already. To be called with rising `at`.
   std::optional<FileStat> seen(std::size_t at);
 
  private:

@@ -210,7 +210,7 @@ class Scanner {
     if (tokens_[name].is(">")) name = before_angles(name, begin);
     const Token& token = tokens_[name];
     if (token.kind != TokenKind::identifier || one_of(token.text, kNoCallee)) return;
-    // Calls in the list of a constructor are no parameters.
+    // Calls in a constructor's initializer list are no parameters.
     if (facts.has_initializers) return;
     facts.has_parameters = true;
     facts.names.push_back(token.text);

@@ -174,7 +174,7 @@ class Recorder : public Runtime {
       const std::function<void(store::Catalog&, const store::UnwrittenRest&)>& end);
   void end_run(bool failed, const std::string& message) noexcept;
   void close_store() noexcept;
-  /// The epoch to which a checkpoint belongs that is taken now.
+  /// The epoch of a checkpoint that is taken now.
   std::int64_t epoch_of(const store::CheckpointKey& key) const;
 
   void prepare_buffers(const TakenSnapshot& taken);

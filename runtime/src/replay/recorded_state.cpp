@@ -113,7 +113,7 @@ void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& 
       });
   const bool inside = key.kind == store::CheckpointKind::loop_end;
   if (!inside && !differences.empty() && only_ambient(differences)) {
-    // A new log statement may draw random numbers of its own; the record's go on from here.
+    // A new log statement may draw random numbers; the replay goes on with the recorded ones.
     if (computed) comparison_.state(part, where, {});
     if (!told_random_) {
       told_random_ = true;

@@ -57,8 +57,9 @@ CheckPlan plan_check(const store::Store& store, const store::Run& run,
 /// after `conclude` was called.
 class ResumeCheck {
  public:
-  /// An iteration that an exception left has the number of the next loop's first: `main_loop` tells
-  /// them apart. `exact`: the sources are the recorded ones, so that the same values have to come.
+  /// The iteration that an exception ended has the same number as the first one of the next main
+  /// loop: `main_loop` tells them apart. `exact`: the sources are the recorded ones, so that the
+  /// same values have to come.
   ResumeCheck(const store::Store& store, std::int64_t run, std::int64_t epoch,
               const std::string& main_loop, const std::optional<Stretch>& stretch, bool exact);
 

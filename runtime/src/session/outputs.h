@@ -17,7 +17,7 @@ std::filesystem::path below(const std::filesystem::path& directory,
 class RecordedOutputs {
  public:
   RecordedOutputs(const std::filesystem::path& repository, const std::filesystem::path& home);
-  /// Enters those that were written since it was called last; for one thread at a time.
+  /// Enters the files that were written since the last call; for one thread at a time.
   void enter(store::Catalog& catalog, std::int64_t run) const;
 
  private:

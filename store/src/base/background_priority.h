@@ -33,7 +33,7 @@ class BackgroundPriority {
     clockid_t clock_ = 0;
   };
 
-  /// While it lives the members run at normal priority: somebody is waiting for them, and other
+  /// The members run at normal priority while this lives: a thread waits for them, and other
   /// processes may keep the cores busy. Made by the waiting thread.
   class Hurry {
    public:

@@ -1,6 +1,7 @@
 // One checkpoint to a file that other tools read, and back.
 #pragma once
 
+#include <flor/store/catalog.h>
 #include <flor/store/checkpoint.h>
 
 #include <cstdint>
@@ -53,5 +54,15 @@ ExportReport write_torch_archive(const Store& store, const CheckpointReader& che
 /// Reads a .safetensors file, of Flor or of any other origin. Throws Error if the file cannot be
 /// read, UsageError if it is no such file or has a type that Flor does not know.
 Snapshot read_safetensors(const std::filesystem::path& file);
+
+struct ImportedRun {
+  Run run;
+  CheckpointInfo checkpoint;
+};
+
+/// Enters a file's content as a new run of one epoch, which is finished. Where that fails, the run
+/// is dropped; where the disk refuses that, too, an interrupted one without a checkpoint is left.
+ImportedRun import_snapshot(Store& store, const NewRun& start, const std::filesystem::path& file,
+                            const Snapshot& snapshot);
 
 }  // namespace flor::store

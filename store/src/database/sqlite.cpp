@@ -104,11 +104,10 @@ bool is_error_of_locks(int code) {
 }
 
 [[noreturn]] void throw_no_space(const std::string& name, int error) {
-  throw SystemError(
-      fmt::format("no space left for {}: free some (flor gc), or put the store on "
-                  "another disk (--flor_home or FLOR_HOME)",
-                  name),
-      error);
+  throw SystemError(fmt::format("no space left for {}: free some (flor gc), or put the store on "
+                                "another disk (--flor_home or FLOR_HOME)",
+                                name),
+                    error);
 }
 
 /// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
@@ -187,10 +186,21 @@ const char* own_vfs() {
   return name;
 }
 
+void Statement::Finalize::operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+
+Query::Query(sqlite3* database, Statement& statement, const Naming& naming, StepBudget* budget)
+    : database_(database),
+      taken_(statement),
+      statement_(statement.handle.get()),
+      naming_(naming),
+      budget_(budget) {
+  taken_.taken = true;
+}
+
 Query::~Query() {
-  if (!statement_) return;
   sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
+  taken_.taken = false;
 }
 
 void Query::bind(int index, std::int64_t value) { sqlite3_bind_int64(statement_, index, value); }
@@ -319,7 +329,7 @@ void Connection::truncate_log() noexcept {
 }
 
 Connection::~Connection() {
-  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  statements_.clear();
   sqlite3_close(database_);
 }
 
@@ -345,23 +355,19 @@ void Connection::fail(int code) const { throw_sqlite(database_, code, naming_); 
 
 std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
   expect_locks();
-  std::string text(sql);
-  auto found = statements_.find(text);
-  // A query whose rows are being read keeps its statement; the same text gets another one.
-  while (found != statements_.end() && sqlite3_stmt_busy(found->second) != 0) {
-    text += ' ';
-    found = statements_.find(text);
-  }
-  if (found == statements_.end()) {
+  auto [at, end] = statements_.equal_range(sql);
+  while (at != end && at->second.taken) ++at;
+  if (at == end) {
     if (budget_) budget_->begin();
     sqlite3_stmt* statement = nullptr;
-    const int code = sqlite3_prepare_v3(database_, text.data(), static_cast<int>(text.size()),
+    const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+    Statement made;
+    made.handle.reset(statement);
     if (code != SQLITE_OK) fail(code);
-    found = statements_.emplace(std::move(text), statement).first;
+    at = statements_.emplace(std::string(sql), std::move(made));
   }
-  sqlite3_reset(found->second);  // else one that has given all its rows takes no other values
-  return std::make_unique<Query>(database_, found->second, naming_, budget_.get());
+  return std::make_unique<Query>(database_, at->second, naming_, budget_.get());
 }
 
 void Connection::choose(Kept kept) {

@@ -31,8 +31,8 @@ using Bytes = std::span<const std::byte>;
 
 /// How messages call a database, and what the user can do where it is damaged.
 struct Naming {
-  std::string name;    ///< "the catalog /home/ann/.flor/catalog.db"
-  std::string remedy;  ///< "run `flor fsck`"
+  std::string name;                 ///< "the catalog /home/ann/.flor/catalog.db"
+  std::string remedy;               ///< "run `flor fsck`"
   std::filesystem::path file = {};  ///< set when it is opened
 };
 
@@ -52,12 +52,21 @@ struct StepBudget {
   void begin() { end.reset(); }
 };
 
-/// A statement that is being executed. Reset when it goes out of scope, so that no read lock stays.
+/// A statement that a connection keeps prepared. While a Query has it, no other one gets it.
+struct Statement {
+  struct Finalize {
+    void operator()(sqlite3_stmt* handle) const;
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> handle;
+  bool taken = false;
+};
+
+/// A statement that is being executed. Reset and given back when it goes out of scope, so that no
+/// read lock stays; the connection must still be there.
 /// Text and blobs are bound without a copy: they must outlive the execution.
 class Query {
  public:
-  Query(sqlite3* database, sqlite3_stmt* statement, const Naming& naming, StepBudget* budget)
-      : database_(database), statement_(statement), naming_(naming), budget_(budget) {}
+  Query(sqlite3* database, Statement& statement, const Naming& naming, StepBudget* budget);
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
@@ -99,6 +108,7 @@ class Query {
 
  private:
   sqlite3* database_;
+  Statement& taken_;
   sqlite3_stmt* statement_;
   const Naming& naming_;
   StepBudget* budget_;  ///< null: it may take as long as it likes
@@ -130,7 +140,8 @@ class Connection {
   /// when it takes longer than `limit`.
   void distrust(std::chrono::milliseconds limit);
 
-  /// Prepares once, binds the values to ?1, ?2, ...
+  /// Prepares once for all queries of this text that are not alive at the same time, and binds the
+  /// values to ?1, ?2, ...
   template <typename... Values>
   std::unique_ptr<Query> operator()(std::string_view sql, const Values&... values) {
     auto query = prepare(sql);
@@ -183,7 +194,14 @@ class Connection {
   std::function<void()> before_lasting_;
   std::optional<bool> durable_;  ///< as the present transaction, or the last one, has chosen
   std::function<void()> rolled_back_;
-  std::unordered_map<std::string, sqlite3_stmt*> statements_;
+  struct HashText {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  /// By text: as many of one as there were queries of it at the same time.
+  std::unordered_multimap<std::string, Statement, HashText, std::equal_to<>> statements_;
 };
 
 /// BEGIN IMMEDIATE ... COMMIT. Without `commit` it is rolled back.

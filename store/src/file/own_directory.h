@@ -13,8 +13,8 @@ namespace flor::store {
 std::filesystem::path own_temporary_directory(const std::string& name,
                                               std::filesystem::path place = {});
 
-/// A directory for files that nobody needs when the object is gone. What killed processes left is
-/// removed when the next one is made.
+/// A directory for temporary files, which is removed with this object. Making one also removes
+/// those of processes that were killed.
 class WorkDirectory {
  public:
   /// In "flor-`purpose`-UID" of `place`, or of the directory for temporary files.

@@ -17,6 +17,13 @@
 #include <tuple>
 
 namespace flor::store {
+namespace {
+
+std::uint64_t end_of(const FoundRecord& record) {
+  return record.offset + kRecordHeaderBytes + record.header.stored_bytes;
+}
+
+}  // namespace
 
 void Placing::expect(const char* table, std::int64_t id, const std::vector<Digest>& chunks,
                      PackOrigin origin) {
@@ -52,10 +59,8 @@ void Placing::scan() {
       const File file(database_.files, entry.path(), O_RDONLY);
       const std::string name = entry.path().stem().string();
       packs_.push_back({name, origin_of(name, file)});
-      const auto known = named_.find(name);
-      const std::uint64_t bytes =
-          known == named_.end() ? file.size() : std::min(file.size(), known->second);
-      found_.add(file, static_cast<std::int64_t>(packs_.size()), packs_.back().origin, bytes, {});
+      found_.add(file, static_cast<std::int64_t>(packs_.size()), packs_.back().origin, file.size(),
+                 {});
     } catch (const Error&) {
       // What cannot be read now is not given up; what is gone is.
       if (std::error_code gone; std::filesystem::exists(entry.path(), gone)) throw;
@@ -116,13 +121,15 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
 
 /// Where a digest has several records, one that was recorded here comes first: what was fetched may
 /// have been made to collide with it. Of these the one that needs fewest others: all that was built
-/// upon any of them lies deeper. What no event vouches for, a crash may have left half-written.
+/// upon any of them lies deeper. What no event vouches for, a crash may have left half-written; but
+/// the event may also be lost, and others name the content.
 std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origin,
                                           unsigned depth_end, std::uint32_t row) {
   if (!scanned_) scan();
   std::vector<FoundRecord> records = found_.find(digest);
   const auto is_vouched_for = [&](const FoundRecord& record) {
-    return named_.contains(pack_of(record).name);
+    const auto known = named_.find(pack_of(record).name);
+    return known != named_.end() && end_of(record) <= known->second;
   };
   std::ranges::sort(records, {}, [&](const FoundRecord& record) {
     return std::tuple(record.origin, record.header.depth, !is_vouched_for(record),
@@ -144,8 +151,7 @@ std::optional<StoredChunk> Placing::put(const FoundRecord& record, std::uint32_t
     base = id_of(header.base, record.origin, header.depth);
     if (!base) return std::nullopt;
   }
-  const std::uint64_t end = record.offset + kRecordHeaderBytes + header.stored_bytes;
-  const RowPlace place{.pack = row_of_pack(record.pack, end), .offset = record.offset};
+  const RowPlace place{.pack = row_of_pack(record.pack, end_of(record)), .offset = record.offset};
   const std::uint32_t id =
       put_chunk_row(database_.connection, row, header, record.origin, place, base.value_or(0));
   return StoredChunk{id, header.depth, record.origin == PackOrigin::elsewhere};

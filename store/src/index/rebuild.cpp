@@ -64,8 +64,8 @@ IndexState look_at_index(const Paths& paths) {
 
 fs::path old_index(const Paths& paths) { return paths.catalog().string() + ".old"; }
 
-/// What no journal says and the present index still has: evaluations that wait, and what watches have
-/// seen.
+/// What no journal says and the present index still has: evaluations that wait, and what watches
+/// have seen.
 void salvage_queue(Connection& connection, const Paths& paths) {
   std::error_code error;
   fs::path old = paths.catalog();
@@ -140,6 +140,34 @@ const char* name_of(IndexState state) {
       ENOSPC);
 }
 
+/// Tells on standard error how far it is, where it takes long: on a terminal a line that changes.
+class RebuildLine {
+ public:
+  ~RebuildLine() {
+    if (is_shown_) std::fputs("\r\033[K", stderr);
+  }
+  RebuildLine() = default;
+  RebuildLine(const RebuildLine&) = delete;
+  RebuildLine& operator=(const RebuildLine&) = delete;
+
+  void show(std::size_t done, std::size_t all) {
+    const auto now = Clock::now();
+    if (now < next_) return;
+    next_ = now + (terminal_ ? Clock::duration(std::chrono::milliseconds(200))
+                             : Clock::duration(std::chrono::seconds(30)));
+    std::fprintf(stderr,
+                 terminal_ ? "\r\033[Kflor: the catalog is made again: %zu of %zu runs"
+                           : "flor: the catalog is made again: %zu of %zu runs\n",
+                 done, all);
+    is_shown_ = terminal_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_ = ::isatty(2) == 1, is_shown_ = false;
+  Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
+};
+
 /// Makes `made` from the journals and packs of a home, whatever index that has.
 RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& filesystem) {
   RefreshReport report;
@@ -148,7 +176,11 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
   const std::lock_guard lock(database.mutex);
   Transaction transaction(database.connection);
   std::vector<fs::path> unlisted;
-  enter_runs(database, find_runs(home, &unlisted), report);
+  {
+    RebuildLine line;
+    enter_runs(database, find_runs(home, &unlisted), report,
+               [&](std::size_t done, std::size_t all) { line.show(done, all); });
+  }
   for (const fs::path& directory : unlisted) {
     report.is_whole = false;
     report.damage.push_back(cannot_list(directory));
@@ -173,7 +205,8 @@ void put_old_index_aside(const Paths& paths) {
   }
 }
 
-/// Whether an index elsewhere helps: the home cannot take it, and nobody is to be waited for.
+/// True if the home cannot take an index, so that one elsewhere helps; false where another process
+/// is in the way, for which the user can wait.
 bool is_of_the_disk(const std::exception& failure) {
   const auto* error = dynamic_cast<const Error*>(&failure);
   return dynamic_cast<const fs::filesystem_error*>(&failure) ||

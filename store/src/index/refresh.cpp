@@ -114,6 +114,7 @@ class RunReader {
       if (run_ == 0 || source.done.frames == source.from.frames) continue;
       put_position(connection_, run_, source.number, source.done, source.last_us);
     }
+    report_.damage.insert(report_.damage.end(), cost_.begin(), cost_.end());
     if (recount_ && run_ != 0) recount();
     if (dropped_ && run_ == 0) report_.dropped.insert(key_);
     if (read_ > 0) ++report_.runs;
@@ -189,6 +190,7 @@ class RunReader {
           return true;
         case EventKind::copy:
           run_ = apply_copy(database_, placing_, key_, decode_event<CopyEvent>(event.payload));
+          cost_.clear();
           return true;
         default:
           break;
@@ -197,12 +199,12 @@ class RunReader {
       return false;
     } catch (const Error& error) {
       if (!is_damage(error)) throw;
-      report_.damage.push_back(fmt::format("run {}: {}", key_, error.what()));
+      cost_.push_back(fmt::format("run {}: {}", key_, error.what()));
       return true;
     }
     if (run_ == 0) {
       if (!std::exchange(headless_, true)) {
-        report_.damage.push_back(fmt::format(
+        cost_.push_back(fmt::format(
             "run {}: its journals do not say how it began: what they say is left out", key_));
       }
       return true;
@@ -211,7 +213,7 @@ class RunReader {
       enter(source, event);
     } catch (const Error& error) {
       if (!is_damage(error)) throw;
-      report_.damage.push_back(fmt::format("run {}: {}", key_, error.what()));
+      cost_.push_back(fmt::format("run {}: {}", key_, error.what()));
     }
     return true;
   }
@@ -241,7 +243,7 @@ class RunReader {
         const auto parts = decode_event<PartsEvent>(payload);
         const std::vector<Value> values = std::exchange(source.found, {});
         if (std::exchange(source.lost, false)) {
-          report_.damage.push_back(fmt::format(
+          cost_.push_back(fmt::format(
               "run {}: what a replay found next is lost with that: replay it again", key_));
           return;
         }
@@ -327,7 +329,7 @@ class RunReader {
     const auto kind = static_cast<std::int64_t>(key.kind);
     const std::int64_t layout = put_layout_row(connection_, event.layout, event.items);
     if (layout == 0) {
-      report_.damage.push_back(
+      cost_.push_back(
           fmt::format("{} is lost: so is the event with its layout", describe(key, key_)));
       return;
     }
@@ -360,7 +362,7 @@ class RunReader {
         "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
         event.digest, static_cast<std::int64_t>(event.raw_bytes), layout);
     insert->run();
-    // An imported one has the content of the one that was recorded here, not the other way round.
+    // An imported object that was recorded here, too, has the recorded content, never the reverse.
     if (insert->changes() == 0 && event.foreign && !is_own(connection_, run_)) return;
     const auto row = connection_("SELECT id FROM object WHERE digest = ?1", event.digest);
     row->step();
@@ -388,20 +390,9 @@ class RunReader {
   RefreshReport& report_;
   std::int64_t read_ = 0;
   bool headless_ = false, recount_ = false, dropped_ = false;
+  /// What events without those before them cost, until all that is known of the run is said anew.
+  std::vector<std::string> cost_;
 };
-
-/// Of the event by which a run began, for their order in the index; 0 where that cannot be read.
-std::int64_t began_at(const Database& database, const std::string& key) {
-  for (const FoundJournal& journal : find_journals(database.paths, key)) {
-    try {
-      JournalReader reader(database.files, journal.path, {});
-      if (const auto event = reader.next()) return event->at_us;
-    } catch (const Error&) {
-      // Told when it is read.
-    }
-  }
-  return 0;
-}
 
 /// Also where its size cannot be told: that is said each time, until it can be read.
 bool may_have_events(const fs::path& journal) {
@@ -471,7 +462,29 @@ void remove_dropped(Database& database, const std::set<std::string>& keys) {
 
 }  // namespace
 
-void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report) {
+std::int64_t began_at(const Database& database, const std::string& key) {
+  std::int64_t began = 0;
+  for (const FoundJournal& journal : find_journals(database.paths, key)) {
+    try {
+      JournalReader reader(database.files, journal.path, {});
+      const auto event = reader.next();
+      if (!event) continue;
+      std::int64_t said = event->at_us;
+      if (event->kind == EventKind::writer) {
+        const std::int64_t earlier = decode_event<WriterEvent>(event->payload).began_us;
+        if (earlier != 0) said = std::min(said, earlier);
+      }
+      if (began == 0 || said < began) began = said;
+    } catch (const Error&) {
+      // Told when it is read.
+    }
+  }
+  return began;
+}
+
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
+                const OnRuns& on_runs) {
+  const std::size_t all = keys.size();
   Placing placing(database);
   std::vector<std::pair<std::int64_t, std::string>> runs;
   for (std::string& key : keys) {
@@ -479,11 +492,16 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
     runs.emplace_back(began, std::move(key));
   }
   std::ranges::sort(runs);
+  std::size_t done = 0;
   // Those that wait for the first of their group come after it, whatever their clocks say.
   while (!runs.empty()) {
     std::vector<std::pair<std::int64_t, std::string>> waiting;
     for (auto& run : runs) {
-      if (!RunReader(database, placing, run.second, report).read()) waiting.push_back(run);
+      if (!RunReader(database, placing, run.second, report).read()) {
+        waiting.push_back(run);
+      } else if (on_runs) {
+        on_runs(++done, all);
+      }
     }
     if (waiting.size() == runs.size()) {
       for (const auto& run : waiting) {

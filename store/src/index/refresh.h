@@ -10,7 +10,9 @@
 
 #include <flor/store/store.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,6 +28,10 @@ void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
 
 /// The first event of a journal of this process.
 WriterEvent this_writer(std::string_view run, std::int64_t number);
+
+/// Of the first event of the run that can be read: runs are in the order of these. 0 if there is
+/// none.
+std::int64_t began_at(const Database& database, const std::string& key);
 
 /// True if some journal says more than the index has. Some microseconds, and some more for each
 /// journal whose writer has not been seen to have ended.
@@ -47,9 +53,13 @@ struct RefreshReport {
   std::set<std::string> dropped;    ///< keys of runs that were removed, and still have a directory
 };
 
+/// Is told how many of how many runs were read.
+using OnRuns = std::function<void(std::size_t done, std::size_t all)>;
+
 /// Inside a transaction of the caller: enters what the journals of these runs say and the index
 /// lacks.
-void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report);
+void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
+                const OnRuns& on_runs = {});
 
 /// Enters all that journals say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);

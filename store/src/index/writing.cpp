@@ -98,8 +98,15 @@ RunJournal& Writing::journal(std::int64_t run) {
     database_.journals.erase(open);
   }
   auto opened = std::make_unique<RunJournal>(database_.files, database_.paths, key);
-  opened->begin(encode_event(time_of(run), this_writer(key, opened->number())));
+  WriterEvent writer = this_writer(key, opened->number());
+  if (const auto began = began_.find(run); began != began_.end()) writer.began_us = began->second;
+  opened->begin(encode_event(time_of(run), writer));
   return *database_.journals.emplace(run, std::move(opened)).first->second;
+}
+
+void Writing::begin_journal(std::int64_t run, std::int64_t began_us) {
+  database_.journals.erase(run);
+  began_[run] = began_us;
 }
 
 bool Writing::knows_layout(std::int64_t run, const Digest& layout) {

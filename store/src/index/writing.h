@@ -45,6 +45,8 @@ class Writing {
   }
   /// The run goes, with all that is known of it.
   void note_drop(std::int64_t run);
+  /// What follows goes into a new journal, which says when the run began.
+  void begin_journal(std::int64_t run, std::int64_t began_us);
   void add_values(std::int64_t run, std::span<const Value> values);
   /// Of one replay, with the parts in which they were found.
   void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
@@ -79,6 +81,7 @@ class Writing {
   Transaction transaction_;
   std::map<std::int64_t, std::vector<Noted>> noted_;
   std::map<std::int64_t, std::int64_t> times_;
+  std::map<std::int64_t, std::int64_t> began_;
   std::int64_t dropped_ = 0;
   bool committed_ = false;
 };

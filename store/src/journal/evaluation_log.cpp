@@ -1,5 +1,6 @@
 #include "journal/evaluation_log.h"
 
+#include "base/system_error.h"
 #include "file/home_files.h"
 #include "file/lock_file.h"
 #include "file/random.h"
@@ -80,18 +81,17 @@ std::vector<EvaluationEvent> values_of(Events events) {
   return all;
 }
 
-/// Whether a process writes the log, or that cannot be told; else nobody does while this lives.
-class ClosedLog {
- public:
-  ClosedLog(Filesystem& filesystem, const fs::path& path)
-      : file_(filesystem, path, O_RDONLY),
-        closed_(lock_file(file_.descriptor(), LOCK_EX | LOCK_NB)) {}
-  bool is_closed() const { return closed_; }
-
- private:
-  File file_;
-  bool closed_;
-};
+/// Keeps every process from writing the log, and from joining it, for as long as it lives. Nothing
+/// if a process does so already, or may, or has joined it.
+std::unique_ptr<File> take_closed(Filesystem& filesystem, const fs::path& path) {
+  try {
+    auto log = std::make_unique<File>(filesystem, path, O_RDONLY);
+    return lock_file(log->descriptor(), LOCK_EX | LOCK_NB) ? std::move(log) : nullptr;
+  } catch (const SystemError& error) {
+    if (error.code() == ENOENT) return nullptr;
+    throw;
+  }
+}
 
 }  // namespace
 
@@ -157,26 +157,37 @@ std::vector<fs::path> find_evaluation_logs(const Paths& paths) {
       logs.push_back(entry.path());
     }
   }
+  std::ranges::sort(logs);
   return logs;
 }
 
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               std::vector<std::string>& damage) {
-  Events events;
-  for (const fs::path& path : find_evaluation_logs(paths)) {
-    read_log(filesystem, path, events, damage);
+  // Logs that are joined meanwhile are gone, and what they said is in one that came later: all are
+  // read again until they are the same ones before and after.
+  std::vector<fs::path> logs = find_evaluation_logs(paths);
+  while (true) {
+    Events events;
+    std::vector<std::string> met;
+    for (const fs::path& path : logs) read_log(filesystem, path, events, met);
+    std::vector<fs::path> now = find_evaluation_logs(paths);
+    if (now != logs) {
+      logs = std::move(now);
+      continue;
+    }
+    damage.insert(damage.end(), met.begin(), met.end());
+    return values_of(std::move(events));
   }
-  return values_of(std::move(events));
 }
 
 void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
-  std::vector<std::unique_ptr<ClosedLog>> held;
+  std::vector<std::unique_ptr<File>> held;
   std::vector<fs::path> closed;
   Events events;
   std::vector<std::string> damage;
   for (const fs::path& path : find_evaluation_logs(paths)) {
-    auto log = std::make_unique<ClosedLog>(filesystem, path);
-    if (!log->is_closed()) continue;
+    auto log = take_closed(filesystem, path);
+    if (!log) continue;
     held.push_back(std::move(log));
     closed.push_back(path);
   }
@@ -187,8 +198,7 @@ void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
   for (const EvaluationEvent& event : values_of(std::move(events))) joined.append(event);
   joined.sync();
   joined.keep();
-  std::error_code error;
-  for (const fs::path& path : closed) fs::remove(path, error);
+  for (const fs::path& path : closed) filesystem.unlink(path.c_str());
 }
 
 }  // namespace flor::store

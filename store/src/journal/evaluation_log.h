@@ -31,7 +31,7 @@ struct EvaluationEvent {
   std::string spec, digest;  ///< of the evaluator
   std::string arguments;
   EvaluationEnd end = EvaluationEnd::forgotten;
-  std::string path;                   ///< where the checkpoint was
+  std::string path;  ///< where the checkpoint was
   std::int64_t priority = 0, attempts = 0, token = 0;
   std::string text;  ///< the result, or why it failed
   std::int64_t finished_us = 0;
@@ -65,10 +65,10 @@ class EvaluationLog {
   std::size_t kept_unsynced_ = 0;
 };
 
-/// The logs of all processes, in no order.
+/// The logs of all processes, in the order of their names, which are random.
 std::vector<std::filesystem::path> find_evaluation_logs(const Paths& paths);
 
-/// The last word on each evaluation. Adds a line for each damage.
+/// The last word on each evaluation, also while logs are joined. Adds a line for each damage.
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               std::vector<std::string>& damage);
 

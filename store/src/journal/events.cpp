@@ -254,6 +254,7 @@ void fields(F& f, WriterEvent& event) {
   f(4, event.process);
   f(5, event.host);
   f(6, event.flor);
+  f(7, event.began_us);
 }
 template <typename F>
 void fields(F& f, RunEvent& event) {
@@ -419,6 +420,7 @@ void fields(F& f, CopyEvent& event) {
   f(2, event.leader);
   f(3, event.origin);
   f(4, event.database);
+  f(5, event.foreign);
 }
 template <typename F>
 void fields(F& f, MergeEvent& event) {

@@ -78,6 +78,8 @@ struct WriterEvent {
   std::int64_t process = 0;
   std::string host;
   std::string flor;  ///< version
+  /// When the run began, where the first event that it has is a later one; else 0.
+  std::int64_t began_us = 0;
 };
 
 struct RunEvent {
@@ -272,7 +274,8 @@ struct OriginEvent {
   static constexpr auto kKind = EventKind::origin;
   RunOrigin origin;
 };
-/// All that is known of the run from now on: what was fetched. Nothing that was said before counts.
+/// All that is known of the run from now on: what was fetched, or what a repair wrote down for a
+/// journal that was damaged. Nothing that was said before counts.
 struct CopyEvent {
   static constexpr auto kKind = EventKind::copy;
   std::string leader;  ///< as in RunEvent
@@ -280,6 +283,8 @@ struct CopyEvent {
   /// A file of SQLite, compressed by zstd, with the tables of the index and what they say of the
   /// run.
   std::vector<std::byte> database;
+  /// Chunks of a run that was not fetched whose records came from elsewhere.
+  std::vector<Digest> foreign = {};
 };
 /// What replays elsewhere found is added to the run.
 struct MergeEvent {

@@ -45,7 +45,7 @@ std::optional<std::uint64_t> id_of(Filesystem& filesystem, const fs::path& frame
 
 }  // namespace
 
-fs::path copy_of(const fs::path& journal) { return journal.string() + ".copy"; }
+fs::path copy_path(const fs::path& journal) { return journal.string() + ".copy"; }
 
 CopyWriter::CopyWriter(Filesystem& filesystem, fs::path path, std::uint64_t id)
     : filesystem_(filesystem), path_(std::move(path)), id_(id), process_(::getpid()) {
@@ -105,7 +105,7 @@ std::vector<CopiedFrame> copied_frames(Filesystem& filesystem, const fs::path& j
                                        std::optional<std::uint64_t> id, std::uint64_t first,
                                        std::uint64_t end) {
   std::vector<CopiedFrame> frames;
-  const fs::path path = copy_of(journal);
+  const fs::path path = copy_path(journal);
   if (is_absent(path)) return frames;
   try {
     const File file(filesystem, path, O_RDONLY);
@@ -125,7 +125,7 @@ std::vector<CopiedFrame> copied_frames(Filesystem& filesystem, const fs::path& j
 
 std::vector<std::string> damage_of_copy(Filesystem& filesystem, const fs::path& journal) {
   std::vector<std::string> lines;
-  const fs::path path = copy_of(journal);
+  const fs::path path = copy_path(journal);
   if (is_absent(path)) return lines;
   try {
     const File file(filesystem, path, O_RDONLY);
@@ -153,7 +153,7 @@ std::vector<std::string> damage_of_copy(Filesystem& filesystem, const fs::path& 
 }
 
 void write_copy(Filesystem& filesystem, const fs::path& journal) {
-  const fs::path path = copy_of(journal), made = path.string() + ".new";
+  const fs::path path = copy_path(journal), made = path.string() + ".new";
   std::error_code error;
   fs::remove(made, error);
   {

@@ -23,7 +23,7 @@
 
 namespace flor::store {
 
-std::filesystem::path copy_of(const std::filesystem::path& journal);
+std::filesystem::path copy_path(const std::filesystem::path& journal);
 
 /// Whether frames of that kind, and the pieces before them, are copied.
 constexpr bool is_copied(EventKind kind) {

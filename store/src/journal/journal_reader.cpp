@@ -63,7 +63,6 @@ JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, Journ
     }
     why_unread_ = is_gone ? fmt::format("{} is gone", path_.string()) : error.what();
     may_be_cut_ = true;
-    expected_ = 0;
   }
   if (frames_ && from.bytes != 0) frames_->go_on_at(from.bytes, from.frames);
 }
@@ -99,7 +98,7 @@ void JournalReader::tell(const FrameDamage& one) {
 void JournalReader::find_cut_end() {
   may_be_cut_ = false;
   std::error_code error;
-  const auto bytes = fs::file_size(copy_of(path_), error);
+  const auto bytes = fs::file_size(copy_path(path_), error);
   if (error || bytes <= kFileHeaderBytes + copied_bytes_) return;
   std::optional<std::uint64_t> id;
   if (frames_) id = frames_->id();
@@ -158,7 +157,7 @@ std::optional<JournalEvent> JournalReader::next() {
   while (const auto frame = next_frame()) {
     if (frame->number != expected_) {
       pieces_.clear();
-      lost_ = true;
+      lost_ = has_lost_ = true;
     }
     expected_ = frame->number + 1;
     const auto kind = static_cast<EventKind>(frame->kind);
@@ -183,18 +182,16 @@ std::optional<JournalEvent> JournalReader::next() {
       damage_.push_back(fmt::format("{}: frame {} is of no use without those before it",
                                     path_.string(), frame->number));
       pieces_.clear();
-      lost_ = true;
+      lost_ = has_lost_ = true;
     }
   }
   return std::nullopt;
 }
 
-std::optional<JournalPosition> mend_journal(Filesystem& filesystem, const fs::path& path,
-                                            const fs::path& aside) {
+JournalPosition mend_journal(Filesystem& filesystem, const fs::path& path, const fs::path& aside) {
   const fs::path made = path.string() + ".new";
   std::error_code error;
   fs::remove(made, error);
-  bool is_damaged = false;
   JournalPosition position;
   {
     JournalReader reader(filesystem, path, {});
@@ -208,13 +205,8 @@ std::optional<JournalPosition> mend_journal(Filesystem& filesystem, const fs::pa
         if (writer.pending_bytes() > kFrameBytesMax) writer.flush();
       });
     }
-    is_damaged = !reader.damage().empty();
-    if (is_damaged) writer.sync();
+    writer.sync();
     position = {writer.bytes(), writer.frames()};
-  }
-  if (!is_damaged) {
-    fs::remove(made, error);
-    return std::nullopt;
   }
   if (fs::exists(path, error)) {
     fs::create_hard_link(path, aside, error);

@@ -43,6 +43,8 @@ class JournalReader {
   JournalPosition position() const { return position_; }
   /// A line for each damage that was met so far.
   const std::vector<std::string>& damage() const { return damage_; }
+  /// Some of it cost events, which its copy does not have either.
+  bool has_lost_events() const { return has_lost_; }
 
  private:
   void open();
@@ -66,19 +68,19 @@ class JournalReader {
   std::optional<Frame> held_;        ///< comes after them
   std::uint64_t at_ = 0;             ///< where to go on
   bool may_be_cut_;                  ///< whether its end is there was not looked at yet
-  std::uint64_t copied_bytes_ = 0;  ///< that its copy has of what was read
-  std::uint64_t piece_bytes_ = 0;   ///< of an event whose rest is to come
+  std::uint64_t copied_bytes_ = 0;   ///< that its copy has of what was read
+  std::uint64_t piece_bytes_ = 0;    ///< of an event whose rest is to come
   std::vector<std::byte> pieces_;
   bool has_pieces_ = false;
   bool lost_ = false;  ///< some before the next event
+  bool has_lost_ = false;
   std::vector<std::string> damage_;
 };
 
 /// Writes a damaged journal anew, with what is sound of it and of its copy; the damaged one, if
 /// there is one, becomes `aside`. To be called where no process writes it, and before `write_copy`.
-/// Nothing if it has no damage; else how far the new one goes.
-std::optional<JournalPosition> mend_journal(Filesystem& filesystem,
-                                            const std::filesystem::path& path,
-                                            const std::filesystem::path& aside);
+/// Returns how far the new one goes.
+JournalPosition mend_journal(Filesystem& filesystem, const std::filesystem::path& path,
+                             const std::filesystem::path& aside);
 
 }  // namespace flor::store

@@ -85,7 +85,7 @@ std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run
     std::error_code error;
     const auto number = writer_number(entry);
     const fs::path journal = entry / "journal";
-    if (number && (fs::exists(journal, error) || error || fs::exists(copy_of(journal), error))) {
+    if (number && (fs::exists(journal, error) || error || fs::exists(copy_path(journal), error))) {
       found.push_back({*number, journal});
     }
   });
@@ -200,7 +200,7 @@ void RunJournal::make_names(const Paths& paths) {
   unsynced_.push_back(of_run);
   unsynced_.push_back(directory_);
   frames_ = std::make_unique<FrameWriter>(filesystem_, directory_ / "journal");
-  copy_ = std::make_unique<CopyWriter>(filesystem_, copy_of(frames_->path()), frames_->id());
+  copy_ = std::make_unique<CopyWriter>(filesystem_, copy_path(frames_->path()), frames_->id());
   lock(*frames_);
   kept_ = frames_->mark();
 }

@@ -28,7 +28,7 @@ void append_varint(RawBytes& out, std::uint64_t number) {
   out.push_back(static_cast<std::byte>(number));
 }
 
-/// Small numbers of either sign to small ones without.
+/// Maps numbers near 0, of either sign, to small ones without a sign.
 constexpr std::uint64_t zigzag(std::uint64_t difference) {
   return difference << 1 ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0);
 }

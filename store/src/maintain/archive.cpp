@@ -29,7 +29,8 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 constexpr std::uint8_t kArchiveDepthMax = 64;
 /// New records of about so many bytes are committed at a time.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
-/// What is encoded waits in memory until it is known whether its group gains, up to this.
+/// Encoded chunks wait in memory, up to these bytes, until it is known whether their group takes
+/// less space.
 constexpr std::uint64_t kHeldBytes = std::uint64_t{256} << 20;
 
 struct NewRecord {

@@ -5,6 +5,7 @@
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 #include "maintain/check_chunks.h"
+#include "maintain/mend_journals.h"
 #include "pack/chunk_reader.h"
 
 #include <flor/store/error.h>
@@ -131,14 +132,18 @@ class Checker {
   /// That they are there; what they hold is read later.
   void check_journal_files(Connection& connection) {
     const auto rows = connection(
-        "SELECT run.key, writer FROM journal JOIN run ON run.id = journal.run ORDER BY run, "
-        "writer");
+        "SELECT run.key, writer, bytes, frames, closed FROM journal JOIN run ON run.id = "
+        "journal.run "
+        "ORDER BY run, writer");
     while (rows->step()) {
       const auto path =
           database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
+      known_journals_[path] = {{static_cast<std::uint64_t>(rows->integer(2)),
+                                static_cast<std::uint64_t>(rows->integer(3))},
+                               rows->integer(4) != 0};
       std::error_code error;
       // Where its copy is left, what reads it says so.
-      if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_of(path), error)) {
+      if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_path(path), error)) {
         continue;
       }
       add(Finding::Kind::journal,
@@ -239,6 +244,12 @@ class Checker {
           JournalReader reader(database_.files, found.path, {});
           while (reader.next()) continue;
           for (const std::string& line : reader.damage()) add(Finding::Kind::journal, line);
+          if (lacks_end(reader, found.path, known_journals_[found.path]) &&
+              !is_written(database_.files, found.path)) {
+            add(Finding::Kind::journal,
+                fmt::format("the end of the journal {} is lost: the catalog alone has what it said",
+                            found.path.string()));
+          }
         } catch (const Error& error) {
           add(Finding::Kind::journal, error.what());
         }
@@ -384,6 +395,7 @@ class Checker {
   bool loaded_ = false;  ///< all of the catalog could be read
   CheckReport report_;
   std::map<std::int64_t, PackState> packs_;
+  std::map<std::filesystem::path, KnownJournal> known_journals_;
   ChunkRows chunks_;
   BadChunks bad_;
   std::unordered_map<std::int64_t, std::vector<std::byte>> layouts_;

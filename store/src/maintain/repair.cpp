@@ -8,11 +8,9 @@
 #include "file/home_files.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
-#include "journal/evaluation_log.h"
-#include "journal/journal_reader.h"
-#include "journal/run_journal.h"
 #include "lock/maintenance_lock.h"
 #include "maintain/check_chunks.h"
+#include "maintain/mend_journals.h"
 #include "maintain/row_finder.h"
 #include "pack/pack_rows.h"
 #include "pack/pack_scan.h"
@@ -55,7 +53,7 @@ class Repairer {
     write_headers();
     quarantine();
     apply();
-    mend_journals();
+    mend_journals(database_, report_);
     return std::move(report_);
   }
 
@@ -229,84 +227,6 @@ class Repairer {
     }
   }
 
-  /// What was damaged in them is in no index any more, or was undone.
-  void mend_journals() {
-    for (const std::string& run : find_runs(database_.paths)) {
-      for (const FoundJournal& found : find_journals(database_.paths, run)) {
-        if (is_written(database_.files, found.path)) continue;
-        if (!is_damaged(found.path)) {
-          mend_copy(found.path);
-          continue;
-        }
-        make_quarantine();
-        const auto aside = name_aside(found.path, fmt::format("{}-{}", run, found.number));
-        const auto position = mend_journal(database_.files, found.path, aside);
-        if (!position) continue;
-        write_copy(database_.files, found.path);
-        std::error_code error;
-        if (std::filesystem::exists(aside, error)) report_.quarantined.push_back(aside.string());
-        const Lock lock(database_.mutex);
-        Transaction transaction(database_.connection);
-        database_
-            .connection(
-                "UPDATE journal SET bytes = ?3, frames = ?4 WHERE writer = ?2 AND run = (SELECT id "
-                "FROM run WHERE key = ?1)",
-                run, found.number, static_cast<std::int64_t>(position->bytes),
-                static_cast<std::int64_t>(position->frames))
-            ->run();
-        transaction.commit();
-      }
-    }
-    for (const std::filesystem::path& log : find_evaluation_logs(database_.paths)) {
-      if (is_written(database_.files, log) || !is_damaged(log)) continue;
-      make_quarantine();
-      const auto aside = database_.paths.quarantine() / log.filename();
-      if (mend_journal(database_.files, log, aside)) report_.quarantined.push_back(aside.string());
-    }
-  }
-
-  void mend_copy(const std::filesystem::path& journal) {
-    if (damage_of_copy(database_.files, journal).empty()) return;
-    try {
-      write_copy(database_.files, journal);
-      ++report_.rewritten;
-    } catch (const Damaged&) {
-      // Neither is to be read: the check names both.
-    }
-  }
-
-  bool is_damaged(const std::filesystem::path& journal) const {
-    try {
-      JournalReader reader(database_.files, journal, {});
-      while (reader.next()) continue;
-      return !reader.damage().empty();
-    } catch (const Error&) {
-      return false;  // nothing in it is sound, or it may not be read: the check names it
-    }
-  }
-
-  /// In the quarantine: one that is free, or means this very journal since a repair was interrupted.
-  std::filesystem::path name_aside(const std::filesystem::path& journal,
-                                   const std::string& name) const {
-    for (int number = 1;; ++number) {
-      const auto aside =
-          database_.paths.quarantine() /
-          (number == 1 ? name + ".journal" : fmt::format("{}-{}.journal", name, number));
-      std::error_code error;
-      if (!std::filesystem::exists(aside, error) ||
-          std::filesystem::equivalent(journal, aside, error)) {
-        return aside;
-      }
-    }
-  }
-
-  void make_quarantine() {
-    std::error_code error;
-    const auto directory = database_.paths.quarantine();
-    make_directory_in_home(directory, error);
-    if (error) throw_system_error("create", directory, error.value());
-  }
-
   /// Keeps what is left of the records that the catalog is about to forget.
   void quarantine() {
     for (const auto& [id, finding] : bad_) {
@@ -325,7 +245,7 @@ class Repairer {
     std::vector<std::byte> bytes(kRecordHeaderBytes + row.stored_bytes);
     const File from(database_.files, database_.paths.pack(pack.name), O_RDONLY);
     bytes.resize(from.read_at(bytes, row.offset));
-    make_quarantine();
+    make_quarantine(database_.paths);
     const auto path =
         database_.paths.quarantine() / fmt::format("{}-{}.record", pack.name, row.offset);
     File to(database_.files, path, O_RDWR | O_CREAT | O_TRUNC, kInHome);

@@ -25,12 +25,16 @@ struct RepairReport {
   std::int64_t rewritten = 0;            ///< headers of packs and copies of journals, written anew
   std::vector<LostContent> dropped;      ///< checkpoints and objects that are lost
   std::vector<std::string> quarantined;  ///< files with the records that were given up
+  /// Keys of runs of which a journal had lost something, and all that the catalog knows is in
+  /// another one now.
+  std::vector<std::string> written_anew;
 };
 
 /// Makes the store sound again as far as its packs allow: finds other copies of damaged chunks,
 /// makes lost rows of chunks again (what a checkpoint's digest does not prove is not believed),
 /// forgets checkpoints and objects that cannot be read, and moves what is left of unreadable
-/// records to `quarantine`. What is sound is not touched. Safe while others record and read.
+/// records to `quarantine`. What journals have lost and the catalog still knows is written into
+/// new ones. What is sound is not touched. Safe while others record and read.
 /// Throws Busy while another process collects or repairs, Damaged if SQLite cannot read the
 /// catalog, Error for a disk that fails; the catalog changes in one transaction or not at all.
 RepairReport repair(Store& store);

@@ -27,7 +27,7 @@ void write_snapshot(const Store& store, const std::filesystem::path& directory) 
   std::filesystem::create_directory_symlink(std::filesystem::absolute(database.paths.packs()),
                                             paths.packs(), error);
   if (error) throw_system_error("make the snapshot", paths.packs(), error.value());
-  // Empty, it may be written to: SQLite would make it as the umask says.
+  // Made empty here, since SQLite would make it with the permissions of the umask.
   File(database.files, paths.catalog(), O_RDWR | O_CREAT | O_EXCL, kInHome);
   // A connection of its own: the copying may take a while.
   (*open_for_reading(database.paths))("VACUUM INTO ?1", std::string_view(paths.catalog().native()))

@@ -41,7 +41,12 @@ std::uint32_t put_chunk_row(Connection& connection, std::uint32_t id, const Reco
   if (is_new) {
     const std::int64_t made = connection.last_id();
     if (made > std::numeric_limits<std::uint32_t>::max()) {
-      throw Error("the store is full: it has had 4294967295 chunks; use a new FLOR_HOME");
+      // An index that is made again numbers the chunks that there are from 1 on.
+      remember_damage({.home = connection.path().parent_path()});
+      throw Error(
+          "the numbers of chunks in the catalog are used up: the next command makes it again, and "
+          "a "
+          "recording that begins then goes on");
     }
     id = static_cast<std::uint32_t>(made);
   }

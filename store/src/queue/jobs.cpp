@@ -171,7 +171,7 @@ bool Exchange::add(const NewJob& job) {
         "path <> ?4",
         job.content, job.evaluator, job.arguments, job.path);
     if (there->step()) replies_.same_as.back() = there->text(0);
-    // Where it was found last is where it can still be found.
+    // The latest path is the one at which the file can still be found.
     connection_(
         "UPDATE job SET path = ?4 WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 "
         "AND state IN (0, 2) AND path <> ?4",

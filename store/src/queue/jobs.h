@@ -140,8 +140,8 @@ struct JobReplies {
   std::vector<LeasedJob> leases;
   /// What people should know: one line each.
   std::vector<std::string> remarks = {};
-  /// When there may be more to lease for these requests, Unix time in microseconds, without
-  /// anything being added; absent if never.
+  /// Unix time in microseconds at which these requests may get more leases though no job is added;
+  /// absent if never.
   std::optional<std::int64_t> next_us;
 };
 

@@ -112,7 +112,7 @@ class ContentReader {
   /// the digests and lengths of its chunks, as `flor fsck` checks it.
   void check(const Content& content) const;
 
-  /// The record of a chunk that something needs which was read; null if there is none.
+  /// The record of a chunk that is needed by what was read; null if there is none.
   const Record* find(const Digest& digest) const;
   /// Adds the records of these chunks and of their bases, with the place that the catalog gives.
   void add_records(const std::vector<Digest>& chunks, Records& records) const;

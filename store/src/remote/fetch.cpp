@@ -53,9 +53,9 @@ struct FetchRequest {
 };
 
 /// What one batch of records takes in requests.
-std::vector<FetchRequest> plan_requests(
-    const std::vector<Record>& records, std::span<const std::size_t> batch,
-    const std::map<std::string, std::uint64_t>& parcel_bytes) {
+std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
+                                        std::span<const std::size_t> batch,
+                                        const std::map<std::string, std::uint64_t>& parcel_bytes) {
   std::map<std::string, std::vector<std::size_t>> by_parcel;
   for (const std::size_t i : batch) by_parcel[records[i].parcel].push_back(i);
   std::vector<FetchRequest> requests;
@@ -431,12 +431,9 @@ class Fetching {
     if (store::is_of_here(here, run)) {
       note_restored(writing, run);
     } else {
-      const auto known = here("SELECT kind, place, since_us FROM origin WHERE run = ?1", run);
-      known->step();
-      writing.note(run, store::CopyEvent{report_.run.leader,
-                                         {static_cast<store::RunOrigin::Kind>(known->integer(0)),
-                                          known->text(1), known->integer(2)},
-                                         store::image_of(here, run, store::ImageOf::all)});
+      store::CopyEvent copy = store::copy_event(here, run);
+      copy.leader = report_.run.leader;
+      writing.note(run, copy);
     }
   }
 
@@ -536,9 +533,9 @@ class Fetching {
         "--take-over",
         report_.run.key,
         there.was_resumed_after(here) ? "was resumed elsewhere, as it is"
-        : more ? fmt::format("has {} epoch{} instead of {}", there.epochs(),
+        : more                        ? fmt::format("has {} epoch{} instead of {}", there.epochs(),
                              there.epochs() == 1 ? "" : "s", here.epochs())
-               : "has more",
+                                      : "has more",
         objects_.url()));
   }
 

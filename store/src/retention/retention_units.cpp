@@ -43,8 +43,8 @@ void sort_by_age(std::vector<LoadedUnit>& units) {
 /// Gathers the rows of some runs. What the epochs are is said by the first of them.
 class Loader {
  public:
-  /// `run`: whose states stand for the units. `leader`: whose values are the scores, where it has
-  /// what is scored.
+  /// `run` has the states of the units. The scores are values of `leader`, where that has logged
+  /// the metric.
   Loader(Connection& connection, std::int64_t run, std::int64_t leader,
          std::vector<std::int64_t> runs, bool goes_on)
       : connection_(connection),

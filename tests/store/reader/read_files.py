@@ -125,8 +125,8 @@ def value_of(kind, data):
 class Packs:
     """The records of all packs, by the digests of their chunks, the one that counts first."""
 
-    def __init__(self, directory, marks, recorded_here):
-        """marks: up to where the packs count that events name; recorded_here: those that are of this home for sure"""
+    def __init__(self, directory, recorded_here):
+        """recorded_here: packs that are of this home whatever becomes of their headers"""
         self.records = {}
         for path in sorted(directory.glob("[0-9a-f]" * 16 + ".pack")):
             data, name = path.read_bytes(), path.stem
@@ -135,7 +135,7 @@ class Packs:
             if is_sound and (magic, version, length, f"{number:016x}") != (b"FLORPACK", 2, 32, name):
                 raise ValueError(f"{path} is not a pack of this format")
             elsewhere = origin != 0 if is_sound else name not in recorded_here
-            for record in records_of(data[:marks.get(name, len(data))]):
+            for record in records_of(data):
                 found = SimpleNamespace(pack=name, elsewhere=elsewhere, **record)
                 self.records.setdefault(found.digest, []).append(found)
         for records in self.records.values():

@@ -28,7 +28,8 @@ class Run:
     """What the journals of a run say in the end: the facts that their events leave, by what they are and their keys."""
 
     def __init__(self, directory):
-        self.facts, self.found, self.after_loss, self.layouts, self.marks = {}, {}, set(), {}, []
+        self.facts, self.found, self.after_loss, self.layouts = {}, {}, set(), {}
+        self.packs = set()  # of this home for sure
         writers = sorted((each for each in directory.iterdir() if each.name.isdecimal()), key=lambda each: int(each.name))
         for event in heapq.merge(*map(events, writers), key=lambda event: (event.time, int(event.writer))):
             self.apply(event, self.facts)
@@ -63,7 +64,7 @@ class Run:
                 layout = digest(event.items).hex()
                 self.layouts[layout] = event.items
                 event.layout = event.layout if event.event == "checkpoint" else layout
-                self.marks += [(mark.name, mark.bytes, event.foreign) for mark in event.packs]
+                self.packs |= {mark.name for mark in event.packs if not event.foreign}
                 facts[(event.event, *(key_of(event.info.key) if event.event == "checkpoint" else [event.digest]))] = event
             case "discard":
                 for key in self.named("checkpoint", event):
@@ -167,9 +168,7 @@ def read(home):
     runs = {path.name: Run(path) for path in sorted((home / "runs").glob("??/*"))
             if re.fullmatch("[0-9a-f]{16}", path.name) and path.name[:2] == path.parent.name}
     runs = {name: run for name, run in runs.items() if run.facts or report(f"{name}: no journal says how it began")}
-    marks = sorted(mark for run in runs.values() for mark in run.marks)
-    recorded_here = {name for name, _, foreign in marks if not foreign}
-    return runs, Packs(home / "packs", {name: length for name, length, _ in marks}, recorded_here)
+    return runs, Packs(home / "packs", {name for run in runs.values() for name in run.packs})
 
 
 def plain(value):

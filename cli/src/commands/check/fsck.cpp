@@ -108,8 +108,9 @@ something is damaged, and says which checkpoints are lost by it.
 
 With --repair the store is made sound again: lost rows and other copies of damaged pieces are looked
 for in the packs; checkpoints that still cannot be read are forgotten, and what is left of their
-damaged pieces is moved to the store's directory 'quarantine'. Ends with status 5 if a checkpoint
-was lost.
+damaged pieces is moved to the store's directory 'quarantine'. Where a run's journal had lost
+something, all that the catalog knows of the run is written into a new one. Ends with status 5 if a
+checkpoint was lost.
 
 Examples:
   flor fsck                     everything: reads all packs
@@ -180,6 +181,11 @@ void Fsck::print_repair(Context& context, const RepairReport& report) {
   for (const std::string& path : report.quarantined) {
     out.write(fmt::format("kept aside: {}\n", printable(path)));
   }
+  for (const std::string& run : report.written_anew) {
+    out.write(fmt::format(
+        "written anew: what the catalog knows of run {}, since its journals had lost something\n",
+        printable(run)));
+  }
   out.write(
       fmt::format("repaired: {} found elsewhere, {} lost rows made again, {} given up, "
                   "{} headers or copies written anew\n",
@@ -213,7 +219,8 @@ void Fsck::print_json(Context& context, const CheckReport& report,
                         {"removed", repaired->removed},
                         {"rewritten", repaired->rewritten},
                         {"dropped", dropped},
-                        {"quarantined", repaired->quarantined}};
+                        {"quarantined", repaired->quarantined},
+                        {"written_anew", repaired->written_anew}};
   }
   print(context.out(), result);
 }

@@ -35,46 +35,27 @@ Examples:
   int run(Context& context) override;
 
  private:
-  store::Run record(Context& context, const store::Snapshot& snapshot,
-                    store::CheckpointInfo& info) const;
+  store::NewRun start(const Context& context) const;
 
   std::string file_;
   std::string name_ = "import";
 };
 
-store::Run Import::record(Context& context, const store::Snapshot& snapshot,
-                          store::CheckpointInfo& info) const {
-  store::Store& opened = context.store_to_change(store::OpenMode::create);
-  store::Catalog& catalog = opened.catalog();
+store::NewRun Import::start(const Context& context) const {
   store::NewRun start;
   start.experiment = name_;
   start.started_us = context.now_us();
   std::error_code unknown;
   start.directory = start.repository = std::filesystem::current_path(unknown).string();
   start.command = {"flor", "import", file_, "--name", name_};
-  const store::RunOrigin origin{store::RunOrigin::Kind::imported,
-                                std::filesystem::absolute(file_, unknown).string(),
-                                context.now_us()};
-  const store::Run run = catalog.add_run(start, {}, origin);
-  try {
-    const auto lock = opened.lock_run(run.key);
-    info = store::CheckpointWriter(opened, run.id)
-               .write({store::CheckpointKind::boundary, 0, 1, ""}, snapshot);
-    catalog.add_iteration(run.id, {0, 0, 0, 0});
-    catalog.put_main_loop(run.id, {0, "import", 0, 1, true, false});
-    catalog.finish_run(run.id, now_us(), false, "");
-  } catch (...) {
-    catalog.drop_run(run.id);
-    throw;
-  }
-  return *catalog.run(run.id);
+  return start;
 }
 
 int Import::run(Context& context) {
   if (name_.empty()) throw UsageError("--name needs a name that is not empty");
   const store::Snapshot snapshot = store::read_safetensors(file_);
-  store::CheckpointInfo info;
-  const store::Run run = record(context, snapshot, info);
+  store::Store& store = context.store_to_change(store::OpenMode::create);
+  const auto [run, info] = store::import_snapshot(store, start(context), file_, snapshot);
   if (context.json()) {
     Json result = document("import");
     result["run"] = run.key;

@@ -50,8 +50,8 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 
 /// Columns that change after the start of a run.
-constexpr const char* kCourse[] = {"finished_us", "failed",    "message",      "degraded", "epochs",
-                                   "checkpoints", "raw_bytes", "stored_bytes"};
+constexpr const char* kCourse[] = {"finished_us", "failed",      "message",   "degraded",
+                                   "epochs",      "checkpoints", "raw_bytes", "stored_bytes"};
 
 /// The run with this key in `to`; 0: none.
 std::int64_t find_run(Connection& to, const std::string& key) {
@@ -157,8 +157,8 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
         if (old == 0) return old;
         const auto found = replays.find(old);
         if (found != replays.end()) return found->second;
-        throw Damaged(
-            fmt::format("a value of run {} names a replay that is not there", key_of_run(from, run)));
+        throw Damaged(fmt::format("a value of run {} names a replay that is not there",
+                                  key_of_run(from, run)));
       });
   const auto rows = from("SELECT id FROM series WHERE run = ?1 ORDER BY id", run);
   while (rows->step()) {
@@ -184,13 +184,36 @@ void copy_answers(Connection& from, Connection& to, std::int64_t old, std::int64
   }
 }
 
-Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+/// By the keys of replays, which journals call them by.
+using ReplayIds = std::map<std::string, std::int64_t, std::less<>>;
+
+ReplayIds replay_ids(Connection& connection, std::int64_t run) {
+  ReplayIds ids;
+  const auto rows = connection(
+      "SELECT key, replay FROM replay_key JOIN replay ON replay.id = replay_key.replay WHERE run = "
+      "?1",
+      run);
+  while (rows->step()) ids.emplace(rows->text(0), rows->integer(1));
+  return ids;
+}
+
+/// `known`: the replays of the run that were there before, which keep their numbers.
+Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
+                 const ReplayIds& known) {
   Ids replays;
   TableCopy(from, to, "replay")
       .without("id")
       .set("run", target)
       .then([&](std::int64_t old, std::int64_t id) { replays[old] = id; })
       .copy("run", run, "id");
+  if (!known.empty() && has_table(from, "replay_key")) {
+    for (auto& [old, id] : replays) {
+      const auto before = known.find(replay_key(from, old));
+      if (before == known.end()) continue;
+      to("UPDATE replay SET id = ?2 WHERE id = ?1", id, before->second)->run();
+      id = before->second;
+    }
+  }
   for (const auto& [old, id] : std::map(replays.begin(), replays.end())) {
     copy_replay_key(from, old, to, target, id);
   }
@@ -213,11 +236,12 @@ std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std:
                         const std::optional<RunOrigin>& origin) {
   const std::int64_t target = put_run(from, run, to, origin);
   replace_facts(from, run, to, target, leader);
+  const ReplayIds known = replay_ids(to, target);
   for (const char* table : kValues) {
     to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();
   }
   TableCopy(from, to, "metric").without("id").set("run", target).copy("run", run, "id");
-  copy_values(from, run, to, target, copy_replays(from, run, to, target));
+  copy_values(from, run, to, target, copy_replays(from, run, to, target, known));
   return target;
 }
 

@@ -14,8 +14,11 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
+#include <unordered_set>
 
 namespace flor::store {
 namespace {
@@ -63,7 +66,8 @@ std::int64_t copy_layout(Connection& from, Connection& to, std::int64_t id) {
 }
 
 /// Copies the rows of a table, and hands the chunks of each to `change`, which says what the copy
-/// has in that column, and to `seen` with the id of the copy.
+/// has in that column, and to `seen` with the id of the copy, or of the object that is there
+/// already.
 template <typename Change, typename Seen>
 void copy_contents(Connection& from, Connection& to, const char* table, const char* condition,
                    std::int64_t run, std::int64_t target, const Change& change, const Seen& seen) {
@@ -94,27 +98,42 @@ void copy_contents(Connection& from, Connection& to, const char* table, const ch
     insert->bind(next++, layout);
     insert->bind(next, Bytes(chunks));
     insert->run();
-    if (insert->changes() > 0) seen(to.last_id(), rows->blob(count + 1));
+    if (insert->changes() > 0) {
+      seen(to.last_id(), true, rows->blob(count + 1));
+    } else {
+      const auto known = to("SELECT id FROM object WHERE digest = ?1", rows->blob(0));
+      if (known->step()) seen(known->integer(0), false, rows->blob(count + 1));
+    }
   }
 }
 
-/// Deleted checkpoints, whose content is not kept with the run.
-void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+/// Deleted checkpoints; `change` and `seen` as in `copy_contents`, for those that are not
+/// collected.
+template <typename Change, typename Seen>
+void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
+                    const Change& change, const Seen& seen) {
+  constexpr int kCopied = 10, kLayout = 10, kChunks = 11;
   const auto rows = from(
       "SELECT kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, "
-      "discarded_us FROM discarded WHERE run = ?1 ORDER BY id",
+      "discarded_us, collected_us, layout, chunks FROM discarded WHERE run = ?1 ORDER BY id",
       run);
   while (rows->step()) {
+    const bool has_content = rows->is_null(kCopied - 1);
+    const auto chunks = has_content ? change(rows->blob(kChunks)) : std::vector<std::byte>();
+    const std::int64_t layout = has_content ? copy_layout(from, to, rows->integer(kLayout)) : 0;
     // Its number must be one that no checkpoint has or will get.
     const auto insert = to(
         "INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
-        "stored_bytes, digest, discarded_us, layout, chunks, collected_us) VALUES ((SELECT 1 + "
+        "stored_bytes, digest, discarded_us, collected_us, layout, chunks) VALUES ((SELECT 1 + "
         "max(coalesce((SELECT max(id) FROM discarded), 0), coalesce((SELECT seq FROM "
         "sqlite_sequence WHERE name = 'checkpoint'), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
-        "?10, 0, x'', ?10)");
+        "?10, ?11, ?12, ?13)");
     insert->bind(1, target);
-    for (int i = 0; i < 9; ++i) bind(*insert, i + 2, *rows, i);
+    for (int i = 0; i < kCopied; ++i) bind(*insert, i + 2, *rows, i);
+    insert->bind(kCopied + 2, layout);
+    insert->bind(kCopied + 3, Bytes(chunks));
     insert->run();
+    if (has_content) seen(to.last_id(), true, rows->blob(kChunks));
     to("INSERT INTO sqlite_sequence (name, seq) SELECT 'checkpoint', 0 WHERE NOT EXISTS (SELECT 1 "
        "FROM sqlite_sequence WHERE name = 'checkpoint')")
         ->run();
@@ -122,6 +141,12 @@ void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int
        "'checkpoint'")
         ->run();
   }
+}
+
+/// The last start of a group that the run leads.
+void copy_launch(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  to("DELETE FROM rank_launch WHERE leader = ?1", target)->run();
+  TableCopy(from, to, "rank_launch").set("leader", target).copy("leader", run, "leader");
 }
 
 constexpr const char* kOfRun = "run = ?1";
@@ -181,11 +206,12 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
     const std::int64_t target = copy_facts(from, run, to, 0, std::nullopt);
     if (contents == ImageOf::all) {
       copy_belief(from, run, to, target);
+      copy_launch(from, run, to, target);
       const auto change = [&](Bytes ids) { return digests_of(from, ids); };
-      const auto seen = [](std::int64_t, Bytes) {};
+      const auto seen = [](std::int64_t, bool, Bytes) {};
       copy_contents(from, to, "checkpoint", kOfRun, run, target, change, seen);
       copy_contents(from, to, "object", kNamedByRun, run, target, change, seen);
-      copy_discarded(from, run, to, target);
+      copy_discarded(from, run, to, target, change, seen);
       copy_absent_objects(from, run, to);
     }
     transaction.commit();
@@ -199,45 +225,129 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
   return compressed;
 }
 
-std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,
-                        const CopyEvent& event) {
-  Image image(event.database);
-  Connection& from = image.connection();
+namespace {
+
+/// Refuses what would make a run another one, or one that came from elsewhere one of this home.
+void check_copy(Image& image, Connection& to, std::string_view key, const RunOrigin& origin) {
+  const auto named =
+      image.connection()("SELECT 1 FROM run WHERE id = ?1 AND key = ?2", image.run(), key);
+  bool is_right = named->step();
+  if (!origin.from_elsewhere()) {
+    const auto known = to(
+        "SELECT coalesce(kind, 0) FROM run LEFT JOIN origin ON origin.run = run.id WHERE key = ?1",
+        key);
+    is_right =
+        is_right && (!known->step() || known->integer(0) == static_cast<std::int64_t>(origin.kind));
+  }
+  if (!is_right) {
+    throw Damaged("a journal's copy of a run is none of the run of its name: run `flor fsck`");
+  }
+}
+
+std::int64_t copy_run(Image& image, Database& database, std::string_view key,
+                      const CopyEvent& event) {
   Connection& to = database.connection;
-  const auto named = from("SELECT 1 FROM run WHERE id = ?1 AND key = ?2", image.run(), key);
-  if (!named->step() || event.origin.recorded_here()) {
-    throw Damaged(
-        "a journal's copy of a run is none of a fetched run of its name: run `flor fsck`");
+  std::int64_t known = 0, leader = 0;
+  if (const auto row = to("SELECT id FROM run WHERE key = ?1", key); row->step()) {
+    known = row->integer(0);
   }
-  // Also where the event is lost that let a run of here count as fetched.
-  {
-    const auto known = to("SELECT id FROM run WHERE key = ?1", key);
-    if (known->step()) put_origin(to, known->integer(0), event.origin);
-  }
-  std::int64_t leader = 0;
   if (!event.leader.empty()) {
     const auto row = to("SELECT id FROM run WHERE key = ?1", event.leader);
     if (!row->step()) throw NotFound(fmt::format("run {} is not there", event.leader));
     leader = row->integer(0);
   }
-  const std::int64_t run = take_facts(from, image.run(), database, leader, event.origin);
+  if (event.origin.from_elsewhere()) {
+    // Also where the event is lost that let a run of here count as fetched.
+    if (known != 0) put_origin(to, known, event.origin);
+    return take_facts(image.connection(), image.run(), database, leader, event.origin);
+  }
+  database.series.clear();  // those of the run get other ids
+  const std::int64_t run = copy_facts(image.connection(), image.run(), to, leader, event.origin);
+  if (known == 0) remember_name(to, run);
+  return run;
+}
+
+}  // namespace
+
+std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,
+                        const CopyEvent& event) {
+  Image image(event.database);
+  Connection& from = image.connection();
+  Connection& to = database.connection;
+  check_copy(image, to, key, event.origin);
+  const std::int64_t run = copy_run(image, database, key, event);
   copy_belief(from, image.run(), to, run);
+  copy_launch(from, image.run(), to, run);
   for (const char* table : {"checkpoint", "discarded"}) {
     to(fmt::format("DELETE FROM {} WHERE run = ?1", table), run)->run();
   }
+  const std::unordered_set<Digest> foreign(event.foreign.begin(), event.foreign.end());
+  const auto is_foreign = [&](const std::vector<Digest>& chunks) {
+    return event.origin.from_elsewhere() ||
+           std::ranges::any_of(chunks, [&](const Digest& it) { return foreign.contains(it); });
+  };
+  const auto expect = [&](const char* table) {
+    return [&, table](std::int64_t id, bool is_new, Bytes bytes) {
+      const std::vector<Digest> chunks = read_digests(bytes);
+      const bool elsewhere = is_foreign(chunks);
+      // An object of this home has the content that was recorded here, whatever came before.
+      if (!is_new && elsewhere) return;
+      placing.expect(table, id, chunks, elsewhere ? PackOrigin::elsewhere : PackOrigin::here);
+    };
+  };
   const auto none = [](Bytes) { return std::vector<std::byte>(); };
-  copy_contents(from, to, "checkpoint", kOfRun, image.run(), run, none,
-                [&](std::int64_t id, Bytes chunks) {
-                  placing.expect("checkpoint", id, read_digests(chunks), PackOrigin::elsewhere);
-                });
-  copy_contents(from, to, "object", kNamedByRun, image.run(), run, none,
-                [&](std::int64_t id, Bytes chunks) {
-                  placing.expect("object", id, read_digests(chunks), PackOrigin::elsewhere);
-                });
-  copy_discarded(from, image.run(), to, run);
+  copy_contents(from, to, "checkpoint", kOfRun, image.run(), run, none, expect("checkpoint"));
+  copy_contents(from, to, "object", kNamedByRun, image.run(), run, none, expect("object"));
+  copy_discarded(from, image.run(), to, run, none, expect("checkpoint"));
   copy_absent_objects(from, image.run(), to);
   recount_metrics(database, run);
   return run;
+}
+
+namespace {
+
+std::vector<Digest> foreign_of(Connection& index, std::int64_t run) {
+  std::vector<Digest> foreign;
+  if (!index("SELECT 1 FROM foreign_chunk LIMIT 1")->step()) return foreign;
+  std::set<std::uint32_t> chunks;
+  for (const std::string& table : {std::string("checkpoint WHERE run = ?1"),
+                                   std::string("discarded WHERE run = ?1 AND collected_us IS NULL"),
+                                   std::string("object WHERE ") + kNamedByRun}) {
+    const auto rows = index("SELECT chunks FROM " + table, run);
+    while (rows->step()) {
+      for (const std::uint32_t id : decode_ids(rows->blob(0))) chunks.insert(id);
+    }
+  }
+  for (const std::uint32_t id : chunks) {
+    const auto row = index(
+        "SELECT digest FROM chunk JOIN foreign_chunk ON foreign_chunk.chunk = chunk.id WHERE id = "
+        "?1",
+        std::int64_t{id});
+    if (row->step()) foreign.push_back(row->digest(0));
+  }
+  return foreign;
+}
+
+}  // namespace
+
+CopyEvent copy_event(Connection& index, std::int64_t run) {
+  CopyEvent event;
+  {
+    const auto row = index(
+        "SELECT key FROM rank_run JOIN run ON run.id = leader WHERE rank_run.run = ?1 AND leader "
+        "<> ?1",
+        run);
+    if (row->step()) event.leader = row->text(0);
+  }
+  {
+    const auto row = index("SELECT kind, place, since_us FROM origin WHERE run = ?1", run);
+    if (row->step()) {
+      event.origin = {static_cast<RunOrigin::Kind>(row->integer(0)), row->text(1), row->integer(2)};
+    }
+  }
+  event.database = image_of(index, run, ImageOf::all);
+  if (!event.origin.from_elsewhere()) event.foreign = foreign_of(index, run);
+  return event;
 }
 
 void apply(Database& database, std::int64_t run, const MergeEvent& event) {

@@ -1,5 +1,5 @@
 // What is known of a run as a database of its own, for events of journals that say all of it at
-// once: what was fetched.
+// once: what was fetched, and what a damaged journal had said.
 #pragma once
 
 #include "database/database.h"
@@ -20,6 +20,9 @@ enum class ImageOf : std::uint8_t {
 };
 /// Of a run in `from`. It has the tables of an index; but the columns `chunks` hold digests.
 std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents);
+
+/// All that the index says of the run.
+CopyEvent copy_event(Connection& index, std::int64_t run);
 
 /// The run of that key becomes what the event says. Returns its id. NotFound as `apply_run` has it.
 std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,

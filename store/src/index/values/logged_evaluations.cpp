@@ -1,5 +1,7 @@
 #include "index/values/logged_evaluations.h"
 
+#include "database/database.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +52,31 @@ void enter_evaluations(Connection& connection, const std::vector<EvaluationEvent
                connection.last_id(), event.token, event.text)
         ->run();
   }
+}
+
+std::vector<EvaluationEvent> known_evaluations(Connection& connection) {
+  std::vector<EvaluationEvent> known;
+  const auto rows = connection(
+      "SELECT content, spec, digest, arguments, state, path, priority, attempts, job.token, "
+      "coalesce(json, message), coalesce(finished_us, 0) FROM job JOIN evaluator ON evaluator.id = "
+      "job.evaluator LEFT JOIN job_result ON job_result.job = job.id WHERE state IN (3, 4, 5) AND "
+      "job.id NOT IN (SELECT job FROM fetched_result)");
+  while (rows->step()) {
+    EvaluationEvent& event = known.emplace_back();
+    event.at_us = now_us();
+    event.content = rows->digest(0);
+    event.spec = rows->text(1);
+    event.digest = rows->text(2);
+    event.arguments = rows->text(3);
+    event.end = static_cast<EvaluationEnd>(rows->integer(4));
+    event.path = rows->text(5);
+    event.priority = rows->integer(6);
+    event.attempts = rows->integer(7);
+    event.token = rows->integer(8);
+    event.text = rows->text(9);
+    event.finished_us = rows->integer(10);
+  }
+  return known;
 }
 
 }  // namespace flor::store

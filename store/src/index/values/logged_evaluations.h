@@ -12,4 +12,7 @@ namespace flor::store {
 /// caller.
 void enter_evaluations(Connection& connection, const std::vector<EvaluationEvent>& events);
 
+/// The reverse: what the index has of evaluations that have ended, as if it were said now.
+std::vector<EvaluationEvent> known_evaluations(Connection& connection);
+
 }  // namespace flor::store

@@ -32,9 +32,9 @@ void put_evaluations(store::Connection& to, const Evaluations& evaluations);
 /// Empty if they are.
 std::string flaw_of(const Evaluations& evaluations);
 
-/// Takes what came with a run into the store of a user: of content of this run alone, and not if
-/// another run that was not fetched has the same. No job that is here changes. Within a transaction
-/// of the caller, who has looked for flaws.
+/// Takes the evaluations that came with a run into the store of a user, but for those of content
+/// that another run has which was not fetched. No job that is here changes. Within a transaction of
+/// the caller, who has looked for flaws.
 void take_evaluations(store::Connection& to, std::int64_t run, const Evaluations& evaluations);
 
 }  // namespace flor::remote

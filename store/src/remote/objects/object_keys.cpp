@@ -30,7 +30,7 @@ constexpr std::int64_t kSequenceMax = std::int64_t{1} << 52;
 /// More than any manifest has: what is nested takes many times its length when it is read.
 constexpr std::uint64_t kManifestBytesMax = std::uint64_t{64} << 10;
 
-/// More than any run has, and little enough to be added up.
+/// More bytes than any run has, and so few that sums of them do not overflow.
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 60;
 
 std::string sharded(const char* directory, std::string_view name) {

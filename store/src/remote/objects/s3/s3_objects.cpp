@@ -327,7 +327,7 @@ class S3Objects final : public ObjectStore {
     }
   }
 
-  /// Any time up to twice the one before, so that many clients do not come back at once.
+  /// Random, of a range that doubles with each attempt, so that many clients do not retry at once.
   milliseconds pause(int attempt) const {
     thread_local std::minstd_rand random{std::random_device{}()};
     const auto most = std::min(limits_.longest_pause, limits_.first_pause * (1 << attempt));

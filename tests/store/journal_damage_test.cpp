@@ -1,0 +1,127 @@
+// What damage of a journal costs, and that it is told. What a repair does about it is in
+// mended_journals_test.cpp.
+#include "journal_fixture.h"
+#include "maintain/repair.h"
+#include "support/content.h"
+
+#include <fcntl.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
+namespace flor::store {
+namespace {
+
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+/// A flipped bit of a journal is undone; what a damaged page held is lost, and the rest is not.
+TEST_F(JournalTest, DamageOfAJournalCostsWhatItHeld) {
+  const Run run = add_run_with_arguments(*open(), 50);
+  const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  fs::remove(copy_path(journal));
+  const std::string bytes = testing::content_of(journal);
+  const auto arguments_with = [&](const std::string& with) {
+    std::ofstream(journal, std::ios::binary) << with;
+    remove_index(home());
+    const auto store = open();
+    return store->catalog().arguments(store->catalog().runs().at(0).id).size();
+  };
+  std::minstd_rand random(5);
+  for (int i = 0; i < 20; ++i) {
+    std::string with = bytes;
+    with[random() % with.size()] ^= static_cast<char>(1 << random() % 8);
+    EXPECT_EQ(arguments_with(with), 50u);
+  }
+  std::string with = bytes;
+  for (std::size_t i = 0; i < 200; ++i) with[with.size() / 2 + i] = 'x';
+  const std::size_t left = arguments_with(with);
+  EXPECT_GE(left, 46u);
+  EXPECT_LT(left, 50u);
+  EXPECT_EQ(arguments_with(bytes.substr(0, bytes.size() - 3)), 49u) << "a torn tail";
+}
+
+/// What a replay says without the event that began it is said of no other, least of the recording.
+TEST_F(JournalTest, ALostReplayTakesNothingFromTheRecording) {
+  std::string key;
+  {
+    const auto store = open();
+    const Run run = store->catalog().add_run(new_run());
+    key = run.key;
+    Value value;
+    value.name = "loss";
+    value.place = {"epoch", 0, -1, ""};
+    value.value = 0.25;
+    store->catalog().add_values(run.id, std::span(&value, 1));
+  }
+  {
+    const auto store = open();
+    NewReplay start;
+    start.run = store->catalog().runs().at(0).id;
+    const std::int64_t replay = store->catalog().add_replay(start);
+    store->catalog().verify_replay(replay, std::vector<std::int64_t>{0});
+    store->catalog().doubt_replay(replay, "loss differs");
+    ReplayResult result;
+    result.verdict = Verdict::differs;
+    store->catalog().finish_replay(replay, result);
+  }
+  const fs::path journal = find_journals(Paths{home()}, key).at(1).path;
+  fs::remove(copy_path(journal));
+  std::uint64_t at = 0;
+  {
+    const File file(Filesystem::system(), journal, O_RDONLY);
+    FrameReader reader(file);
+    reader.next();
+    at = reader.position();
+  }
+  {
+    std::fstream file(journal, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(at + 50)) << "damage of this event";
+  }
+  remove_index(home());
+  const auto store = open();
+  const auto values = store->catalog().values({.run = store->catalog().runs().at(0).id});
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0].name, "loss");
+  EXPECT_EQ(values[0].verdict, ValueVerdict::recorded);
+  EXPECT_TRUE(store->catalog().replays(store->catalog().runs().at(0).id).empty());
+
+  EXPECT_THAT(damage(*store), HasSubstr("journal"));
+  EXPECT_EQ(repair(*store).quarantined.size(), 1u);
+  EXPECT_EQ(damage(*store), "");
+  EXPECT_EQ(open()->catalog().values({.run = store->catalog().runs().at(0).id}).size(), 1u);
+}
+
+/// Each time the damaged one is kept.
+TEST_F(JournalTest, AJournalIsRepairedAsOftenAsItIsDamaged) {
+  const Run run = add_run_with_arguments(*open(), 50);
+  const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  for (int times = 1; times < 4; ++times) {
+    const auto middle = static_cast<std::streamoff>(fs::file_size(journal) / 2);
+    std::fstream(journal, std::ios::binary | std::ios::in | std::ios::out).seekp(middle)
+        << "damage of some events";
+    const auto store = open();
+    const auto report = repair(*store);
+    ASSERT_EQ(report.quarantined.size(), 1u) << times;
+    EXPECT_EQ(std::distance(fs::directory_iterator(home() / "quarantine"), {}), times);
+    EXPECT_EQ(damage(*store), "");
+  }
+}
+
+TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  EXPECT_EQ(damage(*store), "");
+  const fs::path journal = find_journals(Paths{home()}, run.key).at(0).path;
+  fs::remove(journal);
+  EXPECT_THAT(damage(*store), HasSubstr("journal is gone: its copy has 2 more of its frames"));
+  fs::remove(copy_path(journal));
+  EXPECT_THAT(damage(*store), HasSubstr("is missing: the catalog alone has what it said"));
+}
+
+}  // namespace
+}  // namespace flor::store
