@@ -159,6 +159,14 @@ TEST_F(ProcessTest, SeeWhetherARunLives) {
   EXPECT_TRUE(store->lock_run(run.key));
 }
 
+TEST_F(ProcessTest, LockRunsOfAStoreThatWasCopiedWithoutItsLocks) {
+  const Run run = open()->catalog().add_run(new_run());
+  std::filesystem::remove_all(home() / "locks");
+  EXPECT_TRUE(open(OpenMode::existing)->lock_run(run.key));
+  std::filesystem::remove_all(home() / "locks");
+  EXPECT_TRUE(open(OpenMode::existing)->use_run(run.key));
+}
+
 TEST_F(ProcessTest, AskingWhetherARunLivesDoesNotKeepItFromStarting) {
   const auto store = open();
   const Run run = store->catalog().add_run(new_run());

@@ -53,6 +53,7 @@ void RunLock::forget_in_child() noexcept {
 
 std::optional<RunLock> Store::lock_run(std::string_view key) {
   const std::filesystem::path path = impl_->database->paths.lock(key);
+  require_directory_in_home(path.parent_path());  // a store that was copied has none
   for (int i = 0; i < kTries; ++i) {
     const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);

@@ -33,6 +33,7 @@ RunUse::~RunUse() {
 std::optional<RunUse> Store::use_run(std::string_view key) const {
   if (impl_->mode == OpenMode::read_only) return std::nullopt;
   const std::filesystem::path path = impl_->database->paths.use(key);
+  require_directory_in_home(path.parent_path());  // a store that was copied has none
   for (;;) {
     const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);
