@@ -249,7 +249,8 @@ constexpr LaterTable kJobResult{"job_result", R"sql(
 constexpr LaterTable kEvaluationLog{"evaluation_log", R"sql(
   name TEXT PRIMARY KEY,
   bytes INTEGER NOT NULL,
-  frames INTEGER NOT NULL
+  frames INTEGER NOT NULL,
+  ended INTEGER NOT NULL DEFAULT 0
 )sql",
                                     "STRICT, WITHOUT ROWID"};
 

@@ -220,6 +220,13 @@ std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Path
   return values_of(std::move(events));
 }
 
+std::vector<EvaluationEvent> read_evaluation_log(Filesystem& filesystem, const fs::path& path,
+                                                 std::vector<std::string>& damage) {
+  Events events;
+  read_log(filesystem, path, {}, events, damage);
+  return values_of(std::move(events));
+}
+
 void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
   std::vector<std::unique_ptr<ClosedLog>> held;
   std::vector<fs::path> closed;

@@ -34,7 +34,7 @@ struct EvaluationEvent {
   std::string spec, digest;  ///< of the evaluator
   std::string arguments;
   EvaluationEnd end = EvaluationEnd::forgotten;
-  std::string path;                   ///< where the checkpoint was
+  std::string path;  ///< where the checkpoint was
   std::int64_t priority = 0, attempts = 0, token = 0;
   std::string text;  ///< the result, or why it failed
   std::int64_t finished_us = 0;
@@ -90,6 +90,11 @@ bool differ_from(const Paths& paths, const LogPositions& read);
 /// which is then where the logs end. Adds a line for each damage.
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               LogPositions& read, std::vector<std::string>& damage);
+
+/// What is sound of one log. Adds a line for each damage.
+std::vector<EvaluationEvent> read_evaluation_log(Filesystem& filesystem,
+                                                 const std::filesystem::path& path,
+                                                 std::vector<std::string>& damage);
 
 /// More logs of processes that have ended are joined.
 inline constexpr std::size_t kEvaluationLogsMax = 32;

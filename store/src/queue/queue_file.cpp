@@ -3,6 +3,7 @@
 #include "database/short_path.h"
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
+#include "journal/run_journal.h"
 #include "queue/jobs.h"
 
 #include <flor/store/error.h>
@@ -184,27 +185,69 @@ void say_again(QueueFile& queue, const std::vector<EvaluationEvent>& events) {
   }
 }
 
+/// Those that the queue has followed, whose writers have ended since: nobody knows yet what the
+/// disk has of them.
+std::vector<fs::path> ended_logs(QueueFile& queue) {
+  std::vector<fs::path> ended;
+  const auto rows = queue.connection("SELECT name FROM evaluation_log WHERE NOT ended");
+  while (rows->step()) {
+    const fs::path path = queue.paths.evaluations() / rows->text(0);
+    if (!is_written(queue.files, path)) ended.push_back(path);
+  }
+  return ended;
+}
+
+/// The queue has all that such a log said. Of a torn one this says the rest again, too, and the log
+/// goes once that is on disk.
+std::vector<fs::path> say_torn_again(QueueFile& queue, const std::vector<fs::path>& ended) {
+  std::vector<fs::path> torn;
+  for (const fs::path& path : ended) {
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    std::vector<std::string> damage;
+    const auto sound = read_evaluation_log(queue.files, path, damage);
+    if (damage.empty()) continue;
+    for (const EvaluationEvent& event : sound) queue.evaluations.append(event);
+    torn.push_back(path);
+  }
+  return torn;
+}
+
 /// The queue has what logs say, and they what it has. That is so already unless a process was
 /// killed, the power was lost, or one of them is new.
 void catch_up(QueueFile& queue, bool anew) {
   const Lock lock(queue.mutex);
   const auto differs = [&] {
-    return anew || differ_from(queue.paths, log_positions(queue.connection));
+    return anew || differ_from(queue.paths, log_positions(queue.connection)) ||
+           !ended_logs(queue).empty();
   };
   if (!differs()) return;
   // No other process changes the queue, nor says anything of it, meanwhile.
   Transaction transaction(queue.connection);
   if (!differs()) return;
+  const std::vector<fs::path> ended = ended_logs(queue);
+  std::vector<std::string> closed;  // nothing will come to them
+  for (const fs::path& path : find_evaluation_logs(queue.paths)) {
+    if (!is_written(queue.files, path)) closed.push_back(path.filename().string());
+  }
   std::vector<std::string> damage;
   LogPositions all;
   const auto events = read_evaluations(queue.files, queue.paths, all, damage);
   enter_own(queue.connection, events);
   try {
     say_again(queue, events);
+    const std::vector<fs::path> torn = say_torn_again(queue, ended);
     queue.evaluations.sync();
+    for (const fs::path& path : torn) {
+      fs::remove(path);
+      all.erase(path.filename().string());
+    }
     if (const auto own = queue.evaluations.position())
       all.insert_or_assign(own->first, own->second);
     put_log_positions(queue.connection, all);
+    for (const std::string& name : closed) {
+      queue.connection("UPDATE evaluation_log SET ended = 1 WHERE name = ?1", name)->run();
+    }
     transaction.commit();
   } catch (...) {
     queue.evaluations.take_back();

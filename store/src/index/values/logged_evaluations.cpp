@@ -122,10 +122,16 @@ LogPositions log_positions(Connection& connection) {
 }
 
 void put_log_positions(Connection& connection, const LogPositions& positions) {
-  connection.execute("DELETE FROM evaluation_log");
+  for (const auto& [name, at] : log_positions(connection)) {
+    if (positions.contains(name)) continue;
+    connection("DELETE FROM evaluation_log WHERE name = ?1", name)->run();
+  }
   for (const auto& [name, at] : positions) {
-    connection("INSERT INTO evaluation_log (name, bytes, frames) VALUES (?1, ?2, ?3)", name,
-               static_cast<std::int64_t>(at.bytes), static_cast<std::int64_t>(at.frames))
+    connection(
+        "INSERT INTO evaluation_log (name, bytes, frames) VALUES (?1, ?2, ?3) ON CONFLICT (name) "
+        "DO "
+        "UPDATE SET bytes = ?2, frames = ?3",
+        name, static_cast<std::int64_t>(at.bytes), static_cast<std::int64_t>(at.frames))
         ->run();
   }
 }
