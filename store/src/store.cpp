@@ -34,28 +34,6 @@ std::filesystem::path home_directory(std::string_view flag) {
 
 namespace {
 
-/// Of what others hold, by those who only look.
-constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
-
-/// For those who only look: no reason to fail, or to wait for long.
-RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
-  RefreshReport report;
-  std::string why =
-      paths.catalog().string() + " may not be written: copy the store and use the copy (--home)";
-  if (::access(paths.home.c_str(), W_OK) == 0) {
-    try {
-      Database writing(paths, OpenMode::existing, filesystem);
-      writing.connection.set_patience(kPatienceOfLooking);
-      return refresh(writing);
-    } catch (const Error& error) {
-      if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
-      why = error.what();
-    }
-  }
-  report.damage.push_back("what is shown is older than what journals say: " + why);
-  return report;
-}
-
 /// What a process that was killed, or could not reach the index, says in its journals alone.
 void bring_up_to_date(Database& database, OpenMode mode, Filesystem& filesystem) {
   std::error_code error;

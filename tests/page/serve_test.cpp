@@ -310,7 +310,7 @@ TEST_F(ServeTest, TellsWhatWasLoggedBesidesNumbers) {
 
 TEST_F(ServeTest, TriesAnEvaluationAgainOnlyForThePageItself) {
   const store::Run run = two_runs();
-  const auto queue = store::open_catalog_queue(store());
+  const auto queue = store::open_home_queue(store());
   const std::int64_t evaluator = queue->add_evaluator("/tmp/judge.py:accuracy", "00");
   auto lock = store().lock_run("00000000000000aa");
   store::JobOrders orders{.owner = "00000000000000aa", .retries = {.attempts = 1}};

@@ -34,13 +34,13 @@ class ForeignFactsTest : public RemoteTest {
     return store.catalog().values({.run = run, .names = {"judge.accuracy"}, .evaluated = true});
   }
   static store::NewJob job_for(Store& store, const store::Digest& content) {
-    const auto queue = store::open_catalog_queue(store);
+    const auto queue = store::open_home_queue(store);
     return {.content = content, .evaluator = queue->add_evaluator(kJudge, "1"), .path = "here"};
   }
   /// Adds the job, and leases one.
   static std::vector<store::LeasedJob> lease(Store& store, const store::NewJob& job,
                                              const std::string& owner) {
-    return store::open_catalog_queue(store)
+    return store::open_home_queue(store)
         ->exchange({.owner = owner,
                     .retries = {},
                     .additions = {job},
@@ -48,7 +48,7 @@ class ForeignFactsTest : public RemoteTest {
         .leases;
   }
   static std::vector<store::Job> jobs(Store& store) {
-    return store::open_catalog_queue(store)->jobs({});
+    return store::open_home_queue(store)->jobs({});
   }
 };
 
@@ -83,7 +83,7 @@ TEST_F(ForeignFactsTest, AJobOfHereIsNotEndedByAResultThatWasFetched) {
   const auto lock = here->lock_run(owner);
   const auto leases = lease(*here, job_for(*here, content_of(*here, mine, 1)), owner);
   ASSERT_THAT(leases, SizeIs(1));
-  const auto queue = store::open_catalog_queue(*here);
+  const auto queue = store::open_home_queue(*here);
   queue->exchange(
       {.owner = owner, .retries = {}, .additions = {job_for(*here, content_of(*here, mine, 2))}});
   fetch(*here, *remote, mine.key);
@@ -136,7 +136,7 @@ TEST_F(ForeignFactsTest, WhatIsRecordedLaterIsJudgedHereAndNotByWhatWasFetched) 
   EXPECT_THAT(judged(*here, mine.key), IsEmpty());
   const auto leases = lease(*here, job_for(*here, content), owner);
   ASSERT_THAT(leases, SizeIs(1));
-  store::open_catalog_queue(*here)->exchange(
+  store::open_home_queue(*here)->exchange(
       {.owner = owner,
        .retries = {},
        .reports = {{leases[0].lease, store::JobReport::Kind::done, R"({"accuracy": 0.5})"}}});
@@ -144,6 +144,27 @@ TEST_F(ForeignFactsTest, WhatIsRecordedLaterIsJudgedHereAndNotByWhatWasFetched) 
   // The bucket's word comes again, and changes nothing any more; nor is it spooled as our own.
   fetch(*here, *remote, forged.key);
   EXPECT_THAT(judged(*here, mine.key), ElementsAre(Field(&Value::value, store::Scalar(0.5))));
+}
+
+TEST_F(ForeignFactsTest, AResultThatCameWithARunOutlivesTheCatalogAndNotTheRun) {
+  const auto there = open("attacker");
+  const Run forged = finished_run(*there, 1, 2, "forged");
+  judge(*there, forged, 1, 0.99);
+  const auto remote = objects();
+  spool(*there, forged, *remote);
+  for (int times = 0; times < 2; ++times) fetch(*open(), *remote, forged.key);
+  EXPECT_THAT(judged(*open(), forged.key), SizeIs(1));
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    fs::remove(directory_ / "home" / (std::string("catalog.db") + suffix));
+  }
+  const auto here = open();
+  EXPECT_THAT(judged(*here, forged.key), SizeIs(1));
+  EXPECT_THAT(jobs(*here), IsEmpty()) << "no job of anybody here";
+  here->catalog().drop_run(here->catalog().resolve(forged.key).id);
+  fs::remove(directory_ / "home" / "catalog.db");
+  const auto again = open();
+  const Run mine = finished_run(*again, 1, 2, "mine");
+  EXPECT_THAT(judged(*again, mine.key), IsEmpty());
 }
 
 TEST_F(ForeignFactsTest, AResultOfAnotherRunIsNotSpooledAsOneOfTheRunsOfHere) {

@@ -105,7 +105,7 @@ class RemoteTest : public ::testing::Test {
 
   /// An evaluator found this accuracy in the checkpoint after that many epochs.
   static void judge(Store& store, const Run& run, std::int64_t iteration, double accuracy) {
-    const auto queue = store::open_catalog_queue(store);
+    const auto queue = store::open_home_queue(store);
     const std::int64_t evaluator = queue->add_evaluator("/src/judge.py:judge", "1");
     store::NewJob job{.content = {}, .evaluator = evaluator, .path = run.key};
     for (const store::CheckpointInfo& info : store.catalog().checkpoints(run.id)) {

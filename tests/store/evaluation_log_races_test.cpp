@@ -121,7 +121,8 @@ class EvaluationLogRacesTest : public StoreTest {
   std::vector<int> read(Filesystem& files = Filesystem::system()) const {
     std::vector<std::string> damage;
     std::vector<int> numbers;
-    for (const EvaluationEvent& each : read_evaluations(files, paths(), damage)) {
+    LogPositions all;
+    for (const EvaluationEvent& each : read_evaluations(files, paths(), all, damage)) {
       numbers.push_back(std::stoi(each.text));
     }
     EXPECT_THAT(damage, IsEmpty());

@@ -21,7 +21,7 @@ constexpr const char* kSpec = "/src/judge.py:judge";
 
 class EvaluationsTest : public StoreTest {
  protected:
-  EvaluationsTest() : store_(open()), queue_(open_catalog_queue(*store_)) {
+  EvaluationsTest() : store_(open()), queue_(open_home_queue(*store_)) {
     evaluator_ = queue_->add_evaluator(kSpec, "1");
   }
 

@@ -185,7 +185,7 @@ inline std::string golden_run(const Store& store, const Run& run) {
 /// The queue, and what the watches that `make_golden` began have seen; nothing for older stores.
 inline std::string golden_jobs(const Store& store) {
   std::string text;
-  const auto queue = open_catalog_queue(store);
+  const auto queue = open_home_queue(store);
   for (const Evaluator& evaluator : queue->evaluators()) {
     text += fmt::format("evaluator {} {} {}\n", evaluator.id, evaluator.spec, evaluator.digest);
   }

@@ -366,18 +366,13 @@ TEST_P(JobsTest, AWatchRemembersWhatItHasFound) {
 
 class JobCatalogTest : public StoreTest {};
 
-TEST_F(JobCatalogTest, AStoreFromBeforeTheQueueOpensForReadingAndForWriting) {
+TEST_F(JobCatalogTest, AStoreWithoutAQueueOpensForReadingAndForWriting) {
   open();
-  {
-    Connection connection(home() / "catalog.db", Connection::Mode::existing);
-    connection.execute(
-        "DROP TABLE queue_job; DROP TABLE queue; DROP TABLE job_result; DROP TABLE job; "
-        "DROP TABLE evaluator; DROP TABLE sighting; DROP TABLE watch");
-  }
   const auto reader = open(OpenMode::read_only);
-  EXPECT_THAT(open_catalog_queue(*reader)->jobs(), IsEmpty());
+  EXPECT_THAT(open_home_queue(*reader)->jobs(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(home() / "queue.db")) << "who only looks makes none";
   const auto store = open(OpenMode::existing);
-  const auto queue = open_catalog_queue(*store);
+  const auto queue = open_home_queue(*store);
   const NewJob job{
       .content = content(1), .evaluator = queue->add_evaluator("a", "b"), .path = "/a"};
   const auto replies = queue->exchange({.owner = "", .retries = {}, .additions = {job}});
@@ -507,12 +502,12 @@ class JobStormTest : public JobsTest {
       EXPECT_EQ(found.state, JobState::done) << found.what.path;
       EXPECT_EQ(found.result, found.what.path);
     }
-    Connection connection(home() / "catalog.db", Connection::Mode::read_only);
+    Connection connection(home() / "queue.db", Connection::Mode::read_only);
     const auto row = connection(
         "SELECT count(*) FROM job_result JOIN job ON job.id = job_result.job "
         "WHERE job_result.token = job.token");
     ASSERT_TRUE(row->step());
-    const bool same = GetParam() == flor::testing::Queue::catalog;  // else a copy, see JobLedger
+    const bool same = GetParam() == flor::testing::Queue::home;  // else a copy, see JobLedger
     EXPECT_LE(row->integer(0), jobs);
     EXPECT_TRUE(row->integer(0) == jobs || !same) << "each result is that of the last lease";
     EXPECT_EQ(damage(*store), "");

@@ -39,8 +39,7 @@ TEST_F(JournalTest, ARunThatIsRecordedMeanwhileIsWholeInTheNewIndex) {
     writer.write(boundary(step), snapshots[static_cast<std::size_t>(step)]);
   const Run later = store->catalog().add_run(new_run("later"));
   store->catalog().finish_run(run.id, 7, false, "");
-  EXPECT_THAT([&] { open_catalog_queue(*store)->add_evaluator("a", "b"); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("was made again while")));
+  EXPECT_EQ(open_home_queue(*store)->add_evaluator("a", "b"), 1) << "the queue is not in it";
   const auto now = open();
   collect(*now, false);
   EXPECT_EQ(damage(*now), "");

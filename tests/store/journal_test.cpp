@@ -201,24 +201,6 @@ TEST_F(JournalTest, ADifferenceIsGivenTheRecordThatItWasMadeFrom) {
   }
 }
 
-/// A rebuild was killed where the old index had its other name already.
-TEST_F(JournalTest, TheQueueIsTakenOverFromWhateverIndexIsLeft) {
-  std::int64_t evaluator = 0;
-  {
-    const auto store = open();
-    store->catalog().add_run(new_run());
-    evaluator = open_catalog_queue(*store)->add_evaluator("a.py:f", "00");
-  }
-  for (const char* name : {"catalog.db.old", "catalog.db"}) {
-    if (name != std::string("catalog.db")) fs::rename(home() / "catalog.db", home() / name);
-    std::ofstream(home() / "catalog.damaged");
-    const auto store = open();
-    const auto found = open_catalog_queue(*store)->evaluators();
-    ASSERT_EQ(found.size(), 1u) << name;
-    EXPECT_EQ(found[0].id, evaluator);
-  }
-}
-
 TEST_F(JournalTest, AStoreOfAnOlderFormIsRefusedInOneLine) {
   fs::create_directories(home());
   {

@@ -46,10 +46,9 @@ inline std::string said_of(const std::string& table, const std::string& column) 
 /// Of whose tables no journal speaks, or which say what the others do, or how it is kept.
 inline bool is_of_runs(const std::string& table) {
   static const std::set<std::string> kOthers = {
-      "evaluator", "job",        "job_result",  "fetched_result",  "watch",         "sighting",
-      "watcher",   "queue",      "queue_job",   "watcher_place",   "journal",       "pack",
-      "chunk",     "layout",     "experiment",  "environment",     "recipe",        "series",
-      "replay_key", "foreign_chunk"};
+      "evaluator",   "job",    "job_result", "fetched_result", "evaluation_log",
+      "journal",     "pack",   "chunk",      "layout",         "experiment",
+      "environment", "recipe", "series",     "replay_key",     "foreign_chunk"};
   return !kOthers.contains(table) && !table.starts_with("sqlite_");
 }
 

@@ -330,7 +330,7 @@ void make_origins(Store& store) {
 void make_jobs(Store& store) {
   std::int64_t now = 1'700'000'800'000'000;
   const JobQueue::Clock clock = [&now] { return now += 1'000'000; };
-  const auto queue = open_catalog_queue(store, clock);
+  const auto queue = open_home_queue(store, clock);
   const std::int64_t evaluator = queue->add_evaluator("/src/judge.py:judge", "00ff");
   const std::string owner = "00000000000000aa";
   auto lock = store.lock_run(owner);

@@ -1,15 +1,21 @@
 // The power fails at any instant of a history: whatever of the writes that were not synced the disk
 // still has, every checkpoint whose write had returned is there, and nothing else is damaged.
+#include "support/power_loss.h"
+
 #include "database/store_impl.h"
 #include "faulty_filesystem.h"
 #include "made_again.h"
 #include "maintain/collect.h"
 #include "promises.h"
+#include "queue/jobs.h"
+#include "queue/queue_file.h"
 #include "support/content.h"
-#include "support/power_loss.h"
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
+#include <string>
 
 namespace flor::store {
 namespace {
@@ -89,8 +95,9 @@ class PowerLossTest : public StoreTest {
         }
       }
     }
-    std::printf("power lost at %zu instants, %d disks: %d checkpoints reported, none lost\n",
-                events_.size(), points, promises_.size());
+    std::printf("power lost at %zu instants, %d disks: %zu reported, none lost\n", events_.size(),
+                points,
+                std::max<std::size_t>(static_cast<std::size_t>(promises_.size()), kept.size()));
     RecordProperty("instants", static_cast<int>(events_.size()));
     RecordProperty("disks", points);
     EXPECT_GT(points, 100);
@@ -103,14 +110,19 @@ class PowerLossTest : public StoreTest {
     disk.leave(survival, random, rebuilt_);
     const auto home = rebuilt_ / "deep" / "home";
     try {
-      promises_.expect_kept(home, {kept.begin(), kept.end()});
-      if (std::filesystem::exists(home / "runs") && random() % 4 == 0) {
-        expect_same_when_made_again(home);
-      }
-      if (random() % 16 == 0) Promises::expect_usable(home);
+      expect_kept(home, kept, random);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
+  }
+
+  virtual void expect_kept(const std::filesystem::path& home, const std::set<int>& kept,
+                           std::mt19937& random) {
+    promises_.expect_kept(home, {kept.begin(), kept.end()});
+    if (std::filesystem::exists(home / "runs") && random() % 4 == 0) {
+      expect_same_when_made_again(home);
+    }
+    if (random() % 16 == 0) Promises::expect_usable(home);
   }
 
   static void remember(std::uint64_t mark, std::set<int>& kept) {
@@ -232,7 +244,115 @@ TEST_F(PowerLossTest, LosesNothingWithARollbackJournal) {
   lose_power_everywhere(0);
 }
 
+/// Results of evaluations, which are told of once they are synced: the queue and the logs lie in
+/// files of their own, of which a disk keeps what it likes.
+class QueuePowerLossTest : public PowerLossTest {
+ protected:
+  static Digest content(int number) { return digest_of(std::as_bytes(std::span(&number, 1))); }
+  static std::string result(int number) { return "{\"n\":" + std::to_string(number) + "}"; }
+
+  /// `pages`: after that many the log of the queue is copied into it, which syncs both.
+  void judge(int pages) {
+    const auto store = open_store();
+    const auto queue = open_home_queue(*store);
+    queue_of(*store->impl().database, QueueUse::look)
+        ->connection.execute(("PRAGMA wal_autocheckpoint=" + std::to_string(pages)).c_str());
+    JobOrders orders{.owner = "", .retries = {}};
+    const std::int64_t evaluator = queue->add_evaluator("eval.py:n", "00");
+    for (int i = 1; i <= kJobs; ++i) {
+      orders.additions.push_back(
+          {.content = content(i), .evaluator = evaluator, .path = std::to_string(i)});
+    }
+    orders.requests = {{evaluator, kJobs}};
+    const auto leases = queue->exchange(orders).leases;
+    for (int i = 1; i <= kJobs; ++i) {
+      const LeasedJob& leased = leases.at(static_cast<std::size_t>(i - 1));
+      queue->exchange({.owner = "",
+                       .retries = {},
+                       .reports = {{leased.lease, JobReport::Kind::done, result(i)}}});
+      if (i % 3 != 0) continue;
+      queue->sync();
+      for (int told = i - 2; told <= i; ++told) Disk::mark(static_cast<std::uint64_t>(told));
+    }
+  }
+
+  static std::map<std::string, std::string> results_in(Connection& connection) {
+    std::map<std::string, std::string> results;
+    const auto rows =
+        connection("SELECT content, json FROM job JOIN job_result ON job_result.job = id");
+    while (rows->step()) results[rows->digest(0).hex()] = rows->text(1);
+    return results;
+  }
+
+  void expect_kept(const std::filesystem::path& home, const std::set<int>& kept,
+                   std::mt19937&) override {
+    const auto store = Store::open(home, OpenMode::create);
+    const auto queue = open_home_queue(*store);
+    const auto found = results_in(queue_of(*store->impl().database, QueueUse::look)->connection);
+    for (const int number : kept) EXPECT_EQ(found.count(content(number).hex()), 1U) << number;
+    for (int i = 1; i <= kJobs; ++i) {
+      const auto one = found.find(content(i).hex());
+      if (one == found.end()) continue;
+      EXPECT_EQ(one->second, result(i));
+    }
+    EXPECT_EQ(results_in(Store::open(home, OpenMode::create)->impl().database->connection), found);
+  }
+
+  static constexpr int kJobs = 9;
+};
+
+TEST_F(QueuePowerLossTest, LosesNoResultThatWasToldOf) {
+  record([&] { judge(1000); });
+  lose_power_everywhere(0);
+}
+
+TEST_F(QueuePowerLossTest, LosesNoResultThatWasToldOfWhileTheLogIsCopied) {
+  record([&] { judge(2); });
+  lose_power_everywhere(0);
+}
+
+TEST_F(QueuePowerLossTest, AnExchangeWaitsForNoDiskAndASyncForTwoFiles) {
+  record([&] {
+    const auto store = open_store();
+    const auto queue = open_home_queue(*store);
+    JobOrders orders{.owner = "", .retries = {}};
+    const std::int64_t evaluator = queue->add_evaluator("eval.py:n", "00");
+    for (int i = 0; i < 2; ++i) {
+      orders.additions.push_back({.content = content(i), .evaluator = evaluator, .path = "a"});
+    }
+    orders.requests = {{evaluator, 2}};
+    const auto leases = queue->exchange(orders).leases;
+    const auto say = [&](const LeasedJob& leased) {
+      queue->exchange(
+          {.owner = "", .retries = {}, .reports = {{leased.lease, JobReport::Kind::done, "{}"}}});
+    };
+    say(leases.at(0));
+    queue->sync();  // the log is new: so are its names
+    Disk::mark(1);
+    say(leases.at(1));
+    Disk::mark(2);
+    queue->sync();
+    Disk::mark(3);
+  });
+  std::map<std::uint64_t, int> syncs;  // after each mark
+  std::uint64_t mark = 0;
+  for (const DiskEvent& event : events_) {
+    if (event.kind == DiskEvent::Kind::mark) mark = event.offset;
+    const bool is_sync =
+        event.kind == DiskEvent::Kind::sync || event.kind == DiskEvent::Kind::sync_directory;
+    syncs[mark] += is_sync ? 1 : 0;
+  }
+  EXPECT_EQ(syncs[1], 0);
+  EXPECT_EQ(syncs[2], 2) << "the log of evaluations, and that of the queue";
+}
+
 class PowerLossOftenTest : public PowerLossTest {};
+class QueuePowerLossOftenTest : public QueuePowerLossTest {};
+
+TEST_F(QueuePowerLossOftenTest, LosesNoResultThatWasToldOfOnAnyOfManyDisks) {
+  record([&] { judge(2); });
+  lose_power_everywhere(12);
+}
 
 TEST_F(PowerLossOftenTest, LosesNothingOnAnyOfManyDisks) {
   record([&] {

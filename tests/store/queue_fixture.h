@@ -1,4 +1,4 @@
-// The queues that a test runs with: that of the catalog, and one in a real Redis server.
+// The queues that a test runs with: that of the home, and one in a real Redis server.
 #pragma once
 
 #include "support/redis_server.h"
@@ -12,17 +12,17 @@
 
 namespace flor::testing {
 
-enum class Queue { catalog, redis };
+enum class Queue { home, redis };
 
-inline const auto kAllQueues = ::testing::Values(Queue::catalog, Queue::redis);
+inline const auto kAllQueues = ::testing::Values(Queue::home, Queue::redis);
 inline std::string queue_name(const ::testing::TestParamInfo<Queue>& info) {
-  return info.param == Queue::catalog ? "catalog" : "redis";
+  return info.param == Queue::home ? "home" : "redis";
 }
 
 /// The URL of a queue without jobs, in a server that lasts as long as the process; nothing if there
-/// is no Redis on this machine. The catalog's has no URL, and is as empty as the store.
+/// is no Redis on this machine. The home's has no URL, and is as empty as the store.
 inline std::optional<std::string> empty_queue(Queue queue) {
-  if (queue == Queue::catalog) return "";
+  if (queue == Queue::home) return "";
   if (!RedisServer::is_installed()) return std::nullopt;
   ::signal(SIGPIPE, SIG_IGN);  // as the program has it
   static RedisServer server({"--save", ""});

@@ -3,6 +3,7 @@
 #include "database/store_impl.h"
 #include "queue/address.h"
 #include "queue/jobs.h"
+#include "queue/queue_file.h"
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"
@@ -64,7 +65,7 @@ struct Machine {
     }
   }
   /// What the machine knows by itself.
-  std::vector<Job> local() { return open_catalog_queue(*store)->jobs(); }
+  std::vector<Job> local() { return open_home_queue(*store)->jobs(); }
   std::size_t count(JobState state) { return queue->jobs({.state = state}).size(); }
 
   TemporaryDirectory directory;
@@ -336,13 +337,13 @@ TEST_F(RedisQueueTest, ResultsThatOthersFoundAreLearntWhenTheQueueIsOpenedAgain)
   EXPECT_THAT(machine.local(), SizeIs(2));
 }
 
-TEST_F(RedisQueueTest, AResultThatTheCatalogCannotTakeIsKeptWithTheLeasesOfItsAnswer) {
+TEST_F(RedisQueueTest, AResultThatTheHomeCannotTakeIsKeptWithTheLeasesOfItsAnswer) {
   const RedisServer server({"--save", ""});
   Machine machine(server.name());
   machine.add(0, 2);
   const LeasedJob job = machine.lease(1).at(0);
-  Connection& catalog = machine.store->impl().database->connection;
-  catalog.execute(
+  Connection& home = queue_of(*machine.store->impl().database, QueueUse::look)->connection;
+  home.execute(
       "CREATE TEMP TRIGGER full BEFORE INSERT ON job_result BEGIN SELECT RAISE(ABORT, 'full'); "
       "END");
   const JobOrders orders{.owner = "",
@@ -351,7 +352,7 @@ TEST_F(RedisQueueTest, AResultThatTheCatalogCannotTakeIsKeptWithTheLeasesOfItsAn
                          .requests = {{machine.evaluator, 1}}};
   for (int i = 0; i < 2; ++i) EXPECT_THROW(machine.exchange(orders), Error);
   EXPECT_EQ(machine.local().size(), 0U);
-  catalog.execute("DROP TRIGGER full");
+  home.execute("DROP TRIGGER full");
   const JobReplies replies = machine.exchange(orders);
   EXPECT_THAT(replies.accepted, ElementsAre(true));
   ASSERT_THAT(replies.leases, SizeIs(1));

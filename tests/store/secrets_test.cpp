@@ -561,7 +561,7 @@ class HomeModesTest : public ::testing::TestWithParam<mode_t> {
     repair(*store);
     EXPECT_GE(files(paths.quarantine()), 2) << "a journal, and records";
     EXPECT_EQ(damage(*store), "");
-    remember_damage(paths);
+    remember_damage(paths.catalog());
     expect_all();
   }
   static void overwrite(const std::filesystem::path& path, double share) {

@@ -8,7 +8,7 @@ namespace flor::cli {
 
 std::unique_ptr<store::JobQueue> open_queue(const store::Store& store, const std::string& url,
                                             store::JobQueue::Clock clock) {
-  if (url.empty()) return store::open_catalog_queue(store, std::move(clock));
+  if (url.empty()) return store::open_home_queue(store, std::move(clock));
   QueueAddress address = parse_queue_address(url);
 #ifdef FLOR_HAS_QUEUE
   return std::make_unique<RedisQueue>(store, std::move(address), std::move(clock));

@@ -132,7 +132,7 @@ store::JobReplies RedisQueue::exchange(const store::JobOrders& orders) {
   return replies;
 }
 
-/// If the answer to the last exchange did not come, or could not be written to the catalog: what it
+/// If the answer to the last exchange did not come, or could not be written to the home: what it
 /// was. The script gives it again, or does what it has not done.
 void RedisQueue::ask_again() {
   if (!unanswered_) return;
@@ -295,7 +295,7 @@ void RedisQueue::take_leases(const RedisReply& reply) {
   }
 }
 
-/// What was added and judged here is written to the catalog.
+/// What was added and judged here is written to the home.
 void RedisQueue::keep(const store::JobOrders& orders, const RedisReply& reply,
                       const store::JobReplies& replies) {
   store::JobLedger::Changes changes{.sightings = orders.sightings};

@@ -20,7 +20,7 @@
 namespace flor::cli {
 
 /// Every change is one script, so it happens as a whole or not at all; how durable it is, is up to
-/// the server. Times are the server's. What this machine adds and judges is written to its catalog
+/// the server. Times are the server's. What this machine adds and judges is written to its home
 /// as well (JobLedger), after it is in the queue; so that a server that comes back with less is
 /// told again what it knew, by whoever exchanges or listens to the bell.
 class RedisQueue final : public store::JobQueue {
@@ -105,7 +105,7 @@ class RedisQueue final : public store::JobQueue {
     std::vector<store::LeasedJob> leases = {};
   };
   Untold untold_;
-  /// Was said, but not answered, or the answer could not be written to the catalog.
+  /// Was said, but not answered, or the answer could not be written to the home.
   struct Unanswered {
     store::JobOrders orders;
     Words words;

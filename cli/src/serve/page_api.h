@@ -18,7 +18,7 @@ namespace flor::cli {
 /// Thread-safe. docs/serve.md lists the questions.
 class PageApi {
  public:
-  /// `queue`: as `flor jobs --queue` takes it; empty: the queue in the catalog. Throws NotFound if
+  /// `queue`: as `flor jobs --queue` takes it; empty: the queue in the home. Throws NotFound if
   /// there is no store.
   PageApi(const std::filesystem::path& home, std::string queue);
 

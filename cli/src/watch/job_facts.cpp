@@ -17,7 +17,7 @@ namespace {
 using store::Job;
 
 /// Leases of a queue on a server have tokens that are never used again, though its jobs may be
-/// numbered otherwise in the catalog; those of the catalog are small.
+/// numbered otherwise in the home; those of the home are small.
 bool is_of_server(const store::Lease& lease) { return lease.token > 1'000'000'000'000; }
 
 /// The attempts at a job that wrote something on this machine, in order.

@@ -206,6 +206,54 @@ CREATE VIEW logged AS
 
 namespace {
 
+// Evaluations: those that wait and those that ended in the queue, and in the index those that
+// ended.
+constexpr LaterTable kEvaluator{"evaluator", R"sql(
+  id INTEGER PRIMARY KEY,
+  spec TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  UNIQUE (spec, digest)
+)sql",
+                                "STRICT"};
+constexpr LaterTable kJob{"job", R"sql(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  content BLOB NOT NULL,
+  evaluator INTEGER NOT NULL REFERENCES evaluator,
+  arguments TEXT NOT NULL,
+  path TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  token INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  added_us INTEGER NOT NULL,
+  due_us INTEGER NOT NULL,
+  leased_us INTEGER,
+  lease_until_us INTEGER,
+  finished_us INTEGER,
+  message TEXT NOT NULL,
+  UNIQUE (content, evaluator, arguments)
+)sql",
+                          "STRICT",
+                          R"sql(
+CREATE INDEX IF NOT EXISTS job_open ON job (evaluator, priority DESC, id) WHERE state IN (0, 2);
+CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
+)sql"};
+constexpr LaterTable kJobResult{"job_result", R"sql(
+  job INTEGER PRIMARY KEY REFERENCES job ON DELETE CASCADE,
+  token INTEGER NOT NULL,
+  json TEXT NOT NULL
+)sql",
+                                "STRICT"};
+/// Up to where the logs of evaluations are entered.
+constexpr LaterTable kEvaluationLog{"evaluation_log", R"sql(
+  name TEXT PRIMARY KEY,
+  bytes INTEGER NOT NULL,
+  frames INTEGER NOT NULL,
+  ended INTEGER NOT NULL DEFAULT 0
+)sql",
+                                    "STRICT, WITHOUT ROWID"};
+
 constexpr LaterTable kTables[] = {
     {"decision", R"sql(
   run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
@@ -462,43 +510,9 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
   step INTEGER
 )sql",
      "STRICT"},
-    {"evaluator", R"sql(
-  id INTEGER PRIMARY KEY,
-  spec TEXT NOT NULL,
-  digest TEXT NOT NULL,
-  UNIQUE (spec, digest)
-)sql",
-     "STRICT"},
-    {"job", R"sql(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  content BLOB NOT NULL,
-  evaluator INTEGER NOT NULL REFERENCES evaluator,
-  arguments TEXT NOT NULL,
-  path TEXT NOT NULL,
-  priority INTEGER NOT NULL,
-  state INTEGER NOT NULL,
-  attempts INTEGER NOT NULL,
-  token INTEGER NOT NULL,
-  owner TEXT NOT NULL,
-  added_us INTEGER NOT NULL,
-  due_us INTEGER NOT NULL,
-  leased_us INTEGER,
-  lease_until_us INTEGER,
-  finished_us INTEGER,
-  message TEXT NOT NULL,
-  UNIQUE (content, evaluator, arguments)
-)sql",
-     "STRICT",
-     R"sql(
-CREATE INDEX IF NOT EXISTS job_open ON job (evaluator, priority DESC, id) WHERE state IN (0, 2);
-CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
-)sql"},
-    {"job_result", R"sql(
-  job INTEGER PRIMARY KEY REFERENCES job ON DELETE CASCADE,
-  token INTEGER NOT NULL,
-  json TEXT NOT NULL
-)sql",
-     "STRICT"},
+    kEvaluator,
+    kJob,
+    kJobResult,
     // Results that came with a fetched run, by its key: they say nothing of another run that has
     // the same content.
     {"fetched_result", R"sql(
@@ -507,6 +521,14 @@ CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
   PRIMARY KEY (job, run)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    kEvaluationLog,
+};
+
+constexpr LaterTable kOfQueue[] = {
+    kEvaluator,
+    kJob,
+    kJobResult,
+    kEvaluationLog,
     {"watch", R"sql(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   directory TEXT NOT NULL,
@@ -564,5 +586,8 @@ CREATE INDEX IF NOT EXISTS job_leased ON job (id) WHERE state = 1;
 }  // namespace
 
 const std::span<const LaterTable> kLaterTables = kTables;
+const std::span<const LaterTable> kQueueTables = kOfQueue;
+const DatabaseForm kCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal"};
+const DatabaseForm kQueueForm{"queue", kQueueApplicationId, "", kOfQueue, "job"};
 
 }  // namespace flor::store

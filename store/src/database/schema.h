@@ -11,6 +11,8 @@ inline constexpr int kFormat = 2;
 
 /// SQLite's application_id: "FLOR".
 inline constexpr int kApplicationId = 0x464C4F52;
+/// The same of a queue: "FLOQ".
+inline constexpr int kQueueApplicationId = 0x464C4F51;
 
 /// Creates the tables of this format in an empty database.
 extern const char* const kSchema;
@@ -24,6 +26,18 @@ struct LaterTable {
   const char* indexes = "";  ///< statements that create them
 };
 extern const std::span<const LaterTable> kLaterTables;
+/// The tables of a queue. Older catalogs have them, too.
+extern const std::span<const LaterTable> kQueueTables;
+
+/// What a SQLite file of a home is.
+struct DatabaseForm {
+  const char* name;  ///< for people
+  int application;   ///< SQLite's application_id
+  const char* schema;
+  std::span<const LaterTable> later;
+  const char* needed;  ///< a table without which it is a damaged one
+};
+extern const DatabaseForm kCatalogForm, kQueueForm;
 
 /// "CREATE TABLE IF NOT EXISTS ...;", without the indexes.
 std::string create_statement(const LaterTable& table);

@@ -41,7 +41,7 @@ std::string create_statement(const LaterTable& table) {
 std::string foreign_schema(Connection& connection, std::span<const LaterTable> further) {
   const Schema needed = schema_of(kSchema);
   std::string sql = kSchema;
-  for (const auto& tables : {kLaterTables, further}) {
+  for (const auto& tables : {kLaterTables, kQueueTables, further}) {
     for (const LaterTable& table : tables) sql += create_statement(table) + table.indexes;
   }
   const Schema allowed = schema_of(sql);

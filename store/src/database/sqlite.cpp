@@ -126,8 +126,9 @@ constexpr int kOperationsBetweenLooks = 10'000;
       throw_locked(naming, {});
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      if (const Paths paths{naming.file.parent_path()}; naming.file == paths.catalog()) {
-        remember_damage(paths);
+      if (const Paths paths{naming.file.parent_path()};
+          naming.file == paths.catalog() || naming.file == paths.queue()) {
+        remember_damage(naming.file);
       }
       throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
     case SQLITE_INTERRUPT:
@@ -168,8 +169,12 @@ int look_at_clock(void* data) {
 
 }  // namespace
 
-void remember_damage(const Paths& paths) noexcept {
-  const int mark = open_in_home(paths.index_damage(), O_WRONLY | O_CREAT);
+std::filesystem::path damage_mark(std::filesystem::path file) {
+  return std::move(file.replace_extension(".damaged"));
+}
+
+void remember_damage(const std::filesystem::path& file) noexcept {
+  const int mark = open_in_home(damage_mark(file), O_WRONLY | O_CREAT);
   if (mark >= 0) ::close(mark);
 }
 

@@ -36,8 +36,10 @@ struct Naming {
   std::filesystem::path file = {};  ///< set when it is opened
 };
 
-/// The next command makes the index again. Never fails.
-void remember_damage(const Paths& paths) noexcept;
+/// "catalog.damaged" for "catalog.db": exists where SQLite has found the database damaged.
+std::filesystem::path damage_mark(std::filesystem::path file);
+/// The next command makes the database again. Never fails.
+void remember_damage(const std::filesystem::path& file) noexcept;
 
 /// SQLite's own access to files, with a sleep that knows how long a statement may wait, and with
 /// the names of ShortPath. The name of it, for sqlite3_open_v2.

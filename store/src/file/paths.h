@@ -16,8 +16,10 @@ struct Paths {
   std::filesystem::path catalog() const { return home / index; }
   /// An index that is being made.
   static constexpr const char* kNewIndex = "catalog.new";
-  /// There where SQLite has found the index damaged.
-  std::filesystem::path index_damage() const { return home / "catalog.damaged"; }
+  /// The evaluations that wait, and what watches have seen.
+  std::filesystem::path queue() const { return home / "queue.db"; }
+  /// A queue that is being made.
+  std::filesystem::path new_queue() const { return home / "queue.new"; }
   /// Takes space until flor gc, keep or fsck --repair needs it to free more.
   std::filesystem::path reserve() const { return home / "reserve"; }
   std::filesystem::path packs() const { return home / "packs"; }

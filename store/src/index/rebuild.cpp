@@ -27,109 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class IndexState { sound, missing, damaged, older };
-
-/// Of the file alone: its header, and whether SQLite has found it damaged since it was made.
-IndexState look_at_index(const Paths& paths) {
-  std::error_code error;
-  if (fs::exists(paths.index_damage(), error)) return IndexState::damaged;
-  if (!fs::exists(paths.catalog(), error) || fs::file_size(paths.catalog(), error) == 0) {
-    // A store that was made a moment ago may be in its log alone.
-    const fs::path log = paths.catalog().string() + "-wal";
-    const bool has_log = fs::exists(log, error) && fs::file_size(log, error) > 0;
-    return has_log ? IndexState::sound : IndexState::missing;
-  }
-  try {
-    Connection connection(paths.catalog(), Connection::Mode::read_only);
-    const auto application = connection("PRAGMA application_id");
-    const bool ours = application->step() && application->integer(0) == kApplicationId;
-    const auto format = connection("PRAGMA user_version");
-    const std::int64_t version = format->step() ? format->integer(0) : 0;
-    const auto tables = connection("SELECT count(*) FROM sqlite_schema WHERE name = 'journal'");
-    tables->step();
-    if (version == 0 && !ours) {
-      // Another's, or one that is empty.
-      const auto any = connection("SELECT count(*) FROM sqlite_schema");
-      return any->step() && any->integer(0) > 0 ? IndexState::sound : IndexState::missing;
-    }
-    if (version > 0 && version < kFormat) return IndexState::older;
-    if (version == kFormat && tables->integer(0) == 0) return IndexState::damaged;
-  } catch (const Damaged&) {
-    return IndexState::damaged;
-  } catch (const Error&) {
-    // Busy, or not to be read: opening it says why.
-  }
-  return IndexState::sound;
-}
-
-fs::path old_index(const Paths& paths) { return paths.catalog().string() + ".old"; }
-
-/// What no journal says and the present index still has: evaluations that wait, and what watches
-/// have seen.
-void salvage_queue(Connection& connection, const Paths& paths) {
-  std::error_code error;
-  fs::path old = paths.catalog();
-  if (!fs::exists(old, error)) old = old_index(paths);  // a rebuild was killed
-  if (!fs::exists(old, error)) return;
-  try {
-    connection("ATTACH ?1 AS old", old.string())->run();
-  } catch (const Error&) {
-    return;
-  }
-  for (const char* table : {"evaluator", "job", "job_result", "fetched_result", "watch", "sighting",
-                            "watcher", "watcher_place", "queue", "queue_job"}) {
-    try {
-      Transaction transaction(connection);
-      connection.execute(
-          fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0}", table).c_str());
-      transaction.commit();
-    } catch (const Error&) {
-      // It is damaged there, too.
-    }
-  }
-  try {
-    connection.execute("DETACH old");
-  } catch (const Error&) {
-    // It goes with the connection.
-  }
-}
-
-/// What their logs say, and the present index does not have any more.
-void add_evaluations(Database& database, RefreshReport& report) {
-  const auto events = read_evaluations(database.files, database.paths, report.damage);
-  Transaction transaction(database.connection);
-  enter_evaluations(database.connection, events);
-  transaction.commit();
-}
-
-void remove_files(const fs::path& database) {
-  std::error_code error;
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-    fs::remove(database.string() + suffix, error);
-  }
-}
-
-/// An index that is being made, or was when its maker was killed.
-class RemovedAtEnd {
- public:
-  explicit RemovedAtEnd(fs::path database) : database_(std::move(database)) {
-    remove_files(database_);
-  }
-  ~RemovedAtEnd() { remove_files(database_); }
-  RemovedAtEnd(const RemovedAtEnd&) = delete;
-  RemovedAtEnd& operator=(const RemovedAtEnd&) = delete;
-
- private:
-  fs::path database_;
-};
-
-const char* name_of(IndexState state) {
-  return state == IndexState::missing ? "missing"
-         : state == IndexState::older ? "of an older form"
-                                      : "damaged";
-}
-
-[[noreturn]] void throw_no_room(const Paths& paths, IndexState state) {
+[[noreturn]] void throw_no_room(const Paths& paths, FileState state) {
   std::error_code error;
   throw SystemError(
       fmt::format("the catalog {} is {}, and the disk has no room to make it again: {}",
@@ -185,24 +83,10 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
     report.is_whole = false;
     report.damage.push_back(cannot_list(directory));
   }
+  enter_new_evaluations(database, report.damage);
   transaction.commit();
-  salvage_queue(database.connection, home);
-  add_evaluations(database, report);
-  database.connection.truncate_log();
-  database.connection.execute("PRAGMA journal_mode=DELETE");
+  settle(database.connection);
   return report;
-}
-
-/// The present one stays as catalog.db.old; the next must not be read with its log.
-void put_old_index_aside(const Paths& paths) {
-  std::error_code error;
-  if (fs::exists(paths.catalog(), error)) {
-    remove_files(old_index(paths));
-    fs::create_hard_link(paths.catalog(), old_index(paths), error);
-  }
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-    fs::remove(paths.catalog().string() + suffix, error);
-  }
 }
 
 /// True if the home cannot take an index, so that one elsewhere helps; false where another process
@@ -246,15 +130,13 @@ std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesys
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   Paths made = paths;
   made.index = Paths::kNewIndex;
-  const RemovedAtEnd removed(made.catalog());
+  DatabaseInTheMaking making(made.catalog());
   RefreshReport report = make_index(made, paths, filesystem);
-  File(filesystem, made.catalog(), O_RDWR).sync();
-  put_old_index_aside(paths);
-  fs::rename(made.catalog(), paths.catalog());
+  making.replace(paths.catalog(), filesystem);
   std::error_code error;
   // Else the next one looks for what this one could not find.
-  if (report.is_whole) fs::remove(paths.index_damage(), error);
-  if (!report.is_whole) remember_damage(paths);
+  if (report.is_whole) fs::remove(damage_mark(paths.catalog()), error);
+  if (!report.is_whole) remember_damage(paths.catalog());
   // The new index would never look at them again.
   for (const std::string& key : report.unread) announce(paths, key);
   for (const std::string& key : report.dropped) announce(paths, key);  // what is left of them goes
@@ -279,17 +161,18 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
                                               Filesystem& filesystem) {
   std::error_code error;
   if (fs::exists(snapshot_mark(paths), error)) return nullptr;
-  const IndexState before = look_at_index(paths);
-  if (before == IndexState::sound) return nullptr;
+  const FileState before = look_at(paths.catalog(), kCatalogForm);
+  if (before == FileState::sound) return nullptr;
   std::vector<fs::path> unlisted;
-  const bool has_journals =
-      !find_runs(paths, &unlisted).empty() || !find_evaluation_logs(paths).empty();
+  const bool has_journals = !find_runs(paths, &unlisted).empty() ||
+                            !find_evaluation_logs(paths).empty() ||
+                            fs::exists(paths.queue(), error);
   // An empty index would look like that of a store in which nothing was recorded.
   if (!has_journals && !unlisted.empty()) {
     throw Error(fmt::format("the catalog {} is {}, and {}", paths.catalog().string(),
                             name_of(before), cannot_list(unlisted.front())));
   }
-  if (before == IndexState::older && !has_journals) {
+  if (before == FileState::older && !has_journals) {
     throw Error(
         fmt::format("the store {} has the form of an older Flor, which this one does not read: "
                     "record into another one (--flor_home or FLOR_HOME)",
@@ -297,8 +180,9 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
   }
   if (!has_journals) return nullptr;  // opening it makes an empty one, or says that there is none
   try {
-    const IndexLock lock(filesystem, paths);
-    if (look_at_index(paths) == IndexState::sound) return nullptr;  // another process did it
+    const RemakingLock lock(filesystem, paths, "catalog");
+    if (look_at(paths.catalog(), kCatalogForm) == FileState::sound)
+      return nullptr;  // another process did it
     const RefreshReport report = rebuild(paths, filesystem);
     say(fmt::format("the catalog {} was {}: it was made again from {}", paths.catalog().string(),
                     name_of(before), runs_of(report)),
@@ -316,24 +200,24 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
   }
 }
 
-IndexLock::IndexLock(Filesystem& filesystem, const Paths& paths)
+RemakingLock::RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what)
     : file_(filesystem, paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
   constexpr int kTries = 600;
   constexpr std::chrono::milliseconds kPause{100};
   for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
     if (i == kTries) {
       throw Busy(
-          fmt::format("the catalog of {} is to be made again, and another process collects "
+          fmt::format("the {} of {} is to be made again, and another process collects "
                       "garbage, repairs, or does that already: wait for it",
-                      paths.home.string()));
+                      what, paths.home.string()));
     }
     std::this_thread::sleep_for(kPause);
   }
 }
 
 bool put_index_aside(const Paths& paths) {
-  if (look_at_index(paths) == IndexState::sound) return false;
-  put_old_index_aside(paths);
+  if (look_at(paths.catalog(), kCatalogForm) == FileState::sound) return false;
+  put_database_aside(paths.catalog());
   std::error_code error;
   fs::remove(paths.catalog(), error);
   return true;

@@ -10,6 +10,7 @@
 #include "index/apply.h"
 #include "index/copies/run_image.h"
 #include "index/placing.h"
+#include "index/values/logged_evaluations.h"
 
 #include <flor/store/error.h>
 
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,6 +31,9 @@ namespace flor::store {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Of what others hold, by those who only look.
+constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
 
 std::int64_t id_of_run(Connection& connection, std::string_view key) {
   const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
@@ -423,7 +428,7 @@ std::vector<std::string> runs_behind(Database& database) {
     const auto known = static_cast<std::uint64_t>(rows->integer(2));
     if (!error && size > known) behind.insert(rows->text(0));
     // What was entered of it was taken back since, which only a new index can undo.
-    if (!error && size < known) remember_damage(database.paths);
+    if (!error && size < known) remember_damage(database.paths.catalog());
   }
   return {behind.begin(), behind.end()};
 }
@@ -565,7 +570,9 @@ std::vector<std::string> unread_journals(Database& database) {
   return lines;
 }
 
-bool is_behind(Database& database) { return !runs_behind(database).empty(); }
+bool is_behind(Database& database) {
+  return !runs_behind(database).empty() || lacks_evaluations(database);
+}
 
 RefreshReport refresh(Database& database) {
   RefreshReport report;
@@ -574,6 +581,8 @@ RefreshReport refresh(Database& database) {
   const std::vector<std::string> keys = runs_behind(database);
   enter_runs(database, keys, report);
   close_journals(database, report.unread);
+  // Some came with runs.
+  enter_new_evaluations(database, report.damage);
   std::vector<fs::path> served;
   for (const std::string& key : keys) {
     if (report.unread.contains(key)) continue;
@@ -584,6 +593,41 @@ RefreshReport refresh(Database& database) {
   for (const fs::path& file : served) fs::remove(file, error);
   if (!report.dropped.empty()) remove_dropped(database, report.dropped);
   return report;
+}
+
+RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
+  RefreshReport report;
+  std::string why =
+      paths.catalog().string() + " may not be written: copy the store and use the copy (--home)";
+  if (::access(paths.home.c_str(), W_OK) == 0) {
+    try {
+      Database writing(paths, OpenMode::existing, filesystem);
+      writing.connection.set_patience(kPatienceOfLooking);
+      return refresh(writing);
+    } catch (const Error& error) {
+      if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
+      why = error.what();
+    }
+  }
+  report.damage.push_back("what is shown is older than what journals say: " + why);
+  return report;
+}
+
+void follow_evaluations(Database& database) {
+  const std::lock_guard lock(database.mutex);
+  if (database.connection.in_transaction() || !lacks_evaluations(database)) return;
+  if (database.mode == OpenMode::read_only) {
+    refresh_if_possible(database.paths, database.files);
+    return;
+  }
+  try {
+    std::vector<std::string> damage;
+    Transaction transaction(database.connection, Kept::journals);
+    enter_new_evaluations(database, damage);
+    transaction.commit();
+  } catch (const Error& error) {
+    if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
+  }
 }
 
 }  // namespace flor::store

@@ -61,8 +61,16 @@ using OnRuns = std::function<void(std::size_t done, std::size_t all)>;
 void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
                 const OnRuns& on_runs = {});
 
-/// Enters all that journals say and the index lacks. One transaction.
+/// Enters all that journals, and logs of evaluations, say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);
+
+/// The same for a process that only looks, where that is possible at once: else the report says in
+/// a line why what it shows is older.
+RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
+
+/// Before results of evaluations are read: others may have logged some since the store was opened.
+/// The index stays as it is where it cannot be written now, and within a transaction.
+void follow_evaluations(Database& database);
 
 /// Makes the index of a home from its journals and packs, whatever there is, and puts it in the
 /// place of the present one, which stays as catalog.db.old until the next time. Processes that have
@@ -70,11 +78,12 @@ RefreshReport refresh(Database& database);
 ///
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem);
 
-/// Held while the index is made again, so that no process moves records by the old one. Throws Busy
-/// while another process does so for longer than a minute.
-class IndexLock {
+/// Held while the index or the queue is made again, so that no process moves records by the old
+/// index. Throws Busy while another process does so for longer than a minute.
+class RemakingLock {
  public:
-  IndexLock(Filesystem& filesystem, const Paths& paths);
+  /// `what`: "catalog".
+  RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what);
 
  private:
   File file_;
@@ -101,8 +110,8 @@ class IndexElsewhere {
 std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
                                               Filesystem& filesystem);
 
-/// With IndexLock held: no process trusts the present index any more, which becomes catalog.db.old.
-/// False, and nothing is done, if it is sound.
+/// With RemakingLock held: no process trusts the present index any more, which becomes
+/// catalog.db.old. False, and nothing is done, if it is sound.
 bool put_index_aside(const Paths& paths);
 
 }  // namespace flor::store

@@ -37,6 +37,7 @@ void fields(F& f, EvaluationEvent& event) {
   f(10, event.token);
   f(11, event.text);
   f(12, event.finished_us);
+  f(13, event.run);
 }
 
 namespace {
@@ -46,31 +47,45 @@ namespace fs = std::filesystem;
 /// The only kind of frame.
 constexpr std::uint16_t kEvaluation = 1;
 
-using Key = std::tuple<Digest, std::string, std::string, std::string>;
+using Key = std::tuple<Digest, std::string, std::string, std::string, std::string>;
 using Events = std::map<Key, EvaluationEvent>;
 
-/// Of two words on an evaluation the later one counts; at one time a result.
 void put(Events& events, EvaluationEvent event) {
-  Key key{event.content, event.spec, event.digest, event.arguments};
+  Key key{event.content, event.spec, event.digest, event.arguments, event.run};
   const auto [found, is_new] = events.try_emplace(std::move(key), event);
-  const auto rank = [](const EvaluationEvent& it) {
-    return std::tuple(it.at_us, it.end == EvaluationEnd::done, it.token, it.text);
-  };
-  if (!is_new && rank(found->second) < rank(event)) found->second = std::move(event);
+  if (!is_new && counts_before(event, found->second)) found->second = std::move(event);
 }
 
-void read_log(Filesystem& filesystem, const fs::path& path, Events& events,
-              std::vector<std::string>& damage) {
+/// What a log says beyond `from`, and where it ends.
+JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPosition from,
+                         Events& events, std::vector<std::string>& damage) {
   try {
-    JournalReader reader(filesystem, path, {});
+    // Looked at before it is read: what is torn off at its end stays so without a writer.
+    const bool is_open = is_written(filesystem, path);
+    JournalReader reader(filesystem, path, from);
     while (const auto frame = reader.next()) {
       if (static_cast<std::uint16_t>(frame->kind) != kEvaluation) continue;
       put(events, read_fields<EvaluationEvent>(frame->payload));
     }
     damage.insert(damage.end(), reader.damage().begin(), reader.damage().end());
+    JournalPosition end = reader.position();
+    if (!is_open) end.bytes = std::max<std::uint64_t>(end.bytes, fs::file_size(path));
+    return end;
   } catch (const Error& error) {
     damage.push_back(fmt::format("{}: {}", path.string(), error.what()));
+    return from;
   }
+}
+
+/// Those that the home has, with their lengths.
+std::map<std::string, std::uint64_t> sizes_of_logs(const Paths& paths) {
+  std::map<std::string, std::uint64_t> sizes;
+  for (const fs::path& path : find_evaluation_logs(paths)) {
+    std::error_code error;
+    const auto size = fs::file_size(path, error);
+    if (!error) sizes[path.filename().string()] = size;
+  }
+  return sizes;
 }
 
 std::vector<EvaluationEvent> values_of(Events events) {
@@ -95,6 +110,13 @@ std::unique_ptr<File> take_closed(Filesystem& filesystem, const fs::path& path) 
 
 }  // namespace
 
+bool counts_before(const EvaluationEvent& event, const EvaluationEvent& other) {
+  const auto rank = [](const EvaluationEvent& it) {
+    return std::tuple(it.at_us, it.end == EvaluationEnd::done, it.token, it.text);
+  };
+  return rank(other) < rank(event);
+}
+
 void EvaluationLog::open() {
   require_directory_in_home(paths_.evaluations());
   // A log that has no lock yet counts as one whose writer has ended: it may be locked by a process
@@ -105,6 +127,7 @@ void EvaluationLog::open() {
     if (!lock_file(frames_->descriptor(), LOCK_EX)) throw_system_error("lock", path, errno);
   } while (!is_linked(frames_->descriptor()));
   has_new_name_ = true;
+  abandoned_ = false;
   for (std::size_t i = 0; i < unsynced_.size(); ++i) {
     if (i == kept_unsynced_) kept_ = frames_->mark();
     frames_->append(kEvaluation, unsynced_[i]);
@@ -113,18 +136,20 @@ void EvaluationLog::open() {
 }
 
 void EvaluationLog::append(const EvaluationEvent& event) {
-  if (!frames_ || frames_->is_lost()) open();
+  if (!frames_ || frames_->is_lost() || abandoned_) open();
   unsynced_.push_back(write_fields(event));
   frames_->append(kEvaluation, unsynced_.back());
 }
 
 void EvaluationLog::flush() {
-  if (frames_) frames_->flush();
+  if (!frames_) return;
+  flushed_ = true;
+  frames_->flush();
 }
 
 void EvaluationLog::sync() {
   if (!frames_) return;
-  if (frames_->is_lost()) open();
+  if (frames_->is_lost() || abandoned_) open();
   frames_->sync();
   if (has_new_name_) {
     sync_directory(files_, paths_.evaluations());
@@ -139,12 +164,20 @@ void EvaluationLog::keep() noexcept {
   if (!frames_) return;
   kept_ = frames_->mark();
   kept_unsynced_ = unsynced_.size();
+  flushed_ = false;
 }
 
 void EvaluationLog::take_back() noexcept {
   if (!frames_) return;
   frames_->take_back(kept_);
   unsynced_.resize(std::min(kept_unsynced_, unsynced_.size()));
+  abandoned_ = abandoned_ || std::exchange(flushed_, false);
+}
+
+std::optional<LogPositions::value_type> EvaluationLog::position() const {
+  if (!frames_) return std::nullopt;
+  return LogPositions::value_type(frames_->path().filename().string(),
+                                  JournalPosition{frames_->bytes(), frames_->frames()});
 }
 
 std::vector<fs::path> find_evaluation_logs(const Paths& paths) {
@@ -161,23 +194,48 @@ std::vector<fs::path> find_evaluation_logs(const Paths& paths) {
   return logs;
 }
 
+bool differ_from(const Paths& paths, const LogPositions& read) {
+  const auto sizes = sizes_of_logs(paths);
+  const auto gone = [&](const auto& entry) { return !sizes.contains(entry.first); };
+  const auto differs = [&](const auto& entry) {
+    const auto known = read.find(entry.first);
+    // One that has only begun says nothing.
+    return known == read.end() ? entry.second > kFileHeaderBytes
+                               : entry.second != known->second.bytes;
+  };
+  return std::ranges::any_of(read, gone) || std::ranges::any_of(sizes, differs);
+}
+
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
+                                              LogPositions& read,
                                               std::vector<std::string>& damage) {
   // Logs that are joined meanwhile are gone, and what they said is in one that came later: all are
   // read again until they are the same ones before and after.
-  std::vector<fs::path> logs = find_evaluation_logs(paths);
   while (true) {
+    const std::vector<fs::path> logs = find_evaluation_logs(paths);
     Events events;
+    LogPositions now;
     std::vector<std::string> met;
-    for (const fs::path& path : logs) read_log(filesystem, path, events, met);
-    std::vector<fs::path> now = find_evaluation_logs(paths);
-    if (now != logs) {
-      logs = std::move(now);
-      continue;
+    for (const auto& [name, size] : sizes_of_logs(paths)) {
+      if (size <= kFileHeaderBytes) continue;
+      const auto known = read.find(name);
+      // A shorter one has lost its end, or was mended: what it says now counts.
+      const bool goes_on = known != read.end() && known->second.bytes <= size;
+      now[name] = read_log(filesystem, paths.evaluations() / name,
+                           goes_on ? known->second : JournalPosition{}, events, met);
     }
+    if (find_evaluation_logs(paths) != logs) continue;
+    read = std::move(now);
     damage.insert(damage.end(), met.begin(), met.end());
     return values_of(std::move(events));
   }
+}
+
+std::vector<EvaluationEvent> read_evaluation_log(Filesystem& filesystem, const fs::path& path,
+                                                 std::vector<std::string>& damage) {
+  Events events;
+  read_log(filesystem, path, {}, events, damage);
+  return values_of(std::move(events));
 }
 
 void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
@@ -192,7 +250,7 @@ void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
     closed.push_back(path);
   }
   if (closed.size() <= kEvaluationLogsMax) return;
-  for (const fs::path& path : closed) read_log(filesystem, path, events, damage);
+  for (const fs::path& path : closed) read_log(filesystem, path, {}, events, damage);
   if (!damage.empty()) return;  // `flor fsck` names it, and its repair keeps what is left
   EvaluationLog joined(filesystem, paths);
   for (const EvaluationEvent& event : values_of(std::move(events))) joined.append(event);

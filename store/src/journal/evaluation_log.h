@@ -5,13 +5,16 @@
 #include "file/filesystem.h"
 #include "file/frames.h"
 #include "file/paths.h"
+#include "journal/journal_reader.h"
 
 #include <flor/store/digest.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +38,15 @@ struct EvaluationEvent {
   std::int64_t priority = 0, attempts = 0, token = 0;
   std::string text;  ///< the result, or why it failed
   std::int64_t finished_us = 0;
+  std::string run;  ///< key of the fetched run that it came with, for which alone it counts
 };
+
+/// Whether, of two words on an evaluation, `event` counts and not `other`: the later one, and of
+/// what is said at one time a result.
+bool counts_before(const EvaluationEvent& event, const EvaluationEvent& other);
+
+/// Up to where logs were read, by the names of their files.
+using LogPositions = std::map<std::string, JournalPosition>;
 
 /// The log of one process, in a file of its own that appears with the first event. Not thread-safe.
 class EvaluationLog {
@@ -51,6 +62,8 @@ class EvaluationLog {
   /// What was appended since the last of these calls counts, or does not.
   void keep() noexcept;
   void take_back() noexcept;
+  /// The end of what was appended; nothing before the first event.
+  std::optional<LogPositions::value_type> position() const;
 
  private:
   void open();
@@ -60,6 +73,8 @@ class EvaluationLog {
   std::unique_ptr<FrameWriter> frames_;
   FrameWriter::Mark kept_;
   bool has_new_name_ = false;
+  bool flushed_ = false;    ///< what is not kept: others may have read it
+  bool abandoned_ = false;  ///< they have, and it was taken back: what follows goes elsewhere
   /// What the disk may not have yet: where it fails, that goes into another file.
   std::vector<std::vector<std::byte>> unsynced_;
   std::size_t kept_unsynced_ = 0;
@@ -68,9 +83,18 @@ class EvaluationLog {
 /// The logs of all processes, in the order of their names, which are random.
 std::vector<std::filesystem::path> find_evaluation_logs(const Paths& paths);
 
-/// The last word on each evaluation, also while logs are joined. Adds a line for each damage.
+/// Whether a log says more than up to there, is shorter, or is gone.
+bool differ_from(const Paths& paths, const LogPositions& read);
+
+/// The last word on each evaluation, by the time when it was said; of what comes after `read`,
+/// which is then where the logs end; also while logs are joined. Adds a line for each damage.
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
-                                              std::vector<std::string>& damage);
+                                              LogPositions& read, std::vector<std::string>& damage);
+
+/// What is sound of one log. Adds a line for each damage.
+std::vector<EvaluationEvent> read_evaluation_log(Filesystem& filesystem,
+                                                 const std::filesystem::path& path,
+                                                 std::vector<std::string>& damage);
 
 /// More logs of processes that have ended are joined.
 inline constexpr std::size_t kEvaluationLogsMax = 32;

@@ -65,7 +65,7 @@ std::optional<RunLock> Store::lock_run(std::string_view key) {
   return std::nullopt;
 }
 
-bool is_locked(const Database& database, std::string_view key) {
+bool is_locked(const OpenFile& database, std::string_view key) {
   const std::filesystem::path path = database.paths.lock(key);
   const int descriptor = database.files.open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);
   if (descriptor < 0) return false;

@@ -52,6 +52,7 @@ class Checker {
     } catch (const Damaged& error) {
       add(Finding::Kind::catalog, error.what());
     }
+    check_queue();
     check_journals();
     check_packs();
     check_chunks();
@@ -105,20 +106,34 @@ class Checker {
     return report_.findings.size() - 1;
   }
 
-  void check_catalog(Connection& connection) {
+  /// What SQLite finds. `name`: "the catalog".
+  void check_database(Connection& connection, Finding::Kind kind, const char* name) {
     const auto problems = connection("PRAGMA integrity_check(20)");
     while (problems->step()) {
-      if (problems->text_view(0) != "ok") {
-        add(Finding::Kind::catalog, "the catalog: " + problems->text(0));
-      }
+      if (problems->text_view(0) != "ok") add(kind, fmt::format("{}: {}", name, problems->text(0)));
     }
     const auto keys = connection("SELECT \"table\", rowid, parent FROM pragma_foreign_key_check");
     while (keys->step()) {
-      add(Finding::Kind::catalog,
-          fmt::format("the catalog: row {} of table '{}' refers to a row of "
-                      "'{}' that does not exist",
-                      keys->integer(1), keys->text(0), keys->text(2)));
+      add(kind, fmt::format("{}: row {} of table '{}' refers to a row of '{}' that does not exist",
+                            name, keys->integer(1), keys->text(0), keys->text(2)));
     }
+  }
+
+  void check_queue() {
+    const std::filesystem::path file = database_.paths.queue();
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) return;
+    try {
+      const auto connection = open_for_reading(database_.paths, file);
+      ReadTransaction transaction(*connection);
+      check_database(*connection, Finding::Kind::queue, "the queue");
+    } catch (const Damaged& damage) {
+      add(Finding::Kind::queue, damage.what());
+    }
+  }
+
+  void check_catalog(Connection& connection) {
+    check_database(connection, Finding::Kind::catalog, "the catalog");
     const auto counts = connection(
         "SELECT key, checkpoints, (SELECT count(*) FROM checkpoint WHERE run = run.id) AS found "
         "FROM run WHERE checkpoints <> found");
@@ -259,7 +274,8 @@ class Checker {
       }
     }
     std::vector<std::string> damage;
-    read_evaluations(database_.files, database_.paths, damage);
+    LogPositions all;
+    read_evaluations(database_.files, database_.paths, all, damage);
     for (const std::string& line : damage) add(Finding::Kind::journal, line);
   }
 
@@ -371,7 +387,8 @@ class Checker {
       Finding& finding = report_.findings[i];
       if (finding.kind == Finding::Kind::catalog && !lost_.contains(i)) continue;
       if (finding.kind == Finding::Kind::damaged_checkpoint ||
-          finding.kind == Finding::Kind::orphan || finding.kind == Finding::Kind::journal) {
+          finding.kind == Finding::Kind::orphan || finding.kind == Finding::Kind::journal ||
+          finding.kind == Finding::Kind::queue) {
         continue;
       }
       const auto lost = lost_.find(i);

@@ -655,7 +655,7 @@ CollectReport collect(const Store& store, bool dry_run, double compact_below) {
 }
 
 bool free_without_index(const Paths& paths, Filesystem& filesystem) {
-  const IndexLock lock(filesystem, paths);
+  const RemakingLock lock(filesystem, paths, "catalog");
   if (!put_index_aside(paths)) return false;
   const IndexElsewhere index(paths, filesystem);
   Database database(index.paths(), OpenMode::existing, filesystem);

@@ -14,6 +14,7 @@
 #include "maintain/row_finder.h"
 #include "pack/pack_rows.h"
 #include "pack/pack_scan.h"
+#include "queue/queue_file.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>
@@ -406,11 +407,17 @@ void doubt_index(const Store& store) {
   const Database& database = *store.impl().database;
   const auto connection = open_for_reading(database.paths);
   const auto problems = (*connection)("PRAGMA integrity_check(1)");
-  if (problems->step() && problems->text_view(0) != "ok") remember_damage(database.paths);
+  if (problems->step() && problems->text_view(0) != "ok") remember_damage(database.paths.catalog());
+  doubt_queue(database);
 }
 
 RepairReport repair(Store& store) {
-  return with_reserve(*store.impl().database, [&] { return Repairer(store).run(); });
+  Database& database = *store.impl().database;
+  RepairReport report = with_reserve(database, [&] { return Repairer(store).run(); });
+  std::error_code error;
+  // It is made again where it is damaged, and says again what mended logs have lost.
+  if (std::filesystem::exists(database.paths.queue(), error)) queue_of(database, QueueUse::change);
+  return report;
 }
 
 }  // namespace flor::store

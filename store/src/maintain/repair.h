@@ -39,8 +39,8 @@ struct RepairReport {
 /// catalog, Error for a disk that fails; the catalog changes in one transaction or not at all.
 RepairReport repair(Store& store);
 
-/// Lets the next opening of the store make its catalog again if that contradicts itself as a
-/// database. To be called before the store is opened for `repair`.
+/// Lets the catalog, and the queue, be made again if they contradict themselves as databases. To be
+/// called before the store is opened for `repair`.
 void doubt_index(const Store& store);
 
 }  // namespace flor::store

@@ -2,7 +2,9 @@
 #include "queue/job_ledger.h"
 
 #include "database/store_impl.h"
+#include "index/values/logged_evaluations.h"
 #include "queue/queue_change.h"
+#include "queue/queue_file.h"
 #include "queue/sighting_rows.h"
 
 #include <fmt/core.h>
@@ -17,16 +19,10 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 std::int64_t evaluator_id(Connection& connection, const JobLedger::Entry& entry) {
-  connection("INSERT OR IGNORE INTO evaluator (spec, digest) VALUES (?1, ?2)", entry.spec,
-             entry.digest)
-      ->run();
-  const auto row = connection("SELECT id FROM evaluator WHERE spec = ?1 AND digest = ?2",
-                              entry.spec, entry.digest);
-  row->step();
-  return row->integer(0);
+  return put_evaluator(connection, entry.spec, entry.digest);
 }
 
-/// A row that a worker of this catalog's own queue has at the moment is taken from it by its token.
+/// A row that a worker of this home's own queue has at the moment is taken from it by its token.
 void put_result(QueueChange& change, std::int64_t evaluator, const JobLedger::Entry& entry) {
   Connection& connection = change.connection();
   const JobLedger::Result& result = *entry.result;
@@ -40,20 +36,15 @@ void put_result(QueueChange& change, std::int64_t evaluator, const JobLedger::En
       result.attempts, result.token, result.finished_us)
       ->run();
   connection(
-      "DELETE FROM fetched_result WHERE job IN (SELECT id FROM job WHERE content = ?1 AND "
-      "evaluator = ?2 AND arguments = ?3)",
-      entry.what.content, evaluator, entry.what.arguments)
-      ->run();
-  connection(
       "INSERT OR REPLACE INTO job_result (job, token, json) SELECT id, token, ?4 FROM job "
       "WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3",
       entry.what.content, evaluator, entry.what.arguments, result.json)
       ->run();
   std::int64_t job = 0;
   {
-    const auto row = connection(
-        "SELECT id FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3",
-        entry.what.content, evaluator, entry.what.arguments);
+    const auto row =
+        connection("SELECT id FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3",
+                   entry.what.content, evaluator, entry.what.arguments);
     if (row->step()) job = row->integer(0);
   }
   change.ended(job);
@@ -62,17 +53,16 @@ void put_result(QueueChange& change, std::int64_t evaluator, const JobLedger::En
 }  // namespace
 
 JobLedger::JobLedger(const Store& store, std::string queue)
-    : database_(store.impl().database), queue_(std::move(queue)) {}
+    : file_(queue_of(*store.impl().database, QueueUse::change)), queue_(std::move(queue)) {}
 
 std::vector<JobLedger::Entry> JobLedger::entries() const {
-  const Lock lock(database_->mutex);
-  const auto row = database_->connection(
+  const Lock lock(file_->mutex);
+  const auto row = file_->connection(
       "SELECT queue_job.number, queue_job.content, queue_job.arguments, queue_job.path, "
       "queue_job.priority, spec, digest, json, job_result.token, attempts, finished_us "
       "FROM queue_job JOIN evaluator ON evaluator.id = queue_job.evaluator "
       "LEFT JOIN job ON job.content = queue_job.content AND job.evaluator = queue_job.evaluator "
-      "AND job.arguments = queue_job.arguments AND job.state = 3 AND job.id NOT IN (SELECT "
-      "fetched_result.job FROM fetched_result) "
+      "AND job.arguments = queue_job.arguments AND job.state = 3 "
       "LEFT JOIN job_result ON job_result.job = job.id WHERE queue = ?1 ORDER BY number",
       queue_);
   std::vector<Entry> all;
@@ -96,13 +86,13 @@ std::vector<JobLedger::Entry> JobLedger::entries() const {
 }
 
 std::string JobLedger::life() const {
-  const Lock lock(database_->mutex);
-  const auto row = database_->connection("SELECT life FROM queue WHERE name = ?1", queue_);
+  const Lock lock(file_->mutex);
+  const auto row = file_->connection("SELECT life FROM queue WHERE name = ?1", queue_);
   return row->step() ? row->text(0) : std::string();
 }
 
 void JobLedger::write(const Changes& changes) {
-  QueueChange change(*database_, now_us());
+  QueueChange change(*file_, now_us());
   Connection& connection = change.connection();
   for (const Entry& entry : changes.known) {
     const std::int64_t evaluator = evaluator_id(connection, entry);
@@ -127,19 +117,19 @@ void JobLedger::write(const Changes& changes) {
         ->run();
   }
   change.commit();
-  database_->evaluations.sync();
+  file_->evaluations.sync();
 }
 
 std::string JobLedger::place() const {
   std::ifstream in("/proc/sys/kernel/random/boot_id");
   std::string kernel;
   std::getline(in, kernel);
-  struct stat status{};
-  ::stat(database_->paths.home.c_str(), &status);
+  struct stat status {};
+  ::stat(file_->paths.home.c_str(), &status);
   const std::string text = fmt::format("{} {} {}", kernel, status.st_dev, status.st_ino);
   return digest_of(std::as_bytes(std::span(text))).hex().substr(0, 16);
 }
 
-bool JobLedger::is_held(std::string_view key) const { return is_locked(*database_, key); }
+bool JobLedger::is_held(std::string_view key) const { return is_locked(*file_, key); }
 
 }  // namespace flor::store

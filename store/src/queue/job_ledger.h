@@ -1,6 +1,6 @@
 // What a machine keeps of a queue of evaluations that lies on a server: the jobs that it added or
 // judged, and the results that it knows. So they outlive a server that comes back empty, and are
-// seen by everything that reads the catalog.
+// seen by everything that reads results.
 #pragma once
 
 #include "queue/jobs.h"
@@ -41,10 +41,10 @@ class JobLedger {
   /// What has happened, in one durable transaction.
   struct Changes {
     std::optional<std::string> life = {};  ///< names a state that the queue has not lost
-    /// Known from now on. With a result they are also jobs of the catalog, which are done, whatever
-    /// was known of them; without, nothing changes for a job whose result is known.
+    /// Known from now on. With a result they are also jobs of the home's own queue, which are done,
+    /// whatever was known of them; without, nothing changes for a job whose result is known.
     std::vector<Entry> known = {};
-    std::vector<Entry> forgotten = {};  ///< by people; their results stay in the catalog
+    std::vector<Entry> forgotten = {};  ///< by people; their results stay
     std::vector<Sighting> sightings = {};
   };
   void write(const Changes& changes);
@@ -56,7 +56,7 @@ class JobLedger {
   bool is_held(std::string_view key) const;
 
  private:
-  std::shared_ptr<struct Database> database_;
+  std::shared_ptr<struct QueueFile> file_;
   std::string queue_;
 };
 

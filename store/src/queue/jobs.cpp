@@ -1,8 +1,10 @@
-// The queue in the catalog: what coordinators say and are told.
-#include "database/store_impl.h"
-#include "queue/catalog_queue.h"
-#include "queue/job_choice.h"
+// The queue of a home: what coordinators say and are told.
 #include "queue/jobs.h"
+
+#include "database/store_impl.h"
+#include "index/values/evaluated.h"
+#include "queue/home_queue.h"
+#include "queue/job_choice.h"
 #include "queue/queue_change.h"
 #include "queue/sighting_rows.h"
 
@@ -26,8 +28,10 @@ constexpr std::array<std::string_view, 6> kStates{"queued", "leased", "failed",
 /// One call of `exchange`, inside its transaction.
 class Exchange {
  public:
-  Exchange(Database& database, QueueChange& change, const JobOrders& orders, std::int64_t now)
-      : database_(database),
+  Exchange(const QueueFile& queue, QueueChange& change, const JobOrders& orders,
+           const std::vector<bool>& answered, std::int64_t now)
+      : queue_(queue),
+        answered_(answered),
         change_(change),
         connection_(change.connection()),
         orders_(orders),
@@ -40,7 +44,6 @@ class Exchange {
   bool take(const JobReport& report);
   bool finish(const JobReport& report);
   bool fail(const JobReport& report);
-  void forget_fetched(const NewJob& job);
   bool add(const NewJob& job);
   void reclaim();
   void lease(const LeaseRequest& request);
@@ -49,7 +52,8 @@ class Exchange {
   void note_next();
   bool is_alive(const std::string& owner);
 
-  Database& database_;
+  const QueueFile& queue_;
+  const std::vector<bool>& answered_;
   QueueChange& change_;
   Connection& connection_;
   const JobOrders& orders_;
@@ -61,9 +65,9 @@ class Exchange {
 
 JobReplies Exchange::run() {
   for (const JobReport& report : orders_.reports) replies_.accepted.push_back(take(report));
-  for (const NewJob& job : orders_.additions) {
+  for (std::size_t i = 0; i < orders_.additions.size(); ++i) {
     replies_.same_as.emplace_back();
-    replies_.added.push_back(add(job));
+    replies_.added.push_back(!answered_[i] && add(orders_.additions[i]));
   }
   put_sightings(connection_, orders_.sightings);
   if (orders_.requests.empty()) return std::move(replies_);
@@ -140,24 +144,7 @@ bool Exchange::fail(const JobReport& report) {
   return true;
 }
 
-/// A result that was fetched with a run says nothing of files, nor of other runs: where the content
-/// is one of those it is judged here.
-void Exchange::forget_fetched(const NewJob& job) {
-  connection_(
-      "DELETE FROM job WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 AND state = 3 AND "
-      "id IN (SELECT job FROM fetched_result) AND (NOT EXISTS (SELECT 1 FROM checkpoint JOIN run "
-      "ON run.id = checkpoint.run WHERE digest = ?1 AND key IN (SELECT came.run FROM "
-      "fetched_result AS came WHERE came.job = job.id)) OR EXISTS (SELECT 1 FROM checkpoint JOIN "
-      "run ON run.id = "
-      "checkpoint.run LEFT JOIN origin ON origin.run = run.id WHERE digest = ?1 AND "
-      "coalesce(origin.kind, 0) <> 1 AND key NOT IN (SELECT came.run FROM fetched_result AS came "
-      "WHERE came.job = job.id)))",
-      job.content, job.evaluator, job.arguments)
-      ->run();
-}
-
 bool Exchange::add(const NewJob& job) {
-  forget_fetched(job);
   const auto query = connection_(
       "INSERT OR IGNORE INTO job (content, evaluator, arguments, path, priority, state, attempts, "
       "token, owner, added_us, due_us, message) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, '', ?6, ?6, "
@@ -184,7 +171,7 @@ bool Exchange::add(const NewJob& job) {
 
 bool Exchange::is_alive(const std::string& owner) {
   const auto [found, is_new] = alive_.try_emplace(owner, false);
-  if (is_new) found->second = owner == orders_.owner || is_locked(database_, owner);
+  if (is_new) found->second = owner == orders_.owner || is_locked(queue_, owner);
   return found->second;
 }
 
@@ -287,36 +274,6 @@ void Exchange::note_next() {
   }
 }
 
-/// Commits do not wait for the disk while it lives. Only with a write-ahead log: that stays whole
-/// then, whatever happens, and is durable as soon as it is synced.
-class Relaxed {
- public:
-  Relaxed(Connection& connection, bool has_log) : connection_(has_log ? &connection : nullptr) {
-    if (connection_) connection_->execute("PRAGMA synchronous=NORMAL");
-  }
-  ~Relaxed() {
-    try {
-      if (connection_) connection_->execute("PRAGMA synchronous=EXTRA");
-    } catch (const Error&) {  // the catalog cannot be used at all: the next call says so
-    }
-  }
-  Relaxed(const Relaxed&) = delete;
-  Relaxed& operator=(const Relaxed&) = delete;
-
- private:
-  Connection* connection_;
-};
-
-std::filesystem::path log_of(const Database& database) {
-  return database.paths.catalog().string() + "-wal";
-}
-
-bool has_log(Database& database) {
-  const Lock lock(database.mutex);
-  const auto row = database.connection("PRAGMA journal_mode");
-  return row->step() && row->text(0) == "wal";
-}
-
 }  // namespace
 
 std::string_view to_string(JobState state) { return kStates.at(static_cast<std::size_t>(state)); }
@@ -336,36 +293,60 @@ std::int64_t backoff_us(const RetryPolicy& policy, const Lease& lease, std::int6
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(wait) * share));
 }
 
-CatalogQueue::CatalogQueue(const Store& store, Clock clock)
+HomeQueue::HomeQueue(const Store& store, Clock clock)
     : database_(store.impl().database),
-      clock_(clock ? std::move(clock) : Clock(now_us)),
-      has_log_(has_log(*database_)) {}
+      queue_(queue_of(*database_, QueueUse::change)),
+      clock_(clock ? std::move(clock) : Clock(now_us)) {}
 
-std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock clock) {
-  return std::make_unique<CatalogQueue>(store, std::move(clock));
+std::unique_ptr<JobQueue> open_home_queue(const Store& store, JobQueue::Clock clock) {
+  return std::make_unique<HomeQueue>(store, std::move(clock));
 }
 
-JobReplies CatalogQueue::exchange(const JobOrders& orders) {
+std::shared_ptr<QueueFile> HomeQueue::seen() const {
+  return queue_->mode == OpenMode::read_only ? queue_of(*database_, QueueUse::look) : queue_;
+}
+
+std::vector<bool> HomeQueue::answered(const JobOrders& orders) const {
+  std::vector<bool> answered(orders.additions.size());
+  if (answered.empty()) return answered;
+  {
+    const Lock lock(database_->mutex);
+    if (!has_fetched_results(database_->connection)) return answered;
+  }
+  const std::vector<Evaluator> known = evaluators();
   const Lock lock(database_->mutex);
-  const Relaxed relaxed(database_->connection, has_log_);
+  for (std::size_t i = 0; i < answered.size(); ++i) {
+    const NewJob& job = orders.additions[i];
+    const auto evaluator = std::ranges::find(known, job.evaluator, &Evaluator::id);
+    answered[i] = evaluator != known.end() &&
+                  is_answered_by_fetched(database_->connection, job.content, evaluator->spec,
+                                         evaluator->digest, job.arguments);
+  }
+  return answered;
+}
+
+JobReplies HomeQueue::exchange(const JobOrders& orders) {
+  const std::vector<bool> are_answered = answered(orders);
   const std::int64_t now = clock_();
-  QueueChange change(*database_, now);
-  Exchange exchange(*database_, change, orders, now);
+  // It stays whole, and is durable as soon as the write-ahead log is synced.
+  QueueChange change(*queue_, now, Kept::journals);
+  Exchange exchange(*queue_, change, orders, are_answered, now);
   JobReplies replies = exchange.run();
   change.commit();
-  if (!has_log_) database_->evaluations.sync();
+  if (!queue_->has_log) queue_->evaluations.sync();
   if (exchange.others_concerned()) ring();
   return replies;
 }
 
-void CatalogQueue::sync() {
+void HomeQueue::sync() {
   {
-    const Lock lock(database_->mutex);
-    database_->evaluations.sync();
+    const Lock lock(queue_->mutex);
+    queue_->evaluations.sync();
   }
+  const std::filesystem::path log = queue_->connection.path().string() + "-wal";
   std::error_code error;
-  if (!has_log_ || !std::filesystem::exists(log_of(*database_), error)) return;
-  File(database_->files, log_of(*database_), O_RDONLY).sync_data();
+  if (!queue_->has_log || !std::filesystem::exists(log, error)) return;
+  File(queue_->files, log, O_RDONLY).sync_data();
 }
 
 }  // namespace flor::store

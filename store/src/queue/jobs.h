@@ -1,6 +1,6 @@
 // The queue of evaluations: which checkpoints are to be judged by which evaluator, who is at it,
-// and what came out. It lies in the catalog, or on a server that several machines share; what a
-// watch has seen of its directories (queue/sightings.h) stays in the catalog of its machine.
+// and what came out. It lies in the home, or on a server that several machines share; what a
+// watch has seen of its directories (queue/sightings.h) stays in the home of its machine.
 #pragma once
 
 #include "queue/sightings.h"
@@ -100,7 +100,7 @@ struct JobReport {
     done,    ///< `text` is the result
     failed,  ///< `text` says why
     back,    ///< was not tried: somebody else may, at once
-    gone,    ///< its checkpoint is no more: the job is forgotten, and added again if that comes back
+    gone,  ///< its checkpoint is no more: the job is forgotten, and added again if that comes back
   };
   Lease lease;
   Kind kind = Kind::alive;
@@ -126,7 +126,7 @@ struct JobOrders {
   RetryPolicy retries;                 ///< of the jobs that fail
   std::vector<JobReport> reports = {};
   std::vector<NewJob> additions = {};
-  /// Remembered in the catalog as soon as the additions are in the queue, not before: replace those
+  /// Remembered in the home as soon as the additions are in the queue, not before: replace those
   /// of the same watch and path.
   std::vector<Sighting> sightings = {};
   std::vector<LeaseRequest> requests = {};
@@ -167,15 +167,15 @@ class JobQueue {
 
   virtual ~JobQueue() = default;
 
-  /// Where it is, for people: a URL without user and password; empty for the catalog's.
+  /// Where it is, for people: a URL without user and password; empty for the home's.
   virtual std::string name() const = 0;
 
   /// Reports, then additions, then leases, in one transaction: after a crash either everything of
   /// it has happened or nothing. Before leases are given, those are taken away whose owner's lock
   /// is free, so that it has died, and those that nobody prolonged in time. The latter get half a
-  /// lease (of who asks) more when that is seen first: after a pause of everybody, as when a machine
-  /// was suspended, who lives prolongs its leases before anybody takes them. To lose a lease is no
-  /// failure of the job.
+  /// lease (of who asks) more when that is seen first: after a pause of everybody, as when a
+  /// machine was suspended, who lives prolongs its leases before anybody takes them. To lose a
+  /// lease is no failure of the job.
   ///
   /// Everybody sees it at once, but a loss of power may undo it until `sync` has returned. Work may
   /// begin before that, as what was found would be found again; no result may be told of.
@@ -206,8 +206,8 @@ class JobQueue {
   virtual bool hush() = 0;
 };
 
-/// The queue in the catalog of a store, which must outlive it: a result and the end of its job are
-/// one transaction of SQLite.
-std::unique_ptr<JobQueue> open_catalog_queue(const Store& store, JobQueue::Clock clock = {});
+/// The queue in the home of a store, which must outlive it. How a job ended is in a log before the
+/// queue has it: both in one change.
+std::unique_ptr<JobQueue> open_home_queue(const Store& store, JobQueue::Clock clock = {});
 
 }  // namespace flor::store

@@ -1,7 +1,8 @@
-// The queue in the catalog: evaluators, what people ask for, and the bell.
+// The queue of a home: evaluators, what people ask for, and the bell.
 #include "database/store_impl.h"
 #include "file/home_files.h"
-#include "queue/catalog_queue.h"
+#include "index/values/logged_evaluations.h"
+#include "queue/home_queue.h"
 #include "queue/jobs.h"
 #include "queue/queue_change.h"
 
@@ -68,9 +69,9 @@ bool JobFilter::accepts(const Job& job) const {
 
 /// Executes `sql`, which changes the job ?1, for each that is accepted.
 template <typename Accept, typename... Values>
-std::int64_t CatalogQueue::change(const JobFilter& filter, const char* sql, Accept accept,
-                                  const Values&... values) {
-  QueueChange change(*database_, clock_());
+std::int64_t HomeQueue::change(const JobFilter& filter, const char* sql, Accept accept,
+                               const Values&... values) {
+  QueueChange change(*queue_, clock_());
   std::int64_t count = 0;
   for (const Job& job : read_jobs(change.connection(), filter)) {
     if (!accept(job.state)) continue;
@@ -80,30 +81,22 @@ std::int64_t CatalogQueue::change(const JobFilter& filter, const char* sql, Acce
     ++count;
   }
   change.commit();
-  database_->evaluations.sync();
+  queue_->evaluations.sync();
   if (count > 0) ring();
   return count;
 }
 
-std::int64_t CatalogQueue::add_evaluator(std::string_view spec, std::string_view digest) {
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
-  connection("INSERT OR IGNORE INTO evaluator (spec, digest) VALUES (?1, ?2)", spec, digest)->run();
-  std::int64_t id = 0;
-  {
-    const auto row =
-        connection("SELECT id FROM evaluator WHERE spec = ?1 AND digest = ?2", spec, digest);
-    row->step();
-    id = row->integer(0);
-  }
-  transaction.commit();
+std::int64_t HomeQueue::add_evaluator(std::string_view spec, std::string_view digest) {
+  QueueChange change(*queue_, clock_());
+  const std::int64_t id = put_evaluator(change.connection(), spec, digest);
+  change.commit();
   return id;
 }
 
-std::vector<Evaluator> CatalogQueue::evaluators() const {
-  const Lock lock(database_->mutex);
-  const auto row = database_->connection("SELECT id, spec, digest FROM evaluator ORDER BY id");
+std::vector<Evaluator> HomeQueue::evaluators() const {
+  const auto queue = seen();
+  const Lock lock(queue->mutex);
+  const auto row = queue->connection("SELECT id, spec, digest FROM evaluator ORDER BY id");
   std::vector<Evaluator> all;
   while (row->step()) {
     all.push_back({.id = row->integer(0), .spec = row->text(1), .digest = row->text(2)});
@@ -111,13 +104,14 @@ std::vector<Evaluator> CatalogQueue::evaluators() const {
   return all;
 }
 
-std::vector<Job> CatalogQueue::jobs(const JobFilter& filter) const {
-  const Lock lock(database_->mutex);
-  const ReadTransaction transaction(database_->connection);
-  return read_jobs(database_->connection, filter);
+std::vector<Job> HomeQueue::jobs(const JobFilter& filter) const {
+  const auto queue = seen();
+  const Lock lock(queue->mutex);
+  const ReadTransaction transaction(queue->connection);
+  return read_jobs(queue->connection, filter);
 }
 
-std::int64_t CatalogQueue::retry(const JobFilter& filter) {
+std::int64_t HomeQueue::retry(const JobFilter& filter) {
   return change(filter,
                 "UPDATE job SET state = 0, attempts = 0, due_us = 0, finished_us = NULL, "
                 "message = '' WHERE id = ?1",
@@ -127,7 +121,7 @@ std::int64_t CatalogQueue::retry(const JobFilter& filter) {
                 });
 }
 
-std::int64_t CatalogQueue::cancel(const JobFilter& filter) {
+std::int64_t HomeQueue::cancel(const JobFilter& filter) {
   return change(
       filter,
       "UPDATE job SET state = 5, token = token + 1, owner = '', finished_us = ?2 "
@@ -136,20 +130,20 @@ std::int64_t CatalogQueue::cancel(const JobFilter& filter) {
       clock_());
 }
 
-std::int64_t CatalogQueue::drop(const JobFilter& filter) {
+std::int64_t HomeQueue::drop(const JobFilter& filter) {
   return change(filter, "DELETE FROM job WHERE id = ?1", [](JobState) { return true; });
 }
 
-CatalogQueue::~CatalogQueue() {
+HomeQueue::~HomeQueue() {
   if (bell_ >= 0) ::close(bell_);
 }
 
-void CatalogQueue::ring() const {
+void HomeQueue::ring() const {
   const std::string path = database_->paths.bell().string();
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
 
-int CatalogQueue::bell() {
+int HomeQueue::bell() {
   if (bell_ >= 0) return bell_;
   const std::filesystem::path path = database_->paths.bell();
   const int file = open_in_home(path, O_WRONLY | O_CREAT);
@@ -162,7 +156,7 @@ int CatalogQueue::bell() {
   return bell_;
 }
 
-bool CatalogQueue::hush() {
+bool HomeQueue::hush() {
   char events[4096];
   bool rang = false;
   while (bell_ >= 0 && ::read(bell_, events, sizeof events) > 0) rang = true;

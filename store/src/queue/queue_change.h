@@ -1,24 +1,24 @@
-// One change of the queue in the catalog: what becomes of evaluations is in their log before the
-// index has it.
+// One change of the queue: what becomes of evaluations is in their log before the queue has it.
 #pragma once
 
-#include "database/database.h"
+#include "queue/queue_file.h"
 
 #include <cstdint>
 #include <mutex>
 
 namespace flor::store {
 
-/// Holds the database's mutex and a transaction. Without `commit` nothing has happened.
+/// Holds the mutex of the queue and a transaction. Without `commit` nothing has happened.
 class QueueChange {
  public:
   /// `now`: Unix time, microseconds.
-  QueueChange(Database& database, std::int64_t now);
+  QueueChange(QueueFile& queue, std::int64_t now, Kept kept = Kept::here);
   ~QueueChange();
   QueueChange(const QueueChange&) = delete;
   QueueChange& operator=(const QueueChange&) = delete;
 
-  Connection& connection() { return database_.connection; }
+  std::int64_t now() const { return now_; }
+  Connection& connection() { return queue_.connection; }
   /// The job has ended, as its row says now.
   void ended(std::int64_t job);
   /// The job counts as never wanted: to be said before its row is changed or removed. Nothing where
@@ -32,10 +32,11 @@ class QueueChange {
   void say(std::int64_t job, bool forgotten);
 
   std::lock_guard<std::recursive_mutex> lock_;
-  Database& database_;
+  QueueFile& queue_;
   std::int64_t now_;
   Transaction transaction_;
   bool committed_ = false;
+  bool said_ = false;  ///< something, in the log
 };
 
 }  // namespace flor::store

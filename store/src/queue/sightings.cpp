@@ -1,7 +1,10 @@
 // WatchMemory.
-#include "database/store_impl.h"
-#include "queue/sighting_rows.h"
 #include "queue/sightings.h"
+
+#include "database/store_impl.h"
+#include "queue/queue_change.h"
+#include "queue/queue_file.h"
+#include "queue/sighting_rows.h"
 
 #include <mutex>
 
@@ -24,22 +27,22 @@ void put_sightings(Connection& connection, const std::vector<Sighting>& sighting
 }
 
 WatchMemory::WatchMemory(const Store& store, Clock clock)
-    : database_(store.impl().database), clock_(clock ? std::move(clock) : Clock(now_us)) {}
+    : queue_(queue_of(*store.impl().database, QueueUse::change)),
+      clock_(clock ? std::move(clock) : Clock(now_us)) {}
 
 WatchMemory::Watch WatchMemory::add(std::string_view directory, std::string_view spec,
                                     std::string_view arguments, std::string_view queue,
                                     const std::vector<Sighting>& present) {
   std::string key(arguments);
   if (!queue.empty()) key.append("\n").append(queue);
-  const Lock lock(database_->mutex);
-  Connection& connection = database_->connection;
-  Transaction transaction(connection);
+  QueueChange change(*queue_, clock_());
+  Connection& connection = change.connection();
   Watch watch;
   {
     const auto query = connection(
         "INSERT OR IGNORE INTO watch (directory, spec, arguments, began_us) "
         "VALUES (?1, ?2, ?3, ?4)",
-        directory, spec, key, clock_());
+        directory, spec, key, change.now());
     query->run();
     watch.is_new = query->changes() > 0;
   }
@@ -55,13 +58,13 @@ WatchMemory::Watch WatchMemory::add(std::string_view directory, std::string_view
     for (Sighting& sighting : first) sighting.watch = watch.id;
     put_sightings(connection, first);
   }
-  transaction.commit();
+  change.commit();
   return watch;
 }
 
 std::vector<Sighting> WatchMemory::sightings(std::int64_t watch) const {
-  const Lock lock(database_->mutex);
-  const auto row = database_->connection(
+  const Lock lock(queue_->mutex);
+  const auto row = queue_->connection(
       "SELECT path, device, inode, bytes, modified_ns, content FROM sighting WHERE watch = ?1 "
       "ORDER BY path",
       watch);

@@ -1,5 +1,5 @@
 // What watches have seen of their directories, so that a later watch knows what came meanwhile. It
-// lies in the catalog of the machine that watches, wherever the queue of evaluations is.
+// lies in the home of the machine that watches, wherever the queue of evaluations is.
 #pragma once
 
 #include <flor/store/digest.h>
@@ -54,7 +54,7 @@ class WatchMemory {
   std::vector<Sighting> sightings(std::int64_t watch) const;
 
  private:
-  std::shared_ptr<struct Database> database_;
+  std::shared_ptr<struct QueueFile> queue_;
   Clock clock_;
 };
 

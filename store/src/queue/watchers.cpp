@@ -1,6 +1,8 @@
+#include "queue/watchers.h"
+
 #include "database/store_impl.h"
 #include "file/home_files.h"
-#include "queue/watchers.h"
+#include "queue/queue_file.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>
@@ -47,12 +49,12 @@ void forget(Connection& connection, std::string_view key) {
   connection("DELETE FROM watcher WHERE key = ?1", key)->run();
 }
 
-void add(Database& database, const Watcher& watcher) {
-  Connection& connection = database.connection;
-  const Lock lock(database.mutex);
+void add(QueueFile& queue, const Watcher& watcher) {
+  Connection& connection = queue.connection;
+  const Lock lock(queue.mutex);
   Transaction transaction(connection);
   for (const Watcher& other : read_watchers(connection)) {
-    if (!is_locked(database, other.key)) forget(connection, other.key);
+    if (!is_locked(queue, other.key)) forget(connection, other.key);
   }
   connection(
       "INSERT INTO watcher (key, pid, host, workers, began_us, stop) VALUES (?1, ?2, ?3, ?4, ?5, "
@@ -70,18 +72,19 @@ void add(Database& database, const Watcher& watcher) {
 }  // namespace
 
 WatcherEntry::WatcherEntry(Store& store, const Watcher& watcher)
-    : store_(store), key_(watcher.key), bell_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  Database& database = *store.impl().database;
+    : queue_(queue_of(*store.impl().database, QueueUse::change)),
+      key_(watcher.key),
+      bell_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
   if (bell_ < 0) {
     throw Error(fmt::format("no events of files: {}: raise fs.inotify.max_user_instances",
                             std::strerror(errno)));
   }
-  const std::string path = database.paths.watcher_bell().string();
+  const std::string path = queue_->paths.watcher_bell().string();
   const int file = open_in_home(path, O_WRONLY | O_CREAT);
   if (file >= 0) ::close(file);
   ::inotify_add_watch(bell_, path.c_str(), IN_ATTRIB);
   try {
-    add(database, watcher);
+    add(*queue_, watcher);
   } catch (...) {
     ::close(bell_);
     throw;
@@ -91,10 +94,9 @@ WatcherEntry::WatcherEntry(Store& store, const Watcher& watcher)
 WatcherEntry::~WatcherEntry() {
   ::close(bell_);
   try {
-    Database& database = *store_.impl().database;
-    const Lock lock(database.mutex);
-    Transaction transaction(database.connection);
-    forget(database.connection, key_);
+    const Lock lock(queue_->mutex);
+    Transaction transaction(queue_->connection);
+    forget(queue_->connection, key_);
     transaction.commit();
   } catch (const std::exception&) {
     return;  // the next one forgets it
@@ -105,37 +107,43 @@ StopRequest WatcherEntry::asked() const {
   char events[4096];
   while (::read(bell_, events, sizeof events) > 0) {
   }
-  Database& database = *store_.impl().database;
-  const Lock lock(database.mutex);
-  const auto row = database.connection("SELECT stop FROM watcher WHERE key = ?1", key_);
+  const Lock lock(queue_->mutex);
+  const auto row = queue_->connection("SELECT stop FROM watcher WHERE key = ?1", key_);
   return row->step() ? static_cast<StopRequest>(row->integer(0)) : StopRequest::none;
 }
 
-std::vector<Watcher> watchers(const Store& store) {
-  const Database& database = *store.impl().database;
-  const Lock lock(database.mutex);
-  Connection& connection = store.impl().database->connection;
-  const ReadTransaction transaction(connection);
-  std::vector<Watcher> all = read_watchers(connection);
-  std::erase_if(all, [&](const Watcher& watcher) { return !is_locked(database, watcher.key); });
+namespace {
+
+std::vector<Watcher> living(QueueFile& queue) {
+  const Lock lock(queue.mutex);
+  const ReadTransaction transaction(queue.connection);
+  std::vector<Watcher> all = read_watchers(queue.connection);
+  std::erase_if(all, [&](const Watcher& watcher) { return !is_locked(queue, watcher.key); });
   return all;
 }
 
+}  // namespace
+
+std::vector<Watcher> watchers(const Store& store) {
+  return living(*queue_of(*store.impl().database, QueueUse::look));
+}
+
 std::vector<Watcher> ask_to_stop(Store& store, StopRequest request) {
-  Database& database = *store.impl().database;
-  const Lock lock(database.mutex);
-  std::vector<Watcher> asked = watchers(store);
-  Transaction transaction(database.connection);
+  if (watchers(store).empty()) return {};
+  const auto queue = queue_of(*store.impl().database, QueueUse::change);
+  const Lock lock(queue->mutex);
+  std::vector<Watcher> asked = living(*queue);
+  Transaction transaction(queue->connection);
   for (Watcher& watcher : asked) {
     // Who was asked to end at once is not asked to take its time.
     watcher.stop = std::max(watcher.stop, request);
-    database
-        .connection("UPDATE watcher SET stop = ?2 WHERE key = ?1", watcher.key,
-                    static_cast<std::int64_t>(watcher.stop))
+    queue
+        ->connection("UPDATE watcher SET stop = ?2 WHERE key = ?1", watcher.key,
+                     static_cast<std::int64_t>(watcher.stop))
         ->run();
   }
   transaction.commit();
-  ::utimensat(AT_FDCWD, database.paths.watcher_bell().c_str(), nullptr, 0);
+  ::utimensat(AT_FDCWD, queue->paths.watcher_bell().c_str(), nullptr, 0);
   return asked;
 }
 

@@ -1,8 +1,9 @@
 // The processes that watch for checkpoints and judge them, as the store knows them: who they are,
-// and what they are asked to do. They are asked through the catalog, never by a signal.
+// and what they are asked to do. They are asked through the queue, never by a signal.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,7 @@ class WatcherEntry {
   StopRequest asked() const;
 
  private:
-  Store& store_;
+  std::shared_ptr<struct QueueFile> queue_;
   std::string key_;
   int bell_ = -1;  // inotify
 };

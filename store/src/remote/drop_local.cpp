@@ -37,8 +37,8 @@ void check_ended(store::Connection& connection, const store::Run& run) {
 }
 
 /// Those that evaluators have yet to judge.
-std::set<std::int64_t> awaited_checkpoints(const store::Database& database,
-                                           store::Connection& connection, std::int64_t run) {
+std::set<std::int64_t> awaited_checkpoints(store::Database& database, store::Connection& connection,
+                                           std::int64_t run) {
   std::vector<store::LoadedUnit> units = store::load_units(connection, run);
   store::mark_awaited(database, connection, store::runs_together(connection, run).runs, units);
   std::set<std::int64_t> awaited;

@@ -8,6 +8,7 @@
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/run_image.h"
+#include "index/values/logged_evaluations.h"
 #include "index/values/metric_rows.h"
 #include "index/writing.h"
 #include "pack/pack_rows.h"
@@ -412,11 +413,20 @@ class Fetching {
       throw Damaged(fmt::format("run {} in {}: {}: it was not taken over", report_.run.key,
                                 objects_.url(), flaw));
     }
-    take_evaluations(to, *run, evaluations);
+    const auto taken = evaluations_to_take(database_, *run, evaluations);
+    store::enter_evaluations(to, taken);
     store::recount_checkpoints(to, *run);
     note(writing, *run, takes, origin);
+    log(taken);
     writing.commit();
     return true;
+  }
+
+  /// Where the run does not come to be after all, this counts for nothing.
+  void log(const std::vector<store::EvaluationEvent>& taken) {
+    store::EvaluationLog log(database_.files, database_.paths);
+    for (const store::EvaluationEvent& event : taken) log.append(event);
+    log.sync();
   }
 
   /// What the journals say of it.

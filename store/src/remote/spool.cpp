@@ -4,6 +4,7 @@
 #include "database/database.h"
 #include "database/store_impl.h"
 #include "index/copies/row_copy.h"
+#include "index/refresh.h"
 #include "remote/bucket_check.h"
 #include "remote/contents.h"
 #include "remote/facts/evaluation_rows.h"
@@ -143,6 +144,7 @@ class Spooling {
   }
 
   void read_store() {
+    store::follow_evaluations(database_);
     const auto connection = store::open_for_reading(database_.paths);
     const store::ReadTransaction transaction(*connection);
     const auto row =

@@ -1,6 +1,7 @@
 #include "retention/awaited.h"
 
 #include "checkpoint/named_checkpoints.h"
+#include "queue/queue_file.h"
 
 #include <fmt/format.h>
 
@@ -19,20 +20,23 @@ struct LiveWatch {
   std::string run;  ///< key
 };
 
-std::vector<LiveWatch> live_watches(const Database& database, Connection& connection,
+std::vector<LiveWatch> live_watches(QueueFile& queue, Connection& index,
                                     const std::vector<std::int64_t>& runs) {
   std::vector<LiveWatch> watches;
   for (const std::int64_t run : runs) {
+    const auto named = index(
+        "SELECT key, name FROM run JOIN experiment ON experiment.id = run.experiment WHERE run.id "
+        "= ?1",
+        run);
+    if (!named->step()) continue;
     // An experiment is watched for rank 0 of its groups.
-    const auto rows = connection(
-        "SELECT watcher, place, spec, run.key FROM run JOIN experiment ON experiment.id = "
-        "run.experiment "
-        "JOIN watcher_place ON place = 'run ' || key OR (?2 AND place = 'experiment ' || name) "
-        "WHERE run.id = ?1",
-        run, run == runs.front());
+    const auto rows = queue.connection(
+        "SELECT watcher, place, spec FROM watcher_place WHERE place = 'run ' || ?1 OR (?3 AND "
+        "place = 'experiment ' || ?2)",
+        named->text_view(0), named->text_view(1), run == runs.front());
     while (rows->step()) {
-      if (is_locked(database, rows->text_view(0))) {
-        watches.push_back({rows->text(1), rows->text(2), rows->text(3)});
+      if (is_locked(queue, rows->text_view(0))) {
+        watches.push_back({rows->text(1), rows->text(2), named->text(0)});
       }
     }
   }
@@ -41,13 +45,13 @@ std::vector<LiveWatch> live_watches(const Database& database, Connection& connec
 
 /// Evaluators that somebody judges the runs with: who watches them, and who judges what others
 /// find.
-std::set<std::string> live_specs(const Database& database, Connection& connection,
-                                 const std::vector<LiveWatch>& watches) {
+std::set<std::string> live_specs(QueueFile& queue, const std::vector<LiveWatch>& watches) {
   std::set<std::string> specs;
   for (const LiveWatch& watch : watches) specs.insert(watch.spec);
-  const auto rows = connection("SELECT DISTINCT watcher, spec FROM watcher_place WHERE place = ''");
+  const auto rows =
+      queue.connection("SELECT DISTINCT watcher, spec FROM watcher_place WHERE place = ''");
   while (rows->step()) {
-    if (is_locked(database, rows->text_view(0))) specs.insert(rows->text(1));
+    if (is_locked(queue, rows->text_view(0))) specs.insert(rows->text(1));
   }
   return specs;
 }
@@ -55,16 +59,18 @@ std::set<std::string> live_specs(const Database& database, Connection& connectio
 /// What waits for an evaluator that was edited since, nobody judges as it was: that counts only
 /// while somebody is there who takes it over, or still has the old one. An evaluator is now what it
 /// was when its newest job was added: it may have been edited back.
-bool has_open_job(Connection& connection, const RetainedUnit& unit,
+bool has_open_job(QueueFile& queue, Connection& index, const RetainedUnit& unit,
                   const std::set<std::string>& live) {
   return std::ranges::any_of(unit.checkpoints, [&](std::int64_t id) {
-    const auto jobs = connection(
+    const auto row = index("SELECT digest FROM checkpoint WHERE id = ?1", id);
+    if (!row->step()) return false;
+    const Digest content = row->digest(0);
+    const auto jobs = queue.connection(
         "SELECT spec, state = 1 OR evaluator.id = (SELECT newest.evaluator FROM job AS newest "
         "JOIN evaluator AS same ON same.id = newest.evaluator WHERE same.spec = evaluator.spec "
-        "ORDER BY newest.id DESC LIMIT 1) FROM checkpoint "
-        "JOIN job ON content = checkpoint.digest JOIN evaluator ON evaluator.id = job.evaluator "
-        "WHERE checkpoint.id = ?1 AND state IN (0, 1, 2)",
-        id);
+        "ORDER BY newest.id DESC LIMIT 1) FROM job JOIN evaluator ON evaluator.id = job.evaluator "
+        "WHERE content = ?1 AND state IN (0, 1, 2)",
+        content);
     while (jobs->step()) {
       if (jobs->integer(1) != 0 || live.contains(jobs->text(0))) return true;
     }
@@ -72,11 +78,11 @@ bool has_open_job(Connection& connection, const RetainedUnit& unit,
   });
 }
 
-bool was_seen(Connection& connection, const LiveWatch& watch, const RetainedUnit& unit) {
+bool was_seen(QueueFile& queue, const LiveWatch& watch, const RetainedUnit& unit) {
   const bool saved = unit.candidate.group == Group::saved;
   const std::string reference =
       saved ? watch.run + "@" + unit.name : fmt::format("{}@{}", watch.run, unit.candidate.number);
-  const auto rows = connection(
+  const auto rows = queue.connection(
       "SELECT inode FROM sighting JOIN watch ON watch.id = watch WHERE directory = ?1 AND spec = "
       "?2 AND path = ?3",
       watch.place, watch.spec, reference);
@@ -89,20 +95,25 @@ bool was_seen(Connection& connection, const LiveWatch& watch, const RetainedUnit
 
 }  // namespace
 
-void mark_awaited(const Database& database, Connection& connection,
-                  const std::vector<std::int64_t>& runs, std::span<LoadedUnit> units) {
-  const std::vector<LiveWatch> watches = live_watches(database, connection, runs);
+void mark_awaited(Database& database, Connection& connection, const std::vector<std::int64_t>& runs,
+                  std::span<LoadedUnit> units) {
+  const auto open = queue_of(database, QueueUse::look);
+  QueueFile& queue = *open;
+  const std::lock_guard lock(queue.mutex);
+  const ReadTransaction transaction(queue.connection);
+  const std::vector<LiveWatch> watches = live_watches(queue, connection, runs);
   const bool has_jobs =
-      connection(
-          "SELECT 1 FROM job WHERE state IN (0, 2) UNION ALL SELECT 1 FROM job WHERE state = 1")
+      queue
+          .connection(
+              "SELECT 1 FROM job WHERE state IN (0, 2) UNION ALL SELECT 1 FROM job WHERE state = 1")
           ->step();
-  const auto live = has_jobs ? live_specs(database, connection, watches) : std::set<std::string>();
+  const auto live = has_jobs ? live_specs(queue, watches) : std::set<std::string>();
   for (LoadedUnit& loaded : units) {
     RetainedUnit& unit = loaded.unit;
     if (!loaded.state) continue;
-    unit.candidate.awaited = (has_jobs && has_open_job(connection, unit, live)) ||
+    unit.candidate.awaited = (has_jobs && has_open_job(queue, connection, unit, live)) ||
                              std::ranges::any_of(watches, [&](const LiveWatch& watch) {
-                               return !was_seen(connection, watch, unit);
+                               return !was_seen(queue, watch, unit);
                              });
   }
 }

@@ -12,7 +12,7 @@ namespace flor::store {
 
 /// Marks the units whose evaluation is in the queue, and those that a watch of the run which lives
 /// has not come to. `runs`: as in RunsTogether.
-void mark_awaited(const Database& database, Connection& connection,
-                  const std::vector<std::int64_t>& runs, std::span<LoadedUnit> units);
+void mark_awaited(Database& database, Connection& connection, const std::vector<std::int64_t>& runs,
+                  std::span<LoadedUnit> units);
 
 }  // namespace flor::store

@@ -1,13 +1,15 @@
 // retain: decides over a run's checkpoints and moves the rows of those that go to `discarded`.
+#include "retention/retention.h"
+
 #include "database/manifest.h"
 #include "database/reserve.h"
 #include "database/store_impl.h"
 #include "index/catalog/checkpoint_rows.h"
+#include "index/refresh.h"
 #include "index/writing.h"
 #include "lock/maintenance_lock.h"
 #include "retention/awaited.h"
 #include "retention/chunk_sizes.h"
-#include "retention/retention.h"
 #include "retention/retention_units.h"
 
 #include <flor/store/error.h>
@@ -95,8 +97,8 @@ class Weight final : public Weigher {
 /// What is to be done, from one state of the catalog.
 class DeletionPlan {
  public:
-  DeletionPlan(const Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
-       bool weighed)
+  DeletionPlan(Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
+               bool weighed)
       : together_(runs_together(connection, run)), units_(load_units(connection, run)) {
     mark_awaited(database, connection, together_.runs, units_);
     report_.rules = rules;
@@ -181,6 +183,7 @@ class Deletion {
   void step(std::int64_t most, std::int64_t& wanted) {
     const Lock lock(database_.mutex);
     if (most <= kMost) database_.connection.truncate_log();
+    follow_evaluations(database_);
     Writing writing(database_);
     DeletionPlan plan(database_, database_.connection, run_, rules_, weighed_);
     wanted = plan.deleted();
@@ -276,6 +279,7 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
   Connection& connection = database.connection;
+  follow_evaluations(database);
   const ReadTransaction transaction(connection);
   std::vector<LoadedUnit> units = load_own_units(connection, run);
   const bool has_saved = std::ranges::any_of(
@@ -299,6 +303,7 @@ RetentionReport plan_retention(const Store& store, std::int64_t run, const KeepR
   const KeepRules all = with_strategy(rules, store.catalog().strategy(run));
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
+  follow_evaluations(database);
   const ReadTransaction transaction(database.connection);
   check_metrics(database.connection, run, rules);
   return DeletionPlan(database, database.connection, run, all, true).report();
@@ -310,6 +315,7 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
   Database& database = *store.impl().database;
   if (sizes == Sizes::weighed) {
     const Lock lock(database.mutex);
+    follow_evaluations(database);
     check_metrics(database.connection, run, rules);
   }
   Deletion deletion(database, run, all, sizes == Sizes::weighed || rules.under);

@@ -30,6 +30,8 @@ std::string_view name_of(Finding::Kind kind) {
   switch (kind) {
     case Finding::Kind::catalog:
       return "catalog";
+    case Finding::Kind::queue:
+      return "queue";
     case Finding::Kind::journal:
       return "journal";
     case Finding::Kind::missing_pack:

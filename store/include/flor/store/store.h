@@ -104,6 +104,7 @@ class Store {
 struct Finding {
   enum class Kind {
     catalog,
+    queue,
     journal,
     missing_pack,
     damaged_chunk,
@@ -123,9 +124,9 @@ struct CheckReport {
   std::uint64_t bytes_read = 0;
 };
 
-/// Reads the journals, verifies the catalog's own integrity, that every checkpoint's chunks exist,
-/// and (with `read_data`) that every chunk decodes to the content it is named after. Safe while
-/// others record.
+/// Reads the journals, verifies the integrity of the catalog and the queue, that every checkpoint's
+/// chunks exist, and (with `read_data`) that every chunk decodes to the content it is named after.
+/// Safe while others record.
 CheckReport check(const Store& store, bool read_data);
 
 }  // namespace flor::store

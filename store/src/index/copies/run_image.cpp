@@ -200,7 +200,7 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
   Image image;
   Connection& to = image.connection();
   to.execute(kSchema);
-  add_later_tables(to, OpenMode::create);
+  add_later_tables(to, OpenMode::create, kLaterTables);
   {
     Transaction transaction(to);
     const std::int64_t target = copy_facts(from, run, to, 0, std::nullopt);

@@ -3,6 +3,7 @@
 #include "database/rest_rows.h"
 #include "database/scalar.h"
 #include "index/catalog/resume_rows.h"
+#include "index/refresh.h"
 #include "index/values/answers.h"
 #include "index/values/doubts.h"
 #include "index/values/evaluated.h"
@@ -528,6 +529,7 @@ void verify_values(Database& database, std::int64_t run, std::int64_t replay,
 
 std::vector<Value> Catalog::values(const ValueQuery& query) const {
   const Lock lock(database_->mutex);
+  if (query.evaluated) follow_evaluations(*database_);
   ReadTransaction transaction(database_->connection);
   const std::unordered_set<std::string> wanted(query.names.begin(), query.names.end());
   const Verdicts verdicts(database_->connection, query);
@@ -558,6 +560,7 @@ std::vector<Value> Catalog::values(const ValueQuery& query) const {
 
 std::vector<MetricSummary> Catalog::metrics(std::int64_t run) const {
   const Lock lock(database_->mutex);
+  follow_evaluations(*database_);
   std::vector<MetricSummary> metrics;
   const auto rows =
       database_->connection(FLOR_METRIC_COLUMNS "WHERE run = ?1 AND count > 0 ORDER BY id", run);

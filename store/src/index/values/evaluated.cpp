@@ -202,6 +202,24 @@ std::vector<EvaluatedValue> load_evaluated(Connection& connection, std::int64_t 
   return has_results(connection) ? Loader(connection, run).load() : std::vector<EvaluatedValue>();
 }
 
+bool has_fetched_results(Connection& connection) {
+  return connection("SELECT 1 FROM fetched_result LIMIT 1")->step();
+}
+
+bool is_answered_by_fetched(Connection& connection, const Digest& content, std::string_view spec,
+                            std::string_view digest, std::string_view arguments) {
+  const auto row = connection(
+      "WITH came AS (SELECT run FROM fetched_result JOIN job ON job.id = fetched_result.job JOIN "
+      "evaluator ON evaluator.id = job.evaluator WHERE content = ?1 AND spec = ?2 AND "
+      "evaluator.digest = ?3 AND arguments = ?4), has AS (SELECT run.key, coalesce(origin.kind, 0) "
+      "AS kind FROM checkpoint JOIN run ON run.id = checkpoint.run LEFT JOIN origin ON origin.run "
+      "= run.id WHERE digest = ?1) SELECT EXISTS (SELECT 1 FROM has WHERE key IN (SELECT run FROM "
+      "came)) AND NOT EXISTS (SELECT 1 FROM has WHERE kind <> 1 AND key NOT IN (SELECT run FROM "
+      "came))",
+      content, spec, digest, arguments);
+  return row->step() && row->integer(0) != 0;
+}
+
 std::vector<std::int64_t> evaluated_runs(Connection& connection) {
   std::vector<std::int64_t> runs;
   if (!has_results(connection)) return runs;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::store {
@@ -27,6 +28,13 @@ struct EvaluatedValue {
 /// Of the run's checkpoints, those that were deleted included; without names that the run logs
 /// itself. In no order. Inside a transaction of the caller, or alone.
 std::vector<EvaluatedValue> load_evaluated(Connection& connection, std::int64_t run);
+
+/// Whether there is a result that came with a run.
+bool has_fetched_results(Connection& connection);
+/// Whether such a result stands for an evaluation that is asked for here. It says nothing of files,
+/// nor of other runs: only where the content is that of its run, and of no run of here.
+bool is_answered_by_fetched(Connection& connection, const Digest& content, std::string_view spec,
+                            std::string_view digest, std::string_view arguments);
 
 /// The runs that have such values.
 std::vector<std::int64_t> evaluated_runs(Connection& connection);

@@ -1,7 +1,9 @@
+#include "index/values/overview.h"
+
 #include "database/scalar.h"
 #include "database/store_impl.h"
+#include "index/refresh.h"
 #include "index/values/evaluated.h"
-#include "index/values/overview.h"
 
 #include <flor/store/store.h>
 
@@ -41,6 +43,7 @@ AllMetrics::AllMetrics(const Store& store, MetricDetail detail) {
   constexpr std::int64_t kFew = 0, kMost = 1'000'000;
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
+  follow_evaluations(database);
   const auto most = database.connection("SELECT max(id) FROM metric");
   // Room that turns out not to be needed costs nothing; moving what was read does.
   if (most->step())

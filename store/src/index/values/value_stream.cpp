@@ -1,9 +1,11 @@
+#include "index/values/value_stream.h"
+
 #include "database/database.h"
 #include "database/scalar.h"
 #include "database/store_impl.h"
+#include "index/refresh.h"
 #include "index/values/answers.h"
 #include "index/values/evaluated.h"
-#include "index/values/value_stream.h"
 
 #include <algorithm>
 #include <set>
@@ -69,6 +71,7 @@ std::vector<EvaluatedValue> evaluated_values(Database& database, std::int64_t ru
   std::vector<EvaluatedValue> values;
   {
     const std::lock_guard lock(database.mutex);
+    follow_evaluations(database);
     values = load_evaluated(database.connection, run);
   }
   std::ranges::stable_sort(values, {}, [](const EvaluatedValue& found) {

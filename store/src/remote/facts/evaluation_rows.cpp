@@ -2,14 +2,16 @@
 
 #include "database/database.h"
 #include "index/values/evaluated.h"
+#include "index/values/logged_evaluations.h"
 #include "queue/jobs.h"
+#include "queue/queue_file.h"
 
 #include <flor/store/catalog.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <optional>
+#include <mutex>
 #include <string_view>
 
 namespace flor::remote {
@@ -26,39 +28,42 @@ constexpr std::size_t kTextLimit = 64 << 10;
 /// The deepest nesting of a result.
 constexpr int kDepthLimit = 100;
 
-std::int64_t put_evaluator(Connection& to, const std::string& spec, const std::string& digest) {
-  to("INSERT OR IGNORE INTO evaluator (spec, digest) VALUES (?1, ?2)", spec, digest)->run();
-  const auto row = to("SELECT id FROM evaluator WHERE spec = ?1 AND digest = ?2", spec, digest);
-  row->step();
-  return row->integer(0);
-}
-
-/// The id of the new job; nothing if there is one for the same already, whatever its state.
-std::optional<std::int64_t> put_job(Connection& to, const Evaluations::value_type& evaluation) {
+/// Nothing if there is one for the same already, whatever its state.
+void put_job(Connection& to, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   const Evaluation& found = evaluation.second;
-  const std::int64_t evaluator = put_evaluator(to, spec, digest);
+  const std::int64_t evaluator = store::put_evaluator(to, spec, digest);
   const auto insert =
       to("INSERT OR IGNORE INTO job (content, evaluator, arguments, path, priority, state, "
          "attempts, token, owner, added_us, due_us, finished_us, message) VALUES (?1, ?2, ?3, ?4, "
          "?5, ?6, 1, 1, '', ?7, ?7, ?7, '')",
          content, evaluator, arguments, found.path, found.priority, kDone, found.finished_us);
   insert->run();
-  if (insert->changes() == 0) return std::nullopt;
-  const std::int64_t job = to.last_id();
-  to("INSERT INTO job_result (job, token, json) VALUES (?1, 1, ?2)", job, found.json)->run();
-  return job;
+  if (insert->changes() == 0) return;
+  to("INSERT INTO job_result (job, token, json) VALUES (?1, 1, ?2)", to.last_id(), found.json)
+      ->run();
 }
 
-/// A result that came with another run says the same: then it is one of this run, too.
-std::optional<std::int64_t> same_result(Connection& to, const Evaluations::value_type& evaluation) {
+/// Whether it is one of the run already, or stands behind what was made here.
+bool is_known(Connection& to, std::string_view run, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
-  const auto row = to(
-      "SELECT job.id FROM job JOIN job_result ON job_result.job = job.id JOIN evaluator ON "
-      "evaluator.id = job.evaluator WHERE content = ?1 AND spec = ?2 AND digest = ?3 AND arguments "
-      "= ?4 AND json = ?5 AND job.id IN (SELECT job FROM fetched_result)",
-      content, spec, digest, arguments, evaluation.second.json);
-  return row->step() ? std::optional(row->integer(0)) : std::nullopt;
+  return to("SELECT 1 FROM job JOIN evaluator ON evaluator.id = job.evaluator LEFT JOIN "
+            "fetched_result AS came ON came.job = job.id WHERE content = ?1 AND spec = ?2 AND "
+            "evaluator.digest = ?3 AND arguments = ?4 AND state <> 0 AND (came.run IS NULL OR "
+            "came.run = ?5)",
+            content, spec, digest, arguments, run)
+      ->step();
+}
+
+/// Whether there is a job of here for it.
+bool is_wanted(store::QueueFile& queue, const Evaluations::value_type& evaluation) {
+  const auto& [content, spec, digest, arguments] = evaluation.first;
+  return queue
+      .connection(
+          "SELECT 1 FROM job JOIN evaluator ON evaluator.id = job.evaluator WHERE content = ?1 AND "
+          "spec = ?2 AND digest = ?3 AND arguments = ?4",
+          content, spec, digest, arguments)
+      ->step();
 }
 
 /// Whether the run has the content, or had it, and no other run that was recorded here.
@@ -132,16 +137,36 @@ std::string flaw_of(const Evaluations& evaluations) {
   return {};
 }
 
-void take_evaluations(Connection& to, std::int64_t run, const Evaluations& evaluations) {
+std::vector<store::EvaluationEvent> evaluations_to_take(store::Database& here, std::int64_t run,
+                                                        const Evaluations& evaluations) {
+  if (evaluations.empty()) return {};
+  Connection& to = here.connection;
+  const auto queue = store::queue_of(here, store::QueueUse::look);
+  const std::lock_guard lock(queue->mutex);
+  const auto key = to("SELECT key FROM run WHERE id = ?1", run);
+  key->step();
+  std::vector<store::EvaluationEvent> taken;
   for (const auto& evaluation : evaluations) {
-    if (!is_of_run_alone(to, run, std::get<0>(evaluation.first))) continue;
-    auto job = put_job(to, evaluation);
-    if (!job) job = same_result(to, evaluation);
-    if (!job) continue;
-    to("INSERT OR IGNORE INTO fetched_result (job, run) SELECT ?1, key FROM run WHERE id = ?2",
-       *job, run)
-        ->run();
+    const auto& [content, spec, digest, arguments] = evaluation.first;
+    const Evaluation& found = evaluation.second;
+    if (!is_of_run_alone(to, run, content) || is_known(to, key->text_view(0), evaluation) ||
+        is_wanted(*queue, evaluation))
+      continue;
+    store::EvaluationEvent& event = taken.emplace_back();
+    event.at_us = store::now_us();
+    event.content = content;
+    event.spec = spec;
+    event.digest = digest;
+    event.arguments = arguments;
+    event.end = store::EvaluationEnd::done;
+    event.path = found.path;
+    event.priority = found.priority;
+    event.attempts = event.token = 1;
+    event.text = found.json;
+    event.finished_us = found.finished_us;
+    event.run = key->text(0);
   }
+  return taken;
 }
 
 }  // namespace flor::remote

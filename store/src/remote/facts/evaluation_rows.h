@@ -1,13 +1,16 @@
 // What evaluators found in the checkpoints of a run. It belongs to content, not to runs.
 #pragma once
 
+#include "database/database.h"
 #include "database/sqlite.h"
+#include "journal/evaluation_log.h"
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace flor::remote {
 
@@ -32,9 +35,11 @@ void put_evaluations(store::Connection& to, const Evaluations& evaluations);
 /// Empty if they are.
 std::string flaw_of(const Evaluations& evaluations);
 
-/// Takes the evaluations that came with a run into the store of a user, but for those of content
-/// that another run has which was not fetched. No job that is here changes. Within a transaction of
-/// the caller, who has looked for flaws.
-void take_evaluations(store::Connection& to, std::int64_t run, const Evaluations& evaluations);
+/// What of that which came with a run is to be entered into the store of a user, and logged first:
+/// results about content of this run alone, and not if another run that was not fetched has the
+/// same, nor where a job of here waits or has ended. Within a transaction of the caller, who has
+/// looked for flaws.
+std::vector<store::EvaluationEvent> evaluations_to_take(store::Database& here, std::int64_t run,
+                                                        const Evaluations& evaluations);
 
 }  // namespace flor::remote

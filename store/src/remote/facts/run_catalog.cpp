@@ -226,7 +226,7 @@ void RunCatalog::open(const fs::path& file, const RemoteRun& run, const std::str
 
 void RunCatalog::check(const RemoteRun& run) {
   check_form(*connection_);
-  store::add_later_tables(*connection_, store::OpenMode::read_only);
+  store::add_later_tables(*connection_, store::OpenMode::read_only, store::kLaterTables);
   const auto row = (*connection_)("SELECT id FROM run WHERE key = ?1", run.key);
   if (!row->step()) refuse(*connection_, "it does not have it");
   run_ = row->integer(0);

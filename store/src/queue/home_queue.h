@@ -1,8 +1,9 @@
-// The queue that lies in the catalog of a store.
+// The queue that lies in the home of a store.
 #pragma once
 
 #include "database/database.h"
 #include "queue/jobs.h"
+#include "queue/queue_file.h"
 
 #include <memory>
 #include <string>
@@ -11,12 +12,12 @@
 
 namespace flor::store {
 
-class CatalogQueue final : public JobQueue {
+class HomeQueue final : public JobQueue {
  public:
-  CatalogQueue(const Store& store, Clock clock);
-  ~CatalogQueue() override;
-  CatalogQueue(const CatalogQueue&) = delete;
-  CatalogQueue& operator=(const CatalogQueue&) = delete;
+  HomeQueue(const Store& store, Clock clock);
+  ~HomeQueue() override;
+  HomeQueue(const HomeQueue&) = delete;
+  HomeQueue& operator=(const HomeQueue&) = delete;
 
   std::string name() const override { return {}; }
   JobReplies exchange(const JobOrders& orders) override;
@@ -38,9 +39,14 @@ class CatalogQueue final : public JobQueue {
   std::int64_t change(const JobFilter& filter, const char* sql, Accept accept,
                       const Values&... values);
 
+  /// As it is now: who only looks may have begun before there was one.
+  std::shared_ptr<QueueFile> seen() const;
+  /// Whether a result that came with a run answers what is added; for each addition.
+  std::vector<bool> answered(const JobOrders& orders) const;
+
   std::shared_ptr<Database> database_;
+  std::shared_ptr<QueueFile> queue_;
   Clock clock_;
-  bool has_log_;   // a write-ahead log, which can be synced by itself
   int bell_ = -1;  // inotify, of the file `Paths::bell`
 };
 
