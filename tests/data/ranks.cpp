@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ int main(int, char** argv) {
   const int rounds = std::stoi(argv[6]);
   const std::string what = argv[7] ? argv[7] : "";
   const bool odd = rank == world - 1;
+  const auto ended = [&](int of) {
+    return std::filesystem::path(argv[4]) / ("ended" + std::to_string(of));
+  };
 
   const auto ranks = examples::meet({.rank = rank,
                                      .world = world,
@@ -43,7 +47,10 @@ int main(int, char** argv) {
       if (round == 1 && (what == "hang" || what == "die")) saver.emplace(argv[4], hasty, saving);
       const bool last = round == 1 && odd;
       if (what == "hang" && last) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2'500));
+        // What it says to the patient group would else come into the middle of what they say.
+        while (!std::filesystem::exists(ended(0)) || !std::filesystem::exists(ended(1))) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
         break;
       }
       const auto directory = saver->prepare(/*force_save=*/round == 0 && odd);
@@ -63,5 +70,6 @@ int main(int, char** argv) {
     status = 1;
   }
   std::fflush(stdout);
+  if (what == "hang") std::ofstream(ended(rank)).flush();
   ::_exit(status);  // a group that lost a member would wait for it
 }
