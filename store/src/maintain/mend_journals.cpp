@@ -9,6 +9,7 @@
 #include "journal/journal_copy.h"
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
+#include "queue/queue_file.h"
 
 #include <flor/store/error.h>
 
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -222,12 +224,16 @@ class JournalMender {
   }
 
   void write_evaluations() {
-    const Lock lock(database_.mutex);
-    for (const EvaluationEvent& event : known_evaluations(database_.connection)) {
-      database_.evaluations.append(event);
+    std::vector<EvaluationEvent> known;
+    {
+      const Lock lock(database_.mutex);
+      known = known_evaluations(database_.connection);
     }
-    database_.evaluations.sync();
-    database_.evaluations.keep();
+    const std::shared_ptr<QueueFile> queue = queue_of(database_, QueueUse::change);
+    const Lock lock(queue->mutex);
+    for (const EvaluationEvent& event : known) queue->evaluations.append(event);
+    queue->evaluations.sync();
+    queue->evaluations.keep();
   }
 
   void put_aside(const fs::path& journal, const fs::path& aside) {
