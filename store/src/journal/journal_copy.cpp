@@ -33,6 +33,25 @@ bool is_empty(const File& file) {
   return std::ranges::all_of(header, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
+/// Of what was not synced a power loss may take any sectors: they are zeros, from where the file
+/// ended before.
+bool has_hole(const File& file, const FrameDamage& damage) {
+  constexpr std::uint64_t kSector = 512;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(damage.bytes));
+  bytes.resize(file.read_at(bytes, damage.offset));
+  const std::uint64_t end = damage.offset + bytes.size();
+  for (std::uint64_t begin = damage.offset; begin < end;) {
+    const std::uint64_t next = (begin / kSector + 1) * kSector;
+    if (next > end) break;
+    const auto sector = std::span(bytes).subspan(static_cast<std::size_t>(begin - damage.offset),
+                                                 static_cast<std::size_t>(next - begin));
+    if (std::ranges::all_of(sector, [](std::byte byte) { return byte == std::byte{0}; }))
+      return true;
+    begin = next;
+  }
+  return false;
+}
+
 /// Nothing if it cannot be read.
 std::optional<std::uint64_t> id_of(Filesystem& filesystem, const fs::path& framed) {
   try {
@@ -140,7 +159,7 @@ std::vector<std::string> damage_of_copy(Filesystem& filesystem, const fs::path& 
     while (reader.next()) continue;
     for (const FrameDamage& one : reader.take_damage()) {
       // Numbers that it passes over are those of values.
-      if (one.bytes == 0) continue;
+      if (one.bytes == 0 || has_hole(file, one)) continue;
       lines.push_back(
           fmt::format("{}: {} bytes at {} are damaged; nothing is lost by it: `flor "
                       "fsck --repair` makes the copy again",
