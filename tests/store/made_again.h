@@ -46,9 +46,11 @@ inline std::string said_of(const std::string& table, const std::string& column) 
 /// Of whose tables no journal speaks, or which say what the others do, or how it is kept.
 inline bool is_of_runs(const std::string& table) {
   static const std::set<std::string> kOthers = {
-      "evaluator",   "job",    "job_result", "fetched_result", "evaluation_log",
-      "journal",     "pack",   "chunk",      "layout",         "experiment",
-      "environment", "recipe", "series",     "replay_key",     "foreign_chunk"};
+      "evaluator", "job", "job_result", "fetched_result", "evaluation_log",
+      // In an index as it was before the queue had a file of its own.
+      "watch", "sighting", "watcher", "watcher_place", "queue", "queue_job", "journal", "pack",
+      "chunk", "layout", "experiment", "environment", "recipe", "series", "replay_key",
+      "foreign_chunk"};
   return !kOthers.contains(table) && !table.starts_with("sqlite_");
 }
 
@@ -79,9 +81,9 @@ inline std::vector<std::string> known_of_runs(const Store& store) {
       said += fmt::format(" || ' {}=' || quote({})", column, said_of(table, column));
     }
     // An object that no value names is kept until garbage is collected, and no longer.
-    const char* where =
-        table == "object" ? "lower(hex(digest)) IN (SELECT value FROM value WHERE type IN (5, 7))"
-                          : "1";
+    const char* where = table == "object"
+                            ? "lower(hex(digest)) IN (SELECT value FROM value WHERE type IN (5, 7))"
+                            : "1";
     const auto rows =
         index(fmt::format("SELECT {}, {} FROM {} t WHERE {}", said, chunks, table, where));
     while (rows->step()) lines.push_back(rows->text(0) + chunks_of(index, rows->blob(1)));

@@ -69,7 +69,9 @@ JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPo
     }
     damage.insert(damage.end(), reader.damage().begin(), reader.damage().end());
     JournalPosition end = reader.position();
-    if (!is_open) end.bytes = std::max<std::uint64_t>(end.bytes, fs::file_size(path));
+    std::error_code gone;  // it was joined meanwhile
+    const auto size = fs::file_size(path, gone);
+    if (!is_open && !gone) end.bytes = std::max<std::uint64_t>(end.bytes, size);
     return end;
   } catch (const Error& error) {
     damage.push_back(fmt::format("{}: {}", path.string(), error.what()));
