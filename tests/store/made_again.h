@@ -50,7 +50,9 @@ inline bool is_of_runs(const std::string& table) {
       // In an index as it was before the queue had a file of its own.
       "watch", "sighting", "watcher", "watcher_place", "queue", "queue_job", "journal", "pack",
       "chunk", "layout", "experiment", "environment", "recipe", "series", "replay_key",
-      "foreign_chunk"};
+      "foreign_chunk",
+      // What is in the two is one thing: every_value.
+      "value", "block"};
   return !kOthers.contains(table) && !table.starts_with("sqlite_");
 }
 
@@ -72,6 +74,7 @@ inline std::vector<std::string> known_of_runs(const Store& store) {
     const auto rows = index("SELECT name FROM sqlite_schema WHERE type = 'table'");
     while (rows->step()) tables.push_back(rows->text(0));
   }
+  tables.push_back("every_value");
   for (const std::string& table : tables) {
     if (!is_of_runs(table)) continue;
     std::string said = fmt::format("'{}'", table), chunks = "x''";

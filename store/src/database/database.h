@@ -34,6 +34,10 @@ struct Database : OpenFile {
   /// have made some of them.
   std::unordered_map<std::string, std::int64_t> series;
 
+  /// By id of a series: values that this process has added as rows since they last became blocks.
+  /// May be too many.
+  std::unordered_map<std::int64_t, std::size_t> young_rows;
+
   /// Those that this process writes, by the id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
 

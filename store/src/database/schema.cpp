@@ -396,6 +396,19 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    // Values that are numbers, many in a row: see index/values/series_blocks.h.
+    {"block", R"sql(
+  id INTEGER PRIMARY KEY,
+  series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
+  first_epoch INTEGER NOT NULL,
+  first_step INTEGER NOT NULL,
+  last_epoch INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  UNIQUE (series, first_epoch, first_step)
+)sql",
+     "STRICT"},
     // Replays that were fetched into a run that was recorded here.
     {"fetched_replay", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,

@@ -2,6 +2,7 @@
 
 #include "base/system_error.h"
 #include "database/unlock_again.h"
+#include "database/values/every_value.h"
 #include "file/filesystem.h"
 #include "file/home_files.h"
 #include "file/mount_locks.h"
@@ -316,6 +317,7 @@ Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
     throw_sqlite(database_, code, naming_);
   }
   set_patience(kPatience);
+  add_every_value(*this);
 }
 
 void Connection::set_patience(milliseconds longest) {
@@ -415,6 +417,11 @@ void Connection::load(Bytes file) {
   const int code =
       sqlite3_deserialize(database_, "main", bytes, size, size,
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+  if (code != SQLITE_OK) fail(code);
+}
+
+void Connection::add_module(const char* name, const sqlite3_module& module, void* context) {
+  const int code = sqlite3_create_module(database_, name, &module, context);
   if (code != SQLITE_OK) fail(code);
 }
 

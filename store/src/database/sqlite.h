@@ -23,6 +23,7 @@
 #include <vector>
 
 struct sqlite3;
+struct sqlite3_module;
 struct sqlite3_stmt;
 
 namespace flor::store {
@@ -172,6 +173,8 @@ class Connection {
   /// Copies the write-ahead log into the database and empties it, as far as other processes allow
   /// it at once. Never fails.
   void truncate_log() noexcept;
+  /// Statements may read a table that the module makes; `context` is its first argument.
+  void add_module(const char* name, const sqlite3_module& module, void* context);
   std::int64_t last_id() const;
   /// The database as a file has it, and the reverse: for one in memory.
   std::vector<std::byte> serialize();

@@ -35,6 +35,9 @@ namespace fs = std::filesystem;
 /// Of what others hold, by those who only look.
 constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
 
+/// Values of a run that are in memory until they are entered.
+constexpr std::size_t kLoggedMax = 100'000;
+
 std::int64_t id_of_run(Connection& connection, std::string_view key) {
   const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
   return row->step() ? row->integer(0) : 0;
@@ -114,6 +117,7 @@ class RunReader {
         pass_over(error);
       }
     }
+    enter_last();
     for (Source& source : sources) {
       for (const std::string& line : source.reader->damage()) report_.damage.push_back(line);
       if (run_ == 0 || source.done.frames == source.from.frames) continue;
@@ -174,6 +178,15 @@ class RunReader {
     return sources;
   }
 
+  void enter_last() {
+    try {
+      enter_logged();
+    } catch (const Error& error) {
+      if (!is_damage(error)) throw;
+      cost_.push_back(fmt::format("run {}: {}", key_, error.what()));
+    }
+  }
+
   /// The rest of a journal.
   void pass_over(const Error& error) {
     const bool later = is_of_this_file(error);
@@ -194,6 +207,7 @@ class RunReader {
           if (run_ == 0) run_ = apply_run(database_, decode_event<RunEvent>(event.payload));
           return true;
         case EventKind::copy:
+          enter_last();
           run_ = apply_copy(database_, placing_, key_, decode_event<CopyEvent>(event.payload));
           cost_.clear();
           return true;
@@ -228,15 +242,27 @@ class RunReader {
     apply(database_, run_, decode_event<Event>(payload));
   }
 
+  /// Many of a series at once are a block, and take less time.
+  void enter_logged() {
+    if (logged_.empty()) return;
+    const std::vector<Value> values = std::exchange(logged_, {});
+    insert_values(database_, run_, values);
+  }
+
   void enter(Source& source, const JournalEvent& event) {
     const auto payload = event.payload;
+    if (!is_about_others(event.kind)) enter_logged();
     switch (event.kind) {
       case EventKind::argument:
         return apply_one<ArgumentEvent>(payload);
       case EventKind::progress:
         return apply_one<ProgressEvent>(payload);
       case EventKind::values: {
-        return insert_values(database_, run_, values_of(payload));
+        std::vector<Value> values = values_of(payload);
+        logged_.insert(logged_.end(), std::make_move_iterator(values.begin()),
+                       std::make_move_iterator(values.end()));
+        if (logged_.size() >= kLoggedMax) enter_logged();
+        return;
       }
       case EventKind::found: {
         std::vector<Value> values = values_of(payload);
@@ -320,6 +346,24 @@ class RunReader {
     }
   }
 
+  /// Has nothing to do with the values before it.
+  static bool is_about_others(EventKind kind) {
+    switch (kind) {
+      case EventKind::values:
+      case EventKind::found:
+      case EventKind::argument:
+      case EventKind::progress:
+      case EventKind::checkpoint:
+      case EventKind::object:
+      case EventKind::saved:
+      case EventKind::score:
+      case EventKind::strategy:
+        return true;
+      default:
+        return false;
+    }
+  }
+
   std::vector<Value> values_of(std::span<const std::byte> payload) {
     const auto event = decode_event<ValuesEvent>(payload);
     const std::int64_t replay =
@@ -393,6 +437,7 @@ class RunReader {
   std::string key_;
   std::int64_t run_;
   RefreshReport& report_;
+  std::vector<Value> logged_;  ///< not entered yet
   std::int64_t read_ = 0;
   bool headless_ = false, recount_ = false, dropped_ = false;
   /// What events without those before them cost, until all that is known of the run is said anew.

@@ -1,7 +1,7 @@
 #include "retention/retention_units.h"
 
 #include "base/edit_distance.h"
-#include "database/scalar.h"
+#include "database/values/scalar.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/values/evaluated.h"
 #include "retention/retention_resume.h"
@@ -202,7 +202,7 @@ class Scores {
       for (const Series& series : series_) {
         if ((std::ranges::count(series.path, '/') > 0) != inside) continue;
         const auto last = connection_(
-            "SELECT max(step) FROM value WHERE series = ?1 AND epoch = ?2", series.id, epoch);
+            "SELECT max(step) FROM every_value WHERE series = ?1 AND epoch = ?2", series.id, epoch);
         if (!last->step() || last->is_null(0)) continue;
         return at(series.id, epoch, last->integer(0), std::nullopt);
       }
@@ -231,7 +231,7 @@ class Scores {
     Score score;
     std::string last;
     const auto rows = connection_(
-        "SELECT inner, type, value FROM value WHERE series = ?1 AND epoch = ?2 AND step = ?3 "
+        "SELECT inner, type, value FROM every_value WHERE series = ?1 AND epoch = ?2 AND step = ?3 "
         "ORDER BY inner, ordinal",
         series, epoch, step);
     while (rows->step()) {

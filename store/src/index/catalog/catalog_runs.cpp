@@ -3,6 +3,7 @@
 #include "database/database.h"
 #include "database/rows.h"
 #include "file/random.h"
+#include "index/values/metric_rows.h"
 #include "index/writing.h"
 #include "journal/run_journal.h"
 
@@ -25,7 +26,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 #define FLOR_RUN_SUMMARY                                                                  \
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
   "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
-  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world, " \
+  "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world, "     \
   "origin.kind, origin.place, origin.since_us "
 #define FLOR_RUN_START \
   ", run.repository, run.program, run.program_digest, run.command, run.environment "
@@ -297,8 +298,9 @@ class Resolver {
     require_one_commit(*id, commit);
     auto run = read_run(database_,
                         FLOR_RUN_COLUMNS
-                        "WHERE run.experiment = ?1 AND run.version >= ?2 AND run.version < ?3 "
-                        "AND " + meant() + FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1",
+                            "WHERE run.experiment = ?1 AND run.version >= ?2 AND run.version < ?3 "
+                            "AND " +
+                            meant() + FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT 1",
                         *id, commit, prefix_end(commit));
     if (run) return run;
     throw NotFound(fmt::format("no run of '{}' was recorded at commit {}: see `flor log {}`", name,
@@ -522,6 +524,7 @@ void apply(Database& database, std::int64_t run, const EndEvent& event) {
       .connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
                   event.finished_us, event.failed, event.message)
       ->run();
+  pack_values(database.connection, run);
 }
 
 void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,

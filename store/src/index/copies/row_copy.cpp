@@ -1,6 +1,7 @@
 #include "index/copies/row_copy.h"
 
 #include "database/rows.h"
+#include "index/apply.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/table_copy.h"
 #include "index/values/answers.h"
@@ -151,7 +152,7 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
       .set("run", target)
       .then([&](std::int64_t old, std::int64_t id) { series[old] = id; })
       .copy("run", run, "id");
-  TableCopy values(from, to, "value");
+  TableCopy values(from, to, "every_value", "value");
   values.renumber("series", [&](std::int64_t old) { return series.at(old); })
       .renumber("replay", [&](std::int64_t old) {
         if (old == 0) return old;

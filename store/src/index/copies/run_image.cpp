@@ -4,6 +4,7 @@
 #include "database/manifest.h"
 #include "database/rows.h"
 #include "database/schema.h"
+#include "index/apply.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/table_copy.h"
@@ -301,6 +302,7 @@ std::int64_t apply_copy(Database& database, Placing& placing, std::string_view k
   copy_discarded(from, image.run(), to, run, none, expect("checkpoint"));
   copy_absent_objects(from, image.run(), to);
   recount_metrics(database, run);
+  pack_values(to, run);
   return run;
 }
 

@@ -30,7 +30,7 @@ void bind(Query& query, int index, const Query& row, int column) {
 }
 
 void TableCopy::copy(std::string_view column, std::int64_t value, std::string_view order) {
-  const std::vector<std::string> there = columns_of(to_, table_);
+  const std::vector<std::string> there = columns_of(to_, target_);
   std::vector<std::string> columns;
   for (std::string& name : columns_of(from_, table_)) {
     const bool known = std::find(there.begin(), there.end(), name) != there.end();
@@ -46,7 +46,7 @@ void TableCopy::copy(std::string_view column, std::int64_t value, std::string_vi
   const auto rows = from_(fmt::format("SELECT {}{} FROM {} WHERE {} = ?1 ORDER BY {}", names, id,
                                       table_, column, order),
                           value);
-  const std::string sql = fmt::format("INSERT INTO {} ({}) VALUES ({})", table_, names, places);
+  const std::string sql = fmt::format("INSERT INTO {} ({}) VALUES ({})", target_, names, places);
   while (rows->step()) {
     const auto insert = to_(sql);
     for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -26,7 +26,10 @@ void bind(Query& query, int index, const Query& row, int column);
 class TableCopy {
  public:
   TableCopy(Connection& from, Connection& to, std::string table)
-      : from_(from), to_(to), table_(std::move(table)) {}
+      : TableCopy(from, to, table, table) {}
+  /// The table has another name in the copy.
+  TableCopy(Connection& from, Connection& to, std::string table, std::string target)
+      : from_(from), to_(to), table_(std::move(table)), target_(std::move(target)) {}
 
   TableCopy& without(std::string column) {
     left_out_.insert(std::move(column));
@@ -51,7 +54,7 @@ class TableCopy {
  private:
   Connection& from_;
   Connection& to_;
-  std::string table_;
+  std::string table_, target_;
   std::set<std::string> left_out_;
   std::map<std::string, Renumber> changes_;
   std::function<void(std::int64_t, std::int64_t)> seen_;

@@ -117,8 +117,8 @@ ValueVerdict Answers::verdict(std::int64_t replay, std::int64_t epoch) {
   if (const auto known = verdicts_.find({replay, epoch}); known != verdicts_.end()) {
     return known->second;
   }
-  const auto row = connection_("SELECT verdict FROM answer WHERE replay = ?1 AND epoch = ?2",
-                               replay, epoch);
+  const auto row =
+      connection_("SELECT verdict FROM answer WHERE replay = ?1 AND epoch = ?2", replay, epoch);
   return row->step() ? static_cast<ValueVerdict>(row->integer(0)) : ValueVerdict::unverified;
 }
 
@@ -170,6 +170,7 @@ std::int64_t Answers::set_apart(const std::string& name, const std::string& path
 }
 
 void Answers::move(std::int64_t from, Unit unit, std::int64_t replay, std::int64_t to) {
+  blocks_.break_up(to, {unit.epoch, INT64_MIN}, {unit.epoch, INT64_MAX});
   connection_("UPDATE OR REPLACE value SET series = ?5 WHERE series = ?1 AND" FLOR_IN_UNIT
               "AND replay = ?4",
               from, unit.epoch, unit.ordinal, replay, to)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "database/sqlite.h"
+#include "database/values/series_blocks.h"
 
 #include <flor/store/catalog.h>
 
@@ -55,7 +56,7 @@ class Answers {
   /// `removed` hears of each value that a better answer replaces under a name.
   Answers(Connection& connection, std::int64_t run,
           std::function<void(const std::string&, const Value&)> removed)
-      : connection_(connection), run_(run), removed_(std::move(removed)) {}
+      : connection_(connection), blocks_(connection), run_(run), removed_(std::move(removed)) {}
 
   void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict) {
     put_verdict(replay, {epoch, epoch}, verdict);
@@ -119,6 +120,7 @@ class Answers {
                        std::int64_t replay);
 
   Connection& connection_;
+  SeriesBlocks blocks_;
   std::int64_t run_;
   std::function<void(const std::string&, const Value&)> removed_;
   // What does not change within a transaction.

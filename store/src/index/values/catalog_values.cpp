@@ -1,7 +1,8 @@
 // Catalog: logged values, and the summary of each name that is kept beside them.
 #include "database/database.h"
 #include "database/rest_rows.h"
-#include "database/scalar.h"
+#include "database/values/scalar.h"
+#include "database/values/series_blocks.h"
 #include "index/catalog/resume_rows.h"
 #include "index/refresh.h"
 #include "index/values/answers.h"
@@ -122,12 +123,16 @@ struct Summary {
   }
 };
 
+/// Of a series that is written value by value, until they become blocks.
+constexpr std::size_t kYoungRowsMax = 4096;
+
 /// Adds a batch of values to one run, inside a transaction of its caller.
 class ValueInserter {
  public:
   ValueInserter(Database& database, std::int64_t run)
       : database_(database),
         connection_(database.connection),
+        blocks_(database.connection),
         run_(run),
         answers_(
             connection_, run,
@@ -136,13 +141,19 @@ class ValueInserter {
                                     "ordinal, replay, type, value) "
                                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")) {}
 
-  void add(const Value& value) {
-    check_type(value);
-    if (value.replay == 0) return add(value, value.name);
-    const Answers::Place& place = answers_.place(value);
-    if (place.counts) return add(value, place.name);
-    const std::int64_t series_id = series(place.name, value.place.path);
-    if (!execute(*insert_, series_id, value)) replace(series_id, value);
+  /// In the order in which they came.
+  void add(std::span<const Value> values) {
+    std::unordered_map<std::int64_t, std::vector<const Value*>> logged;
+    for (const Value& value : values) {
+      check_type(value);
+      if (value.replay != 0) {
+        add_found(value);
+      } else {
+        summary(value.name);  // names are in the order in which they came
+        logged[series(value.name, value.place.path)].push_back(&value);
+      }
+    }
+    for (const auto& [series_id, of_series] : logged) add_logged(series_id, of_series);
   }
 
   Answers& answers() { return answers_; }
@@ -160,9 +171,57 @@ class ValueInserter {
   }
 
  private:
-  void add(const Value& value, const std::string& name) {
+  void add_found(const Value& value) {
+    const Answers::Place& place = answers_.place(value);
+    const std::int64_t series_id = series(place.name, value.place.path);
+    break_up(series_id, value);
+    if (place.counts) return add_row(series_id, value, place.name);
+    if (!execute(*insert_, series_id, value)) replace(series_id, value);
+  }
+
+  /// Many numbers that continue the series become a block.
+  void add_logged(std::int64_t series_id, std::span<const Value* const> values) {
+    if (values.size() >= kBlockPointsMin) {
+      std::vector<Point> points;
+      points.reserve(values.size());
+      for (const Value* value : values) points.push_back(point_of(*value));
+      const auto last = blocks_.last(series_id);
+      const StepKey first{points.front().epoch, points.front().step};
+      if ((!last || *last < first) && is_in_order(points)) {
+        Summary& metric = summary(values.front()->name);
+        for (const Value* value : values) metric.add(*value);
+        return blocks_.append(series_id, points);
+      }
+    }
+    for (const Value* value : values) {
+      break_up(series_id, *value);
+      add_row(series_id, *value, value->name);
+    }
+    std::size_t& rows = database_.young_rows[series_id];
+    rows += values.size();
+    if (rows < kYoungRowsMax) return;
+    rows = 0;
+    blocks_.pack(series_id);
+  }
+
+  static Point point_of(const Value& value) {
+    return {value.place.epoch, value.place.step, value.ordinal,
+            value.place.inner, value.type,       value.value};
+  }
+  static bool is_in_order(std::span<const Point> points) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!is_packable(points[i].type)) return false;
+      if (i > 0 && !precedes(points[i - 1], points[i])) return false;
+    }
+    return true;
+  }
+  void break_up(std::int64_t series_id, const Value& value) {
+    const StepKey at{value.place.epoch, value.place.step};
+    blocks_.break_up(series_id, at, at);
+  }
+
+  void add_row(std::int64_t series_id, const Value& value, const std::string& name) {
     Summary& metric = summary(name);
-    const std::int64_t series_id = series(name, value.place.path);
     if (execute(*insert_, series_id, value)) {
       metric.add(value);
     } else {
@@ -204,8 +263,8 @@ class ValueInserter {
     if (const auto known = new_series_.find(key_); known != new_series_.end()) {
       return known->second;
     }
-    connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_,
-                name, path)
+    connection_("INSERT OR IGNORE INTO series (run, name, path) VALUES (?1, ?2, ?3)", run_, name,
+                path)
         ->run();
     const auto row = connection_("SELECT id FROM series WHERE run = ?1 AND name = ?2 AND path = ?3",
                                  run_, name, path);
@@ -249,12 +308,14 @@ class ValueInserter {
 
   Summary compute(const std::string& name) {
     Summary summary;
-    const auto rows = connection_(
-        "SELECT series.name, series.path, epoch, step, inner, ordinal, replay, type, value "
-        "FROM series JOIN value ON value.series = series.id "
-        "WHERE series.run = ?1 AND series.name = ?2",
-        run_, name);
-    while (rows->step()) summary.add(read_value(*rows));
+    const auto series =
+        connection_("SELECT id, path FROM series WHERE run = ?1 AND name = ?2", run_, name);
+    while (series->step()) {
+      SeriesReader reader(connection_, series->integer(0), INT64_MIN, INT64_MAX);
+      for (SeriesValue one; reader.next(one);) {
+        summary.add(value_of(std::move(one), name, series->text(1)));
+      }
+    }
     return summary;
   }
 
@@ -273,6 +334,7 @@ class ValueInserter {
 
   Database& database_;
   Connection& connection_;
+  SeriesBlocks blocks_;
   std::int64_t run_;
   Answers answers_;
   std::unique_ptr<Query> insert_;
@@ -357,7 +419,7 @@ void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values) {
   if (values.empty()) return;
   ValueInserter inserter(database, run);
-  for (const Value& value : values) inserter.add(value);
+  inserter.add(values);
   inserter.finish();
 }
 
@@ -393,6 +455,16 @@ std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& poin
   return kept ? std::numeric_limits<std::int64_t>::max() : -1;
 }
 
+void pack_values(Connection& connection, std::int64_t run) {
+  std::vector<std::int64_t> all;
+  {
+    const auto rows = connection("SELECT id FROM series WHERE run = ?1", run);
+    while (rows->step()) all.push_back(rows->integer(0));
+  }
+  SeriesBlocks blocks(connection);
+  for (const std::int64_t series : all) blocks.pack(series);
+}
+
 void recount_metrics(Database& database, std::int64_t run) {
   Connection& connection = database.connection;
   connection(
@@ -409,6 +481,7 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
   Connection& connection = database.connection;
   ValueInserter inserter(database, run);
   const std::string unsure = forget_parts_after(connection, run, point);
+  SeriesBlocks blocks(connection);
   const std::string later = fmt::format(
       "DELETE FROM value WHERE series = ?1 AND (epoch > ?2 OR (epoch = ?2 AND (step >= ?3 OR "
       "replay > 0)) OR (epoch < 0 AND replay IN ({})))",
@@ -426,11 +499,12 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     const std::string path = rows->text(2);
     if (complete.contains(path.substr(0, path.find('/')))) continue;
     const std::int64_t series = rows->integer(0);
+    blocks.break_up(series, {point.epoch, INT64_MIN}, {INT64_MAX, INT64_MAX});
     // What leads to a step inside the iteration is logged again, and held against what it was.
     const bool on_the_way = !point.loop.empty() && path.find('/') == path.npos;
-    const auto gone = connection(later, series, point.epoch,
-                                 on_the_way ? std::numeric_limits<std::int64_t>::max()
-                                            : first_forgotten_step(path, point));
+    const auto gone = connection(
+        later, series, point.epoch,
+        on_the_way ? std::numeric_limits<std::int64_t>::max() : first_forgotten_step(path, point));
     gone->run();
     const bool counts = rows->integer(3) != static_cast<std::int64_t>(Apart::other);
     if (gone->changes() > 0 && counts) inserter.refresh(rows->text(1));
@@ -509,7 +583,7 @@ void apply_replayed(Database& database, std::int64_t run, std::int64_t replay,
   }
   if (differs && !doubted) inserter.answers().doubt(replay);
   inserter.answers().expect(replay, values);
-  for (const Value& value : values) inserter.add(value);
+  inserter.add(values);
   inserter.finish();
   for (const ReplayedPart& part : parts) insert_part(connection, replay, part);
 }
@@ -536,13 +610,10 @@ std::vector<Value> Catalog::values(const ValueQuery& query) const {
   std::vector<Value> values;
   for (const SeriesToRead& series :
        series_to_read(database_->connection, query.run, query.names, query.others)) {
-    const auto rows = database_->connection(
-        "SELECT series.name, series.path, epoch, step, inner, ordinal, replay, type, value "
-        "FROM series JOIN value ON value.series = series.id WHERE series.id = ?1 "
-        "AND epoch BETWEEN ?2 AND ?3 AND (replay > 0 OR ?4) AND (replay = 0 OR ?5)",
-        series.id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
-    while (rows->step()) {
-      Value& value = values.emplace_back(read_value(*rows));
+    SeriesReader reader(database_->connection, series.id, query.first_epoch, query.last_epoch);
+    for (SeriesValue one; reader.next(one);) {
+      if (one.replay == 0 ? !query.recorded : !query.hindsight) continue;
+      Value& value = values.emplace_back(value_of(std::move(one), series.name, series.path));
       value.verdict = verdicts.of(value.replay, value.place.epoch);
     }
   }

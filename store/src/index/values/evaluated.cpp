@@ -1,6 +1,6 @@
 #include "index/values/evaluated.h"
 
-#include "database/scalar.h"
+#include "database/values/scalar.h"
 #include "index/values/evaluations.h"
 
 #include <nlohmann/json.hpp>

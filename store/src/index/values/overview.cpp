@@ -1,7 +1,7 @@
 #include "index/values/overview.h"
 
-#include "database/scalar.h"
 #include "database/store_impl.h"
+#include "database/values/scalar.h"
 #include "index/refresh.h"
 #include "index/values/evaluated.h"
 

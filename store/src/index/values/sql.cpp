@@ -1,6 +1,7 @@
+#include "index/values/sql.h"
+
 #include "database/database.h"
 #include "database/store_impl.h"
-#include "index/values/sql.h"
 
 #include <flor/store/error.h>
 
@@ -44,16 +45,16 @@ CREATE TEMP VIEW metrics AS
   WHERE count > 0;
 CREATE TEMP VIEW points AS
   SELECT run.key AS run, experiment.name AS experiment, series.name AS metric,
-         series.path AS loop, value.epoch, value.step, value.inner, value.ordinal,
-         CASE WHEN typeof(value.value) = 'blob' THEN NULL ELSE value.value END AS value,
-         CASE WHEN value.replay = 0 THEN 'recorded' ELSE 'hindsight' END AS origin,
-         CASE WHEN value.replay = 0 THEN 'recorded'
+         series.path AS loop, logged.epoch, logged.step, logged.inner, logged.ordinal,
+         CASE WHEN typeof(logged.value) = 'blob' THEN NULL ELSE logged.value END AS value,
+         CASE WHEN logged.replay = 0 THEN 'recorded' ELSE 'hindsight' END AS origin,
+         CASE WHEN logged.replay = 0 THEN 'recorded'
               ELSE CASE answer.verdict WHEN 1 THEN 'verified' WHEN 2 THEN 'proven'
                                        WHEN 4 THEN 'doubtful' ELSE 'unverified' END END AS verdict
   FROM run JOIN experiment ON experiment.id = run.experiment
-           JOIN series ON series.run = run.id JOIN value ON value.series = series.id
-           LEFT JOIN answer ON answer.replay = value.replay AND answer.epoch = value.epoch
-  WHERE value.type <= 2 AND NOT EXISTS
+           JOIN series ON series.run = run.id JOIN every_value AS logged ON logged.series = series.id
+           LEFT JOIN answer ON answer.replay = logged.replay AND answer.epoch = logged.epoch
+  WHERE logged.type <= 2 AND NOT EXISTS
         (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
 )sql";
 
@@ -148,8 +149,8 @@ struct SqlSession::Impl {
   void open(const std::string& name, int flags) {
     sqlite3_close(database);
     database = nullptr;
-    const int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX,
-                                     own_vfs());
+    const int code =
+        sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, own_vfs());
     if (code != SQLITE_OK) {
       throw Error(fmt::format("cannot open the catalog {}: {}", name, sqlite3_errstr(code)));
     }

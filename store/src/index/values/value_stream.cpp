@@ -1,8 +1,8 @@
 #include "index/values/value_stream.h"
 
 #include "database/database.h"
-#include "database/scalar.h"
 #include "database/store_impl.h"
+#include "database/values/series_blocks.h"
 #include "index/refresh.h"
 #include "index/values/answers.h"
 #include "index/values/evaluated.h"
@@ -34,29 +34,20 @@ bool inner_before(const Value& a, const Value& b) {
   return compare_inner(a.place.inner, b.place.inner) < 0;
 }
 
-/// The key of `value` orders all but the indices of deeper loops, which it has as text.
+/// Values come in order but for the indices of deeper loops, which are ordered as text.
 void read_series(Connection& connection, const SeriesToRead& series, const ValueQuery& query,
                  const Verdicts& verdicts, const std::function<void(Value&&)>& sink) {
-  const auto rows = connection(
-      "SELECT epoch, step, inner, ordinal, replay, type, value FROM value WHERE series = ?1 AND "
-      "epoch BETWEEN ?2 AND ?3 AND (replay > 0 OR ?4) AND (replay = 0 OR ?5) "
-      "ORDER BY epoch, step, inner, ordinal",
-      series.id, query.first_epoch, query.last_epoch, query.recorded, query.hindsight);
+  SeriesReader reader(connection, series.id, query.first_epoch, query.last_epoch);
   std::vector<Value> of_step;
   const auto flush = [&] {
     std::ranges::stable_sort(of_step, inner_before);
     for (Value& value : of_step) sink(std::move(value));
     of_step.clear();
   };
-  while (rows->step()) {
-    Value value;
-    value.name = series.name;
-    value.place = {series.path, rows->integer(0), rows->integer(1), rows->text(2)};
-    value.ordinal = rows->integer(3);
-    value.replay = rows->integer(4);
+  for (SeriesValue one; reader.next(one);) {
+    if (one.replay == 0 ? !query.recorded : !query.hindsight) continue;
+    Value value = value_of(std::move(one), series.name, series.path);
     value.verdict = verdicts.of(value.replay, value.place.epoch);
-    value.type = static_cast<ValueType>(rows->integer(5));
-    value.value = read_scalar(*rows, 6);
     if (!of_step.empty() && !same_step(of_step.back(), value)) flush();
     if (value.place.inner.empty()) {
       sink(std::move(value));

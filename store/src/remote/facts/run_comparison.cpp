@@ -218,10 +218,10 @@ const std::array kGrowing = {
           {"the name", "the first epoch"}},
     Facts{
         "'{0}' in epoch {2}",
-        "SELECT name, path, epoch, step, inner, value.ordinal, value.type, value FROM series JOIN "
-        "value ON value.series = series.id WHERE run = ?1 AND replay = 0 AND epoch < ?4 AND "
-        "series.id NOT IN (SELECT series FROM apart) ORDER BY name, path, epoch, step, inner, "
-        "value.ordinal",
+        "SELECT name, path, epoch, step, inner, one.ordinal, one.type, one.value FROM series JOIN "
+        "every_value AS one ON one.series = series.id WHERE run = ?1 AND replay = 0 AND epoch < ?4 "
+        "AND series.id NOT IN (SELECT series FROM apart) ORDER BY name, path, epoch, step, inner, "
+        "one.ordinal",
         6,
         {"the type", ""}},
     Facts{"saved checkpoint {0}",

@@ -1,4 +1,4 @@
-#include "database/scalar.h"
+#include "database/values/scalar.h"
 
 #include <sqlite3.h>
 

@@ -1,0 +1,232 @@
+#include "database/values/series_blocks.h"
+
+#include "database/values/scalar.h"
+#include "file/paths.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace flor::store {
+namespace {
+
+constexpr std::size_t kChecksumBytes = 8;
+
+StepKey key_of(const Point& point) { return {point.epoch, point.step}; }
+
+/// Pages of SQLite have no checksum: a flipped bit would be another number.
+std::uint64_t checksum_of(std::span<const std::byte> block) {
+  return XXH3_64bits(block.data(), block.size());
+}
+
+std::vector<Point> decode(const Connection& connection, Bytes content, std::int64_t series) {
+  thread_local CodecContext context;
+  const auto refuse = [&](const char* why) {
+    if (const Paths paths{connection.path().parent_path()}; connection.path() == paths.catalog()) {
+      remember_damage(connection.path());
+    }
+    return Damaged(
+        fmt::format("the catalog's values of series {} {}: run `flor fsck`", series, why));
+  };
+  if (content.size() < kChecksumBytes) throw refuse("end early");
+  const Bytes block = content.first(content.size() - kChecksumBytes);
+  std::uint64_t expected = 0;
+  std::memcpy(&expected, content.data() + block.size(), kChecksumBytes);
+  if (checksum_of(block) != expected) throw refuse("are damaged");
+  return decode_block(context, block);
+}
+
+Point read_point(const Query& row, int column) {
+  Point point;
+  point.epoch = row.integer(column);
+  point.step = row.integer(column + 1);
+  point.inner = row.text(column + 2);
+  point.ordinal = row.integer(column + 3);
+  point.type = static_cast<ValueType>(row.integer(column + 4));
+  point.value = read_scalar(row, column + 5);
+  return point;
+}
+
+void put_block(Connection& connection, std::int64_t series, std::span<const Point> points) {
+  thread_local CodecContext context;
+  std::vector<std::byte> content;
+  encode_block(context, points, content);
+  const std::uint64_t checksum = checksum_of(content);
+  content.resize(content.size() + kChecksumBytes);
+  std::memcpy(content.data() + content.size() - kChecksumBytes, &checksum, kChecksumBytes);
+  connection(
+      "INSERT INTO block (series, first_epoch, first_step, last_epoch, last_step, count, content) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      series, points.front().epoch, points.front().step, points.back().epoch, points.back().step,
+      static_cast<std::int64_t>(points.size()), Bytes(content))
+      ->run();
+}
+
+void put_row(Connection& connection, std::int64_t series, const Point& point) {
+  const auto insert = connection(
+      "INSERT INTO value (series, epoch, step, inner, ordinal, replay, type, value) VALUES (?1, "
+      "?2, ?3, ?4, ?5, 0, ?6, ?7)",
+      series, point.epoch, point.step, std::string_view(point.inner), point.ordinal,
+      static_cast<std::int64_t>(point.type));
+  std::byte nan[8];
+  bind_scalar(*insert, 7, point.value, nan);
+  insert->run();
+}
+
+std::optional<StepKey> last_of(Connection& connection, const char* sql, std::int64_t series) {
+  const auto row = connection(sql, series);
+  if (!row->step()) return std::nullopt;
+  return StepKey{row->integer(0), row->integer(1)};
+}
+
+constexpr const char* kLastOfBlocks =
+    "SELECT last_epoch, last_step FROM block WHERE series = ?1 ORDER BY first_epoch DESC, "
+    "first_step DESC LIMIT 1";
+
+}  // namespace
+
+Value value_of(SeriesValue&& one, const std::string& name, const std::string& path) {
+  Value value;
+  value.name = name;
+  value.place = {path, one.point.epoch, one.point.step, std::move(one.point.inner)};
+  value.ordinal = one.point.ordinal;
+  value.replay = one.replay;
+  value.type = one.point.type;
+  value.value = std::move(one.point.value);
+  return value;
+}
+
+bool is_packable(ValueType type) {
+  return type == ValueType::boolean || type == ValueType::integer || type == ValueType::real;
+}
+
+bool precedes(const Point& a, const Point& b) {
+  return std::tie(a.epoch, a.step, a.inner, a.ordinal) <
+         std::tie(b.epoch, b.step, b.inner, b.ordinal);
+}
+
+std::optional<StepKey> SeriesBlocks::last(std::int64_t series) {
+  const auto of_rows = last_of(
+      connection_,
+      "SELECT epoch, step FROM value WHERE series = ?1 ORDER BY epoch DESC, step DESC LIMIT 1",
+      series);
+  return std::max(of_rows, last_of(connection_, kLastOfBlocks, series));
+}
+
+void SeriesBlocks::append(std::int64_t series, std::span<const Point> points) {
+  while (!points.empty()) {
+    std::size_t size = std::min(points.size(), kBlockPointsMax);
+    // A step lies in one block.
+    if (size < points.size()) {
+      while (size > 0 && key_of(points[size - 1]) == key_of(points[size])) --size;
+    }
+    std::size_t text = 0, fits = 0;
+    while (fits < size && (text += points[fits].inner.size()) <= kBlockTextMax) ++fits;
+    while (fits < size && fits > 0 && key_of(points[fits - 1]) == key_of(points[fits])) --fits;
+    if (fits == 0) {  // more in one step than a block has
+      const auto end = std::ranges::find_if(
+          points, [&](const Point& point) { return key_of(point) != key_of(points.front()); });
+      for (const Point& point : std::span(points.begin(), end)) put_row(connection_, series, point);
+      points = std::span(end, points.end());
+      continue;
+    }
+    put_block(connection_, series, points.first(fits));
+    points = points.subspan(fits);
+  }
+}
+
+void SeriesBlocks::break_up(std::int64_t series, StepKey first, StepKey last) {
+  std::vector<std::pair<std::int64_t, std::vector<Point>>> found;
+  {
+    const auto rows = connection_(
+        "SELECT id, content FROM block WHERE series = ?1 AND (last_epoch, last_step) >= (?2, ?3) "
+        "AND (first_epoch, first_step) <= (?4, ?5)",
+        series, first.epoch, first.step, last.epoch, last.step);
+    while (rows->step())
+      found.emplace_back(rows->integer(0), decode(connection_, rows->blob(1), series));
+  }
+  for (const auto& [id, points] : found) {
+    for (const Point& point : points) put_row(connection_, series, point);
+    connection_("DELETE FROM block WHERE id = ?1", id)->run();
+  }
+}
+
+void SeriesBlocks::pack(std::int64_t series) {
+  const StepKey after =
+      last_of(connection_, kLastOfBlocks, series).value_or(StepKey{INT64_MIN, INT64_MIN});
+  std::vector<Point> points;
+  {
+    const auto rows = connection_(
+        "SELECT epoch, step, inner, ordinal, type, value, replay FROM value WHERE series = ?1 AND "
+        "(epoch, step) > (?2, ?3) ORDER BY epoch, step, inner, ordinal",
+        series, after.epoch, after.step);
+    while (rows->step()) {
+      Point point = read_point(*rows, 0);
+      if (rows->integer(6) != 0 || !is_packable(point.type)) return;
+      points.push_back(std::move(point));
+    }
+  }
+  if (points.size() < kBlockPointsMin) return;
+  connection_("DELETE FROM value WHERE series = ?1 AND (epoch, step) > (?2, ?3)", series,
+              after.epoch, after.step)
+      ->run();
+  append(series, points);
+}
+
+SeriesReader::SeriesReader(Connection& connection, std::int64_t series, std::int64_t first_epoch,
+                           std::int64_t last_epoch)
+    : connection_(connection),
+      rows_(connection(
+          "SELECT epoch, step, inner, ordinal, type, value, replay FROM value WHERE series = ?1 "
+          "AND epoch BETWEEN ?2 AND ?3 ORDER BY epoch, step, inner, ordinal",
+          series, first_epoch, last_epoch)),
+      blocks_(connection(
+          "SELECT first_epoch, first_step, content FROM block WHERE series = ?1 AND last_epoch >= "
+          "?2 AND first_epoch <= ?3 ORDER BY first_epoch, first_step",
+          series, first_epoch, last_epoch)),
+      series_(series),
+      first_epoch_(first_epoch),
+      last_epoch_(last_epoch) {
+  read_row();
+  find_block();
+}
+
+void SeriesReader::read_row() {
+  row_.reset();
+  if (rows_->step()) row_ = SeriesValue{read_point(*rows_, 0), rows_->integer(6)};
+}
+
+void SeriesReader::find_block() {
+  has_block_ = blocks_->step();
+  if (has_block_) block_first_ = {blocks_->integer(0), blocks_->integer(1)};
+}
+
+bool SeriesReader::next(SeriesValue& value) {
+  while (true) {
+    while (next_ < points_.size()) {
+      Point& point = points_[next_++];
+      if (point.epoch < first_epoch_) continue;
+      if (point.epoch > last_epoch_) break;
+      value = {std::move(point), 0};
+      return true;
+    }
+    if (has_block_ && (!row_ || block_first_ < key_of(row_->point))) {
+      points_ = decode(connection_, blocks_->blob(2), series_);
+      next_ = 0;
+      find_block();
+      continue;
+    }
+    if (!row_) return false;
+    value = *std::move(row_);
+    read_row();
+    return true;
+  }
+}
+
+}  // namespace flor::store
