@@ -22,8 +22,14 @@ class PythonTest : public CliTest {
   ProcessResult python(std::vector<std::string> arguments) {
     const bool packaged = std::filesystem::exists("/usr/bin/python3");
     arguments.insert(arguments.begin(), packaged ? "/usr/bin/python3" : "python3");
+    return beside_flor(std::move(arguments));
+  }
+  ProcessResult beside_flor(std::vector<std::string> arguments) {
+    const std::string commands = std::filesystem::path(FLOR_CLI).parent_path();
     return Process(std::move(arguments),
-                   {.directory = work_, .environment = {{"FLOR_HOME", home().string()}}})
+                   {.directory = work_,
+                    .environment = {{"FLOR_HOME", home().string()},
+                                    {"PATH", commands + ":" + std::getenv("PATH")}}})
         .wait();
   }
   static std::string script(const char* name) {
@@ -46,11 +52,9 @@ TEST_F(PythonTest, TheStandardLibraryReadsRunsArgumentsAndValues) {
       std::vector{value("odd", 1, 0), value("odd", std::numeric_limits<double>::quiet_NaN(), 1)});
   // Not the distribution's: any Python will do.
   const ProcessResult read =
-      Process({"python3", script("read_runs.py"), "loss", "gradient", "odd"},
-              {.directory = work_, .environment = {{"FLOR_HOME", home().string()}}})
-          .wait();
+      beside_flor({"python3", script("read_runs.py"), "loss", "gradient", "odd"});
   ASSERT_EQ(read.status, 0) << read.err;
-  EXPECT_EQ(read.out, fmt::format("{} linear 3 epochs {{'epochs': '3', 'lr': '0.001'}}\n"
+  EXPECT_EQ(read.out, fmt::format("{} linear 3 epochs {{'epochs': 3, 'lr': 0.001}}\n"
                                   "  loss: 12 values, last 0.55\n"
                                   "  gradient: 12 values, last 4 (hindsight)\n"
                                   "  odd: 2 values, last nan\n",

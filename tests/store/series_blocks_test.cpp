@@ -175,6 +175,9 @@ TEST_F(SeriesBlocksTest, ADamagedBlockIsNamedAndTheIndexMadeAgain) {
   store_->impl().database->connection.execute(
       "UPDATE block SET content = CAST(substr(content, 1, length(content) - 20) || x'00' || "
       "substr(content, length(content) - 18) AS BLOB)");
+  const CheckReport report = check(*store_, false);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_THAT(report.findings.front().what, ::testing::HasSubstr("values of series"));
   EXPECT_THROW(catalog().values({.run = run_.id}), Damaged);
   EXPECT_TRUE(std::filesystem::exists(home() / "catalog.damaged"));
   store_.reset();

@@ -197,11 +197,6 @@ CREATE TABLE repository (
   experiment TEXT NOT NULL,
   used_us INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
-CREATE VIEW logged AS
-  SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
-         value.ordinal, value.replay, value.type, value.value
-  FROM value JOIN series ON series.id = value.series JOIN run ON run.id = series.run;
 )sql";
 
 namespace {
@@ -408,7 +403,9 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   content BLOB NOT NULL,
   UNIQUE (series, first_epoch, first_step)
 )sql",
-     "STRICT"},
+     "STRICT",
+     // It knew rows alone.
+     "DROP VIEW IF EXISTS logged;"},
     // Replays that were fetched into a run that was recorded here.
     {"fetched_replay", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,

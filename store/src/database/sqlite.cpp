@@ -192,7 +192,7 @@ const char* own_vfs() {
   return name;
 }
 
-void Statement::Finalize::operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Query::Query(sqlite3* database, Statement& statement, const Naming& naming, StepBudget* budget)
     : database_(database),

@@ -1,6 +1,7 @@
 // check: doubts everything that the catalog and the packs say about each other.
 #include "database/manifest.h"
 #include "database/store_impl.h"
+#include "database/values/series_blocks.h"
 #include "journal/evaluation_log.h"
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
@@ -217,6 +218,8 @@ class Checker {
   }
 
   void check_references(Connection& connection) {
+    find_damaged_blocks(connection,
+                        [&](std::string&& line) { add(Finding::Kind::catalog, std::move(line)); });
     constexpr auto kTensor = static_cast<std::int64_t>(ValueType::tensor);
     constexpr auto kImage = static_cast<std::int64_t>(ValueType::image);
     const std::set<std::string> elsewhere = absent_objects(connection);

@@ -179,6 +179,27 @@ void SeriesBlocks::pack(std::int64_t series) {
   append(series, points);
 }
 
+void find_damaged_blocks(Connection& connection,
+                         const std::function<void(std::string&& line)>& told) {
+  const auto rows = connection(
+      "SELECT content, first_epoch, first_step, last_epoch, last_step, count, series FROM block");
+  while (rows->step()) {
+    const std::int64_t series = rows->integer(6);
+    try {
+      const std::vector<Point> points = decode(connection, rows->blob(0), series);
+      const bool is_right = !points.empty() &&
+                            static_cast<std::int64_t>(points.size()) == rows->integer(5) &&
+                            key_of(points.front()) == StepKey{rows->integer(1), rows->integer(2)} &&
+                            key_of(points.back()) == StepKey{rows->integer(3), rows->integer(4)};
+      if (!is_right) {
+        told(fmt::format("the catalog's values of series {} are not where they should be", series));
+      }
+    } catch (const Damaged& error) {
+      told(error.what());
+    }
+  }
+}
+
 SeriesReader::SeriesReader(Connection& connection, std::int64_t series, std::int64_t first_epoch,
                            std::int64_t last_epoch)
     : connection_(connection),

@@ -9,6 +9,7 @@
 #include "journal/value_block.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,6 +59,10 @@ class SeriesBlocks {
  private:
   Connection& connection_;
 };
+
+/// Tells of each block that is not what was written, in a line.
+void find_damaged_blocks(Connection& connection,
+                         const std::function<void(std::string&& line)>& told);
 
 /// The values of a series in these epochs, both included, one after the other in their order, from
 /// rows and blocks. Throws Damaged where a block is not what was written. The series must not be

@@ -56,6 +56,10 @@ CREATE TEMP VIEW points AS
            LEFT JOIN answer ON answer.replay = logged.replay AND answer.epoch = logged.epoch
   WHERE logged.type <= 2 AND NOT EXISTS
         (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
+CREATE TEMP VIEW logged AS
+  SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
+         value.ordinal, value.replay, value.type, value.value
+  FROM run JOIN series ON series.run = run.id JOIN every_value AS value ON value.series = series.id;
 )sql";
 
 constexpr int kInstructionsBetweenStops = 5000;

@@ -237,9 +237,8 @@ NewCatalog::NewCatalog() {
   store::Store::open(work_.path(), store::OpenMode::create);
   connection_ =
       std::make_unique<Connection>(work_.path() / "catalog.db", Connection::Mode::existing);
-  // Nobody else sees it, and it is made again if it is lost. Readers refuse views.
-  connection_->execute(
-      "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF; DROP VIEW IF EXISTS logged");
+  // Nobody else sees it, and it is made again if it is lost.
+  connection_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
 }
 
 void NewCatalog::write(const std::function<void(Connection&)>& body) {
