@@ -77,7 +77,8 @@ inline std::vector<std::string> known_of_runs(const Store& store) {
   tables.push_back("every_value");
   for (const std::string& table : tables) {
     if (!is_of_runs(table)) continue;
-    std::string said = fmt::format("'{}'", table), chunks = "x''";
+    std::string said = table == "every_value" ? "'value'" : fmt::format("'{}'", table),
+                chunks = "x''";
     for (const std::string& column : columns_of(index, table)) {
       if (column == "chunks") chunks = "t.chunks";
       if (column == "id" || column == "chunks") continue;

@@ -44,7 +44,9 @@ bool Database::may_be_replaced() const {
 }
 
 std::unique_ptr<Connection> open_for_reading(const Paths& paths) {
-  return open_for_reading(paths, paths.catalog());
+  auto connection = open_for_reading(paths, paths.catalog());
+  add_later_tables(*connection, OpenMode::read_only, kLaterTables);
+  return connection;
 }
 
 std::int64_t now_us() {

@@ -243,6 +243,8 @@ const sqlite3_module kModule = [] {
 
 }  // namespace
 
+const sqlite3_module& every_value_module() { return kModule; }
+
 void add_every_value(Connection& connection) {
   connection.add_module("every_value", kModule, &connection);
 }

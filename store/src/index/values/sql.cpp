@@ -2,6 +2,7 @@
 
 #include "database/database.h"
 #include "database/store_impl.h"
+#include "database/values/every_value.h"
 
 #include <flor/store/error.h>
 
@@ -114,9 +115,9 @@ SqlValue value_of(sqlite3_stmt* statement, int column) {
 }  // namespace
 
 struct SqlSession::Impl {
-  explicit Impl(const Database& store) : path(store.paths.catalog()) {
-    // Says what is wrong with the catalog, if something is.
-    open_for_reading(store.paths);
+  /// The reader says what is wrong with the catalog, if something is.
+  explicit Impl(const Database& store)
+      : path(store.paths.catalog()), reader(open_for_reading(store.paths)) {
     open(path.text(), SQLITE_OPEN_READONLY);
     if (sqlite3_exec(database, "PRAGMA schema_version", nullptr, nullptr, nullptr) != SQLITE_OK) {
       // A directory that cannot be written, see `open_for_reading`.
@@ -125,12 +126,15 @@ struct SqlSession::Impl {
     sqlite3_busy_timeout(database, 30'000);
     sqlite3_create_function(database, "flor_is_running", 1, SQLITE_UTF8,
                             const_cast<Database*>(&store), is_running, nullptr, nullptr);
+    sqlite3_create_module(database, "every_value", &every_value_module(), reader.get());
     if (sqlite3_exec(database, kViews, nullptr, nullptr, nullptr) != SQLITE_OK) {
       throw Damaged(fmt::format("the catalog {} lacks tables ({}): run `flor fsck`",
                                 store.paths.catalog().string(), sqlite3_errmsg(database)));
     }
-    // Declares these two, which the authorizer would take for a change of the schema.
-    sqlite3_exec(database, "SELECT 1 FROM pragma_table_list, pragma_table_info('run') LIMIT 1",
+    // Declares these, which the authorizer would take for a change of the schema.
+    sqlite3_exec(database,
+                 "SELECT 1 FROM pragma_table_list, pragma_table_info('run') LIMIT 1; SELECT 1 FROM "
+                 "every_value WHERE series = 0",
                  nullptr, nullptr, nullptr);
     sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
@@ -184,6 +188,7 @@ struct SqlSession::Impl {
   }
 
   ShortPath path;
+  std::unique_ptr<Connection> reader;  ///< of what every_value has
   sqlite3* database = nullptr;
 };
 
@@ -194,6 +199,7 @@ SqlSession::~SqlSession() = default;
 void SqlSession::run(std::string_view text, const SqlSink& sink,
                      const std::function<bool()>& stop) {
   sqlite3* database = impl_->database;
+  const ReadTransaction one_state(*impl_->reader);
   sqlite3_progress_handler(
       database, kInstructionsBetweenStops,
       [](void* asked) { return (*static_cast<const std::function<bool()>*>(asked))() ? 1 : 0; },
