@@ -118,7 +118,8 @@ inline void add_content(std::vector<HostileBucket>& list) {
         "UPDATE layout SET items = zeroblob(200000)", "UPDATE layout SET digest = randomblob(16)",
         "UPDATE checkpoint SET digest = randomblob(16)",
         "UPDATE checkpoint SET chunks = (SELECT chunks FROM checkpoint WHERE iteration = 2)",
-        "UPDATE checkpoint SET chunks = CAST(chunks || chunks AS BLOB)", "UPDATE checkpoint SET chunks = x''",
+        "UPDATE checkpoint SET chunks = CAST(chunks || chunks AS BLOB)",
+        "UPDATE checkpoint SET chunks = x''",
         "UPDATE object SET chunks = (SELECT max(chunks) FROM object)",
         "UPDATE object SET layout = (SELECT min(layout) FROM checkpoint)"}) {
     list.push_back(by_sql(sql, sql));
@@ -222,6 +223,8 @@ inline void add_contradictions(std::vector<HostileBucket>& list) {
       {"a value more",
        "INSERT INTO value SELECT series, 99, step, inner, ordinal, 0, type, value FROM value LIMIT "
        "1"},
+      {"values in a block",
+       "INSERT INTO block SELECT 1, id, 0, 0, 9, 9, 1, x'00' FROM series LIMIT 1"},
       {"the program", "UPDATE run SET program = '/bin/bash'"},
       {"the digest of the program", "UPDATE run SET program_digest = '5c'"},
       {"the command", "UPDATE run SET command = '[\"/bin/bash\", \"-c\", \"id\"]'"},

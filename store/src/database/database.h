@@ -11,6 +11,7 @@
 #include <flor/store/catalog.h>
 #include <flor/store/store.h>
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,12 @@
 #include <utility>
 
 namespace flor::store {
+
+/// Values that lie in rows and may become blocks.
+struct YoungRows {
+  std::size_t count = 0;
+  std::size_t enough = 0;  ///< from as many on it is tried
+};
 
 /// The index. Where it `is_replaced`, its journals are read, so what this process says of runs is
 /// not lost.
@@ -36,7 +43,7 @@ struct Database : OpenFile {
 
   /// By id of a series: values that this process has added as rows since they last became blocks.
   /// May be too many.
-  std::unordered_map<std::int64_t, std::size_t> young_rows;
+  std::unordered_map<std::int64_t, YoungRows> young_rows;
 
   /// Those that this process writes, by the id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;

@@ -391,7 +391,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Values that are numbers, many in a row: see index/values/series_blocks.h.
+    // Values that are numbers, many in a row: see database/values/series_blocks.h.
     {"block", R"sql(
   id INTEGER PRIMARY KEY,
   series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,

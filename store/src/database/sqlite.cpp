@@ -226,7 +226,7 @@ void Query::bind(int index, Bytes blob) {
 void Query::bind(int index, std::nullptr_t) { sqlite3_bind_null(statement_, index); }
 
 bool Query::step() {
-  if (budget_) budget_->begin();
+  const StepBudget::Step running(budget_);
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
@@ -353,7 +353,7 @@ void Connection::distrust(std::chrono::milliseconds limit) {
       {SQLITE_LIMIT_COLUMN, 100},         {SQLITE_LIMIT_COMPOUND_SELECT, 10},
       {SQLITE_LIMIT_WORKER_THREADS, 0},   {SQLITE_LIMIT_TRIGGER_DEPTH, 1}};
   for (const auto& [what, most] : kLimits) sqlite3_limit(database_, what, most);
-  budget_ = std::make_unique<StepBudget>(StepBudget{limit, {}});
+  budget_ = std::make_unique<StepBudget>(StepBudget{limit, {}, 0});
   sqlite3_progress_handler(database_, kOperationsBetweenLooks, look_at_clock, budget_.get());
   execute("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
 }
@@ -365,7 +365,7 @@ std::unique_ptr<Query> Connection::prepare(std::string_view sql) {
   auto [at, end] = statements_.equal_range(sql);
   while (at != end && at->second.taken) ++at;
   if (at == end) {
-    if (budget_) budget_->begin();
+    const StepBudget::Step running(budget_.get());
     sqlite3_stmt* statement = nullptr;
     const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
@@ -387,7 +387,7 @@ void Connection::choose(Kept kept) {
 
 void Connection::execute(const char* sql) {
   expect_locks();
-  if (budget_) budget_->begin();
+  const StepBudget::Step running(budget_.get());
   const int code = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(code);
 }

@@ -51,8 +51,23 @@ struct StepBudget {
   std::chrono::milliseconds limit;
   std::optional<std::chrono::steady_clock::time_point>
       end;  ///< of the present step, once it is long
+  int running = 0;
 
-  void begin() { end.reset(); }
+  /// While it lives, a statement takes a step. Steps within a step share its time.
+  class Step {
+   public:
+    explicit Step(StepBudget* budget) : budget_(budget) {
+      if (budget_ && budget_->running++ == 0) budget_->end.reset();
+    }
+    ~Step() {
+      if (budget_) --budget_->running;
+    }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+
+   private:
+    StepBudget* budget_;
+  };
 };
 
 /// A statement that a connection keeps prepared. While a Query has it, no other one gets it.

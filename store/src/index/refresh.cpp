@@ -117,7 +117,7 @@ class RunReader {
         pass_over(error);
       }
     }
-    enter_last();
+    enter_logged_values();
     for (Source& source : sources) {
       for (const std::string& line : source.reader->damage()) report_.damage.push_back(line);
       if (run_ == 0 || source.done.frames == source.from.frames) continue;
@@ -178,9 +178,13 @@ class RunReader {
     return sources;
   }
 
-  void enter_last() {
+  /// Many of a series at once are a block, and take less time. What is wrong with them costs no
+  /// other event.
+  void enter_logged_values() {
+    if (logged_.empty()) return;
+    const std::vector<Value> values = std::exchange(logged_, {});
     try {
-      enter_logged();
+      insert_values(database_, run_, values);
     } catch (const Error& error) {
       if (!is_damage(error)) throw;
       cost_.push_back(fmt::format("run {}: {}", key_, error.what()));
@@ -207,7 +211,7 @@ class RunReader {
           if (run_ == 0) run_ = apply_run(database_, decode_event<RunEvent>(event.payload));
           return true;
         case EventKind::copy:
-          enter_last();
+          enter_logged_values();
           run_ = apply_copy(database_, placing_, key_, decode_event<CopyEvent>(event.payload));
           cost_.clear();
           return true;
@@ -242,16 +246,9 @@ class RunReader {
     apply(database_, run_, decode_event<Event>(payload));
   }
 
-  /// Many of a series at once are a block, and take less time.
-  void enter_logged() {
-    if (logged_.empty()) return;
-    const std::vector<Value> values = std::exchange(logged_, {});
-    insert_values(database_, run_, values);
-  }
-
   void enter(Source& source, const JournalEvent& event) {
     const auto payload = event.payload;
-    if (!is_about_others(event.kind)) enter_logged();
+    if (!is_about_others(event.kind)) enter_logged_values();
     switch (event.kind) {
       case EventKind::argument:
         return apply_one<ArgumentEvent>(payload);
@@ -261,7 +258,7 @@ class RunReader {
         std::vector<Value> values = values_of(payload);
         logged_.insert(logged_.end(), std::make_move_iterator(values.begin()),
                        std::make_move_iterator(values.end()));
-        if (logged_.size() >= kLoggedMax) enter_logged();
+        if (logged_.size() >= kLoggedMax) enter_logged_values();
         return;
       }
       case EventKind::found: {

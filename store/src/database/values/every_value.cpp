@@ -7,7 +7,6 @@
 
 #include <sqlite3.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -140,6 +139,22 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
+/// What an integer must be to equal the argument. Nothing: none does.
+std::optional<std::int64_t> integer_of(sqlite3_value* argument) {
+  switch (sqlite3_value_numeric_type(argument)) {
+    case SQLITE_INTEGER:
+      return sqlite3_value_int64(argument);
+    case SQLITE_FLOAT: {
+      constexpr double kEnd = 9223372036854775808.0;  // 2^63
+      const double real = sqlite3_value_double(argument);
+      if (!(real >= -kEnd && real < kEnd) || real != std::floor(real)) return std::nullopt;
+      return static_cast<std::int64_t>(real);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
 int filter(sqlite3_vtab_cursor* of, int given, const char*, int, sqlite3_value** arguments) {
   return guarded(of->pVtab, [&] {
     Cursor& cursor = cursor_of(of);
@@ -149,19 +164,17 @@ int filter(sqlite3_vtab_cursor* of, int given, const char*, int, sqlite3_value**
     cursor.is_done = false;
     cursor.first_epoch = INT64_MIN;
     cursor.last_epoch = INT64_MAX;
-    // What is no number equals none.
-    for (int i = 0; i < (given & of_series ? 1 : 0) + (given & of_epoch ? 1 : 0); ++i) {
-      if (sqlite3_value_numeric_type(arguments[i]) != SQLITE_INTEGER) cursor.is_done = true;
-    }
-    if (cursor.is_done) return;
     if (given & of_series) {
-      cursor.waiting.push_back(sqlite3_value_int64(*arguments++));
+      const auto asked = integer_of(*arguments++);
+      if (asked) cursor.waiting.push_back(*asked);
     } else {
       const auto rows = (*cursor.connection)("SELECT id FROM series ORDER BY id DESC");
       while (rows->step()) cursor.waiting.push_back(rows->integer(0));
     }
     if (given & of_epoch) {
-      cursor.first_epoch = cursor.last_epoch = sqlite3_value_int64(*arguments);
+      const auto asked = integer_of(*arguments);
+      if (!asked) cursor.waiting.clear();
+      cursor.first_epoch = cursor.last_epoch = asked.value_or(0);
     }
     cursor.advance();
   });
@@ -182,9 +195,8 @@ void put_scalar(sqlite3_context* to, const Scalar& scalar) {
   }
   const double real = std::get<double>(scalar);
   if (!std::isnan(real)) return sqlite3_result_double(to, real);
-  // As `bind_scalar` keeps it.
-  const auto bits = std::bit_cast<std::uint64_t>(real);
-  sqlite3_result_blob(to, &bits, sizeof bits, SQLITE_TRANSIENT);
+  const auto bytes = bytes_of_nan(real);
+  sqlite3_result_blob(to, bytes.data(), static_cast<int>(bytes.size()), SQLITE_TRANSIENT);
 }
 
 int column(sqlite3_vtab_cursor* of, sqlite3_context* to, int which) {

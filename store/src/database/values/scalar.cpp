@@ -9,6 +9,13 @@
 
 namespace flor::store {
 
+std::array<std::byte, 8> bytes_of_nan(double nan) {
+  const auto bits = std::bit_cast<std::uint64_t>(nan);
+  std::array<std::byte, 8> bytes;
+  for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(bits >> (8 * i) & 0xFF);
+  return bytes;
+}
+
 void bind_scalar(Query& query, int index, const Scalar& scalar, std::byte (&nan)[8]) {
   if (const auto* integer = std::get_if<std::int64_t>(&scalar)) {
     query.bind(index, *integer);
@@ -17,8 +24,7 @@ void bind_scalar(Query& query, int index, const Scalar& scalar, std::byte (&nan)
   } else if (const double real = std::get<double>(scalar); !std::isnan(real)) {
     query.bind(index, real);
   } else {
-    const auto bits = std::bit_cast<std::uint64_t>(real);
-    for (unsigned i = 0; i < 8; ++i) nan[i] = static_cast<std::byte>(bits >> (8 * i) & 0xFF);
+    std::ranges::copy(bytes_of_nan(real), nan);
     query.bind(index, Bytes(nan));
   }
 }

@@ -5,7 +5,13 @@
 
 #include <flor/store/catalog.h>
 
+#include <array>
+#include <cstddef>
+
 namespace flor::store {
+
+/// What stands for a NaN in a column: its 8 bytes.
+std::array<std::byte, 8> bytes_of_nan(double nan);
 
 /// Binds the scalar. A NaN becomes the blob of its 8 bytes (IEEE 754, little-endian), because
 /// SQLite would turn it into NULL. `nan` is scratch that must live until the execution.

@@ -18,14 +18,22 @@ namespace {
 
 constexpr std::size_t kChecksumBytes = 8;
 
-StepKey key_of(const Point& point) { return {point.epoch, point.step}; }
-
 /// Pages of SQLite have no checksum: a flipped bit would be another number.
 std::uint64_t checksum_of(std::span<const std::byte> block) {
   return XXH3_64bits(block.data(), block.size());
 }
 
-std::vector<Point> decode(const Connection& connection, Bytes content, std::int64_t series) {
+using Points = std::shared_ptr<const std::vector<Point>>;
+
+/// Each thread keeps the last block that it has decoded: who asks epoch by epoch asks for one
+/// often.
+Points decode(const Connection& connection, Bytes content, std::int64_t series) {
+  struct Decoded {
+    std::uint64_t checksum = 0;
+    std::size_t bytes = 0;
+    Points points;
+  };
+  thread_local Decoded last;
   thread_local CodecContext context;
   const auto refuse = [&](const char* why) {
     if (const Paths paths{connection.path().parent_path()}; connection.path() == paths.catalog()) {
@@ -39,7 +47,11 @@ std::vector<Point> decode(const Connection& connection, Bytes content, std::int6
   std::uint64_t expected = 0;
   std::memcpy(&expected, content.data() + block.size(), kChecksumBytes);
   if (checksum_of(block) != expected) throw refuse("are damaged");
-  return decode_block(context, block);
+  if (!last.points || last.checksum != expected || last.bytes != block.size()) {
+    last = {expected, block.size(),
+            std::make_shared<const std::vector<Point>>(decode_block(context, block))};
+  }
+  return last.points;
 }
 
 Point read_point(const Query& row, int column) {
@@ -90,6 +102,8 @@ constexpr const char* kLastOfBlocks =
     "first_step DESC LIMIT 1";
 
 }  // namespace
+
+StepKey key_of(const Point& point) { return {point.epoch, point.step}; }
 
 Value value_of(SeriesValue&& one, const std::string& name, const std::string& path) {
   Value value;
@@ -142,41 +156,63 @@ void SeriesBlocks::append(std::int64_t series, std::span<const Point> points) {
 }
 
 void SeriesBlocks::break_up(std::int64_t series, StepKey first, StepKey last) {
-  std::vector<std::pair<std::int64_t, std::vector<Point>>> found;
+  const auto end = last_of(connection_, kLastOfBlocks, series);
+  if (!end || *end < first) return;  // what is new mostly comes behind them
+  std::vector<std::pair<std::int64_t, Points>> found;
   {
     const auto rows = connection_(
         "SELECT id, content FROM block WHERE series = ?1 AND (last_epoch, last_step) >= (?2, ?3) "
         "AND (first_epoch, first_step) <= (?4, ?5)",
         series, first.epoch, first.step, last.epoch, last.step);
-    while (rows->step())
+    while (rows->step()) {
       found.emplace_back(rows->integer(0), decode(connection_, rows->blob(1), series));
+    }
   }
   for (const auto& [id, points] : found) {
-    for (const Point& point : points) put_row(connection_, series, point);
+    for (const Point& point : *points) put_row(connection_, series, point);
     connection_("DELETE FROM block WHERE id = ?1", id)->run();
   }
 }
 
-void SeriesBlocks::pack(std::int64_t series) {
-  const StepKey after =
-      last_of(connection_, kLastOfBlocks, series).value_or(StepKey{INT64_MIN, INT64_MIN});
-  std::vector<Point> points;
+std::size_t SeriesBlocks::pack(std::int64_t series, Growth growth) {
+  std::vector<std::vector<Point>> stretches(1);
+  std::optional<StepKey> barred, last;
+  std::size_t count = 0;
+  const auto give_back = [&](StepKey step) {
+    auto& points = stretches.back();
+    while (!points.empty() && key_of(points.back()) == step) points.pop_back();
+  };
   {
+    const StepKey after =
+        last_of(connection_, kLastOfBlocks, series).value_or(StepKey{INT64_MIN, INT64_MIN});
     const auto rows = connection_(
         "SELECT epoch, step, inner, ordinal, type, value, replay FROM value WHERE series = ?1 AND "
         "(epoch, step) > (?2, ?3) ORDER BY epoch, step, inner, ordinal",
         series, after.epoch, after.step);
-    while (rows->step()) {
+    for (; rows->step(); ++count) {
       Point point = read_point(*rows, 0);
-      if (rows->integer(6) != 0 || !is_packable(point.type)) return;
-      points.push_back(std::move(point));
+      last = key_of(point);
+      if (rows->integer(6) != 0 || !is_packable(point.type)) {
+        give_back(*last);
+        barred = last;
+        stretches.emplace_back();
+      } else if (barred != last) {
+        stretches.back().push_back(std::move(point));
+      }
     }
   }
-  if (points.size() < kBlockPointsMin) return;
-  connection_("DELETE FROM value WHERE series = ?1 AND (epoch, step) > (?2, ?3)", series,
-              after.epoch, after.step)
-      ->run();
-  append(series, points);
+  if (growth == Growth::goes_on && last) give_back(*last);
+  for (const std::vector<Point>& points : stretches) {
+    if (points.size() < kBlockPointsMin) continue;
+    connection_(
+        "DELETE FROM value WHERE series = ?1 AND (epoch, step) >= (?2, ?3) AND (epoch, step) <= "
+        "(?4, ?5)",
+        series, points.front().epoch, points.front().step, points.back().epoch, points.back().step)
+        ->run();
+    append(series, points);
+    count -= points.size();
+  }
+  return count;
 }
 
 void find_damaged_blocks(Connection& connection,
@@ -186,8 +222,9 @@ void find_damaged_blocks(Connection& connection,
   while (rows->step()) {
     const std::int64_t series = rows->integer(6);
     try {
-      const std::vector<Point> points = decode(connection, rows->blob(0), series);
-      const bool is_right = !points.empty() &&
+      const Points decoded = decode(connection, rows->blob(0), series);
+      const std::vector<Point>& points = *decoded;
+      const bool is_right = !points.empty() && std::ranges::is_sorted(points, precedes) &&
                             static_cast<std::int64_t>(points.size()) == rows->integer(5) &&
                             key_of(points.front()) == StepKey{rows->integer(1), rows->integer(2)} &&
                             key_of(points.back()) == StepKey{rows->integer(3), rows->integer(4)};
@@ -228,19 +265,22 @@ void SeriesReader::find_block() {
   if (has_block_) block_first_ = {blocks_->integer(0), blocks_->integer(1)};
 }
 
+void SeriesReader::open_block() {
+  points_ = decode(connection_, blocks_->blob(2), series_);
+  const auto first = std::ranges::lower_bound(*points_, first_epoch_, {},
+                                              [](const Point& it) { return it.epoch; });
+  next_ = static_cast<std::size_t>(first - points_->begin());
+  find_block();
+}
+
 bool SeriesReader::next(SeriesValue& value) {
   while (true) {
-    while (next_ < points_.size()) {
-      Point& point = points_[next_++];
-      if (point.epoch < first_epoch_) continue;
-      if (point.epoch > last_epoch_) break;
-      value = {std::move(point), 0};
+    if (points_ && next_ < points_->size() && (*points_)[next_].epoch <= last_epoch_) {
+      value = {(*points_)[next_++], 0};
       return true;
     }
     if (has_block_ && (!row_ || block_first_ < key_of(row_->point))) {
-      points_ = decode(connection_, blocks_->blob(2), series_);
-      next_ = 0;
-      find_block();
+      open_block();
       continue;
     }
     if (!row_) return false;

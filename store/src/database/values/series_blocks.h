@@ -2,7 +2,7 @@
 //
 // A series has rows in `value`, and blocks. Rows are what is young, what replays found, and all
 // that is no number. The blocks of a series do not overlap in (epoch, step), and no row lies within
-// one: whoever adds rows there breaks the blocks up first.
+// a block. Code that adds a row within a block must break the block up first.
 #pragma once
 
 #include "database/sqlite.h"
@@ -34,6 +34,7 @@ struct SeriesValue {
   std::int64_t replay = 0;  ///< id; 0: the run logged it
 };
 
+StepKey key_of(const Point& point);
 Value value_of(SeriesValue&& one, const std::string& name, const std::string& path);
 
 /// True for what may lie in a block: a boolean, an integer or a real number.
@@ -53,8 +54,13 @@ class SeriesBlocks {
   void append(std::int64_t series, std::span<const Point> points);
   /// Blocks that have values between the two, both included, become rows.
   void break_up(std::int64_t series, StepKey first, StepKey last);
-  /// Rows behind the last block become blocks, where they are many and all of them can.
-  void pack(std::int64_t series);
+  enum class Growth {
+    goes_on,  ///< the last step may get more values, and stays in rows
+    ended
+  };
+  /// Of the rows behind the last block, those that can be in blocks go there, where enough follow
+  /// each other. Reads all of these rows. Returns how many stay.
+  std::size_t pack(std::int64_t series, Growth growth);
 
  private:
   Connection& connection_;
@@ -77,6 +83,7 @@ class SeriesReader {
  private:
   void read_row();
   void find_block();
+  void open_block();
 
   Connection& connection_;
   std::unique_ptr<Query> rows_, blocks_;
@@ -84,7 +91,7 @@ class SeriesReader {
   std::optional<SeriesValue> row_;
   bool has_block_ = false;  ///< one is to be decoded
   StepKey block_first_;
-  std::vector<Point> points_;  ///< of the present block
+  std::shared_ptr<const std::vector<Point>> points_;  ///< of the present block
   std::size_t next_ = 0;
 };
 

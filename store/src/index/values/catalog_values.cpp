@@ -124,7 +124,7 @@ struct Summary {
 };
 
 /// Of a series that is written value by value, until they become blocks.
-constexpr std::size_t kYoungRowsMax = 4096;
+constexpr std::size_t kYoungRowsMin = 4096;
 
 /// Adds a batch of values to one run, inside a transaction of its caller.
 class ValueInserter {
@@ -179,7 +179,7 @@ class ValueInserter {
     if (!execute(*insert_, series_id, value)) replace(series_id, value);
   }
 
-  /// Many numbers that continue the series become a block.
+  /// Many numbers that continue the series, one a step, become a block.
   void add_logged(std::int64_t series_id, std::span<const Value* const> values) {
     if (values.size() >= kBlockPointsMin) {
       std::vector<Point> points;
@@ -197,11 +197,12 @@ class ValueInserter {
       break_up(series_id, *value);
       add_row(series_id, *value, value->name);
     }
-    std::size_t& rows = database_.young_rows[series_id];
-    rows += values.size();
-    if (rows < kYoungRowsMax) return;
-    rows = 0;
-    blocks_.pack(series_id);
+    YoungRows& young = database_.young_rows[series_id];
+    young.count += values.size();
+    if (young.count < std::max(kYoungRowsMin, young.enough)) return;
+    // What had to stay is read again: the next time when there is as much again.
+    young.count = blocks_.pack(series_id, SeriesBlocks::Growth::goes_on);
+    young.enough = 2 * young.count;
   }
 
   static Point point_of(const Value& value) {
@@ -211,7 +212,7 @@ class ValueInserter {
   static bool is_in_order(std::span<const Point> points) {
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (!is_packable(points[i].type)) return false;
-      if (i > 0 && !precedes(points[i - 1], points[i])) return false;
+      if (i > 0 && key_of(points[i - 1]) >= key_of(points[i])) return false;
     }
     return true;
   }
@@ -462,7 +463,7 @@ void pack_values(Connection& connection, std::int64_t run) {
     while (rows->step()) all.push_back(rows->integer(0));
   }
   SeriesBlocks blocks(connection);
-  for (const std::int64_t series : all) blocks.pack(series);
+  for (const std::int64_t series : all) blocks.pack(series, SeriesBlocks::Growth::ended);
 }
 
 void recount_metrics(Database& database, std::int64_t run) {
@@ -499,6 +500,10 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     const std::string path = rows->text(2);
     if (complete.contains(path.substr(0, path.find('/')))) continue;
     const std::int64_t series = rows->integer(0);
+    const auto blocks_gone =
+        connection("DELETE FROM block WHERE series = ?1 AND first_epoch > ?2", series, point.epoch);
+    blocks_gone->run();
+    bool is_less = blocks_gone->changes() > 0;
     blocks.break_up(series, {point.epoch, INT64_MIN}, {INT64_MAX, INT64_MAX});
     // What leads to a step inside the iteration is logged again, and held against what it was.
     const bool on_the_way = !point.loop.empty() && path.find('/') == path.npos;
@@ -507,7 +512,8 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
         on_the_way ? std::numeric_limits<std::int64_t>::max() : first_forgotten_step(path, point));
     gone->run();
     const bool counts = rows->integer(3) != static_cast<std::int64_t>(Apart::other);
-    if (gone->changes() > 0 && counts) inserter.refresh(rows->text(1));
+    is_less = is_less || gone->changes() > 0;
+    if (is_less && counts) inserter.refresh(rows->text(1));
   }
   inserter.finish();
 }

@@ -106,6 +106,9 @@ void check_form(Connection& connection) {
 /// What a catalog says of content, in one look: names of parcels become keys, places are read, and
 /// chains of bases are followed.
 void check_content(Connection& connection) {
+  if (connection("SELECT 1 FROM block LIMIT 1")->step()) {
+    refuse(connection, "it has values in blocks, which no spooled run has");
+  }
   const auto wrong = connection(
       "SELECT 1 FROM chunk LEFT JOIN pack ON pack.id = chunk.pack LEFT JOIN chunk base ON base.id "
       "= chunk.base WHERE pack.id IS NULL OR typeof(chunk.digest) <> 'blob' OR "

@@ -17,9 +17,8 @@ RunProgress::RunProgress(store::Connection& connection, std::int64_t run) {
            "SELECT finished_us IS NOT NULL FROM run WHERE id = ?1",
            "SELECT count(*) FROM main_loop WHERE run = ?1",
            "SELECT count(*) FROM execution WHERE run = ?1",
-           "SELECT count(*) FROM every_value AS one JOIN series ON series.id = one.series WHERE "
-           "run "
-           "= ?1 AND replay = 0",
+           "SELECT count(*) FROM every_value AS one JOIN series ON series.id = one.series "
+           "WHERE run = ?1 AND replay = 0",
            "SELECT max(created_us) FROM (SELECT created_us FROM checkpoint WHERE run = ?1 UNION "
            "ALL SELECT created_us FROM discarded WHERE run = ?1)",
            "SELECT max(number) FROM saved WHERE run = ?1",
