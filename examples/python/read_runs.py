@@ -6,7 +6,9 @@ import sys
 
 def ask(sql):
     """The rows of the answer, a dictionary each. SQL has no NaN: it is None here."""
-    answer = subprocess.run(["flor", "sql", "--json", sql], stdout=subprocess.PIPE, check=True)
+    answer = subprocess.run(["flor", "sql", "--json", sql], stdout=subprocess.PIPE)
+    if answer.returncode != 0:
+        sys.exit(answer.returncode)  # flor has said why
     return json.loads(answer.stdout)["rows"]
 
 

@@ -61,6 +61,13 @@ TEST_F(PythonTest, TheStandardLibraryReadsRunsArgumentsAndValues) {
                                   run.key.substr(0, 8)));
 }
 
+TEST_F(PythonTest, WhereThereIsNoStoreFlorsLineIsAllThatIsSaid) {
+  const ProcessResult read = beside_flor({"python3", script("read_runs.py"), "loss"});
+  EXPECT_EQ(read.status, 1);
+  EXPECT_THAT(read.err, HasSubstr("no store at"));
+  EXPECT_EQ(read.lines().size() + std::ranges::count(read.err, '\n'), 1U);
+}
+
 TEST_F(PythonTest, PandasMakesAFrameOfAMetric) {
   if (python({"-c", "import pandas"}).status != 0) {
     GTEST_SKIP() << "needs Python's pandas (Debian: python3-pandas)";
