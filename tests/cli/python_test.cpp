@@ -65,7 +65,7 @@ TEST_F(PythonTest, WhereThereIsNoStoreFlorsLineIsAllThatIsSaid) {
   const ProcessResult read = beside_flor({"python3", script("read_runs.py"), "loss"});
   EXPECT_EQ(read.status, 1);
   EXPECT_THAT(read.err, HasSubstr("no store at"));
-  EXPECT_EQ(read.lines().size() + std::ranges::count(read.err, '\n'), 1U);
+  EXPECT_EQ(std::ranges::count(read.out + read.err, '\n'), 1);
 }
 
 TEST_F(PythonTest, PandasMakesAFrameOfAMetric) {
