@@ -1,5 +1,7 @@
 #include "process/catalog_events.h"
 
+#include "checkpoint/named_checkpoints.h"
+
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -15,8 +17,9 @@ constexpr std::chrono::milliseconds kSettle{50};
 }  // namespace
 
 CatalogEvents::CatalogEvents(const store::Store& store)
-    : inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  ::inotify_add_watch(inotify_, store.home().c_str(), IN_MODIFY);
+    : store_(store), inotify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  store::hang_journal_bell(store);
+  ::inotify_add_watch(inotify_, store.home().c_str(), IN_MODIFY | IN_ATTRIB);
 }
 
 CatalogEvents::~CatalogEvents() {
@@ -31,6 +34,7 @@ void CatalogEvents::wait(std::chrono::milliseconds at_most) const {
   char events[4096];
   while (::read(inotify_, events, sizeof events) > 0) {
   }
+  store_.catalog().follow();
 }
 
 }  // namespace flor::cli

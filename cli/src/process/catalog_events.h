@@ -1,4 +1,4 @@
-// Wakes when something is written to the catalog of a store.
+// Wakes when something happens to runs of a store.
 #pragma once
 
 #include <flor/store/store.h>
@@ -16,11 +16,12 @@ class CatalogEvents {
   CatalogEvents(const CatalogEvents&) = delete;
   CatalogEvents& operator=(const CatalogEvents&) = delete;
 
-  /// Returns soon after the catalog was written since the last call, after `at_most`, or when a
-  /// signal came.
+  /// Returns soon after something was recorded since the last call, after `at_most`, or when a
+  /// signal came. The catalog is up to date then, as far as that is possible.
   void wait(std::chrono::milliseconds at_most) const;
 
  private:
+  const store::Store& store_;
   int inotify_;
 };
 

@@ -87,6 +87,7 @@ void RunWatch::step(const std::function<void(Found)>& hand_over) {
   for (const Scope& scope : scopes_) {
     running += static_cast<std::size_t>(store::running(*store_, scope.what));
   }
+  if (!store_->catalog().follow()) running = std::max<std::size_t>(running, 1);
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     Scope& scope = scopes_[i];
     for (const auto& named : store::named_checkpoints(*store_, scope.what, scope.after)) {

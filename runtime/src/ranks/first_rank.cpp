@@ -17,8 +17,18 @@ bool precedes(const store::CheckpointKey& a, const store::CheckpointKey& b) {
 
 }  // namespace
 
+std::span<const store::Digest> FirstRank::chunks_of(const store::CheckpointKey& key) const {
+  const auto* stored = stored_.find(key);
+  return stored ? std::span(stored->chunks) : std::span<const store::Digest>();
+}
+
+bool FirstRank::has_stored(const store::CheckpointKey& key) {
+  stored_.follow();
+  return stored_.find(key) != nullptr;
+}
+
 bool FirstRank::has_passed(const store::CheckpointKey& key) const {
-  const auto last = store_.catalog().last_checkpoint(run_);
+  const auto* last = stored_.last();
   return last && precedes(key, last->key);
 }
 
@@ -28,11 +38,10 @@ void FirstRank::await(const store::CheckpointKey& key, const std::function<bool(
   if (in_vain_ >= kPatience) return;
   const auto began = steady_clock::now();
   auto pause = milliseconds(1);
-  while (!store_.catalog().checkpoint(run_, key)) {
-    const auto run = store_.catalog().run(run_);
-    if (!run || run->state != store::RunState::running || has_passed(key)) {
+  while (!has_stored(key)) {
+    if (!store_.is_being_recorded(run_) || has_passed(key)) {
       // It may have stored it, and ended, since we looked.
-      if (!store_.catalog().checkpoint(run_, key)) ++in_vain_;
+      if (!has_stored(key)) ++in_vain_;
       return;
     }
     // Rank 0 goes at the pace of this one: where the training waits here, it would wait there.

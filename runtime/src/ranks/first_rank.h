@@ -3,11 +3,16 @@
 // little later.
 #pragma once
 
+#include "checkpoint/peer_checkpoints.h"
+
 #include <flor/store/store.h>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
+#include <utility>
 
 namespace flor::detail {
 
@@ -21,19 +26,24 @@ inline RankPatience rank_patience;
 /// Of a rank other than 0; belongs to its background thread, never to the training.
 class FirstRank {
  public:
-  /// `run`: of rank 0.
-  FirstRank(const store::Store& store, std::int64_t run) : store_(store), run_(run) {}
+  /// `run`: the key of rank 0's.
+  FirstRank(const store::Store& store, std::string run)
+      : store_(store), run_(run), stored_(store, std::move(run)) {}
 
   /// Returns when rank 0 has stored this checkpoint, or will not: it is gone, or has stored a later
   /// one. Else after ten seconds, or after one if it `is_urgent`. Where rank 0 was waited for in
   /// vain several times, it is not waited for again.
   void await(const store::CheckpointKey& key, const std::function<bool()>& is_urgent);
+  /// The chunks of this checkpoint, where rank 0 has stored it.
+  std::span<const store::Digest> chunks_of(const store::CheckpointKey& key) const;
 
  private:
+  bool has_stored(const store::CheckpointKey& key);
   bool has_passed(const store::CheckpointKey& key) const;
 
   const store::Store& store_;
-  std::int64_t run_;
+  std::string run_;
+  store::PeerCheckpoints stored_;
   int in_vain_ = 0;
 };
 

@@ -83,7 +83,8 @@ store::Run after_its_end(const store::Catalog& catalog, const store::Run& run) {
     now = catalog.run(run.id).value_or(run);
     return now.state != store::RunState::running;
   });
-  return now;
+  catalog.follow();  // what it said last
+  return catalog.run(run.id).value_or(now);
 }
 
 void await_end_of_ranks(const store::Catalog& catalog, std::int64_t group) {
@@ -98,6 +99,7 @@ void await_end_of_ranks(const store::Catalog& catalog, std::int64_t group) {
     }
     return running.empty();
   });
+  catalog.follow();  // what they said last
   if (!ended) throw Busy(fmt::format("{} is still being recorded: end it first", running));
 }
 

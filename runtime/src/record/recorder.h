@@ -199,7 +199,7 @@ class Recorder : public Runtime {
   void begin_in_group(const std::string& launch, const std::string& commit,
                       const std::optional<store::ResumePoint>& point);
   /// What all ranks have is stored by rank 0; background thread.
-  void let_first_rank_store(const store::CheckpointKey& key);
+  void let_first_rank_store(const store::CheckpointKey& key, store::CheckpointWriter& writer);
   /// It is time to end, because of a signal to this process or to another rank.
   bool is_called_away();
 

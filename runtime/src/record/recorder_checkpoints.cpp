@@ -286,7 +286,7 @@ void Recorder::store_checkpoint(Taken& taken) {
     if (!step_writer_) step_writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id);
     writer = step_writer_.get();
   }
-  let_first_rank_store(key);
+  let_first_rank_store(key, *writer);
   const store::CheckpointInfo info = writer->write(key, taken.snapshot.snapshot);
   flush_progress();
   count_stored(key, info);

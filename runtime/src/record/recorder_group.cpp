@@ -29,7 +29,7 @@ void Recorder::begin_in_group(const std::string& launch, const std::string& comm
     });
   }
   if (!is_first()) {
-    first_rank_ = std::make_unique<FirstRank>(*store_, group);
+    first_rank_ = std::make_unique<FirstRank>(*store_, first);
     catalog.join_launch(run_.id);
     return;
   }
@@ -37,8 +37,11 @@ void Recorder::begin_in_group(const std::string& launch, const std::string& comm
       {.group = group, .launch = launch, .started_us = now_us(), .commit = commit, .point = point});
 }
 
-void Recorder::let_first_rank_store(const store::CheckpointKey& key) {
-  if (first_rank_) first_rank_->await(key, [this] { return awaited_ > 0; });
+void Recorder::let_first_rank_store(const store::CheckpointKey& key,
+                                    store::CheckpointWriter& writer) {
+  if (!first_rank_) return;
+  first_rank_->await(key, [this] { return awaited_ > 0; });
+  writer.also_stored(first_rank_->chunks_of(key));
 }
 
 bool Recorder::is_called_away() {

@@ -69,6 +69,7 @@ std::string Recorder::save_checkpoint(std::string_view name,
 }
 
 void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog) {
+  catalog.follow();
   if (!catalog.checkpoint(run_.id, saved.key)) return;  // it could not be stored, which was said
   catalog.add_saved(run_.id, saved);
   delete_others();
@@ -77,6 +78,7 @@ void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& 
 void Recorder::score_checkpoint(std::string_view name,
                                 const std::map<std::string, double>& scores) {
   update([this, name = std::string(name), scores](store::Catalog& catalog) {
+    catalog.follow();
     const auto list = catalog.saved(run_.id);
     const auto saved = std::ranges::find(list, name, &store::SavedCheckpoint::name);
     if (saved == list.end()) return;  // it could not be stored, which was said
@@ -92,6 +94,7 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
   background_->post([this] {
     write_logged();
     flush_progress();  // an epoch counts once it is known to be complete
+    if (store_) store_->catalog().follow();
   });
   background_->drain();
   return best ? store::best_checkpoint(*store_, run_.id, strategy_)

@@ -2,6 +2,7 @@
 #include "database/database.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
+#include "index/journal_writing.h"
 #include "index/writing.h"
 #include "pack/chunk_reader.h"
 #include "pack/chunk_writer.h"
@@ -13,6 +14,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,6 +28,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 struct Slot {
   Digest digest;
   StoredChunk chunk;
+  bool is_stored = false;
 };
 
 struct StoredItem {
@@ -87,6 +90,25 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
+  /// The same without the index: what is neither in the pack that is being written nor among
+  /// `others` is new, and builds upon nothing but what this writer has written.
+  std::span<const NewChunk> find_among(ChunkWriter& chunks,
+                                       const std::unordered_set<Digest>& others) {
+    const std::size_t before = new_chunks_.size();
+    for (NewChunk& wanted : wanted_) {
+      if (const auto present = chunks.find_present(wanted.digest)) {
+        found_.emplace(wanted.digest, *present);
+      } else if (others.contains(wanted.digest)) {
+        found_.emplace(wanted.digest, StoredChunk{});
+      } else {
+        if (wanted.base && !wanted.base->chunk.own) wanted.base.reset();
+        new_chunks_.push_back(std::move(wanted));
+      }
+    }
+    wanted_.clear();
+    return std::span(new_chunks_).subspan(before);
+  }
+
   /// All that was examined since, as if the store had none of it.
   std::span<const NewChunk> take_all() {
     const std::size_t before = new_chunks_.size();
@@ -102,21 +124,21 @@ class Plan {
     std::vector<std::uint32_t> older;
     for (const StoredItem& item : items_) {
       for (const Slot& slot : item.slots) {
-        if (slot.chunk.id != 0) older.push_back(slot.chunk.id);
+        if (slot.is_stored) older.push_back(slot.chunk.id);
       }
     }
     for (const auto& [digest, chunk] : found_) older.push_back(chunk.id);
     return older;
   }
 
-  /// Gives every slot its row, once the new chunks have theirs.
+  /// Gives every slot its chunk, once the new ones are stored.
   void resolve(std::span<const StoredChunk> stored) {
     for (std::size_t i = 0; i < stored.size(); ++i) {
       found_.insert_or_assign(new_chunks_[i].digest, stored[i]);
     }
     for (StoredItem& item : items_) {
       for (Slot& slot : item.slots) {
-        if (slot.chunk.id == 0) slot.chunk = found_.at(slot.digest);
+        if (!slot.is_stored) slot = {slot.digest, found_.at(slot.digest), true};
       }
     }
   }
@@ -287,6 +309,9 @@ PackOrigin origin_of(Database& database, std::int64_t run) {
   return row->step() ? PackOrigin::elsewhere : PackOrigin::here;
 }
 
+/// Of this process.
+std::atomic<std::int64_t> next_stream = 1;
+
 }  // namespace
 
 struct CheckpointWriter::Impl {
@@ -335,15 +360,53 @@ struct CheckpointWriter::Impl {
     }
   }
 
+  /// The same for a run that is said of in its journal alone. What the commit refers to and does not
+  /// write is in the pack that is being written, or listed by the last checkpoint of this writer, or
+  /// of a rank that lists it still: a collection of garbage leaves all of that (HeldContent).
+  template <typename Note>
+  Plan store_by_journal(const StoredItems& previous, const Snapshot& snapshot, const Note& note) {
+    require_content(snapshot);
+    bool uncertain = false;
+    try {
+      Plan plan(previous, snapshot);
+      while (plan.has_more()) {
+        plan.examine(chunks.encoder().step_bytes(), chunks.encoder());
+        chunks.append(plan.find_among(chunks, others));
+      }
+      chunks.sync();
+      plan.resolve(chunks.appended());
+      JournalWriting writing(*database, run);
+      note(writing, plan);
+      writing.commit(uncertain);
+      chunks.committed();
+      return plan;
+    } catch (...) {
+      if (uncertain) {
+        chunks.abandon();
+      } else {
+        chunks.roll_back(false);
+      }
+      throw;
+    }
+  }
+
+  bool is_journal_enough() {
+    const Lock lock(database->mutex);
+    return says_in_journal(*database, run);
+  }
+
   std::span<const NewChunk> find_new(Plan& plan) {
     const Lock lock(database->mutex);
     return plan.find_in(*database, origin);
   }
 
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
-  CheckpointInfo insert_checkpoint(Writing& writing, const CheckpointKey& key,
-                                   const Snapshot& snapshot, std::span<const std::byte> layout,
-                                   const Plan& plan);
+  CheckpointInfo info_of(const CheckpointKey& key, const Snapshot& snapshot,
+                         std::span<const std::byte> layout, const Plan& plan) const;
+  void insert_checkpoint(Writing& writing, CheckpointInfo& info, std::span<const std::byte> layout,
+                         const Plan& plan);
+  CheckpointEvent event_of(const CheckpointInfo& info, std::span<const std::byte> layout,
+                           const Plan& plan) const;
   void add_to_run(Connection& connection, std::int64_t checkpoints, std::int64_t raw_bytes);
   std::string write_object(const Snapshot& snapshot);
 
@@ -353,14 +416,38 @@ struct CheckpointWriter::Impl {
   ChunkWriter chunks;
   StoredItems last;  ///< the last snapshot, as it was stored
   SnapshotLayout layout_of;
+  std::int64_t stream = next_stream++;
+  /// The first checkpoint asks the index what is stored already.
+  bool has_asked = false;
+  std::unordered_set<Digest> others;  ///< content that another rank has stored
 };
 
 CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
   CheckpointInfo info;
   const std::vector<std::byte>& layout = layout_of(snapshot);
-  Plan plan = store(last, snapshot, [&](Writing& writing, const Plan& stored) {
-    info = insert_checkpoint(writing, key, snapshot, layout, stored);
-  });
+  const auto by_journal = [&](JournalWriting& writing, const Plan& stored) {
+    info = info_of(key, snapshot, layout, stored);
+    CheckpointEvent event = event_of(info, layout, stored);
+    if (!writing.knows_layout(event.layout)) event.items.assign(layout.begin(), layout.end());
+    writing.note(event);
+  };
+  const auto by_index = [&](Writing& writing, const Plan& stored) {
+    info = info_of(key, snapshot, layout, stored);
+    insert_checkpoint(writing, info, layout, stored);
+  };
+  const auto store_it = [&] {
+    const bool is_enough = is_journal_enough();
+    if (is_enough && has_asked) return store_by_journal(last, snapshot, by_journal);
+    try {
+      return store(last, snapshot, by_index);
+    } catch (const Busy&) {
+      if (!is_enough) throw;
+      return store_by_journal(last, snapshot, by_journal);  // with copies of what is there
+    }
+  };
+  const Plan plan = store_it();
+  has_asked = true;
+  others.clear();
   StoredItems now;
   now.reserve(snapshot.items.size());
   for (std::size_t i = 0; i < snapshot.items.size(); ++i) {
@@ -371,19 +458,36 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
   return info;
 }
 
-CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing, const CheckpointKey& key,
-                                                         const Snapshot& snapshot,
-                                                         std::span<const std::byte> layout,
-                                                         const Plan& plan) {
-  Connection& connection = writing.connection();
-  const std::vector<std::byte> ids = encode_ids(plan.ids());
+CheckpointInfo CheckpointWriter::Impl::info_of(const CheckpointKey& key, const Snapshot& snapshot,
+                                               std::span<const std::byte> layout,
+                                               const Plan& plan) const {
   CheckpointInfo info;
   info.key = key;
   info.raw_bytes = snapshot.raw_bytes();
   info.stored_bytes = chunks.appended_bytes();
   info.created_us = now_us();
   info.digest = manifest_digest(layout, plan.digests());
+  return info;
+}
 
+CheckpointEvent CheckpointWriter::Impl::event_of(const CheckpointInfo& info,
+                                                 std::span<const std::byte> layout,
+                                                 const Plan& plan) const {
+  return {.info = info,
+          .layout = digest_of(layout),
+          .items = {},
+          .chunks = plan.chunk_digests(),
+          .packs = chunks.marks(),
+          .foreign = origin == PackOrigin::elsewhere,
+          .stream = stream};
+}
+
+void CheckpointWriter::Impl::insert_checkpoint(Writing& writing, CheckpointInfo& info,
+                                               std::span<const std::byte> layout,
+                                               const Plan& plan) {
+  Connection& connection = writing.connection();
+  const CheckpointKey& key = info.key;
+  const std::vector<std::byte> ids = encode_ids(plan.ids());
   const auto kind = static_cast<std::int64_t>(key.kind);
   std::int64_t replaced_bytes = 0;
   std::int64_t replaced = 0;
@@ -404,15 +508,9 @@ CheckpointInfo CheckpointWriter::Impl::insert_checkpoint(Writing& writing, const
       ->run();
   info.id = connection.last_id();
   add_to_run(connection, 1 - replaced, static_cast<std::int64_t>(info.raw_bytes) - replaced_bytes);
-  CheckpointEvent event{.info = info,
-                        .layout = digest_of(layout),
-                        .items = {},
-                        .chunks = plan.chunk_digests(),
-                        .packs = chunks.marks(),
-                        .foreign = origin == PackOrigin::elsewhere};
+  CheckpointEvent event = event_of(info, layout, plan);
   if (!writing.knows_layout(run, event.layout)) event.items.assign(layout.begin(), layout.end());
   writing.note(run, event);
-  return info;
 }
 
 void CheckpointWriter::Impl::add_to_run(Connection& connection, std::int64_t checkpoints,
@@ -425,12 +523,30 @@ void CheckpointWriter::Impl::add_to_run(Connection& connection, std::int64_t che
 }
 
 std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
+  const std::vector<std::byte> layout = encode_layout(snapshot.items[0].item);
+  const auto event_with = [&](const Plan& plan) {
+    return ObjectEvent{.digest = manifest_digest(layout, plan.digests()),
+                       .raw_bytes = snapshot.raw_bytes(),
+                       .stored_bytes = chunks.appended_bytes(),
+                       .items = layout,
+                       .chunks = plan.chunk_digests(),
+                       .packs = chunks.marks(),
+                       .foreign = origin == PackOrigin::elsewhere};
+  };
   Digest digest;
+  if (is_journal_enough()) {
+    store_by_journal({}, snapshot, [&](JournalWriting& writing, const Plan& plan) {
+      const ObjectEvent event = event_with(plan);
+      digest = event.digest;
+      writing.note(event);
+    });
+    return digest.hex();
+  }
   store({}, snapshot, [&](Writing& writing, const Plan& plan) {
     Connection& connection = writing.connection();
-    const std::vector<std::byte> layout = encode_layout(snapshot.items[0].item);
+    const ObjectEvent event = event_with(plan);
+    digest = event.digest;
     const std::vector<std::byte> ids = encode_ids(plan.ids());
-    digest = manifest_digest(layout, plan.digests());
     connection(
         "INSERT INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, ?4) "
         "ON CONFLICT (digest) DO UPDATE SET layout = excluded.layout, chunks = excluded.chunks "
@@ -439,13 +555,7 @@ std::string CheckpointWriter::Impl::write_object(const Snapshot& snapshot) {
         Bytes(ids))
         ->run();
     add_to_run(connection, 0, 0);
-    writing.note(run, ObjectEvent{.digest = digest,
-                                  .raw_bytes = snapshot.raw_bytes(),
-                                  .stored_bytes = chunks.appended_bytes(),
-                                  .items = layout,
-                                  .chunks = plan.chunk_digests(),
-                                  .packs = chunks.marks(),
-                                  .foreign = origin == PackOrigin::elsewhere});
+    writing.note(run, event);
   });
   return digest.hex();
 }
@@ -458,6 +568,11 @@ void CheckpointWriter::set_effort(Effort effort) noexcept {
   impl_->chunks.encoder().set_effort(effort);
 }
 Effort CheckpointWriter::effort() const noexcept { return impl_->chunks.encoder().effort(); }
+
+void CheckpointWriter::also_stored(std::span<const Digest> chunks) {
+  impl_->others.clear();
+  impl_->others.insert(chunks.begin(), chunks.end());
+}
 
 std::uint64_t CheckpointWriter::buffer_bytes() const { return impl_->chunks.memory(); }
 std::uint64_t CheckpointWriter::buffer_bytes_max(unsigned threads) {

@@ -62,6 +62,10 @@ std::optional<NamedCheckpoint> find_in(Connection& connection, const char* table
   return rows->step() ? read_named(*rows) : std::nullopt;
 }
 
+void touch(const std::filesystem::path& path) {
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+}
+
 }  // namespace
 
 std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const CheckpointScope& scope,
@@ -134,9 +138,16 @@ std::filesystem::path checkpoint_bell(const Store& store) {
   return path;
 }
 
-void ring_checkpoint(const Database& database) {
-  const std::string path = database.paths.checkpoint_bell().string();
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+void hang_journal_bell(const Store& store) noexcept {
+  const int descriptor =
+      open_in_home(store.impl().database->paths.journal_bell(), O_WRONLY | O_CREAT);
+  if (descriptor >= 0) ::close(descriptor);
 }
+
+void ring_checkpoint(const Database& database) {
+  touch(database.paths.checkpoint_bell());
+}
+
+void ring(const Database& database) { touch(database.paths.journal_bell()); }
 
 }  // namespace flor::store

@@ -27,6 +27,13 @@ struct YoungRows {
   std::size_t enough = 0;  ///< from as many on it is tried
 };
 
+/// A run of which this process says everything in its journal alone (index/journal_writing.h).
+struct SaidRun {
+  std::string key;
+  std::int64_t last_us = 0;  ///< when it said something last
+  bool is_ahead = false;     ///< of the index
+};
+
 /// The index. Where it `is_replaced`, its journals are read, so what this process says of runs is
 /// not lost.
 struct Database : OpenFile {
@@ -47,6 +54,8 @@ struct Database : OpenFile {
 
   /// Those that this process writes, by the id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
+  std::map<std::int64_t, SaidRun> said;  ///< by the id of the run
+  std::int64_t refreshes = 0;            ///< how often this connection entered what journals say
 
   /// The evaluations that wait, where they have been looked at: see queue/queue_file.h.
   std::shared_ptr<struct QueueFile> queue;
@@ -63,7 +72,9 @@ bool is_locked(const OpenFile& database, std::string_view key);
 /// True while a process holds a RunUse of the run.
 bool is_used(const Database& database, std::string_view key);
 
-/// Tells those who wait for checkpoints (`checkpoint_bell`). Never fails.
+/// Tells those who wait for checkpoints (`checkpoint_bell`), or for anything that is said in a journal
+/// (`journal_bell`). Never fails.
 void ring_checkpoint(const Database& database);
+void ring(const Database& database);
 
 }  // namespace flor::store

@@ -84,6 +84,7 @@ class FrameWriter {
   void cut_off();
 
   bool is_lost() const { return lost_; }
+  void lose() noexcept { lost_ = true; }
   std::uint64_t id() const { return id_; }
   std::uint64_t frames() const { return frames_; }  ///< appended
   std::uint64_t synced_frames() const { return synced_frames_; }

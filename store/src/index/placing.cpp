@@ -48,23 +48,44 @@ const Placing::Pack& Placing::pack_of(const FoundRecord& record) const {
   return packs_.at(static_cast<std::size_t>(record.pack - 1));
 }
 
-/// Their headers alone are read. Packs that no event names are those of `flor gc`, `flor archive`
-/// and `flor fetch`.
-void Placing::scan() {
-  scanned_ = true;
+/// The headers of records alone are read.
+void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<std::uint64_t> to) {
+  const std::filesystem::path path = database_.paths.pack(pack);
+  try {
+    const File file(database_.files, path, O_RDONLY);
+    const std::uint64_t end = std::min(to.value_or(file.size()), file.size());
+    const auto [number, is_new] =
+        numbers_.emplace(pack, static_cast<std::int64_t>(packs_.size()) + 1);
+    if (is_new) packs_.push_back({.name = pack, .origin = origin_of(pack, file)});
+    Pack& known = packs_.at(static_cast<std::size_t>(number->second - 1));
+    const bool goes_on = known.from <= from && from <= known.to;
+    if (goes_on) from = known.to;
+    found_.add(file, number->second, known.origin, end, {}, from);
+    if (!goes_on) known.from = from;
+    known.to = std::max(known.to, end);
+  } catch (const Error&) {
+    // What cannot be read now is not given up; what is gone is.
+    if (std::error_code gone; std::filesystem::exists(path, gone)) throw;
+  }
+}
+
+/// Of the packs that events name, what the index does not have.
+void Placing::scan_named() {
+  for (const auto& [pack, bytes] : named_) {
+    const auto row = database_.connection("SELECT bytes FROM pack WHERE name = ?1", pack);
+    const std::uint64_t had = row->step() ? static_cast<std::uint64_t>(row->integer(0)) : 0;
+    if (had < bytes) scan(pack, std::max<std::uint64_t>(had, kPackHeaderBytes), bytes);
+  }
+}
+
+/// Packs that no event names are those of `flor gc`, `flor archive` and `flor fetch`; and what one
+/// event needs may be in the pack of a run that is entered later.
+void Placing::scan_all() {
+  has_all_ = true;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
-    if (!Paths::is_pack(entry.path())) continue;
-    try {
-      const File file(database_.files, entry.path(), O_RDONLY);
-      const std::string name = entry.path().stem().string();
-      packs_.push_back({name, origin_of(name, file)});
-      found_.add(file, static_cast<std::int64_t>(packs_.size()), packs_.back().origin, file.size(),
-                 {});
-    } catch (const Error&) {
-      // What cannot be read now is not given up; what is gone is.
-      if (std::error_code gone; std::filesystem::exists(entry.path(), gone)) throw;
-    }
+    if (Paths::is_pack(entry.path()))
+      scan(entry.path().stem().string(), kPackHeaderBytes, std::nullopt);
   }
 }
 
@@ -85,20 +106,7 @@ std::int64_t Placing::row_of_pack(std::int64_t number, std::uint64_t bytes) {
   const std::string& name = packs_.at(static_cast<std::size_t>(number - 1)).name;
   const auto known = named_.find(name);
   if (known != named_.end()) bytes = std::max(bytes, known->second);
-  Connection& connection = database_.connection;
-  std::int64_t& row = rows_[number];
-  if (row == 0) {
-    connection("INSERT OR IGNORE INTO pack (name, bytes, created_us) VALUES (?1, 0, ?2)", name,
-               now_us())
-        ->run();
-    const auto found = connection("SELECT id FROM pack WHERE name = ?1", name);
-    found->step();
-    row = found->integer(0);
-  }
-  connection("UPDATE pack SET bytes = max(bytes, ?2) WHERE id = ?1", row,
-             static_cast<std::int64_t>(bytes))
-      ->run();
-  return row;
+  return put_pack_row(database_.connection, name, bytes);
 }
 
 std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin origin,
@@ -109,14 +117,29 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
     if (row) known = known_.emplace(digest, *row).first;
   }
   const bool has_row = known != known_.end();
-  if (!has_row || (origin == PackOrigin::here && known->second.foreign)) {
+  const bool is_foreign = has_row && origin == PackOrigin::here && known->second.foreign;
+  if (!has_row || is_foreign || known->second.depth >= depth_end ||
+      has_shallower(digest, origin, known->second.depth)) {
     // Which may ask the same of a base.
     const auto placed = place(digest, origin, depth_end, has_row ? known->second.id : 0);
-    if (!placed) return std::nullopt;
-    known = known_.insert_or_assign(digest, *placed).first;
+    if (placed) {
+      known_.insert_or_assign(digest, *placed);
+    } else if (!has_row || is_foreign) {
+      return std::nullopt;
+    }
+    known = known_.find(digest);
   }
   if (known->second.depth >= depth_end) return std::nullopt;
   return known->second.id;
+}
+
+/// A recording builds upon its own record, which `flor archive` did not see when it gave the content
+/// of another run a deeper one.
+bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned depth) const {
+  return std::ranges::any_of(found_.find(digest), [&](const FoundRecord& record) {
+    return record.header.depth < depth &&
+           (origin == PackOrigin::elsewhere || record.origin == PackOrigin::here);
+  });
 }
 
 /// Where a digest has several records, one that was recorded here comes first: what was fetched may
@@ -125,7 +148,14 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
 /// the event may also be lost, and others name the content.
 std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origin,
                                           unsigned depth_end, std::uint32_t row) {
-  if (!scanned_) scan();
+  if (const auto placed = place_among(digest, origin, depth_end, row)) return placed;
+  if (has_all_) return std::nullopt;
+  scan_all();
+  return place_among(digest, origin, depth_end, row);
+}
+
+std::optional<StoredChunk> Placing::place_among(const Digest& digest, PackOrigin origin,
+                                                unsigned depth_end, std::uint32_t row) {
   std::vector<FoundRecord> records = found_.find(digest);
   const auto is_vouched_for = [&](const FoundRecord& record) {
     const auto known = named_.find(pack_of(record).name);
@@ -242,6 +272,7 @@ std::vector<std::string> Placing::finish() {
   std::vector<std::string> lost;
   for (auto& [place, expected] : expected_) expected.table = table_of(expected);
   std::erase_if(expected_, [](const auto& entry) { return entry.second.table.empty(); });
+  scan_named();
   place_all();
   for (const auto& [place, expected] : expected_) enter(expected, lost);
   expected_.clear();

@@ -45,6 +45,7 @@ class Placing {
   struct Pack {
     std::string name;
     PackOrigin origin = PackOrigin::here;
+    std::uint64_t from = 0, to = 0;  ///< what of it was scanned
   };
   /// The row of the content, of less than this depth. `here`: of a record that was written here, as
   /// all that it builds upon.
@@ -52,6 +53,8 @@ class Placing {
                                      unsigned depth_end = kAnyDepth);
   std::optional<StoredChunk> place(const Digest& digest, PackOrigin origin, unsigned depth_end,
                                    std::uint32_t row);
+  std::optional<StoredChunk> place_among(const Digest& digest, PackOrigin origin,
+                                         unsigned depth_end, std::uint32_t row);
   std::string table_of(const Expected& expected);
   void place_all();
   void enter(const Expected& expected, std::vector<std::string>& lost);
@@ -59,7 +62,10 @@ class Placing {
   PackOrigin origin_of(const std::string& pack, const File& file) const;
   const Pack& pack_of(const FoundRecord& record) const;
   std::int64_t row_of_pack(std::int64_t number, std::uint64_t bytes);
-  void scan();
+  bool has_shallower(const Digest& digest, PackOrigin origin, unsigned depth) const;
+  void scan(const std::string& pack, std::uint64_t from, std::optional<std::uint64_t> to);
+  void scan_named();
+  void scan_all();
   bool is_sound(const FoundRecord& record);
   std::string give_up(const Expected& expected);
 
@@ -68,10 +74,10 @@ class Placing {
   std::map<std::string, std::uint64_t> named_;  ///< packs, as far as events say
   std::set<std::string> own_;                   ///< packs that a recording of this home names
   // The packs, numbered as they were found.
-  bool scanned_ = false;
+  bool has_all_ = false;
+  std::map<std::string, std::int64_t> numbers_;
   PackScan found_;
   std::vector<Pack> packs_;
-  std::map<std::int64_t, std::int64_t> rows_;
   std::unordered_map<Digest, StoredChunk> known_;
 };
 

@@ -3,7 +3,6 @@
 #include "base/system_error.h"
 #include "database/manifest.h"
 #include "database/schema.h"
-#include "database/shared_view_mark.h"
 #include "file/lock_file.h"
 #include "file/new_file.h"
 #include "index/announcements.h"
@@ -20,7 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <set>
@@ -31,9 +30,6 @@ namespace flor::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Of what others hold, by those who only look.
-constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
 
 /// Values of a run that are in memory until they are entered.
 constexpr std::size_t kLoggedMax = 100'000;
@@ -57,16 +53,6 @@ std::int64_t put_layout_row(Connection& connection, const Digest& digest,
   }
   const auto row = connection("SELECT id FROM layout WHERE digest = ?1", digest);
   return row->step() ? row->integer(0) : 0;
-}
-
-/// Up to where the index has the journal.
-JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer) {
-  const auto row = connection(
-      "SELECT bytes, frames FROM journal JOIN run ON run.id = journal.run WHERE run.key = ?1 AND "
-      "writer = ?2",
-      run, writer);
-  if (!row->step()) return {};
-  return {static_cast<std::uint64_t>(row->integer(0)), static_cast<std::uint64_t>(row->integer(1))};
 }
 
 /// What will be so the next time, too. Everything else passes, and nothing is to be given up for
@@ -562,6 +548,15 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
   for (std::string& line : placing.finish()) report.damage.push_back(std::move(line));
 }
 
+JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer) {
+  const auto row = connection(
+      "SELECT bytes, frames FROM journal JOIN run ON run.id = journal.run WHERE run.key = ?1 AND "
+      "writer = ?2",
+      run, writer);
+  if (!row->step()) return {};
+  return {static_cast<std::uint64_t>(row->integer(0)), static_cast<std::uint64_t>(row->integer(1))};
+}
+
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us) {
   connection(
@@ -612,6 +607,12 @@ std::vector<std::string> unread_journals(Database& database) {
   return lines;
 }
 
+void enter_behind(Database& database) {
+  RefreshReport report;
+  enter_runs(database, runs_behind(database), report);
+  for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
+}
+
 bool is_behind(Database& database) {
   return !runs_behind(database).empty() || lacks_evaluations(database);
 }
@@ -635,41 +636,6 @@ RefreshReport refresh(Database& database) {
   for (const fs::path& file : served) fs::remove(file, error);
   if (!report.dropped.empty()) remove_dropped(database, report.dropped);
   return report;
-}
-
-RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
-  RefreshReport report;
-  std::string why =
-      paths.catalog().string() + " may not be written: copy the store and use the copy (--home)";
-  if (::access(paths.home.c_str(), W_OK) == 0) {
-    try {
-      Database writing(paths, OpenMode::existing, filesystem);
-      writing.connection.set_patience(kPatienceOfLooking);
-      return refresh(writing);
-    } catch (const Error& error) {
-      if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
-      why = error.what();
-    }
-  }
-  report.damage.push_back("what is shown is older than what journals say: " + why);
-  return report;
-}
-
-void follow_evaluations(Database& database) {
-  const std::lock_guard lock(database.mutex);
-  if (database.connection.in_transaction() || !lacks_evaluations(database)) return;
-  if (database.mode == OpenMode::read_only) {
-    refresh_if_possible(database.paths, database.files);
-    return;
-  }
-  try {
-    std::vector<std::string> damage;
-    Transaction transaction(database.connection, Kept::journals);
-    enter_new_evaluations(database, damage);
-    transaction.commit();
-  } catch (const Error& error) {
-    if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
-  }
 }
 
 }  // namespace flor::store

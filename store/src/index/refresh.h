@@ -26,6 +26,9 @@ namespace flor::store {
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us);
 
+/// Up to where the index has the journal.
+JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer);
+
 /// The first event of a journal of this process.
 WriterEvent this_writer(std::string_view run, std::int64_t number);
 
@@ -61,12 +64,19 @@ using OnRuns = std::function<void(std::size_t done, std::size_t all)>;
 void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
                 const OnRuns& on_runs = {});
 
+/// Inside a transaction of the caller: enters what journals say and the index lacks.
+void enter_behind(Database& database);
+
 /// Enters all that journals, and logs of evaluations, say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);
 
 /// The same for a process that only looks, where that is possible at once: else the report says in
 /// a line why what it shows is older.
 RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
+
+/// For those who look again and again: `refresh`, where somebody has said more. False where the index
+/// cannot be written now, and stays as it is; so it does within a transaction.
+bool follow(Database& database);
 
 /// Before results of evaluations are read: others may have logged some since the store was opened.
 /// The index stays as it is where it cannot be written now, and within a transaction.

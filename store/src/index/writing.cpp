@@ -2,6 +2,7 @@
 
 #include "database/rest_rows.h"
 #include "index/announcements.h"
+#include "index/journal_writing.h"
 #include "index/refresh.h"
 
 #include <flor/store/error.h>
@@ -21,6 +22,16 @@ constexpr std::size_t kOpenJournalsMax = 32;
 
 }  // namespace
 
+Writing::Writing(Database& database)
+    : lock_(database.mutex),
+      database_(database),
+      // The journal makes it durable; what a power loss takes of the index comes back from there.
+      transaction_(database.connection, Kept::journals),
+      was_ahead_(is_ahead(database)) {
+  // Where the journal goes on, the index has all that it says.
+  if (was_ahead_) enter_behind(database);
+}
+
 Writing::~Writing() {
   if (committed_) return;
   for (const auto& [run, events] : noted_) {
@@ -37,6 +48,8 @@ std::int64_t Writing::time_of(std::int64_t run) {
         database_.connection("SELECT coalesce(max(last_us), 0) FROM journal WHERE run = ?1", run);
     last->step();
     time = std::max(now_us(), last->integer(0) + 1);
+    if (const auto said = database_.said.find(run); said != database_.said.end())
+      time = std::max(time, said->second.last_us + 1);
   }
   return time;
 }
@@ -89,19 +102,17 @@ RunJournal& Writing::journal(std::int64_t run) {
     if (!row->step()) throw NotFound(fmt::format("there is no run {} in the catalog", run));
     key = row->text(0);
   }
-  const auto open = database_.journals.find(run);
-  if (open != database_.journals.end()) {
-    // A run that could not be added may have had the id before.
-    RunJournal& known = *open->second;
-    if (!known.is_lost() && known.run() == key) return known;
-    known.give_up(has_position(connection(), known.run(), known.number()));
-    database_.journals.erase(open);
-  }
-  auto opened = std::make_unique<RunJournal>(database_.files, database_.paths, key);
-  WriterEvent writer = this_writer(key, opened->number());
-  if (const auto began = began_.find(run); began != began_.end()) writer.began_us = began->second;
-  opened->begin(encode_event(time_of(run), writer));
-  return *database_.journals.emplace(run, std::move(opened)).first->second;
+  return journal_of(
+      database_, run, key,
+      [&](const RunJournal& known) {
+        return has_position(connection(), known.run(), known.number());
+      },
+      [&](const RunJournal& opened) {
+        WriterEvent writer = this_writer(key, opened.number());
+        if (const auto began = began_.find(run); began != began_.end())
+          writer.began_us = began->second;
+        return encode_event(time_of(run), writer);
+      });
 }
 
 void Writing::begin_journal(std::int64_t run, std::int64_t began_us) {
@@ -163,6 +174,7 @@ void Writing::commit(bool& uncertain) {
   transaction_.commit();
   // From here on nothing may take back what the index has.
   committed_ = true;
+  if (was_ahead_) index_has_it(database_);
   for (const auto& [run, events] : noted_) database_.journals.find(run)->second->keep();
   register_journals();
   close_journals();

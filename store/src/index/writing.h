@@ -4,7 +4,10 @@
 
 #include "database/database.h"
 #include "index/apply.h"
+#include "index/journal_writing.h"
 #include "journal/events.h"
+
+#include <flor/store/error.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +20,12 @@
 
 namespace flor::store {
 
-/// Holds the database's mutex and its write lock from its construction on. Without `commit` nothing
+/// Holds the database's mutex and its write lock from its construction on, which enters what this
+/// process has said in journals alone. Without `commit` nothing
 /// has happened. When `commit` returns, the change is durable.
 class Writing {
  public:
-  explicit Writing(Database& database)
-      : lock_(database.mutex),
-        database_(database),
-        // The journal makes it durable; what a power loss takes of the index comes back from there.
-        transaction_(database.connection, Kept::journals) {}
+  explicit Writing(Database& database);
   ~Writing();
   Writing(const Writing&) = delete;
   Writing& operator=(const Writing&) = delete;
@@ -83,14 +83,40 @@ class Writing {
   std::map<std::int64_t, std::int64_t> times_;
   std::map<std::int64_t, std::int64_t> began_;
   std::int64_t dropped_ = 0;
+  bool was_ahead_;  ///< this process had said what the index did not have
   bool committed_ = false;
 };
 
-/// One event, durable when it returns.
+/// One event, durable when it returns: in the journal alone, or in the index, too.
 template <typename Event>
 void write(Database& database, std::int64_t run, const Event& event) {
+  if (says_in_journal(database, run)) {
+    JournalWriting writing(database, run);
+    writing.note(event);
+    return writing.commit();
+  }
   Writing writing(database);
   writing.add(run, event);
+  writing.commit();
+}
+
+/// What a run says last, with what was not written before. The index has all of the run then; where
+/// it cannot be written, the next command enters it.
+template <typename Event>
+void write_last(Database& database, std::int64_t run, const Event& event,
+                const UnwrittenRest& rest) {
+  try {
+    Writing writing(database);
+    writing.add_rest(run, rest);
+    writing.add(run, event);
+    return writing.commit();
+  } catch (const Error& error) {
+    const bool in_the_way = error.status() == ExitStatus::failed || error.status() == ExitStatus::busy;
+    if (!in_the_way || !says_in_journal(database, run)) throw;
+  }
+  JournalWriting writing(database, run);
+  writing.add_rest(rest);
+  writing.note(event);
   writing.commit();
 }
 

@@ -293,6 +293,7 @@ void fields(F& f, CheckpointEvent& event) {
   f(5, event.chunks);
   f(6, event.packs);
   f(7, event.foreign);
+  f(8, event.stream);
 }
 template <typename F>
 void fields(F& f, ObjectEvent& event) {

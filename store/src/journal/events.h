@@ -130,6 +130,8 @@ struct CheckpointEvent {
   std::vector<PackMark> packs;
   bool foreign =
       false;  ///< fetched or imported: records that came from elsewhere may be its chunks
+  /// The next one of the same stream in this journal may name chunks of this one.
+  std::int64_t stream = 0;
 };
 
 /// A logged object.

@@ -236,6 +236,12 @@ void RunJournal::keep() noexcept {
   new_layouts_.clear();
 }
 
+bool RunJournal::shows_more() const noexcept {
+  std::error_code error;
+  const auto size = fs::file_size(frames_->path(), error);
+  return error || size > std::max<std::uint64_t>(kept_.bytes, kFileHeaderBytes);
+}
+
 void RunJournal::give_up(bool is_known) {
   frames_->cut_off();
   if (kept_.frames == 0 && !is_known) remove_names();

@@ -47,6 +47,10 @@ class RunJournal {
   /// Another one is to follow it: throws Error while the disk still shows what was taken back. One
   /// that kept nothing goes with its names, unless the index knows it.
   void give_up(bool is_known);
+  /// Readers may have seen what was appended since `keep`.
+  bool shows_more() const noexcept;
+  /// Nothing more is to be said in it.
+  void lose() noexcept { frames_->lose(); }
   /// Others look at all journals of the run, until the index is known to have this one for good.
   bool is_announced() const { return !marker_.empty(); }
   void withdraw_announcement() noexcept;

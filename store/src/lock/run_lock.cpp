@@ -65,6 +65,10 @@ std::optional<RunLock> Store::lock_run(std::string_view key) {
   return std::nullopt;
 }
 
+bool Store::is_being_recorded(std::string_view key) const {
+  return is_locked(*impl_->database, key);
+}
+
 bool is_locked(const OpenFile& database, std::string_view key) {
   const std::filesystem::path path = database.paths.lock(key);
   const int descriptor = database.files.open(path.c_str(), O_RDONLY | O_CLOEXEC, 0);

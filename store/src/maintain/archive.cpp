@@ -68,8 +68,9 @@ class Archiver {
   }
 
   ArchiveReport run() {
+    const HeldContent held = find_held(database_);
     const auto connection = open_for_reading(database_.paths);
-    const ArchivePlan plan(*connection, run_.id, chunks_);
+    const ArchivePlan plan(*connection, run_.id, chunks_, held);
     report_.checkpoints = plan.checkpoints();
     report_.chunks = static_cast<std::int64_t>(plan.chunks().size());
     for (const std::uint32_t id : plan.chunks()) {
@@ -205,7 +206,7 @@ class Archiver {
       writing.add(run_.id, ArchivedEvent{saved_});
       writing.commit(committing_);
       committing_ = false;
-      for (PackWriter* writer : writers) writer->committed(packs.at(writer));
+      for (PackWriter* writer : writers) writer->committed();
     }
     report_.chunks_written += static_cast<std::int64_t>(batch_.size());
     report_.after -= saved_;

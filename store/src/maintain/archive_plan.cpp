@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -37,14 +38,15 @@ class DisjointSets {
 
 }  // namespace
 
-ArchivePlan::ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& chunks) {
+ArchivePlan::ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& chunks,
+                         const HeldContent& held) {
   ReadTransaction transaction(connection);
   load(connection, run);
   const std::vector<std::uint32_t> ids(members_.begin(), members_.end());
   chunks.load_rows(connection, ids);
   const auto foreign = connection("SELECT chunk FROM foreign_chunk");
   while (foreign->step()) foreign_.insert(static_cast<std::uint32_t>(foreign->integer(0)));
-  find_pinned(connection, chunks);
+  find_pinned(connection, chunks, held);
   make_groups(chunks);
 }
 
@@ -81,13 +83,16 @@ void ArchivePlan::load(Connection& connection, std::int64_t run) {
   }
 }
 
-void ArchivePlan::find_pinned(Connection& connection, const ChunkReader& chunks) {
+void ArchivePlan::find_pinned(Connection& connection, const ChunkReader& chunks,
+                              const HeldContent& held) {
+  const auto pin = [&](std::uint32_t id) {
+    while (members_.contains(id) && pinned_.insert(id).second) id = chunks.row(id).base;
+  };
+  std::ranges::for_each(held.rows(connection), pin);
   const auto rows = connection("SELECT id, base FROM chunk WHERE base IS NOT NULL");
   while (rows->step()) {
     const auto id = static_cast<std::uint32_t>(rows->integer(0));
-    auto base = static_cast<std::uint32_t>(rows->integer(1));
-    if (members_.contains(id)) continue;
-    while (members_.contains(base) && pinned_.insert(base).second) base = chunks.row(base).base;
+    if (!members_.contains(id)) pin(static_cast<std::uint32_t>(rows->integer(1)));
   }
 }
 

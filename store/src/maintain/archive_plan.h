@@ -1,6 +1,7 @@
 // What is to be archived: the versions of each piece of state over the checkpoints of a run.
 #pragma once
 
+#include "maintain/held_content.h"
 #include "pack/chunk_reader.h"
 
 #include <cstdint>
@@ -16,12 +17,14 @@ using Versions = std::vector<std::uint32_t>;
 class ArchivePlan {
  public:
   /// Reads the checkpoints of the run in one state of the catalog. Loads their rows into `chunks`.
-  ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& chunks);
+  /// `held`: what recordings may build upon, though the index does not know it yet.
+  ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& chunks,
+              const HeldContent& held);
 
   /// Sets of versions that have a chunk or a base in common, so that all of a set must be changed
   /// in one transaction.
   const std::vector<std::vector<Versions>>& groups() const { return groups_; }
-  /// A chunk that others build upon, which are no part of the run: its depth must stay.
+  /// A chunk that others build upon, or may, which are no part of the run: its depth must stay.
   bool is_pinned(std::uint32_t id) const { return pinned_.contains(id); }
   /// Where its record came from, as that which takes its place.
   PackOrigin origin(std::uint32_t id) const {
@@ -32,7 +35,7 @@ class ArchivePlan {
 
  private:
   void load(Connection& connection, std::int64_t run);
-  void find_pinned(Connection& connection, const ChunkReader& chunks);
+  void find_pinned(Connection& connection, const ChunkReader& chunks, const HeldContent& held);
   void make_groups(const ChunkReader& chunks);
 
   std::int64_t checkpoints_ = 0;

@@ -12,6 +12,7 @@
 #include "index/writing.h"
 #include "journal/evaluation_log.h"
 #include "lock/maintenance_lock.h"
+#include "maintain/held_content.h"
 #include "maintain/marks.h"
 #include "pack/chunk_reader.h"
 #include "pack/pack_rows.h"
@@ -93,7 +94,7 @@ class Compactor {
       remove_pack_row(pack);
       committing = true;
       transaction.commit();
-      writer.committed(targets);
+      writer.committed();
       return written;
     } catch (...) {
       writer.roll_back(committing);
@@ -199,10 +200,12 @@ class Collector {
     report_.refused = 0;
     report_.kept_garbage = 0;
     report_.bytes_before = report_.freed;
+    held_ = find_held(database_);
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
       marks_.update(*connection);
+      marks_.mark_all(held_.rows(*connection));
       find_discarded(*connection);
       dead_ = marks_.dead();
       packs_ = load_packs(*connection);
@@ -404,7 +407,7 @@ class Collector {
       const auto path = database_.paths.pack(pack.name);
       std::error_code error;
       const bool is_there = std::filesystem::exists(path, error);
-      const auto file = own_pack(database_, path);
+      const auto file = own(path);
       if (is_there && !file) {
         leave(pack, "is being written");
         continue;
@@ -443,7 +446,7 @@ class Collector {
         continue;
       }
       const auto path = database_.paths.pack(pack.name);
-      const auto file = own_pack(database_, path);
+      const auto file = own(path);
       if (!file) {
         leave(pack, "is being written");
         continue;
@@ -509,6 +512,12 @@ class Collector {
                     database_.paths.pack(pack.name).string(), pack.alive));
   }
 
+  /// Nothing where a recording needs the pack as it is.
+  std::unique_ptr<File> own(const std::filesystem::path& pack) const {
+    if (held_.packs.contains(pack.stem().string())) return nullptr;
+    return own_pack(database_, pack);
+  }
+
   /// Files without a row, and bytes behind what the catalog knows of a pack.
   void remove_orphans() {
     std::error_code error;
@@ -524,7 +533,7 @@ class Collector {
     std::error_code error;
     const auto written = std::filesystem::last_write_time(path, error);
     if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
-    const auto file = own_pack(database_, path);
+    const auto file = own(path);
     if (!file) return;
     // Asked while it is locked: nobody can give it a row any more.
     const auto committed = committed_bytes(path.stem().string());
@@ -620,6 +629,7 @@ class Collector {
   std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
   std::vector<std::int64_t> discarded_;  ///< ids of deleted checkpoints
   std::vector<PackUse> packs_;
+  HeldContent held_;
   CollectReport& report_;
 };
 

@@ -22,11 +22,14 @@ namespace flor::store {
 /// further gain of 0.5 % in size; 0 restores at 3.5 and costs 2 %.
 inline constexpr std::uint8_t kDepthMax = 4;
 
-/// A chunk that has a row in the catalog.
+/// A chunk that is stored; `id` is its row in the catalog, 0 where that is not known.
 struct StoredChunk {
   std::uint32_t id = 0;
   std::uint8_t depth = 0;
   bool foreign = false;  ///< its record came from elsewhere
+  /// Its record, and all that it builds upon, was written by this process for this run: no other
+  /// process gives those another depth.
+  bool own = false;
 };
 
 /// A chunk that has none yet.

@@ -9,6 +9,7 @@ void ChunkWriter::append(std::span<const NewChunk> chunks) {
     Appended& appended = appended_.emplace_back();
     appended.header = encoded.header;
     if (encoded.header.uses_base) appended.base = chunk.base->chunk.id;
+    appended.own = !encoded.header.uses_base || chunk.base->chunk.own;
     appended.replaces = chunk.replaces;
     appended.place = packs_.append(encoded.header, encoded.payload);
   });
@@ -37,16 +38,49 @@ StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
       connection, found ? found->id : 0, header, origin_,
       {.pack = pack_rows_.at(packs_.number_of(chunk.place)), .offset = chunk.place.offset},
       chunk.base);
-  return {id, header.depth, origin_ == PackOrigin::elsewhere};
+  return {id, header.depth, origin_ == PackOrigin::elsewhere, chunk.own};
+}
+
+std::vector<StoredChunk> ChunkWriter::appended() const {
+  std::vector<StoredChunk> stored;
+  stored.reserve(appended_.size());
+  for (const Appended& chunk : appended_) {
+    stored.push_back({0, chunk.header.depth, origin_ == PackOrigin::elsewhere, chunk.own});
+  }
+  return stored;
+}
+
+void ChunkWriter::forget_filled() {
+  const OpenPack* pack = packs_.present();
+  const auto now = pack ? std::optional(pack->key) : std::nullopt;
+  if (now != present_pack_) present_.clear();
+  present_pack_ = now;
+}
+
+std::optional<StoredChunk> ChunkWriter::find_present(const Digest& digest) {
+  forget_filled();
+  const auto known = present_.find(digest);
+  return known != present_.end() ? std::optional(known->second) : std::nullopt;
 }
 
 void ChunkWriter::committed() {
-  packs_.committed(pack_rows_);
+  forget_filled();
+  const std::vector<StoredChunk> stored = appended();
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (appended_[i].place.pack->key == present_pack_)
+      present_.insert_or_assign(appended_[i].header.digest, stored[i]);
+  }
+  packs_.committed();
   appended_.clear();
 }
 
 void ChunkWriter::roll_back(bool may_be_referred_to) noexcept {
   packs_.roll_back(may_be_referred_to);
+  appended_.clear();
+}
+
+void ChunkWriter::abandon() noexcept {
+  packs_.abandon();
   appended_.clear();
 }
 

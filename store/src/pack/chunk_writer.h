@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace flor::store {
@@ -20,8 +21,9 @@ namespace flor::store {
 /// elsewhere since: a collection of garbage, an archive or a fetch came between.
 struct ChunkVanished {};
 
-/// The steps of one transaction, in this order: `append`, `sync`, `insert` in the transaction, and
-/// after it `committed`; or at any point `roll_back`. Not thread-safe.
+/// The steps of one commit, in this order: `append`, `sync`, then `insert` in a transaction of the
+/// index, or `appended` for a journal, and after it `committed`; or at any point `roll_back` or
+/// `abandon`. Not thread-safe.
 class ChunkWriter {
  public:
   ChunkWriter(const Paths& paths, Filesystem& filesystem, const WriterOptions& options,
@@ -44,8 +46,15 @@ class ChunkWriter {
   /// `replaces` it: what is recorded here depends on nothing that an attacker may have chosen. In
   /// the order of `append`.
   std::vector<StoredChunk> insert(Connection& connection);
+  /// What was appended, without rows; in that order.
+  std::vector<StoredChunk> appended() const;
+  /// What this commit may refer to without asking the index: content of the pack that is being
+  /// written.
+  std::optional<StoredChunk> find_present(const Digest& digest);
   void committed();
+  /// As those of PackWriter.
   void roll_back(bool may_be_referred_to) noexcept;
+  void abandon() noexcept;
 
  private:
   struct Appended {
@@ -53,15 +62,19 @@ class ChunkWriter {
     RecordPlace place;
     std::uint32_t base = 0;
     bool replaces = false;
+    bool own = false;
   };
 
   StoredChunk insert(Connection& connection, const Appended& chunk);
+  void forget_filled();
 
   ChunkEncoder encoder_;
   PackWriter packs_;
   PackOrigin origin_;
   std::vector<Appended> appended_;
   std::vector<std::int64_t> pack_rows_;  ///< of packs_.touched(), in the present transaction
+  std::optional<std::uint64_t> present_pack_;         ///< its key
+  std::unordered_map<Digest, StoredChunk> present_;  ///< what was committed in it
 };
 
 /// The chunk's row, if the store has that content.

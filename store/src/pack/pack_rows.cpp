@@ -11,19 +11,18 @@ namespace flor::store {
 
 std::vector<std::int64_t> put_pack_rows(Connection& connection, const PackWriter& packs) {
   std::vector<std::int64_t> ids;
-  for (const auto& pack : packs.touched()) {
-    const auto bytes = static_cast<std::int64_t>(pack->bytes);
-    if (pack->row != 0) {
-      connection("UPDATE pack SET bytes = ?2 WHERE id = ?1", pack->row, bytes)->run();
-      ids.push_back(pack->row);
-    } else {
-      connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", pack->name,
-                 bytes, now_us())
-          ->run();
-      ids.push_back(connection.last_id());
-    }
-  }
+  for (const auto& pack : packs.touched())
+    ids.push_back(put_pack_row(connection, pack->name, pack->bytes));
   return ids;
+}
+
+std::int64_t put_pack_row(Connection& connection, const std::string& name, std::uint64_t bytes) {
+  const auto row = connection(
+      "INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3) "
+      "ON CONFLICT (name) DO UPDATE SET bytes = max(bytes, excluded.bytes) RETURNING id",
+      name, static_cast<std::int64_t>(bytes), now_us());
+  row->step();
+  return row->integer(0);
 }
 
 std::uint32_t put_chunk_row(Connection& connection, std::uint32_t id, const RecordHeader& header,

@@ -5,13 +5,17 @@
 #include "pack/pack_writer.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace flor::store {
 
 /// Inside a transaction: gives the packs in `packs.touched()` rows, or their rows their new sizes.
-/// The ids, in that order; they are for `PackWriter::committed`.
+/// The ids, in that order.
 std::vector<std::int64_t> put_pack_rows(Connection& connection, const PackWriter& packs);
+
+/// The same of one pack, which goes at least that far.
+std::int64_t put_pack_row(Connection& connection, const std::string& name, std::uint64_t bytes);
 
 /// Where a record lies, by the row of its pack.
 struct RowPlace {

@@ -47,16 +47,16 @@ std::optional<std::uint64_t> find_header(const File& file, std::uint64_t at, std
 }  // namespace
 
 void PackScan::add(const File& file, std::int64_t pack, PackOrigin origin, std::uint64_t bytes,
-                   const std::vector<std::uint64_t>& offsets) {
+                   const std::vector<std::uint64_t>& offsets, std::uint64_t from) {
   origins_[pack] = origin;
-  std::uint64_t at = kPackHeaderBytes;
+  std::uint64_t at = from;
   while (at + kRecordHeaderBytes <= bytes) {
     std::array<std::byte, kRecordHeaderBytes> buffer{};
     if (file.read_at(buffer, at) != buffer.size()) return;
     const auto header = decode_record_header(buffer);
     if (header && at + kRecordHeaderBytes + header->stored_bytes <= bytes) {
-      records_.emplace(std::pair(pack, at), *header);
-      by_digest_.emplace(header->digest, std::pair(pack, at));
+      if (records_.emplace(std::pair(pack, at), *header).second)
+        by_digest_.emplace(header->digest, std::pair(pack, at));
       at += kRecordHeaderBytes + header->stored_bytes;
       continue;
     }

@@ -21,11 +21,12 @@ struct FoundRecord {
 
 class PackScan {
  public:
-  /// Walks through the first `bytes` of a pack, past the holes that `flor gc` left. After a damaged
+  /// Walks through a pack, from a place where a record begins to `bytes`, past the holes that `flor
+  /// gc` left. After a damaged
   /// header it goes on at the next of `offsets`, which are the places that the catalog knows,
   /// sorted; after the last of them, where the next sound header is.
   void add(const File& file, std::int64_t pack, PackOrigin origin, std::uint64_t bytes,
-           const std::vector<std::uint64_t>& offsets);
+           const std::vector<std::uint64_t>& offsets, std::uint64_t from = kPackHeaderBytes);
 
   /// By place, thus in the order in which each pack was written.
   const std::map<std::pair<std::int64_t, std::uint64_t>, RecordHeader>& records() const {

@@ -34,7 +34,7 @@ OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pac
       file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL, kInHome) {
   // Says to others that the writer lives: that bytes at the end are not garbage yet, and that the
   // pack is not to be compacted. Who looks whether it lives holds the lock for a moment only.
-  lock_file(file.descriptor(), LOCK_EX);
+  is_locked = lock_file(file.descriptor(), LOCK_EX);
 }
 
 PackWriter::PackWriter(Paths paths, Filesystem& filesystem, PackOrigin origin)
@@ -48,6 +48,7 @@ RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::
   if (pack_ && pack_->bytes >= kPackBytes) {
     flush();
     pack_->file.sync_data();
+    filled_.push_back(std::move(pack_));
     pack_.reset();
   }
   if (!pack_) open_next();
@@ -103,15 +104,17 @@ void PackWriter::sync() {
   pack_->file.sync_data();
 }
 
-void PackWriter::committed(std::span<const std::int64_t> rows) {
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    touched_[i]->row = rows[i];
-    touched_[i]->committed = touched_[i]->bytes;
-  }
-  touched_.clear();
-  appended_ = 0;
+void PackWriter::committed() {
+  for (const auto& pack : touched_) pack->committed = pack->bytes;
+  forget();
   for (const auto& pack : doubtful_) discard(*pack);
   doubtful_.clear();
+}
+
+void PackWriter::forget() noexcept {
+  touched_.clear();
+  filled_.clear();
+  appended_ = 0;
 }
 
 void PackWriter::discard(OpenPack& pack) noexcept {
@@ -130,10 +133,13 @@ void PackWriter::roll_back(bool may_be_referred_to) noexcept {
       discard(*pack);
     }
   }
+  abandon();
+}
+
+void PackWriter::abandon() noexcept {
   if (!touched_.empty()) pack_.reset();
-  touched_.clear();
   buffer_.clear();
-  appended_ = 0;
+  forget();
 }
 
 }  // namespace flor::store

@@ -21,9 +21,9 @@ struct OpenPack {
   std::uint64_t key;
   std::string name;  ///< of the file, without ".pack"
   File file;
-  std::int64_t row = 0;         ///< in the catalog; 0 before the first commit
+  bool is_locked = false;       ///< others know that it is being written
   std::uint64_t bytes = 0;      ///< appended
-  std::uint64_t committed = 0;  ///< of these, known to the catalog
+  std::uint64_t committed = 0;  ///< of these, referred to
 };
 
 /// Where a record lies.
@@ -32,8 +32,8 @@ struct RecordPlace {
   std::uint64_t offset = 0;
 };
 
-/// Between two calls of `committed` or `roll_back`, everything appended belongs to one transaction
-/// of the catalog. Not thread-safe.
+/// Between two calls of `committed`, `roll_back` or `abandon`, everything appended belongs to one
+/// commit. Not thread-safe.
 class PackWriter {
  public:
   PackWriter(Paths paths, Filesystem& filesystem, PackOrigin origin);
@@ -52,15 +52,23 @@ class PackWriter {
   std::uint64_t memory() const { return buffer_.capacity(); }
   static std::uint64_t memory_max();
 
-  /// The catalog refers to what was appended. `rows` are those of `touched()`.
-  void committed(std::span<const std::int64_t> rows);
+  /// The catalog, or a journal, refers to what was appended.
+  void committed();
   /// It does not. The file is left alone from now on, since nobody knows what a disk that has
   /// failed made of it. `may_be_referred_to`: the commit itself failed, and a crash now could still
   /// bring it to life, so the bytes stay until the next commit; otherwise their space is freed.
   void roll_back(bool may_be_referred_to) noexcept;
+  /// Others may have seen that it does, before that was taken back: the bytes stay for
+  /// `flor gc`.
+  void abandon() noexcept;
+
+  /// The pack that is written now: no collection of garbage takes records from it, nor from one
+  /// that this commit has filled. Nothing where others cannot know that it is written.
+  const OpenPack* present() const { return pack_ && pack_->is_locked ? pack_.get() : nullptr; }
 
  private:
   void open_next();
+  void forget() noexcept;
   void discard(OpenPack& pack) noexcept;
   void gather(std::span<const std::byte> bytes);
   void flush();
@@ -71,6 +79,7 @@ class PackWriter {
   std::shared_ptr<OpenPack> pack_;
   std::vector<std::byte> buffer_;  ///< the end of pack_ that is not in the file yet
   std::vector<std::shared_ptr<OpenPack>> touched_;
+  std::vector<std::shared_ptr<OpenPack>> filled_;  ///< during this commit
   /// What a commit that failed refers to. Of no use once another commit has taken its place.
   std::vector<std::shared_ptr<OpenPack>> doubtful_;
   std::uint64_t appended_ = 0;

@@ -310,7 +310,7 @@ class Fetching {
       for (const std::size_t i : batch) put_chunk(records_.list()[i], places.at(i), rows);
       committing = true;
       transaction.commit();
-      packs_.committed(rows);
+      packs_.committed();
     } catch (...) {
       packs_.roll_back(committing);
       throw;

@@ -144,6 +144,8 @@ void Spool::watch(Context& context, store::Store& opened) {
       return run.state == store::RunState::running && !refused_.contains(run.id);
     });
     std::string trouble;
+    // After that: a run that has ended says no more.
+    if (!opened.catalog().follow()) trouble = "the catalog cannot be brought up to date";
     bool reachable = true;
     for (const store::Run& run : runs_) {
       if (refused_.contains(run.id) || !reachable) continue;

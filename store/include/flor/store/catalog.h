@@ -407,6 +407,13 @@ class Catalog {
   // Recording.
   Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {},
               const RunOrigin& origin = {});
+  /// From now on this process says of the run in its journal alone, also its checkpoints: the index,
+  /// and with it what this object reads, hears of it by `follow`, when somebody opens the store,
+  /// and when the run ends. The locks of files must work (`Store::why_locks_fail`).
+  void say_in_journal(std::int64_t run);
+  /// Brings the index up to date with what has been said in journals alone, by this process and by
+  /// others. False where it cannot be written now, and stays as it is.
+  bool follow() const;
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
   /// One transaction: a run is not finished without the rest of it.

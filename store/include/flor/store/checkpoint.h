@@ -154,6 +154,11 @@ class CheckpointWriter {
   /// A checkpoint with the same key in the same run is replaced.
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
 
+  /// Chunks (1 MiB of an item, or the rest of it) that another process has just stored for a
+  /// checkpoint that stays until this writer has stored its next one, which need not contain them
+  /// again. Of use where the run is said of in its journal alone, which cannot ask the index.
+  void also_stored(std::span<const Digest> chunks);
+
   /// Stores a single item outside any checkpoint (a logged tensor) and returns a reference to it,
   /// for Catalog's values. Durable when it returns.
   std::string write_object(const Item& item, std::span<const std::byte> content);

@@ -88,6 +88,9 @@ class Store {
   /// Takes the lock of a run; nothing if another process holds it.
   std::optional<RunLock> lock_run(std::string_view key);
 
+  /// True while a process holds the run's lock.
+  bool is_being_recorded(std::string_view key) const;
+
   /// To be taken before the run's checkpoints are looked up. Nothing if the store was opened for
   /// reading only.
   std::optional<RunUse> use_run(std::string_view key) const;

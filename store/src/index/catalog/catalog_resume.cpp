@@ -158,10 +158,7 @@ void note(Connection& connection, std::int64_t run, const Resumption& resumption
 
 void Catalog::interrupt_run(std::int64_t run, std::string_view message,
                             const UnwrittenRest& rest) {
-  Writing writing(*database_);
-  writing.add_rest(run, rest);
-  writing.add(run, InterruptEvent{std::string(message)});
-  writing.commit();
+  write_last(*database_, run, InterruptEvent{std::string(message)}, rest);
 }
 
 void apply(Database& database, std::int64_t run, const InterruptEvent& event) {

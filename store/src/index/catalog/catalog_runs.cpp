@@ -515,6 +515,7 @@ void Catalog::drop_run(std::int64_t run) {
   writing.note_drop(run);
   writing.commit();
   database_->journals.erase(run);
+  database_->said.erase(run);
   // Whoever has read the journals before has to find out that the run went.
   if (!database_->may_be_replaced()) remove_run_directory(database_->paths, key);
 }
@@ -529,14 +530,22 @@ void apply(Database& database, std::int64_t run, const EndEvent& event) {
 
 void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
                          std::string_view message, const UnwrittenRest& rest) {
-  {
-    Writing writing(*database_);
-    writing.add_rest(run, rest);
-    writing.add(run, EndEvent{finished_us, failed, std::string(message)});
-    writing.commit();
-  }
+  write_last(*database_, run, EndEvent{finished_us, failed, std::string(message)}, rest);
   ring_checkpoint(*database_);
 }
+
+void Catalog::say_in_journal(std::int64_t run) {
+  const Lock lock(database_->mutex);
+  SaidRun said{.key = key_of(database_->connection, run)};
+  if (said.key.empty()) throw NotFound(fmt::format("there is no run {} in the catalog", run));
+  const auto last =
+      database_->connection("SELECT coalesce(max(last_us), 0) FROM journal WHERE run = ?1", run);
+  last->step();
+  said.last_us = last->integer(0);
+  database_->said.emplace(run, std::move(said));
+}
+
+bool Catalog::follow() const { return store::follow(*database_); }
 
 void apply(Database& database, std::int64_t run, const ReopenEvent&) {
   database

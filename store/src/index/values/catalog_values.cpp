@@ -412,6 +412,11 @@ std::string_view to_string(ValueType type) {
 
 void Catalog::add_values(std::int64_t run, std::span<const Value> values) {
   if (values.empty()) return;
+  if (says_in_journal(*database_, run)) {
+    JournalWriting writing(*database_, run);
+    writing.add_values(values);
+    return writing.commit();
+  }
   Writing writing(*database_);
   writing.add_values(run, values);
   writing.commit();

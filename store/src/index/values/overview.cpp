@@ -22,9 +22,10 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 std::int64_t change_mark(const Store& store) {
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
+  follow(database);
   const auto row = database.connection("PRAGMA data_version");
   row->step();
-  return row->integer(0);
+  return row->integer(0) + database.refreshes;
 }
 
 std::unordered_map<std::int64_t, std::vector<Argument>> all_arguments(const Store& store) {

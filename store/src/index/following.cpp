@@ -1,0 +1,84 @@
+// The index for those who look: brought up to date where that is possible at once.
+#include "database/shared_view_mark.h"
+#include "index/journal_writing.h"
+#include "index/refresh.h"
+#include "index/values/logged_evaluations.h"
+
+#include <flor/store/error.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace flor::store {
+namespace {
+
+/// Of what others hold, by those who only look.
+constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
+
+}  // namespace
+
+RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
+  RefreshReport report;
+  std::string why =
+      paths.catalog().string() + " may not be written: copy the store and use the copy (--home)";
+  if (::access(paths.home.c_str(), W_OK) == 0) {
+    try {
+      Database writing(paths, OpenMode::existing, filesystem);
+      writing.connection.set_patience(kPatienceOfLooking);
+      return refresh(writing);
+    } catch (const Error& error) {
+      if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
+      why = error.what();
+    }
+  }
+  report.damage.push_back("what is shown is older than what journals say: " + why);
+  return report;
+}
+
+bool follow(Database& database) {
+  const std::lock_guard lock(database.mutex);
+  std::error_code error;
+  if (database.connection.in_transaction() ||
+      std::filesystem::exists(snapshot_mark(database.paths), error)) {
+    return true;
+  }
+  try {
+    if (!is_behind(database)) return true;
+    bool has_all = true;
+    if (database.mode == OpenMode::read_only) {
+      has_all = refresh_if_possible(database.paths, database.files).damage.empty();
+    } else {
+      refresh(database);
+      index_has_it(database);
+    }
+    ++database.refreshes;
+    return has_all;
+  } catch (const Error& failure) {
+    if (failure.status() != ExitStatus::failed && failure.status() != ExitStatus::busy) throw;
+    return false;
+  }
+}
+
+void follow_evaluations(Database& database) {
+  const std::lock_guard lock(database.mutex);
+  if (database.connection.in_transaction() || !lacks_evaluations(database)) return;
+  if (database.mode == OpenMode::read_only) {
+    refresh_if_possible(database.paths, database.files);
+    return;
+  }
+  try {
+    std::vector<std::string> damage;
+    Transaction transaction(database.connection, Kept::journals);
+    enter_new_evaluations(database, damage);
+    transaction.commit();
+  } catch (const Error& error) {
+    if (error.status() != ExitStatus::failed && error.status() != ExitStatus::busy) throw;
+  }
+}
+
+}  // namespace flor::store

@@ -1,0 +1,68 @@
+// What a recording says in its journal alone: the index hears of it when somebody looks, and when
+// the run ends.
+#pragma once
+
+#include "database/database.h"
+#include "journal/events.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flor::store {
+
+/// True if this process says of the run in its journal alone (`Catalog::say_in_journal`).
+bool says_in_journal(const Database& database, std::int64_t run);
+
+/// True if it has said something there that the index does not have.
+bool is_ahead(const Database& database);
+/// The index has it now: to be called when that is committed.
+void index_has_it(Database& database);
+
+/// The journal of this process for the run, which begins a new one where the disk has lost the one
+/// before. `is_known(journal)`: the index has something of it; `begin(journal)` gives its first event.
+RunJournal& journal_of(Database& database, std::int64_t run, const std::string& key,
+                       const std::function<bool(const RunJournal&)>& is_known,
+                       const std::function<std::vector<std::byte>(const RunJournal&)>& begin);
+
+/// A change of which only the journal hears. Holds the database's mutex from its construction on.
+/// Without `commit` nothing has happened; when `commit` returns, the change is durable.
+class JournalWriting {
+ public:
+  JournalWriting(Database& database, std::int64_t run);
+  JournalWriting(const JournalWriting&) = delete;
+  JournalWriting& operator=(const JournalWriting&) = delete;
+
+  template <typename Event>
+  void note(const Event& event) {
+    enter(Event::kKind, encode_event(at_us_, event));
+  }
+  void add_values(std::span<const Value> values);
+  void add_rest(const UnwrittenRest& rest);
+  /// As in Writing.
+  bool knows_layout(const Digest& layout);
+
+  void commit() {
+    bool uncertain = false;
+    commit(uncertain);
+  }
+  /// `uncertain`: others may have seen the change though this throws.
+  void commit(bool& uncertain);
+
+ private:
+  void enter(EventKind kind, std::vector<std::byte> payload);
+
+  std::lock_guard<std::recursive_mutex> lock_;
+  Database& database_;
+  std::int64_t run_;
+  SaidRun& said_;
+  std::int64_t at_us_;
+  std::vector<std::pair<EventKind, std::vector<std::byte>>> noted_;
+};
+
+}  // namespace flor::store

@@ -1,0 +1,97 @@
+#include "maintain/held_content.h"
+
+#include "index/refresh.h"
+#include "journal/events.h"
+#include "journal/journal_reader.h"
+#include "lock/maintenance_lock.h"
+
+#include <flor/store/error.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <system_error>
+
+namespace flor::store {
+namespace {
+
+void hold_packs_that_are_written(Database& database, HeldContent& held) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(database.paths.packs(), error)) {
+    if (!Paths::is_pack(entry.path()) || own_pack(database, entry.path())) continue;
+    held.packs.insert(entry.path().stem().string());
+  }
+}
+
+/// One journal.
+class Holding {
+ public:
+  Holding(HeldContent& held, JournalPosition known) : held_(held), known_(known) {}
+
+  void read(JournalReader& reader) {
+    while (const auto event = reader.next()) {
+      if (event->kind == EventKind::checkpoint) {
+        const auto stored = decode_event<CheckpointEvent>(event->payload);
+        last_[stored.stream] = stored.chunks;
+        hold_new(reader, stored.chunks, stored.packs);
+      } else if (event->kind == EventKind::object) {
+        const auto stored = decode_event<ObjectEvent>(event->payload);
+        hold_new(reader, stored.chunks, stored.packs);
+      }
+    }
+    for (const auto& [stream, chunks] : last_) held_.chunks.insert(chunks.begin(), chunks.end());
+  }
+
+ private:
+  void hold_new(const JournalReader& reader, const std::vector<Digest>& chunks,
+                const std::vector<PackMark>& packs) {
+    if (reader.position().frames <= known_.frames) return;
+    held_.chunks.insert(chunks.begin(), chunks.end());
+    for (const PackMark& pack : packs) held_.packs.insert(pack.name);
+  }
+
+  HeldContent& held_;
+  JournalPosition known_;
+  std::map<std::int64_t, std::vector<Digest>> last_;  ///< by stream
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> HeldContent::rows(Connection& connection) const {
+  std::vector<std::uint32_t> ids;
+  const auto add = [&](const auto& query) {
+    while (query->step()) ids.push_back(static_cast<std::uint32_t>(query->integer(0)));
+  };
+  for (const Digest& digest : chunks) {
+    add(connection("SELECT id FROM chunk WHERE digest = ?1", digest));
+  }
+  for (const std::string& pack : packs) {
+    add(connection(
+        "SELECT chunk.id FROM chunk JOIN pack ON pack.id = chunk.pack WHERE pack.name = ?1", pack));
+  }
+  return ids;
+}
+
+HeldContent find_held(Database& database) {
+  HeldContent held;
+  hold_packs_that_are_written(database, held);
+  for (const std::string& run : find_runs(database.paths)) {
+    for (const FoundJournal& found : find_journals(database.paths, run)) {
+      const bool is_live = is_written(database.files, found.path);
+      const std::lock_guard lock(database.mutex);
+      const JournalPosition known = position_of(database.connection, run, found.number);
+      std::error_code error;
+      const auto size = std::filesystem::file_size(found.path, error);
+      if (!is_live && !error && size <= known.bytes) continue;
+      try {
+        JournalReader reader(database.files, found.path, is_live ? JournalPosition{} : known);
+        Holding(held, known).read(reader);
+      } catch (const Error&) {
+        // Nothing is collected then: see unread_journals.
+      }
+    }
+  }
+  return held;
+}
+
+}  // namespace flor::store
