@@ -479,7 +479,7 @@ CheckpointEvent CheckpointWriter::Impl::event_of(const CheckpointInfo& info,
           .chunks = plan.chunk_digests(),
           .packs = chunks.marks(),
           .foreign = origin == PackOrigin::elsewhere,
-          .stream = stream};
+          .stream = says_in_journal(*database, run) ? stream : 0};
 }
 
 void CheckpointWriter::Impl::insert_checkpoint(Writing& writing, CheckpointInfo& info,

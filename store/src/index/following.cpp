@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -36,6 +37,7 @@ RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
       why = error.what();
     }
   }
+  report.is_entered = false;
   report.damage.push_back("what is shown is older than what journals say: " + why);
   return report;
 }
@@ -49,15 +51,14 @@ bool follow(Database& database) {
   }
   try {
     if (!is_behind(database)) return true;
-    bool has_all = true;
-    if (database.mode == OpenMode::read_only) {
-      has_all = refresh_if_possible(database.paths, database.files).damage.empty();
-    } else {
-      refresh(database);
-      index_has_it(database);
-    }
+    const bool is_reader = database.mode == OpenMode::read_only;
+    const RefreshReport report = is_reader ? refresh_if_possible(database.paths, database.files)
+                                           : refresh(database);
+    if (!report.is_entered) return false;
+    if (!is_reader) index_has_it(database);
+    for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
     ++database.refreshes;
-    return has_all;
+    return true;
   } catch (const Error& failure) {
     if (failure.status() != ExitStatus::failed && failure.status() != ExitStatus::busy) throw;
     return false;

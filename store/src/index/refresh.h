@@ -52,6 +52,7 @@ struct RefreshReport {
   std::int64_t runs = 0, events = 0;
   std::vector<std::string> damage;  ///< a line for each that was met, with what it cost
   std::set<std::string> unread;     ///< keys of runs with journals that may be readable later
+  bool is_entered = true;           ///< the index could be written
   bool is_whole = true;             ///< no directory of runs is left out that may be readable later
   std::set<std::string> dropped;    ///< keys of runs that were removed, and still have a directory
 };
@@ -75,7 +76,7 @@ RefreshReport refresh(Database& database);
 RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
 
 /// For those who look again and again: `refresh`, where somebody has said more. False where the index
-/// cannot be written now, and stays as it is; so it does within a transaction.
+/// cannot be written now, and stays as it is. True, and nothing is done, within a transaction.
 bool follow(Database& database);
 
 /// Before results of evaluations are read: others may have logged some since the store was opened.

@@ -31,7 +31,7 @@ enum class EventKind : std::uint16_t {
   replay = 8,
   parts = 9,
   resume = 10,
-  // 11 and 12: see docs/format-2.md
+  // 12: see docs/format-2.md
   end = 13,
   object = 14,
   found = 15,  ///< as `values`: counts with the frame `parts` that follows
@@ -130,7 +130,8 @@ struct CheckpointEvent {
   std::vector<PackMark> packs;
   bool foreign =
       false;  ///< fetched or imported: records that came from elsewhere may be its chunks
-  /// The next one of the same stream in this journal may name chunks of this one.
+  /// The next one of the same stream in this journal may name chunks of this one without asking the
+  /// index; 0: none does.
   std::int64_t stream = 0;
 };
 

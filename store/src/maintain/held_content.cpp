@@ -32,11 +32,13 @@ class Holding {
     while (const auto event = reader.next()) {
       if (event->kind == EventKind::checkpoint) {
         const auto stored = decode_event<CheckpointEvent>(event->payload);
-        last_[stored.stream] = stored.chunks;
+        if (stored.stream != 0) last_[stored.stream] = stored.chunks;
         hold_new(reader, stored.chunks, stored.packs);
       } else if (event->kind == EventKind::object) {
         const auto stored = decode_event<ObjectEvent>(event->payload);
         hold_new(reader, stored.chunks, stored.packs);
+      } else if (event->kind == EventKind::end || event->kind == EventKind::interrupt) {
+        last_.clear();
       }
     }
     for (const auto& [stream, chunks] : last_) held_.chunks.insert(chunks.begin(), chunks.end());

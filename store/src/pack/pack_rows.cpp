@@ -17,12 +17,13 @@ std::vector<std::int64_t> put_pack_rows(Connection& connection, const PackWriter
 }
 
 std::int64_t put_pack_row(Connection& connection, const std::string& name, std::uint64_t bytes) {
-  const auto row = connection(
-      "INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3) "
-      "ON CONFLICT (name) DO UPDATE SET bytes = max(bytes, excluded.bytes) RETURNING id",
-      name, static_cast<std::int64_t>(bytes), now_us());
-  row->step();
-  return row->integer(0);
+  const auto size = static_cast<std::int64_t>(bytes);
+  const auto known = connection(
+      "UPDATE pack SET bytes = max(bytes, ?2) WHERE name = ?1 RETURNING id", name, size);
+  if (known->step()) return known->integer(0);
+  connection("INSERT INTO pack (name, bytes, created_us) VALUES (?1, ?2, ?3)", name, size, now_us())
+      ->run();
+  return connection.last_id();
 }
 
 std::uint32_t put_chunk_row(Connection& connection, std::uint32_t id, const RecordHeader& header,
