@@ -277,18 +277,18 @@ TEST_F(Outages, LocksThatFailFromSomewhereOnCostSecondsAndNameARemedy) {
   std::printf("slept %d ms\n", slept);
 }
 
-TEST_F(Outages, ALockThatIsHeldForMinutesCostsSecondsAndAGap) {
+TEST_F(Outages, ALockThatIsHeldForMinutesCostsSecondsWhenTheRunEndsAndNothingIsMissing) {
   reference();
   const auto result = record("20000:130000:held", {"settled=1"}, {{"PATIENT", "1"}});
   EXPECT_EQ(result.status, 0) << result.err;
   const int slept = number_after(result.err, "slept ");
-  EXPECT_GE(slept, 5'000);
   EXPECT_LE(slept, 20'000);
   std::printf("slept %d ms\n", slept);
   const Left left = look(bench_.last_run().key);
   EXPECT_EQ(left.run.state, store::RunState::finished) << result.err;
+  EXPECT_THAT(left.gaps, IsEmpty());
   EXPECT_EQ(left.values, reference().values);
-  EXPECT_TRUE(left.stored.contains(kEpochs - 1));
+  EXPECT_EQ(left.whole.size(), static_cast<std::size_t>(kEpochs));
   expect_right(left, reference());
   expect_named(left);
 }
@@ -644,6 +644,8 @@ TEST_F(RankOutages, AFaultOfOneRankIsAGapOfThatRankAndTheGroupIsReplayedExactly)
         EXPECT_EQ(ranks[rank].gaps.empty(), !said) << results[rank].err;
         if (storms[rank].empty()) {
           EXPECT_FALSE(said) << results[rank].err;
+        } else if (storm.ends_with("locks")) {
+          EXPECT_FALSE(said) << "no lock is taken in the middle: " << results[rank].err;
         } else if (rank == 0 || !storm.ends_with("packs")) {  // the other may find what is there
           EXPECT_TRUE(said) << results[rank].err;
         }

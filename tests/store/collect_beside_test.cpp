@@ -36,7 +36,7 @@ TEST_F(CollectTest, ThePackOfALivingWriterIsLeftAsItIsWithAllItsChunks) {
     EXPECT_EQ(info.stored_bytes, 0U);
     expect_holds(*store, info.id, make_snapshot(1, 3, 20'000));
   }
-  EXPECT_EQ(collect(*store, false).packs_compacted, 1);
+  EXPECT_EQ(collect(*store, false, 1).packs_compacted, 1);
   EXPECT_EQ(damage(*store), "");
   expect_holds(*store, store->catalog().checkpoint(run.id, boundary(4))->id,
                make_snapshot(1, 3, 20'000));

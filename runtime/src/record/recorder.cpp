@@ -244,7 +244,8 @@ Recorder::Recorder(Flags flags)
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
   home_ = store_->home();
   // Else nobody could tell that the packs and journals of this process are being written.
-  if (store_->why_locks_fail().empty()) catalog.say_in_journal(run_.id);
+  says_in_journal_ = store_->why_locks_fail().empty();
+  if (says_in_journal_) catalog.say_in_journal(run_.id);
   store_->set_patience(lock_patience.usual);
   start_journal();
   schedule_.started(seconds_since(began_));

@@ -273,7 +273,11 @@ class Recorder : public Runtime {
   bool told_retention_ = false;         // background thread
   /// Of a run that is resumed: code that is executed again takes its checkpoints again.
   std::map<std::string, store::SavedCheckpoint> recorded_saves_;
+  bool says_in_journal_ = false;
   std::int64_t saves_ = 0;  // the highest number of a saved checkpoint
+  // Of the background thread, by name: those that are stored and not entered yet; numbers of all.
+  std::set<std::string> stored_saves_;
+  std::map<std::string, std::int64_t> numbers_of_saves_;
   Schedule schedule_;
   Escalation escalation_;
   Haste haste_ = Haste::none;

@@ -292,6 +292,7 @@ void Recorder::store_checkpoint(Taken& taken) {
   count_stored(key, info);
   using enum store::CheckpointKind;
   if (key.kind == step) add_step(key);
+  if (key.kind == saved) stored_saves_.insert(key.loop);
   if (key.kind == boundary && key.iteration > 0) delete_others();
 }
 

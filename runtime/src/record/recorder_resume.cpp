@@ -145,7 +145,10 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   }
   run_ = catalog.run(run.id).value_or(run);
   recorded_saves_ = recorded_saves();
-  for (const auto& [place, saved] : recorded_saves_) saves_ = std::max(saves_, saved.number);
+  for (const auto& [place, saved] : recorded_saves_) {
+    saves_ = std::max(saves_, saved.number);
+    numbers_of_saves_[saved.name] = saved.number;
+  }
   say(Level::result,
       fmt::format("resuming run {} of {} at {}; {}", run_.key.substr(0, 8), run_.start.experiment,
                   store::print_point(point), how_to_follow()));

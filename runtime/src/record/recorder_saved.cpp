@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
 namespace flor::detail {
 
@@ -69,21 +68,20 @@ std::string Recorder::save_checkpoint(std::string_view name,
 }
 
 void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog) {
-  catalog.follow();
-  if (!catalog.checkpoint(run_.id, saved.key)) return;  // it could not be stored, which was said
+  if (!stored_saves_.contains(saved.name)) return;  // it could not be stored, which was said
   catalog.add_saved(run_.id, saved);
+  stored_saves_.erase(saved.name);
+  numbers_of_saves_[saved.name] = saved.number;
   delete_others();
 }
 
 void Recorder::score_checkpoint(std::string_view name,
                                 const std::map<std::string, double>& scores) {
   update([this, name = std::string(name), scores](store::Catalog& catalog) {
-    catalog.follow();
-    const auto list = catalog.saved(run_.id);
-    const auto saved = std::ranges::find(list, name, &store::SavedCheckpoint::name);
-    if (saved == list.end()) return;  // it could not be stored, which was said
+    const auto saved = numbers_of_saves_.find(name);
+    if (saved == numbers_of_saves_.end()) return;  // it could not be stored, which was said
     for (const auto& [metric, value] : scores) {
-      catalog.add_score(run_.id, saved->number, metric, value);
+      catalog.add_score(run_.id, saved->second, metric, value);
     }
     delete_others();
   });
@@ -94,9 +92,14 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
   background_->post([this] {
     write_logged();
     flush_progress();  // an epoch counts once it is known to be complete
-    if (store_) store_->catalog().follow();
   });
   background_->drain();
+  if (!store_->catalog().follow()) {
+    throw Busy(fmt::format(
+        "which checkpoint of run {} is the {} cannot be told while the catalog cannot be written: "
+        "end the process that holds it, or make room",
+        run_.key.substr(0, 8), best ? "best" : "latest"));
+  }
   return best ? store::best_checkpoint(*store_, run_.id, strategy_)
               : store::latest_checkpoint(*store_, run_.id, strategy_);
 }

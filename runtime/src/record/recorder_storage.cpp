@@ -188,7 +188,8 @@ void Recorder::write_rest() noexcept {
     ending_ = true;
     // Another process that holds the catalog is waited for; locks that fail are not.
     const bool locks = store_->why_locks_fail().empty();
-    store_->set_patience(locks ? lock_patience.at_end : lock_patience.in_outage);
+    const auto patience = says_in_journal_ ? lock_patience.usual : lock_patience.at_end;
+    store_->set_patience(locks ? patience : lock_patience.in_outage);
     write_waiting();
     for (const Taken& entry : held_entries_) miss(entry.epoch);
     drop_held_boundary();

@@ -457,7 +457,7 @@ class Catalog {
   /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
   /// the same place, or under the same name or number, goes.
   void add_saved(std::int64_t run, const SavedCheckpoint& saved);
-  /// A score that came later. Throws NotFound if there is no such checkpoint.
+  /// A score that came later. Throws NotFound if there is no such checkpoint, where the index is asked.
   void add_score(std::int64_t run, std::int64_t number, std::string_view metric, double value);
   void put_strategy(std::int64_t run, const CheckpointStrategy& strategy);
 

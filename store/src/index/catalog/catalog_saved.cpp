@@ -79,6 +79,9 @@ void apply(Database& database, std::int64_t run, const SavedEvent& event) {
 
 void Catalog::add_score(std::int64_t run, std::int64_t number, std::string_view metric,
                         double value) {
+  if (says_in_journal(*database_, run)) {
+    return write(*database_, run, ScoreEvent{number, std::string(metric), value});
+  }
   Writing writing(*database_);
   const bool known =
       writing.connection()("SELECT 1 FROM saved WHERE run = ?1 AND number = ?2", run, number)
