@@ -97,7 +97,9 @@ int record(const Task& task, int rank, std::int64_t first) {
   const auto lock = store->lock_run(run.key);
   if (!lock) return 3;
   catalog.say_in_journal(run.id);
-  CheckpointWriter writer(*store, run.id, {.threads = 1});
+  WriterOptions options;
+  options.threads = 1;
+  CheckpointWriter writer(*store, run.id, options);
   std::optional<PeerCheckpoints> leader;
   if (rank > 0) leader.emplace(*store, task.leader);
   const auto store_boundary = [&](std::int64_t epoch) {

@@ -270,7 +270,6 @@ TEST_F(Outages, LocksThatFailFromSomewhereOnCostSecondsAndNameARemedy) {
   const auto result = record("20000::locks", {"settled=0"}, {{"PATIENT", "1"}});
   EXPECT_EQ(result.status, 0) << result.err;
   const int slept = number_after(result.err, "slept ");
-  EXPECT_GE(slept, 5'000) << "they may come back";
   EXPECT_LE(slept, 20'000);
   EXPECT_THAT(result.err, HasSubstr("cannot be locked (No locks available): its file system "
                                     "refuses locks"));

@@ -274,6 +274,7 @@ class Recorder : public Runtime {
   /// Of a run that is resumed: code that is executed again takes its checkpoints again.
   std::map<std::string, store::SavedCheckpoint> recorded_saves_;
   bool says_in_journal_ = false;
+  bool index_follows_ = true;  // when the program asked for a checkpoint last
   std::int64_t saves_ = 0;  // the highest number of a saved checkpoint
   // Of the background thread, by name: those that are stored and not entered yet; numbers of all.
   std::set<std::string> stored_saves_;

@@ -94,12 +94,16 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
     flush_progress();  // an epoch counts once it is known to be complete
   });
   background_->drain();
-  if (!store_->catalog().follow()) {
-    throw Busy(fmt::format(
-        "which checkpoint of run {} is the {} cannot be told while the catalog cannot be written: "
-        "end the process that holds it, or make room",
-        run_.key.substr(0, 8), best ? "best" : "latest"));
+  // The training goes on whatever becomes of the index, and waits for it in earnest only once.
+  store_->set_patience(index_follows_ ? lock_patience.usual : lock_patience.in_outage);
+  const bool follows = store_->catalog().follow();
+  if (!follows && index_follows_) {
+    say(Level::warn,
+        fmt::format("the catalog of {} cannot be written now: of run {} the {} checkpoint that it "
+                    "knows is given, which may be an older one",
+                    home_.string(), run_.key.substr(0, 8), best ? "best" : "latest"));
   }
+  index_follows_ = follows;
   return best ? store::best_checkpoint(*store_, run_.id, strategy_)
               : store::latest_checkpoint(*store_, run_.id, strategy_);
 }
