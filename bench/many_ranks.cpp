@@ -158,9 +158,9 @@ struct Changes {
   double seconds = 0;
 };
 
-Changes watch(const std::filesystem::path& home, const std::function<bool()>& ended) {
-  const auto store = Store::open(home, OpenMode::read_only);
-  Database& database = *store->impl().database;
+/// `store`: opened before, as that enters what was said.
+Changes watch(const Store& store, const std::function<bool()>& ended) {
+  Database& database = *store.impl().database;
   const auto mark = [&] {
     const auto row = database.connection("PRAGMA data_version");
     row->step();
@@ -200,12 +200,13 @@ int run_all(Task task, const std::vector<std::int64_t>& runs, std::int64_t first
   }
   await(task.ranks);
   std::printf("%d ranks have begun after %.1f s\n", task.ranks, seconds(begun));
+  const auto watching = Store::open(task.home, OpenMode::read_only);
   task.board->go = 1;
   const std::int64_t last = killed > 0 ? until : task.epochs;
   const auto others_came = [&](std::int64_t epoch) {
     return task.board->done[epoch - 1] >= task.ranks;
   };
-  const Changes changes = watch(task.home, [&] { return others_came(last); });
+  const Changes changes = watch(*watching, [&] { return others_came(last); });
   std::printf("epochs %lld to %lld: %.2f s each; the index was changed %lld times, %.2f a second\n",
               static_cast<long long>(first), static_cast<long long>(last - 1),
               changes.seconds / static_cast<double>(last - first),
@@ -263,7 +264,7 @@ int main(int argc, char** argv) {
     task.group = catalog.runs("ranks", 1, RunDetail::summary, RunRanks::first).at(0).id;
     for (const Run& run : catalog.ranks(task.group)) runs.push_back(run.id);
     const auto points = common_resume_points(catalog, runs);
-    first = points.empty() ? -1 : points.back().epoch;
+    first = points.empty() ? -1 : points.front().epoch;  // the latest
     std::printf("after the kill the index was up to date in %.1f s; the last common point of %zu "
                 "ranks is epoch %lld, in %.2f s\n",
                 entered, runs.size(), static_cast<long long>(first), seconds(begun) - entered);
