@@ -112,7 +112,7 @@ int record(const Task& task, int rank, std::int64_t first) {
   };
   store_boundary(first);
   ++task.board->begun;
-  while (task.board->go == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (task.board->go == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   for (std::int64_t epoch = first; epoch < task.epochs; ++epoch) {
     while (epoch == task.until) ::pause();
     std::vector<Value> values(10);
@@ -185,7 +185,14 @@ int run_all(Task task, const std::vector<std::int64_t>& runs, std::int64_t first
   const auto begun = Clock::now();
   std::vector<pid_t> pids;
   const auto await = [&](int count) {
-    while (task.board->begun < count) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (task.board->begun < count) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (const pid_t ended = ::waitpid(-1, nullptr, WNOHANG); ended <= 0) continue;
+      std::printf("a rank has ended before all had begun; %d have begun after %.1f s\n",
+                  task.board->begun.load(), seconds(begun));
+      for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+      std::exit(1);
+    }
   };
   for (int rank = 0; rank < task.ranks; ++rank) {
     if (!runs.empty()) task.run = runs[static_cast<std::size_t>(rank)];

@@ -298,6 +298,51 @@ TEST(FramesTest, AreReadWhileTheyAreWritten) {
   EXPECT_THAT(reader.take_damage(), IsEmpty());
 }
 
+/// A file of which another process writes more while it is read: each time its end is met, `step`
+/// bytes more are there.
+class GrowingFile : public OneFile {
+ public:
+  GrowingFile(Bytes all, std::size_t begin, std::size_t step)
+      : OneFile(std::move(all)), visible_(begin), step_(step) {}
+  ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset) override {
+    const auto from = std::min(static_cast<std::size_t>(offset), visible_);
+    if (from == visible_) {
+      visible_ = std::min(visible_ + step_, content.size());
+      return 0;
+    }
+    return OneFile::pread(descriptor, bytes, std::min(size, visible_ - from), offset);
+  }
+  bool is_whole() const { return visible_ == content.size(); }
+
+ private:
+  std::size_t visible_, step_;
+};
+
+TEST(FramesTest, AreNotTakenForDamagedWhileTheirEndIsBeingWritten) {
+  std::mt19937 random(5);
+  for (std::size_t step : {40, 200, 1'000, 5'000}) {
+    std::vector<Sent> sent;
+    for (int i = 0; i < 40; ++i) sent.push_back({1, Bytes(random() % 4'000, std::byte{7})});
+    const Bytes all = written(sent);
+    for (std::size_t begin = kFileHeaderBytes; begin < 3'000; begin += 97) {
+      GrowingFile disk(all, begin, step);
+      const File file(disk, "a.journal", O_RDONLY);
+      FrameReader reader(file);
+      std::size_t read = 0;
+      while (read < sent.size()) {
+        const bool was_whole = disk.is_whole();
+        if (const auto frame = reader.next()) {
+          ASSERT_EQ(frame->number, read) << "step " << step << ", from " << begin;
+          ++read;
+        } else {
+          ASSERT_FALSE(was_whole);
+        }
+      }
+      EXPECT_THAT(reader.take_damage(), IsEmpty());
+    }
+  }
+}
+
 TEST(FramesTest, ThatTheDiskRefusedAreWrittenWhenItHasRoom) {
   const testing::TemporaryDirectory directory;
   const std::vector<Sent> sent = some_frames();

@@ -4,6 +4,7 @@
 #include "collect_fixture.h"
 #include "database/store_impl.h"
 #include "faulty_filesystem.h"
+#include "index/journal_writing.h"
 #include "index/refresh.h"
 #include "made_again.h"
 #include "maintain/archive.h"
@@ -13,6 +14,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -252,12 +254,58 @@ TEST_F(SayInJournal, ARankNeedNotStoreWhatAnotherHas) {
   EXPECT_EQ(added, 0U);
   EXPECT_EQ(stored.last()->key, boundary(5));
   EXPECT_EQ(stored.find(boundary(6)), nullptr);
-  // That of the rank is entered first, though it needs the packs of the other.
+  // The run of rank 1 is entered first, though it needs the packs of rank 0.
   second->catalog().finish_run(follower.id, 2'000'000'000'000'000, false, "");
   for (int step = 0; step < 6; ++step) expect_unique(*second, follower, 0, step);
   first->catalog().finish_run(leader.id, 2'000'000'000'000'000, false, "");
   for (int step = 0; step < 6; ++step) expect_unique(*first, leader, 0, step);
   expect_same_when_made_again(*first);
+}
+
+TEST_F(SayInJournal, ACheckpointThatAnotherRankHasDeletedIsNotReferredTo) {
+  const auto store = open();
+  const Run run = begin(*store);
+  CheckpointWriter writer(*store, run.id);
+  for (unsigned step = 0; step < 3; ++step) writer.write(boundary(step), unique(step));
+  store->catalog().drop_checkpoints(run.id, std::vector{boundary(1)});
+  PeerCheckpoints stored(*store, run.key);
+  stored.follow();
+  EXPECT_TRUE(stored.find(boundary(0)));
+  EXPECT_FALSE(stored.find(boundary(1)));
+}
+
+/// An event that was prepared and never written has no layout that a later one could leave out.
+TEST_F(SayInJournal, ALayoutThatWasNeverWrittenIsNotKnown) {
+  const auto store = open();
+  const Run run = begin(*store);
+  Database& database = *store->impl().database;
+  const Digest layout = digest_of(random_bytes(1, 100));
+  { EXPECT_FALSE(JournalWriting(database, run.id).knows_layout(layout)); }
+  EXPECT_FALSE(JournalWriting(database, run.id).knows_layout(layout));
+}
+
+/// The process before has said something since the store was opened.
+TEST_F(SayInJournal, AResumeComesAfterAllThatTheProcessBeforeHasSaid) {
+  const auto resuming = open();
+  std::optional<Run> run;
+  {
+    const auto before = open();
+    run = begin(*before);
+    CheckpointWriter writer(*before, run->id);
+    for (unsigned step = 0; step < 4; ++step) writer.write(boundary(step), unique(step));
+    const std::vector values{loss(0, 1), loss(1, 2), loss(2, 3)};
+    before->catalog().add_values(run->id, values);
+  }
+  Resumption resumption;
+  resumption.point.iteration = resumption.point.epoch = 1;
+  resumption.point.boundary = true;
+  resuming->catalog().resume_run(run->id, resumption);
+  EXPECT_EQ(resuming->catalog().values({.run = run->id}).size(), 1U);
+  EXPECT_FALSE(resuming->catalog().checkpoint(run->id, boundary(2)));
+  EXPECT_TRUE(resuming->catalog().checkpoint(run->id, boundary(1)));
+  resuming->catalog().follow();
+  EXPECT_EQ(resuming->catalog().values({.run = run->id}).size(), 1U);
+  expect_same_when_made_again(*resuming);
 }
 
 TEST_F(SayInJournal, WhoTakesUpARunForgetsWhatWasStoredBefore) {
@@ -275,8 +323,8 @@ TEST_F(SayInJournal, WhoTakesUpARunForgetsWhatWasStoredBefore) {
   EXPECT_EQ(stored.last(), nullptr);
 }
 
-/// Whatever call of the disk fails, once or for good: an event that was taken back is not there, and what
-/// is said next is.
+/// Each call of the disk fails once, or from then on: an event that was taken back is not there, and
+/// the next one is.
 TEST_F(SayInJournal, AfterEachFaultOfTheDiskTheNextCommitIsWhole) {
   for (const bool stays : {false, true}) {
     for (int fail_at = 1;; ++fail_at) {

@@ -37,7 +37,12 @@ bool follow(const store::Store& store, const std::function<bool()>& draw) {
   const CatalogEvents events(store);
   while (!Interruptible::came()) {
     const auto begun = Clock::now();
-    if (!draw()) return true;
+    if (!draw()) {
+      // A run that was killed may have written more than that picture shows.
+      store.catalog().follow();
+      draw();
+      return true;
+    }
     const auto cost = std::chrono::duration_cast<milliseconds>(Clock::now() - begun);
     pause(events, std::max(kBetween, 3 * cost));
   }

@@ -83,7 +83,7 @@ store::Run after_its_end(const store::Catalog& catalog, const store::Run& run) {
     now = catalog.run(run.id).value_or(run);
     return now.state != store::RunState::running;
   });
-  catalog.follow();  // what it said last
+  catalog.follow();  // its last words; without them it counts as interrupted
   return catalog.run(run.id).value_or(now);
 }
 
@@ -99,8 +99,10 @@ void await_end_of_ranks(const store::Catalog& catalog, std::int64_t group) {
     }
     return running.empty();
   });
-  catalog.follow();  // what they said last
   if (!ended) throw Busy(fmt::format("{} is still being recorded: end it first", running));
+  if (!catalog.follow()) {
+    throw Busy("the group cannot be resumed while the catalog cannot be written: try again");
+  }
 }
 
 }  // namespace flor::detail

@@ -211,6 +211,12 @@ Recorder::Recorder(Flags flags)
     lock_ = is_first() && ranks_ ? store::lock_first_rank(*store_, resumed->key)
                                  : store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
+    // The process before may have written something since the store was opened.
+    if (!catalog.follow()) {
+      throw Busy(fmt::format("run {} cannot be resumed while the catalog of {} cannot be written: "
+                             "wait for the process that holds it, or make room, and try again",
+                             resumed->key.substr(0, 8), store_->home().string()));
+    }
     take_arguments(*resumed);
   } else {
     refuse_masked(flags_.kwargs);
@@ -243,7 +249,7 @@ Recorder::Recorder(Flags flags)
                                                       store::WriterOptions{.priority = priority_});
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
   home_ = store_->home();
-  // Else nobody could tell that the packs and journals of this process are being written.
+  // Without locks `flor gc` could not tell that the packs and journals of this process are in use.
   says_in_journal_ = store_->why_locks_fail().empty();
   if (says_in_journal_) catalog.say_in_journal(run_.id);
   store_->set_patience(lock_patience.usual);

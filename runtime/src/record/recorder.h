@@ -276,7 +276,7 @@ class Recorder : public Runtime {
   bool says_in_journal_ = false;
   bool index_follows_ = true;  // when the program asked for a checkpoint last
   std::int64_t saves_ = 0;  // the highest number of a saved checkpoint
-  // Of the background thread, by name: those that are stored and not entered yet; numbers of all.
+  // Used by the background thread: names that are stored and not entered yet; all numbers by name.
   std::set<std::string> stored_saves_;
   std::map<std::string, std::int64_t> numbers_of_saves_;
   Schedule schedule_;

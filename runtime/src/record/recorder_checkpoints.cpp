@@ -287,12 +287,14 @@ void Recorder::store_checkpoint(Taken& taken) {
     writer = step_writer_.get();
   }
   let_first_rank_store(key, *writer);
+  using enum store::CheckpointKind;
+  std::set<std::string> names;
+  if (key.kind == saved) names.insert(key.loop);
   const store::CheckpointInfo info = writer->write(key, taken.snapshot.snapshot);
   flush_progress();
+  stored_saves_.merge(names);
   count_stored(key, info);
-  using enum store::CheckpointKind;
   if (key.kind == step) add_step(key);
-  if (key.kind == saved) stored_saves_.insert(key.loop);
   if (key.kind == boundary && key.iteration > 0) delete_others();
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 
 namespace flor::detail {
 
@@ -69,9 +70,12 @@ std::string Recorder::save_checkpoint(std::string_view name,
 
 void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog) {
   if (!stored_saves_.contains(saved.name)) return;  // it could not be stored, which was said
+  // A checkpoint that is taken again at its place has its number, and maybe another name.
+  std::erase_if(numbers_of_saves_,
+                [&](const auto& other) { return other.second == saved.number; });
+  numbers_of_saves_[saved.name] = saved.number;
   catalog.add_saved(run_.id, saved);
   stored_saves_.erase(saved.name);
-  numbers_of_saves_[saved.name] = saved.number;
   delete_others();
 }
 

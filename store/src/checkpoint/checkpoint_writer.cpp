@@ -309,7 +309,7 @@ PackOrigin origin_of(Database& database, std::int64_t run) {
   return row->step() ? PackOrigin::elsewhere : PackOrigin::here;
 }
 
-/// Of this process.
+/// Numbers the writers of this process from 1; 0 means none.
 std::atomic<std::int64_t> next_stream = 1;
 
 }  // namespace

@@ -50,7 +50,8 @@ std::int64_t running(const Store& store, const CheckpointScope& scope);
 /// whichever process does it. Exists once somebody asked for it. Losing it, as when the process is
 /// killed between the two, loses nothing that `named_checkpoints` would not find.
 std::filesystem::path checkpoint_bell(const Store& store);
-/// The same for all that recordings say in their journals; where it cannot be made, they go unheard.
+/// Creates the bell that recordings ring when they have written to their journals. Without it a
+/// process that waits for them has to look by itself.
 void hang_journal_bell(const Store& store) noexcept;
 
 }  // namespace flor::store

@@ -37,12 +37,25 @@ void PeerCheckpoints::follow() {
   }
 }
 
-/// The numbers of journals rise, and who takes up a run says so first.
+void PeerCheckpoints::forget(const CheckpointKey& key) {
+  std::erase_if(stored_, [&](const Stored& stored) { return stored.key == key; });
+}
+
+/// The numbers of journals rise, and a process that resumes a run says so first.
 void PeerCheckpoints::read(JournalReader& reader) {
   while (const auto event = reader.next()) {
     if (event->kind == EventKind::resume) stored_.clear();
+    if (event->kind == EventKind::forget) {
+      const auto forgotten = decode_event<ForgetEvent>(event->payload);
+      for (const CheckpointKey& key : forgotten.checkpoints) forget(key);
+    }
+    if (event->kind == EventKind::discard) {
+      const auto deleted = decode_event<DiscardEvent>(event->payload);
+      for (const CheckpointName& name : deleted.checkpoints) forget(name.key);
+    }
     if (event->kind != EventKind::checkpoint) continue;
     auto checkpoint = decode_event<CheckpointEvent>(event->payload);
+    forget(checkpoint.info.key);
     stored_.push_back({std::move(checkpoint.info.key), std::move(checkpoint.chunks)});
     if (stored_.size() > kStoredMax) stored_.pop_front();
   }

@@ -1,4 +1,4 @@
-// The checkpoints that another recording stores, heard of by its journals alone.
+// The checkpoints that another recording stores, read from its journals.
 #pragma once
 
 #include "journal/journal_reader.h"
@@ -16,7 +16,7 @@
 
 namespace flor::store {
 
-/// Not thread-safe. Forgets what came before the run was taken up again.
+/// Not thread-safe. Checkpoints from before a resume, and deleted ones, are forgotten.
 class PeerCheckpoints {
  public:
   struct Stored {
@@ -27,14 +27,15 @@ class PeerCheckpoints {
   /// `run`: the key of a run of this store.
   PeerCheckpoints(const Store& store, std::string run);
 
-  /// Reads what has come since the last call. What cannot be read now is looked for again.
+  /// Reads what the journals say since the last call; the next call retries what cannot be read.
   void follow();
-  /// Of the latest ones, which are kept as long as ranks that go at one pace need them.
+  /// Null if it is not among the latest 64.
   const Stored* find(const CheckpointKey& key) const;
   const Stored* last() const { return stored_.empty() ? nullptr : &stored_.back(); }
 
  private:
   void read(JournalReader& reader);
+  void forget(const CheckpointKey& key);
 
   std::shared_ptr<Database> database_;
   std::string run_;

@@ -72,8 +72,8 @@ bool is_locked(const OpenFile& database, std::string_view key);
 /// True while a process holds a RunUse of the run.
 bool is_used(const Database& database, std::string_view key);
 
-/// Tells those who wait for checkpoints (`checkpoint_bell`), or for anything that is said in a journal
-/// (`journal_bell`). Never fails.
+/// Wakes processes that wait for checkpoints (`checkpoint_bell`), or for anything that a recording
+/// writes to its journal (`journal_bell`). Never fails.
 void ring_checkpoint(const Database& database);
 void ring(const Database& database);
 

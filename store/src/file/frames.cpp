@@ -329,8 +329,16 @@ std::optional<Frame> FrameReader::next() {
     return impl.pass(*frame);
   }
   impl.window.forget();
-  const auto found = impl.next_sound();
+  auto found = impl.next_sound();
   if (!found) return std::nullopt;
+  if (found->offset != impl.position) {
+    // A writer may have completed the first one during the search: it is there before the later one.
+    const std::uint64_t later = found->offset;
+    impl.window.forget();
+    found = impl.frame_at(impl.position, false);
+    if (!found || found->number < impl.number) found = impl.frame_at(later, false);
+    if (!found) return std::nullopt;
+  }
   return impl.pass(*found);
 }
 

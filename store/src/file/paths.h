@@ -47,6 +47,7 @@ struct Paths {
   std::filesystem::path bell() const { return home / "jobs.bell"; }
   /// Touched when a checkpoint was committed, or a run has ended.
   std::filesystem::path checkpoint_bell() const { return home / "checkpoints.bell"; }
+  /// Touched when a recording has written to its journal.
   std::filesystem::path journal_bell() const { return home / "journals.bell"; }
   /// Touched when those who watch for checkpoints are asked something.
   std::filesystem::path watcher_bell() const { return home / "watchers.bell"; }

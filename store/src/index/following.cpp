@@ -1,4 +1,4 @@
-// The index for those who look: brought up to date where that is possible at once.
+// Brings the index up to date for commands that only read, if that is possible at once.
 #include "database/shared_view_mark.h"
 #include "index/journal_writing.h"
 #include "index/refresh.h"
@@ -18,7 +18,7 @@
 namespace flor::store {
 namespace {
 
-/// Of what others hold, by those who only look.
+/// How long a command that only reads waits for the write lock.
 constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
 
 }  // namespace

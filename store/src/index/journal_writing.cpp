@@ -61,6 +61,13 @@ JournalWriting::JournalWriting(Database& database, std::int64_t run)
       said_(database.said.at(run)),
       at_us_(std::max(now_us(), said_.last_us + 1)) {}
 
+/// Undoes also what `knows_layout` has remembered for an event that was never written.
+JournalWriting::~JournalWriting() {
+  if (committed_) return;
+  const auto open = database_.journals.find(run_);
+  if (open != database_.journals.end()) open->second->take_back();
+}
+
 void JournalWriting::enter(EventKind kind, std::vector<std::byte> payload) {
   noted_.emplace_back(kind, std::move(payload));
 }
@@ -93,8 +100,8 @@ void JournalWriting::commit(bool& uncertain) {
     to.flush();
     to.sync();
   } catch (...) {
-    // Whoever has entered it meanwhile finds out by the length of the journal, which must not grow
-    // again then.
+    // An index that has entered it meanwhile is found out by the length of the journal, which must
+    // not grow again then.
     const bool seen = to.shows_more();
     to.take_back();
     if (seen) to.lose();
@@ -102,6 +109,7 @@ void JournalWriting::commit(bool& uncertain) {
     throw;
   }
   to.keep();
+  committed_ = true;
   said_.last_us = at_us_;
   said_.is_ahead = true;
   ring(database_);

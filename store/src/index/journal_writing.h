@@ -1,5 +1,5 @@
-// What a recording says in its journal alone: the index hears of it when somebody looks, and when
-// the run ends.
+// Writes events of a recording to its journal alone. The next process that opens the store enters
+// them into the index, and so does the end of the run.
 #pragma once
 
 #include "database/database.h"
@@ -35,6 +35,7 @@ RunJournal& journal_of(Database& database, std::int64_t run, const std::string& 
 class JournalWriting {
  public:
   JournalWriting(Database& database, std::int64_t run);
+  ~JournalWriting();
   JournalWriting(const JournalWriting&) = delete;
   JournalWriting& operator=(const JournalWriting&) = delete;
 
@@ -63,6 +64,7 @@ class JournalWriting {
   SaidRun& said_;
   std::int64_t at_us_;
   std::vector<std::pair<EventKind, std::vector<std::byte>>> noted_;
+  bool committed_ = false;
 };
 
 }  // namespace flor::store

@@ -69,7 +69,7 @@ void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<st
   }
 }
 
-/// Of the packs that events name, what the index does not have.
+/// Scans packs that events name from where the index ends.
 void Placing::scan_named() {
   for (const auto& [pack, bytes] : named_) {
     const auto row = database_.connection("SELECT bytes FROM pack WHERE name = ?1", pack);

@@ -65,16 +65,6 @@ bool is_damage(const Error& error) {
   return reason && reason->code() == EIO;
 }
 
-/// A journal that is none, is gone or may not be read: that costs no other one. What it says is
-/// looked for again, since all of this can be set right.
-bool is_of_this_file(const Error& error) {
-  if (dynamic_cast<const NewerFormat*>(&error)) return true;
-  const auto* reason = dynamic_cast<const SystemError*>(&error);
-  if (!reason) return false;
-  static constexpr std::array kCodes = {ENXIO, EISDIR, ENOENT, ENOTDIR, ELOOP, EACCES, EPERM, EIO};
-  return std::ranges::find(kCodes, reason->code()) != kCodes.end();
-}
-
 /// Enters what the journals of one run say, in the order of the time that they give.
 class RunReader {
  public:
@@ -179,7 +169,7 @@ class RunReader {
 
   /// The rest of a journal.
   void pass_over(const Error& error) {
-    const bool later = is_of_this_file(error);
+    const bool later = may_be_readable_later(error);
     if (!later && !is_damage(error)) throw;
     if (later) report_.unread.insert(key_);
     report_.damage.push_back(error.what());
@@ -495,6 +485,16 @@ void remove_dropped(Database& database, const std::set<std::string>& keys) {
 
 }  // namespace
 
+/// A journal that is none, is gone or may not be read: that costs no other one. What it says is
+/// looked for again, since all of this can be set right.
+bool may_be_readable_later(const Error& error) {
+  if (dynamic_cast<const NewerFormat*>(&error)) return true;
+  const auto* reason = dynamic_cast<const SystemError*>(&error);
+  if (!reason) return false;
+  static constexpr std::array kCodes = {ENXIO, EISDIR, ENOENT, ENOTDIR, ELOOP, EACCES, EPERM, EIO};
+  return std::ranges::find(kCodes, reason->code()) != kCodes.end();
+}
+
 std::int64_t began_at(const Database& database, const std::string& key) {
   std::int64_t began = 0;
   for (const FoundJournal& journal : find_journals(database.paths, key)) {
@@ -584,29 +584,6 @@ std::string cannot_list(const fs::path& directory) {
                      directory.string());
 }
 
-std::vector<std::string> unread_journals(Database& database) {
-  std::vector<fs::path> unlisted;
-  const std::vector<std::string> runs = find_runs(database.paths, &unlisted);
-  std::vector<std::string> lines;
-  for (const fs::path& directory : unlisted) lines.push_back(cannot_list(directory));
-  const std::lock_guard lock(database.mutex);
-  for (const std::string& run : runs) {
-    for (const FoundJournal& found : find_journals(database.paths, run)) {
-      const JournalPosition known = position_of(database.connection, run, found.number);
-      std::error_code error;
-      const auto size = fs::file_size(found.path, error);
-      if (!error && size <= std::max<std::uint64_t>(known.bytes, kFileHeaderBytes)) continue;
-      try {
-        JournalReader reader(database.files, found.path, known);
-        while (reader.next()) continue;
-      } catch (const Error& failure) {
-        if (is_of_this_file(failure)) lines.push_back(failure.what());
-      }
-    }
-  }
-  return lines;
-}
-
 void enter_behind(Database& database) {
   RefreshReport report;
   enter_runs(database, runs_behind(database), report);
@@ -622,6 +599,10 @@ RefreshReport refresh(Database& database) {
   const std::lock_guard lock(database.mutex);
   Transaction transaction(database.connection);
   const std::vector<std::string> keys = runs_behind(database);
+  if (keys.empty() && !lacks_evaluations(database)) {
+    transaction.commit();  // another process has entered it meanwhile
+    return report;
+  }
   enter_runs(database, keys, report);
   close_journals(database, report.unread);
   // Some came with runs.

@@ -8,6 +8,7 @@
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 
+#include <flor/store/error.h>
 #include <flor/store/store.h>
 
 #include <cstddef>
@@ -43,9 +44,8 @@ bool is_behind(Database& database);
 /// The line for a directory of runs that cannot be listed.
 std::string cannot_list(const std::filesystem::path& directory);
 
-/// A line for each journal, or directory of journals, that cannot be read now and may say more than
-/// the index has: what it says of content is not known.
-std::vector<std::string> unread_journals(Database& database);
+/// True if the journal that failed so may be readable later: it is missing, locked away or no file.
+bool may_be_readable_later(const Error& error);
 
 /// What became of journals that were read.
 struct RefreshReport {
@@ -75,8 +75,8 @@ RefreshReport refresh(Database& database);
 /// a line why what it shows is older.
 RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
 
-/// For those who look again and again: `refresh`, where somebody has said more. False where the index
-/// cannot be written now, and stays as it is. True, and nothing is done, within a transaction.
+/// `refresh`, if journals say more than the index has. False if the index cannot be written now: it
+/// stays as it is. Within a transaction nothing is done, and the result is true.
 bool follow(Database& database);
 
 /// Before results of evaluations are read: others may have logged some since the store was opened.

@@ -100,8 +100,8 @@ void write(Database& database, std::int64_t run, const Event& event) {
   writing.commit();
 }
 
-/// What a run says last, with what was not written before. The index has all of the run then; where
-/// it cannot be written, the next command enters it.
+/// Writes the last event of a run, after all that could not be written before. The index has the
+/// whole run then; if it cannot be written now, the next command enters the rest.
 template <typename Event>
 void write_last(Database& database, std::int64_t run, const Event& event,
                 const UnwrittenRest& rest) {

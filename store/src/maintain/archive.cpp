@@ -69,6 +69,9 @@ class Archiver {
 
   ArchiveReport run() {
     const HeldContent held = find_held(database_);
+    if (!held.unread.empty()) {
+      throw Error(fmt::format("run {} is not archived: {}", run_.key, held.unread.front()));
+    }
     const auto connection = open_for_reading(database_.paths);
     const ArchivePlan plan(*connection, run_.id, chunks_, held);
     report_.checkpoints = plan.checkpoints();

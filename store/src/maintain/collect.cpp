@@ -217,9 +217,8 @@ class Collector {
 
   /// Else what a journal that cannot be read needs would be taken for garbage.
   bool knows_all() {
-    const std::vector<std::string> unread = unread_journals(database_);
-    if (unread.empty()) return true;
-    for (const std::string& line : unread) refuse(fmt::format("nothing is collected: {}", line));
+    if (held_.unread.empty()) return true;
+    for (const std::string& line : held_.unread) refuse(fmt::format("nothing is collected: {}", line));
     report_.chunks = report_.checkpoints = 0;
     return false;
   }

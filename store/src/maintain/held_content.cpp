@@ -7,6 +7,7 @@
 
 #include <flor/store/error.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -77,19 +78,24 @@ std::vector<std::uint32_t> HeldContent::rows(Connection& connection) const {
 HeldContent find_held(Database& database) {
   HeldContent held;
   hold_packs_that_are_written(database, held);
-  for (const std::string& run : find_runs(database.paths)) {
+  std::vector<std::filesystem::path> unlisted;
+  const std::vector<std::string> runs = find_runs(database.paths, &unlisted);
+  for (const auto& directory : unlisted) held.unread.push_back(cannot_list(directory));
+  for (const std::string& run : runs) {
     for (const FoundJournal& found : find_journals(database.paths, run)) {
       const bool is_live = is_written(database.files, found.path);
       const std::lock_guard lock(database.mutex);
       const JournalPosition known = position_of(database.connection, run, found.number);
       std::error_code error;
       const auto size = std::filesystem::file_size(found.path, error);
-      if (!is_live && !error && size <= known.bytes) continue;
+      const auto seen = std::max<std::uint64_t>(known.bytes, kFileHeaderBytes);
+      if (!is_live && !error && size <= seen) continue;
       try {
         JournalReader reader(database.files, found.path, is_live ? JournalPosition{} : known);
         Holding(held, known).read(reader);
-      } catch (const Error&) {
-        // Nothing is collected then: see unread_journals.
+      } catch (const Error& failure) {
+        // A damaged journal that no process writes says no more than the index has.
+        if (is_live || may_be_readable_later(failure)) held.unread.push_back(failure.what());
       }
     }
   }

@@ -1,5 +1,5 @@
-// What a collection of garbage, or an archive, must leave though the index knows nothing that needs
-// it: recordings say in their journals alone what they have stored.
+// Content that a collection of garbage, or an archive, must leave though the index knows nothing that
+// needs it: recordings write in their journals alone that they have stored it.
 #pragma once
 
 #include "database/database.h"
@@ -25,6 +25,9 @@ namespace flor::store {
 struct HeldContent {
   std::set<std::string> packs;  ///< by name: nothing in them goes, and they stay as they are
   std::unordered_set<Digest> chunks;
+  /// A line for each journal, or directory of journals, that cannot be read now and may need more:
+  /// nothing may go then.
+  std::vector<std::string> unread;
 
   /// Rows of the held chunks, and of all chunks in held packs.
   std::vector<std::uint32_t> rows(Connection& connection) const;

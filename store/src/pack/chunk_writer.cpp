@@ -17,7 +17,7 @@ void ChunkWriter::append(std::span<const NewChunk> chunks) {
 
 std::vector<PackMark> ChunkWriter::marks() const {
   std::vector<PackMark> marks;
-  for (const auto& pack : packs_.touched()) marks.push_back({pack->name, pack->bytes});
+  for (const auto& pack : packs_.in_use()) marks.push_back({pack->name, pack->bytes});
   return marks;
 }
 

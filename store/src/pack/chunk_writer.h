@@ -38,7 +38,7 @@ class ChunkWriter {
   void append(std::span<const NewChunk> chunks);
   void sync() { packs_.sync(); }
   std::uint64_t appended_bytes() const { return packs_.appended(); }
-  /// How far the packs go that were appended to.
+  /// How far the packs go that this commit may refer to without asking the index.
   std::vector<PackMark> marks() const;
 
   /// Inserts what was appended. Where another process stored the same content in the meantime, its
@@ -46,10 +46,10 @@ class ChunkWriter {
   /// `replaces` it: what is recorded here depends on nothing that an attacker may have chosen. In
   /// the order of `append`.
   std::vector<StoredChunk> insert(Connection& connection);
-  /// What was appended, without rows; in that order.
+  /// The chunks that were appended, without rows, in the order of `append`.
   std::vector<StoredChunk> appended() const;
-  /// What this commit may refer to without asking the index: content of the pack that is being
-  /// written.
+  /// A chunk of the pack that is being written, to which this commit may refer without asking the
+  /// index.
   std::optional<StoredChunk> find_present(const Digest& digest);
   void committed();
   /// As those of PackWriter.

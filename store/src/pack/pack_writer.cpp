@@ -69,6 +69,16 @@ RecordPlace PackWriter::append(const RecordHeader& header, std::span<const std::
   return place;
 }
 
+std::vector<std::shared_ptr<OpenPack>> PackWriter::in_use() const {
+  std::vector<std::shared_ptr<OpenPack>> packs = touched_;
+  const auto add = [&](const std::shared_ptr<OpenPack>& pack) {
+    if (pack && std::ranges::find(packs, pack) == packs.end()) packs.push_back(pack);
+  };
+  std::ranges::for_each(filled_, add);
+  add(pack_);
+  return packs;
+}
+
 std::size_t PackWriter::number_of(const RecordPlace& place) const {
   const auto pack = std::ranges::find(touched_, place.pack);
   if (pack == touched_.end()) throw Error("a record lies in a pack that is not being written");

@@ -44,6 +44,8 @@ class PackWriter {
   void sync();
   /// The packs that were appended to.
   const std::vector<std::shared_ptr<OpenPack>>& touched() const { return touched_; }
+  /// These, and those that were present at some moment since the last commit.
+  std::vector<std::shared_ptr<OpenPack>> in_use() const;
   /// Where in `touched()` the record's pack is.
   std::size_t number_of(const RecordPlace& place) const;
   /// Bytes appended.

@@ -407,12 +407,13 @@ class Catalog {
   // Recording.
   Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {},
               const RunOrigin& origin = {});
-  /// From now on this process says of the run in its journal alone, also its checkpoints: the index,
-  /// and with it what this object reads, hears of it by `follow`, when somebody opens the store,
-  /// and when the run ends. The locks of files must work (`Store::why_locks_fail`).
+  /// From now on this process writes the run's values, progress and checkpoints to its journal alone.
+  /// The index, and with it the reading functions below, has them after `follow`, after any process
+  /// has opened the store, and when the run ends. Locks of files must work
+  /// (`Store::why_locks_fail`).
   void say_in_journal(std::int64_t run);
-  /// Brings the index up to date with what has been said in journals alone, by this process and by
-  /// others. False where it cannot be written now, and stays as it is.
+  /// Enters into the index what this and other processes have written to journals alone. False if
+  /// the index cannot be written now: it stays as it is.
   bool follow() const;
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
@@ -457,7 +458,8 @@ class Catalog {
   /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
   /// the same place, or under the same name or number, goes.
   void add_saved(std::int64_t run, const SavedCheckpoint& saved);
-  /// A score that came later. Throws NotFound if there is no such checkpoint, where the index is asked.
+  /// A score that came later. Throws NotFound if there is no such checkpoint; after
+  /// `say_in_journal` that is not checked.
   void add_score(std::int64_t run, std::int64_t number, std::string_view metric, double value);
   void put_strategy(std::int64_t run, const CheckpointStrategy& strategy);
 

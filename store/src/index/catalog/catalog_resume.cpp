@@ -4,6 +4,7 @@
 #include "database/rows.h"
 #include "index/catalog/resume_point.h"
 #include "index/catalog/resume_rows.h"
+#include "index/refresh.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>
@@ -166,7 +167,11 @@ void apply(Database& database, std::int64_t run, const InterruptEvent& event) {
 }
 
 void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
-  write(*database_, run, ResumeEvent{resumption});
+  Writing writing(*database_);
+  // The events of the process before come first, as in an index that is made again.
+  enter_behind(*database_);
+  writing.add(run, ResumeEvent{resumption});
+  writing.commit();
 }
 
 void apply(Database& database, std::int64_t run, const ResumeEvent& event) {

@@ -3,8 +3,8 @@
 #include "database/database.h"
 #include "database/rows.h"
 #include "file/random.h"
-#include "index/values/metric_rows.h"
 #include "index/refresh.h"
+#include "index/values/metric_rows.h"
 #include "index/writing.h"
 #include "journal/run_journal.h"
 
