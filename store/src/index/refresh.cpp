@@ -584,9 +584,11 @@ std::string cannot_list(const fs::path& directory) {
                      directory.string());
 }
 
-void enter_behind(Database& database) {
+void enter_behind(Database& database) { enter_behind(database, runs_behind(database)); }
+
+void enter_behind(Database& database, std::vector<std::string> keys) {
   RefreshReport report;
-  enter_runs(database, runs_behind(database), report);
+  enter_runs(database, std::move(keys), report);
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }
 

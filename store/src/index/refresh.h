@@ -67,6 +67,7 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
 
 /// Inside a transaction of the caller: enters what journals say and the index lacks.
 void enter_behind(Database& database);
+void enter_behind(Database& database, std::vector<std::string> keys);
 
 /// Enters all that journals, and logs of evaluations, say and the index lacks. One transaction.
 RefreshReport refresh(Database& database);

@@ -169,7 +169,8 @@ void apply(Database& database, std::int64_t run, const InterruptEvent& event) {
 void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
   Writing writing(*database_);
   // The events of the process before come first, as in an index that is made again.
-  enter_behind(*database_);
+  if (const auto row = database_->connection("SELECT key FROM run WHERE id = ?1", run); row->step())
+    enter_behind(*database_, {row->text(0)});
   writing.add(run, ResumeEvent{resumption});
   writing.commit();
 }
