@@ -131,5 +131,29 @@ TEST_F(FsckTest, RepairsWhatItCanAndNamesWhatIsLost) {
   EXPECT_EQ(flor({"fsck", "--repair"}).status, 0);
 }
 
+TEST_F(FsckTest, WhatAJournalHasLostIsWrittenAnewAndThatIsSaid) {
+  const store::Run run = record({});
+  close();
+  EXPECT_EQ(flor({"list"}).status, 0);  // the index knows all of it
+  const std::string shown = flor({"show", run.key}).out;
+  const auto journal = home() / "runs" / run.key.substr(0, 2) / run.key / "1/journal";
+  std::fstream file(journal, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(70);  // the first events
+  file << std::string(300, '\xa5');
+  file.close();
+  const Outcome repaired = flor({"fsck", "--repair"});
+  EXPECT_EQ(repaired.status, 0) << repaired.out;
+  const std::string line = "written anew: what the catalog knows of run " + run.key +
+                           ", since its journals had lost something";
+  EXPECT_THAT(repaired.lines(), ::testing::Contains(line)) << repaired.out;
+  EXPECT_THAT(repaired.out, HasSubstr("no damage found"));
+  const Json again = flor({"fsck", "--repair", "--json"}).json();
+  EXPECT_EQ(again["repair"]["written_anew"], Json::array()) << "done once";
+  for (const char* file_of_index : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+    std::filesystem::remove(home() / file_of_index);
+  }
+  EXPECT_EQ(flor({"show", run.key}).out, shown);
+}
+
 }  // namespace
 }  // namespace flor::testing

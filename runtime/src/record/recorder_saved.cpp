@@ -98,16 +98,18 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
     flush_progress();  // an epoch counts once it is known to be complete
   });
   background_->drain();
-  // The training goes on whatever becomes of the index, and waits for it in earnest only once.
-  store_->set_patience(index_follows_ ? lock_patience.usual : lock_patience.in_outage);
+  // The training goes on whatever becomes of the index, and waits for it in earnest only once. In
+  // an outage it was told already that nothing can be stored.
+  const bool outage = health_.lasts();
+  store_->set_patience(index_follows_ && !outage ? lock_patience.usual : lock_patience.in_outage);
   const bool follows = store_->catalog().follow();
-  if (!follows && index_follows_) {
+  if (!follows && !outage && index_follows_) {
     say(Level::warn,
         fmt::format("the catalog of {} cannot be written now: of run {} the {} checkpoint that it "
                     "knows is given, which may be an older one",
                     home_.string(), run_.key.substr(0, 8), best ? "best" : "latest"));
   }
-  index_follows_ = follows;
+  index_follows_ = follows || outage;
   return best ? store::best_checkpoint(*store_, run_.id, strategy_)
               : store::latest_checkpoint(*store_, run_.id, strategy_);
 }
