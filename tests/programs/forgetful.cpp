@@ -32,6 +32,7 @@ void await_step(int epoch, int step) {
   while (std::ranges::none_of(catalog.checkpoints(catalog.runs().at(0).id), is_it)) {
     if (std::chrono::steady_clock::now() > end) std::_Exit(99);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    store->catalog().follow();
   }
 }
 
