@@ -32,7 +32,17 @@ void Log(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-/// A million values that are written for good: their whole cost if nothing runs beside.
+/// Values of steps, without a pause: when a million more wait than are written, the program does.
+void LogTenMillionOfSteps(benchmark::State& state) {
+  for (auto _ : state) {
+    for (int epoch : flor::loop("epoch", 10)) {
+      for (int i : flor::loop("train", kIterations)) flor::log("loss", i * 0.37 + epoch);
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * 10 * kIterations);
+}
+
+/// The same of as many epochs: each is more than its value.
 void LogAMillionInALoop(benchmark::State& state) {
   for (auto _ : state) {
     for (int i : flor::loop("train", kIterations)) flor::log("loss", i * 0.5);
@@ -52,6 +62,9 @@ void run_as(const char* what) {
   benchmark::RegisterBenchmark(("WrappedLoop" + suffix).c_str(), WrappedLoop);
   benchmark::RegisterBenchmark(("Log" + suffix).c_str(), Log)->Iterations(1'000'000);
   benchmark::RegisterBenchmark(("LogText" + suffix).c_str(), LogText)->Iterations(100'000);
+  benchmark::RegisterBenchmark(("LogTenMillionOfSteps" + suffix).c_str(), LogTenMillionOfSteps)
+      ->Iterations(1)
+      ->UseRealTime();
   benchmark::RegisterBenchmark(("LogAMillionInALoop" + suffix).c_str(), LogAMillionInALoop)
       ->Iterations(2)
       ->UseRealTime();

@@ -138,7 +138,7 @@ RecordedSeries::RecordedSeries(const Series& series, const fs::path& home)
 
 std::vector<fs::path> RecordedSeries::packs() const {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(store_->home() / "packs")) {
+  for (const auto& entry : fs::recursive_directory_iterator(store_->home() / "packs")) {
     paths.push_back(entry.path());
   }
   return paths;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what is needed, builds with warnings as errors and runs the tests; ends with ctest's
 # summary and status. `--slow` runs the slow tests too, and starts each program of libtorch anew instead of
-# forking it (FLOR_TEST_COLD_STARTS). `--s3` runs those, and only those, that want
+# forking it (FLOR_TEST_COLD_STARTS), and lets faults strike at every point (FLOR_TEST_EVERY_POINT). `--s3` runs those, and only those, that want
 # a real S3 server: it installs Ceph's RADOS gateway and rclone, and starts the former on loopback.
 # `--slurm` does the same with a Slurm of two nodes, as root.
 # `--package` makes the packages of Debian and the tarball, tries them in a clean Debian 12 (as root),
@@ -21,7 +21,8 @@ labels='-LE slow'
 if [ "${1-}" = --slow ]; then
   labels=
   FLOR_TEST_COLD_STARTS=1
-  export FLOR_TEST_COLD_STARTS
+  FLOR_TEST_EVERY_POINT=1
+  export FLOR_TEST_COLD_STARTS FLOR_TEST_EVERY_POINT
   shift
 fi
 s3=
@@ -55,7 +56,7 @@ if [ "${1-}" = --browser ]; then
   labels='-L browser'
   shift
 fi
-scripts/install-packages.sh packages-page.txt packages-test.txt ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt} \
+scripts/install-packages.sh packages-page.txt packages-test.txt packages-python.txt ${s3:+packages-s3.txt} ${slurm:+packages-slurm.txt} \
   ${browser:+packages-browser.txt}
 cmake --preset $preset
 cmake --build --preset $preset -j "$(scripts/jobs.sh)"

@@ -22,7 +22,7 @@ _flor() {
         ;;
     esac
   done < <("${words[0]}" complete "${words[@]:1}" 2>/dev/null)
-  # A run may be called linear~1, which is nobody's home.
+  # A run may be called linear~1, which is no user's home.
   COMPREPLY=("${COMPREPLY[@]//\\~/\~}")
   if [[ -n $paths ]]; then
     compopt -o filenames 2>/dev/null

@@ -11,6 +11,7 @@
 #include "shell/current_settings.h"
 #include "shell/manual.h"
 #include "shell/pages.h"
+#include "shell/word_check.h"
 #include "watch/evaluators/evaluator_process.h"
 #include "watch/evaluators/judge_seat.h"
 
@@ -27,18 +28,49 @@
 #include <fstream>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace flor::cli {
 namespace {
 
 struct Entry {
+  std::string_view group;
   std::unique_ptr<Command> command;
   CLI::App* app = nullptr;
   std::optional<Syntax> syntax;
+
+  bool is_called(std::string_view word) const {
+    const auto aliases = command->aliases();
+    return command->name() == word || std::ranges::find(aliases, word) != aliases.end();
+  }
 };
 
+/// Commands by the need that they serve, as help shows them: the folders of cli/src/commands.
+struct Group {
+  std::string_view title;
+  std::vector<std::unique_ptr<Command> (*)()> makers;
+};
+std::vector<Group> groups() {
+  return {{"Look at runs and their values",
+           {make_list, make_show, make_query, make_plot, make_diff, make_serve, make_report,
+            make_sql}},
+          {"Ask runs for values they did not log", {make_replay, make_audit}},
+          {"Find and rebuild versions of the sources",
+           {make_log, make_blame, make_checkout, make_build}},
+          {"Save space", {make_du, make_keep, make_gc, make_archive}},
+          {"Evaluate checkpoints", {make_watch, make_jobs}},
+          {"Move runs elsewhere and back",
+           {make_spool, make_fetch, make_remote, make_export, make_import}},
+          {"Check the installation and the store", {make_doctor, make_fsck, make_config}}};
+}
+
+/// Commands of earlier versions, and the words that do their work now.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kFormerCommands{
+    {{"shutdown", "flor watch --stop ends the watches"},
+     {"merge", "git merge --squash COMMIT takes a version over, and flor log NAME lists them"}}};
+
 constexpr std::string_view kIntroduction =
-    R"(flor: look at recorded runs, and ask them what they did not log
+    R"(flor: look at recorded runs, and ask them for values they did not log
 
 Usage: flor [OPTIONS] COMMAND ...
 
@@ -46,16 +78,16 @@ Usage: flor [OPTIONS] COMMAND ...
 
 constexpr std::string_view kGlobalHelp = R"(
 Options of every command:
-      --home DIR         the store, instead of $FLOR_HOME or ~/.flor
-      --json             JSON with a schema version (docs/cli.md), for programs
-      --color WHEN       auto, always or never; NO_COLOR is honoured
-  -h, --help             this, or the help of a command
-      --version          the version of flor
+      --home DIR         use this store instead of $FLOR_HOME or ~/.flor
+      --json             print JSON with a schema version (docs/cli.md), for programs
+      --color WHEN       color the output: auto, always or never; NO_COLOR is honoured
+  -h, --help             show this, or the help of a command
+      --version          print the version of flor
 )";
 
 constexpr std::string_view kFirstSteps = R"(
 A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
-or NAME:COMMIT; RUN@12 is its epoch 12.
+or NAME:COMMIT; RUN@12 is its epoch 12. A letter means the same in every command.
 
   ./train --flor linear         record a run of your program
   flor list                     see it
@@ -73,8 +105,10 @@ std::vector<Syntax::Entry> global_entries() {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const std::size_t begin = line.find('-'), end = line.find("  ", begin);
     if (begin == line.npos || end == line.npos || !line.starts_with(' ')) continue;
-    entries.push_back({.left = std::string(line.substr(begin, end - begin)),
-                       .help = std::string(line.substr(line.find_first_not_of(' ', end)))});
+    Syntax::Entry& entry = entries.emplace_back();
+    entry.left = line.substr(begin, end - begin);
+    entry.help = line.substr(line.find_first_not_of(' ', end));
+    if (!option_form(entry).value.empty()) entry.takes = Syntax::Entry::Takes::value;
   }
   return entries;
 }
@@ -87,8 +121,10 @@ class Application {
   Pages pages() const;
 
  private:
-  void parse(int argc, char** argv);
-  const Entry* command_of(std::span<char*> arguments) const;
+  Asked parse(int argc, char** argv);
+  Asked check(std::span<const std::string_view> words) const;
+  const Entry* entry_of(std::string_view word) const;
+  [[noreturn]] void unknown_command(std::string_view word) const;
   void apply_settings();
   std::string help_of(const Entry& entry) const;
   std::string general_help() const;
@@ -97,9 +133,9 @@ class Application {
 
   CLI::App app_;
   GlobalOptions options_;
-  bool version_ = false;
   std::string help_topic_;
   CLI::App* help_ = nullptr;
+  std::optional<Syntax> help_syntax_, no_syntax_;
   std::vector<Entry> entries_;
 };
 
@@ -112,56 +148,70 @@ Application::Application() {
   app_.add_option("--home", options_.home);
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
-  app_.add_flag("--version", version_);
-  constexpr std::array kMakers{make_list,     make_show,  make_log,      make_query,  make_plot,
-                               make_sql,      make_audit, make_replay,   make_diff,   make_blame,
-                               make_checkout, make_build, make_merge,    make_fsck,   make_keep,
-                               make_gc,       make_du,    make_archive,  make_export, make_import,
-                               make_watch,    make_jobs,  make_shutdown, make_serve,  make_report,
-                               make_spool,    make_fetch, make_remote,   make_doctor, make_config};
-  for (const auto make : kMakers) {
-    Entry& entry = entries_.emplace_back();
-    entry.command = make();
-    entry.app = app_.add_subcommand(std::string(entry.command->name()));
-    entry.syntax.emplace(*entry.app);
-    entry.command->setup(*entry.syntax);
+  for (const Group& group : groups()) {
+    for (const auto make : group.makers) {
+      Entry& entry = entries_.emplace_back();
+      entry.group = group.title;
+      entry.command = make();
+      entry.app = app_.add_subcommand(std::string(entry.command->name()));
+      for (const std::string_view alias : entry.command->aliases()) {
+        entry.app->alias(std::string(alias));
+      }
+      entry.syntax.emplace(*entry.app);
+      entry.command->setup(*entry.syntax);
+    }
   }
   help_ = app_.add_subcommand("help");
-  help_->add_option("COMMAND", help_topic_);
+  help_syntax_.emplace(*help_);
+  help_syntax_->operand("COMMAND", help_topic_, "the command to explain", false);
+  no_syntax_.emplace(app_);
 }
 
 std::vector<std::string> Application::names() const {
   std::vector<std::string> result;
-  for (const Entry& entry : entries_) result.emplace_back(entry.command->name());
+  for (const Entry& entry : entries_) {
+    result.emplace_back(entry.command->name());
+    for (const std::string_view alias : entry.command->aliases()) result.emplace_back(alias);
+  }
   result.emplace_back("help");
   return result;
 }
 
-/// Null for `flor help`. Throws for an unknown command: CLI11 would only say that an argument was
-/// not expected.
-const Entry* Application::command_of(std::span<char*> arguments) const {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    if (argument == "--home" || argument == "--color") {
+void Application::unknown_command(std::string_view word) const {
+  const auto former =
+      std::ranges::find(kFormerCommands, word, &decltype(kFormerCommands)::value_type::first);
+  std::string hint = former == kFormerCommands.end() ? did_you_mean(word, names())
+                                                     : fmt::format(": {}", former->second);
+  if (hint.empty()) hint = ": 'flor help' lists the commands";
+  throw UsageError(fmt::format("no command '{}'{}", printable(word), hint));
+}
+
+const Entry* Application::entry_of(std::string_view word) const {
+  const auto found = std::ranges::find_if(
+      entries_, [&](const Entry& entry) { return entry.is_called(word); });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+/// The place of the first operand, which names the command; the end if there is none.
+std::size_t command_place(std::span<const std::string_view> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") break;
+    if (words[i] == "--home" || words[i] == "--color") {
       ++i;
-    } else if (!argument.starts_with('-')) {
-      const std::vector<std::string> known = names();
-      const auto found = std::ranges::find(
-          entries_, argument, [](const Entry& entry) { return entry.command->name(); });
-      if (found != entries_.end()) return &*found;
-      if (argument == "help") return nullptr;
-      std::string hint = did_you_mean(argument, known);
-      if (hint.empty()) hint = ": 'flor help' lists the commands";
-      throw UsageError(fmt::format("no command '{}'{}", printable(argument), hint));
+    } else if (!is_option(words[i])) {
+      return i;
     }
   }
-  return nullptr;
+  return words.size();
 }
 
 std::string Application::help_of(const Entry& entry) const {
   std::string text =
       fmt::format("flor {}: {}\n\nUsage: flor {} {}\n", entry.command->name(),
                   entry.command->summary(), entry.command->name(), entry.syntax->usage());
+  if (const auto aliases = entry.command->aliases(); !aliases.empty()) {
+    text += fmt::format("       flor {} is the same command\n", fmt::join(aliases, ", "));
+  }
   constexpr std::size_t kMargin = 25;
   const auto section = [&](const char* title, bool operands) {
     bool first = true;
@@ -183,11 +233,17 @@ std::string Application::help_of(const Entry& entry) const {
 
 std::string Application::general_help() const {
   std::string text(kIntroduction);
-  text += "Commands:\n";
+  std::string_view group;
   for (const Entry& entry : entries_) {
-    text += fmt::format("  {:<8} {}\n", entry.command->name(), entry.command->summary());
+    if (entry.group != group) {
+      text += fmt::format("{}{}:\n", group.empty() ? "" : "\n", entry.group);
+    }
+    group = entry.group;
+    const auto aliases = entry.command->aliases();
+    const std::string also =
+        aliases.empty() ? "" : fmt::format(" (also: {})", fmt::join(aliases, ", "));
+    text += fmt::format("  {:<8} {}{}\n", entry.command->name(), entry.command->summary(), also);
   }
-  text += "  help     this, or the help of a command\n";
   text += kGlobalHelp;
   text += kFirstSteps;
   return text;
@@ -195,18 +251,17 @@ std::string Application::general_help() const {
 
 std::string Application::help(std::string_view command) const {
   if (command.empty() || command == "help") return general_help();
-  for (const Entry& entry : entries_) {
-    if (entry.command->name() == command) return help_of(entry);
-  }
-  std::string hint = did_you_mean(command, names());
-  if (hint.empty()) hint = ": 'flor help' lists the commands";
-  throw UsageError(fmt::format("no command '{}'{}", printable(command), hint));
+  if (const Entry* entry = entry_of(command)) return help_of(*entry);
+  unknown_command(command);
 }
 
 Pages Application::pages() const {
   Pages pages;
   for (const Entry& entry : entries_) {
-    pages.commands.push_back({.name = std::string(entry.command->name()),
+    const auto aliases = entry.command->aliases();
+    pages.commands.push_back({.group = std::string(entry.group),
+                              .name = std::string(entry.command->name()),
+                              .aliases = {aliases.begin(), aliases.end()},
                               .summary = std::string(entry.command->summary()),
                               .lesson = std::string(entry.command->lesson()),
                               .usage = entry.syntax->usage(),
@@ -217,53 +272,51 @@ Pages Application::pages() const {
   return pages;
 }
 
-/// The first option that the command does not have, and what was probably meant; empty if it has
-/// them all.
-std::string unknown_option(const Entry& command, std::span<char*> arguments) {
-  std::vector<std::string> known = command.syntax->option_names();
-  for (const Syntax::Entry& global : global_entries()) {
-    const std::string name = global.left.substr(global.left.find("--"));
-    known.push_back(name.substr(0, name.find(' ')));
+/// Throws UsageError, in words of our own, for all that the parser would refuse.
+Asked Application::check(std::span<const std::string_view> words) const {
+  const std::vector<Syntax::Entry> global = global_entries();
+  const std::size_t place = command_place(words);
+  if (place == words.size()) {
+    return check_words({.command = {}, .syntax = *no_syntax_, .global = global}, words);
   }
-  for (const std::string_view argument : arguments) {
-    const std::string name(argument.substr(0, argument.find('=')));
-    if (argument == "--") break;
-    if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
-    const auto& others = command.syntax->other_names();
-    const auto other = others.find(name);
-    const std::string hint =
-        other != others.end() ? ": " + other->second : did_you_mean(name, known);
-    return fmt::format(
-        "flor {} has no {}{}", command.command->name(), printable(name),
-        hint.empty() ? fmt::format(": see 'flor {} --help'", command.command->name()) : hint);
+  const std::string_view word = words[place];
+  if (const Entry* entry = entry_of(word)) {
+    return check_words({.command = std::string(entry->command->name()),
+                        .syntax = *entry->syntax,
+                        .global = global},
+                       words);
   }
-  return {};
+  if (word == "help") {
+    return check_words({.command = "help", .syntax = *help_syntax_, .global = global}, words);
+  }
+  check_words({.command = {}, .syntax = *no_syntax_, .global = global}, words.first(place));
+  unknown_command(word);
 }
 
-void Application::parse(int argc, char** argv) {
-  const std::span arguments(argv + std::min(argc, 1), argv + argc);
-  const Entry* command = command_of(arguments);
+/// The command, unless something else is asked for.
+Asked Application::parse(int argc, char** argv) {
+  std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
+  const std::size_t place = command_place(words);
+  const Entry* command = place < words.size() ? entry_of(words[place]) : nullptr;
   if (auto* rest = command ? command->syntax->rest_target() : nullptr) {
-    const auto dashes = std::ranges::find(arguments, std::string_view("--"));
-    if (dashes != arguments.end()) rest->assign(dashes + 1, arguments.end());
-    argc -= static_cast<int>(arguments.end() - dashes);
+    const auto dashes = std::ranges::find(words, "--");
+    if (dashes != words.end()) rest->assign(dashes + 1, words.end());
+    argc -= static_cast<int>(words.end() - dashes);
+    words.erase(dashes, words.end());
   }
+  const Asked asked = check(words);
+  if (asked == Asked::help && place < words.size()) help_topic_ = words[place];
+  if (asked != Asked::work) return asked;
   try {
     app_.parse(argc, argv);
-  } catch (const CLI::Success&) {
-    throw;
-  } catch (const CLI::ParseError& error) {
-    const std::string unknown = command ? unknown_option(*command, arguments) : std::string();
-    if (!unknown.empty()) throw UsageError(unknown);
-    std::string what = error.what();
-    std::ranges::replace(what, '\n', ' ');
-    const auto given = app_.get_subcommands();
-    const std::string name = given.empty() ? "" : " " + given.front()->get_name();
-    throw UsageError(fmt::format("{}: see 'flor{} --help'", printable(what), name));
+  } catch (const CLI::ParseError&) {
+    const std::string name = command ? fmt::format(" {}", command->command->name()) : "";
+    throw UsageError(fmt::format("these words do not fit together: see 'flor{} --help'", name));
   }
+  return help_->parsed() ? Asked::help : Asked::work;
 }
 
-/// What no option says is as the settings have it.
+/// Fills in from the settings the options that were not given.
 void Application::apply_settings() {
   const bool colored = app_.get_option("--color")->count() > 0;
   set_current_settings(store::Settings::read(
@@ -274,21 +327,10 @@ void Application::apply_settings() {
 }
 
 int Application::run(int argc, char** argv, Output& out) {
-  try {
-    parse(argc, argv);
-  } catch (const CLI::Success&) {
-    const auto given = app_.get_subcommands();
-    out.write(help(given.empty() ? "" : given.front()->get_name()));
-    return 0;
-  }
-  if (version_) {
-    out.write("flor " FLOR_VERSION "\n");
-    return 0;
-  }
-  if (help_->parsed()) {
-    out.write(help(help_topic_));
-    return 0;
-  }
+  const Asked asked = parse(argc, argv);
+  if (asked == Asked::help) out.write(help(help_topic_));
+  if (asked == Asked::version) out.write("flor " FLOR_VERSION "\n");
+  if (asked != Asked::work) return 0;
   for (const Entry& entry : entries_) {
     if (!entry.app->parsed()) continue;
     apply_settings();
@@ -303,11 +345,11 @@ std::optional<int> run_hidden(std::span<char*> words, Output& out) {
   if (words.empty()) return std::nullopt;
   const std::string_view name = words[0];
   if (name == "complete") {
-    out.write(print(complete(Application().pages(), {words.begin() + 1, words.end()})));
+    out.write(print(complete(command_pages(), {words.begin() + 1, words.end()})));
     return 0;
   }
   if (name == "__manual" && words.size() == 2) {
-    for (const auto& [file, text] : manual(Application().pages(), FLOR_VERSION)) {
+    for (const auto& [file, text] : manual(command_pages(), FLOR_VERSION)) {
       std::ofstream(std::filesystem::path(words[1]) / file) << text;
     }
     return 0;
@@ -330,6 +372,8 @@ int report(std::string_view what, ExitStatus status) {
 }
 
 }  // namespace
+
+Pages command_pages() { return Application().pages(); }
 
 int run(int argc, char** argv) {
   // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.

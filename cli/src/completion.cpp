@@ -17,18 +17,18 @@
 namespace flor::cli {
 namespace {
 
-/// Runs that are offered by their ids; people look for recent ones.
+/// Runs that are offered by their ids: users look for recent ones.
 constexpr std::size_t kRunsShown = 20, kRunsLookedAt = 2000;
 
-/// Where the cursor is.
+/// The command line up to the cursor.
 struct Line {
   const CommandPage* command = nullptr;
   std::string home;
   std::vector<std::string> operands;  ///< before the cursor
-  std::optional<OptionForm> option;   ///< whose value is being written
+  std::optional<OptionForm> option;   ///< the option whose value is being written
   std::string beginning;              ///< of the word at the cursor
   std::string attached;               ///< "--run=" where the value is part of that word
-  bool only_operands = false;         ///< behind "--"
+  bool only_operands = false;         ///< after "--"
 };
 
 const Syntax::Entry* find_option(const std::vector<Syntax::Entry>& entries, std::string_view name) {
@@ -49,7 +49,9 @@ std::optional<OptionForm> option_named(const Pages& pages, const Line& line,
 }
 
 const CommandPage* command_named(const Pages& pages, std::string_view name) {
-  const auto found = std::ranges::find(pages.commands, name, &CommandPage::name);
+  const auto found = std::ranges::find_if(pages.commands, [&](const CommandPage& page) {
+    return page.name == name || std::ranges::find(page.aliases, name) != page.aliases.end();
+  });
   return found == pages.commands.end() ? nullptr : &*found;
 }
 
@@ -113,15 +115,21 @@ class Completer {
   }
 
   void commands() {
-    for (const CommandPage& page : pages_.commands) offer(page.name, page.summary);
-    offer("help", "this, or the help of a command");
+    for (const CommandPage& page : pages_.commands) {
+      offer(page.name, page.summary);
+      // Aliases are offered only once their beginning is typed.
+      for (const std::string& alias : page.aliases) {
+        if (!line_.beginning.empty()) offer(alias, page.summary);
+      }
+    }
+    offer("help", "show this, or the help of a command");
   }
 
   void options(const std::vector<Syntax::Entry>& entries) {
     for (const Syntax::Entry& entry : entries) {
       if (entry.operand) continue;
       for (const std::string& name : option_form(entry).names) {
-        // Short names are for those who know them.
+        // Short names are offered only once one is typed.
         if (name.starts_with("--") || line_.beginning.size() > 1) offer(name, entry.help);
       }
     }
@@ -134,7 +142,7 @@ class Completer {
       if (entry.operand) kinds.push_back(entry.left);
     }
     if (kinds.empty()) return;
-    // The last one may be there any number of times.
+    // The last operand may be repeated.
     value(kinds[std::min(line_.operands.size(), kinds.size() - 1)]);
   }
 
@@ -167,7 +175,7 @@ class Completer {
     return line_.option &&
            std::ranges::find(line_.option->names, name) != line_.option->names.end();
   }
-  /// A name of something that is no experiment.
+  /// Whether a name is that of something other than an experiment.
   bool is_other_name() const { return line_.option && !is_option("--experiment"); }
 
   // Names in the store
@@ -178,7 +186,7 @@ class Completer {
       opened_ = true;
       try {
         store_ = store::Store::open(store::home_directory(line_.home), store::OpenMode::read_only);
-      } catch (const std::exception&) {  // nothing to offer is no reason to complain into a prompt
+      } catch (const std::exception&) {  // offer nothing, rather than an error in the prompt
       }
     }
     return store_ ? &store_->catalog() : nullptr;
@@ -210,7 +218,7 @@ class Completer {
   void earlier_runs(const std::string& experiment) {
     std::size_t number = 0;
     std::vector<store::Run> runs = catalog()->runs(experiment, kRunsLookedAt);
-    detail::leave_out_fetched(runs);  // which the name does not mean
+    detail::leave_out_fetched(runs);  // the name does not mean them
     if (runs.size() > kRunsShown) runs.resize(kRunsShown);
     for (const store::Run& run : runs) {
       offer(fmt::format("{}~{}", experiment, number++), description(run));
@@ -222,7 +230,7 @@ class Completer {
   }
   static std::string ago(std::int64_t then) { return relative(then, now_us()); }
 
-  /// The run that the line names already, or the one that is meant where none is named.
+  /// The run that the line already names, or the default run if it names none.
   std::optional<store::Run> run_of_line() {
     if (!catalog()) return std::nullopt;
     try {

@@ -1,4 +1,4 @@
-// What a shell offers when somebody presses Tab.
+// Completes words of the command line for a shell, when Tab is pressed.
 #pragma once
 
 #include "shell/pages.h"
@@ -19,12 +19,13 @@ struct Completions {
   enum class Paths { none, files, directories } paths = Paths::none;  ///< the shell adds those
 };
 
-/// What could be in the place of the last of `words`, which follow "flor"; it may be empty or the
-/// beginning of what is meant. Reads the store where names of runs, experiments, metrics or loops
-/// are wanted; a store that is not there or cannot be read has none.
+/// The words that could replace the last of `words`, which follow "flor"; it may be empty or the
+/// beginning of a word. Reads the store for names of runs, experiments, metrics or loops; a store
+/// that is missing or cannot be read has none.
 Completions complete(const Pages& pages, const std::vector<std::string>& words);
 
-/// A line each, word and description parted by a tab; ":files" or ":directories" as the last line.
+/// One line for each word, with its description after a tab; ":files" or ":directories" as the last
+/// line.
 std::string print(const Completions& completions);
 
 }  // namespace flor::cli

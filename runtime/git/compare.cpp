@@ -1,4 +1,4 @@
-// What is in files: which files of the work tree are not as a commit has them.
+// Compares contents: finds files of the work tree that differ from those of a commit.
 #include "git/repository.h"
 #include "git/tree/stat_cache.h"
 #include "git/tree/walk.h"

@@ -1,4 +1,4 @@
-// Repository: what recorded commits contain and how they differ.
+// Repository: the contents of recorded commits, and their differences.
 #include "git/repository.h"
 
 #include <flor/store/error.h>
@@ -73,7 +73,7 @@ DiffHandle diff_trees(git_repository* repository, std::string_view from, std::st
   return diff;
 }
 
-/// Lines of a blob; 0 for what is none, or binary.
+/// Lines of a blob; 0 if it is none, or binary.
 int lines_of(git_repository* repository, const git_diff_file& file) {
   git_blob* raw = nullptr;
   if (git_blob_lookup(&raw, repository, &file.id) != 0) return 0;

@@ -65,14 +65,14 @@ class Buffer {
   git_buf buffer_ = GIT_BUF_INIT;
 };
 
-/// What libgit2 last complained about on this thread, in one line.
+/// The last error of libgit2 on this thread, in one line.
 std::string last_error();
 
-/// Throws flor::Error "<doing>: <what libgit2 says>" for a negative code.
+/// Throws flor::Error "<doing>: <error of libgit2>" for a negative code.
 void check(int code, std::string_view doing);
 
-/// As git_repository_open_ext, but GIT_EOWNER whenever the owner is what stands in the way: without
-/// any safe.directory in the configuration libgit2 says "not found" for it.
+/// As git_repository_open_ext, but returns GIT_EOWNER whenever the owner prevents it: without any
+/// safe.directory in the configuration libgit2 says "not found" then.
 int open_repository(git_repository** out, const char* directory, unsigned flags);
 
 std::string to_hex(const git_oid& id);

@@ -1,6 +1,6 @@
-// Repository::pack_branch: the loose objects of a branch into one pack, as `git gc --auto` does for
-// all branches. Every object is in the pack, on the disk and read back, before its file goes, so
-// others who read the repository find it in one place or the other.
+// Repository::pack_branch: puts the loose objects of a branch into one pack, as `git gc --auto`
+// does for all branches. Every object is in the pack, on the disk and read back, before its file is
+// removed, so processes that read the repository find it in one place or the other.
 #include "file/filesystem.h"
 #include "file/lock_file.h"
 #include "git/repository.h"
@@ -38,10 +38,10 @@ class LooseObjects {
 
   struct Object {
     git_oid id;
-    std::string name;  ///< where alike objects have the same, so that they are stored as differences
+    std::string name;  ///< equal for similar objects, so that they are stored as differences
   };
 
-  /// False if `goes_on` said no.
+  /// False if `goes_on` returned false.
   bool collect(const git_oid& tip, const std::function<bool()>& goes_on) {
     std::vector<git_oid> open{tip};
     while (!open.empty()) {
@@ -69,7 +69,7 @@ class LooseObjects {
  private:
   bool take(const git_oid& id, const std::string& name) {
     if (!seen_.insert(id).second) return false;
-    // What is large stays as it is: packing it takes its size in memory, more than once.
+    // Large objects stay loose: packing one takes its size in memory, more than once.
     constexpr std::uintmax_t kLarge = 1 << 20;  // compressed
     std::error_code error;
     const auto bytes = fs::file_size(file_of(id), error);
@@ -117,7 +117,7 @@ struct Asked {
   }
 };
 
-/// What is in the pack alone.
+/// Reads objects from the pack alone.
 class WrittenPack {
  public:
   explicit WrittenPack(const fs::path& index) {
@@ -128,7 +128,7 @@ class WrittenPack {
     odb_.reset(raw);
     check(git_odb_add_backend(raw, backend, 1), "cannot read the pack just written");
   }
-  /// Reads it, and compares it with its name.
+  /// Reads the object, and compares it with its name.
   bool has(const git_oid& id) const {
     git_odb_object* raw = nullptr;
     if (git_odb_read(&raw, odb_.get(), &id) != 0) return false;
@@ -143,7 +143,7 @@ class WrittenPack {
   OdbHandle odb_;
 };
 
-/// What git takes for too many loose objects; 0: never.
+/// The number of loose objects that git considers too many; 0: never.
 std::int64_t too_many(git_repository* repository) {
   constexpr std::int64_t kOfGit = 6700;
   git_config* raw = nullptr;
@@ -185,7 +185,7 @@ std::size_t Repository::pack_branch(std::string_view branch,
 
   LooseObjects loose(repository, objects);
   if (!loose.collect(*tip, goes_on)) return 0;
-  // Where most are of other branches, that is for `git gc` to do.
+  // If most belong to other branches, packing is left to `git gc`.
   if (static_cast<std::int64_t>(loose.all().size()) * 2 < limit) return 0;
 
   git_packbuilder* raw = nullptr;

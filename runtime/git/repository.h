@@ -1,4 +1,4 @@
-// What a Repository holds; for the files of this folder.
+// The members of a Repository; for the files of this folder.
 #pragma once
 
 #include "git/library.h"

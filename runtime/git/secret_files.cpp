@@ -69,7 +69,7 @@ constexpr std::array kSecretNames = std::to_array<std::string_view>({
     "*.credentials", "secret", "secrets", "secrets.*", "secret.*", "*.secret", "*.secrets",
     "*.secrets.*", "*-secrets.yaml", "*-secrets.yml", "*-secret.yaml", "*-secret.yml",
     "*_secrets.*", "*_secret.txt", "*_secret", "*_secrets", "*-secret", "*-secrets",
-    // Histories, in which commands with passwords stand.
+    // Histories, which hold commands with passwords.
     ".bash_history", ".zsh_history", ".zhistory", ".sh_history", ".ksh_history", ".history",
     ".fish_history", "fish_history", ".psql_history", ".mysql_history", ".sqlite_history",
     ".python_history", ".node_repl_history", ".irb_history", ".rediscli_history", ".dbshell",
@@ -104,7 +104,7 @@ constexpr std::array kSecretPlaces = std::to_array<std::string_view>({
     ".helm/repository/repositories.yaml",
 });
 
-/// Files of these kinds show what a secret looks like, or are made to be published.
+/// Files of these kinds show the form of a secret, or are made to be published.
 constexpr std::array kHarmless = std::to_array<std::string_view>(
     {"*.example", "*.sample", "*.template", "*.dist", "*.tmpl", "*.pub", "*.example.*",
      "*.sample.*", "*.template.*", "known_hosts*", "*.pyc", "*.crt", "*.csr", "*.cer"});
@@ -169,7 +169,7 @@ bool is_source_of_a_program(std::string_view path) {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-/// Without it the program could not be built.
+/// Whether the program could not be built without the file.
 bool is_compiled(std::string_view path) {
   constexpr std::array<std::string_view, 14> kEndings = {".c",   ".cc",  ".cpp", ".cxx", ".h",
                                                          ".hh",  ".hpp", ".hxx", ".inl", ".ipp",
@@ -177,7 +177,7 @@ bool is_compiled(std::string_view path) {
   return std::ranges::any_of(kEndings, [&](auto ending) { return path.ends_with(ending); });
 }
 
-/// True if something is done there, not only said.
+/// Whether it has code, and not only prose.
 bool has_code(std::string_view content) {
   constexpr std::array kWords = std::to_array<std::string_view>(
       {"#include", "#pragma", "#!/", "def ", "class ", "struct ", "namespace", "function",
@@ -196,7 +196,7 @@ bool is_literal(std::string_view line, bool shell) {
   return (quoted || shell) && std::string_view("$`<{%").find(line[at]) == std::string_view::npos;
 }
 
-/// A name that stands for a secret has a text for a value.
+/// Whether a name that stands for a secret has a text as its value.
 bool says_a_secret(std::string_view path, std::string_view content) {
   const bool shell = path.ends_with("sh");
   while (!content.empty()) {
@@ -241,7 +241,7 @@ SecretName secret_name(std::string_view path) {
 }
 
 std::string_view secret_in(std::string_view path, std::string_view content) {
-  constexpr std::size_t kData = 256 << 10;  // larger ones hold what models learn from
+  constexpr std::size_t kData = 256 << 10;  // larger files hold training data
   const bool source = is_source_of_a_program(path);
   if (const auto found = store::find_secret(content, source || content.size() > kData)) {
     return found->kind;

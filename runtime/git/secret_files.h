@@ -9,7 +9,7 @@ namespace flor::git {
 /// Verdict on a file by its name.
 enum class SecretName {
   none,
-  secret,      ///< it holds a secret, whatever is in it
+  secret,      ///< it holds a secret, whatever its content
   in_sources,  ///< it does unless it is ordinary code, which a program cannot be built without
 };
 
@@ -17,8 +17,7 @@ enum class SecretName {
 SecretName secret_name(std::string_view path);
 
 /// The kind of the secret that a file holds ("private key", "GitHub token"); empty if none is
-/// found. In sources and documents only what looks like a real key counts: they show what keys look
-/// like.
+/// found. In sources and documents only keys that look real count: they show the forms of keys.
 std::string_view secret_in(std::string_view path, std::string_view content);
 
 }  // namespace flor::git

@@ -1,4 +1,4 @@
-// Repository::secrets: what earlier recordings committed that would be left out now.
+// Repository::secrets: files that earlier recordings committed and that would be left out now.
 #include "git/repository.h"
 #include "git/secret_files.h"
 

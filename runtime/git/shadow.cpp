@@ -39,9 +39,9 @@ int open(git_repository** out, const fs::path& directory) {
   return open_repository(out, directory.c_str(), 0);
 }
 
-/// Opens a repository with extensions that Flor can deal with and libgit2 refuses: per-worktree
+/// Opens a repository with extensions that Flor supports and libgit2 refuses: per-worktree
 /// configuration (sparse checkouts have it) and partial clones. The list of accepted extensions is
-/// global to the process, so it is put back at once.
+/// global to the process, so it is restored at once.
 int open_with_extensions(git_repository** out, const fs::path& directory) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -148,7 +148,7 @@ CommitHandle find_commit(git_repository* repository, const git_oid& id) {
 }
 
 bool reaches(git_repository* repository, const git_oid& tip, const git_oid& ancestor) {
-  // It is nearly always among the latest commits, and looking there first also works where the
+  // The commit is nearly always among the latest ones, and looking there first also works where the
   // history ends early.
   constexpr std::size_t kNear = 512;
   std::deque<git_oid> open_ids{tip};

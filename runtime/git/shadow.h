@@ -1,6 +1,6 @@
-// The git side of Flor: commits the work tree to the shadow branch without touching what the user
-// sees, and answers questions about recorded commits. Private to Flor (runtime and cli); knows
-// nothing of runs, loops or the store.
+// The git side of Flor: commits the work tree to the shadow branch, leaving the user's branches and
+// index alone, and answers questions about recorded commits. Private to Flor (runtime and cli);
+// knows nothing of runs, loops or the store.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct CommitOptions {
   /// Directories that builds write, absolute: only what git tracks there is recorded. So are those
   /// with a CMakeCache.txt and no CMakeLists.txt, wherever they lie.
   std::vector<std::filesystem::path> built = {};
-  /// Files that the program writes, relative to the work tree and sorted: only what git tracks of
-  /// them is recorded, and what flor.exclude includes with a `!`.
+  /// Files that the program writes, relative to the work tree and sorted: recorded only if git
+  /// tracks them, or flor.exclude includes them with a `!`.
   std::vector<std::string> outputs = {};
 };
 
@@ -79,7 +79,7 @@ struct CommittedSecret {
   std::string path;         ///< empty: the command line in the message
   std::string kind;         ///< "private key"; empty: its name says it
   std::string commit;       ///< 40 hex digits, the newest that brought it, or another content of it
-  std::size_t commits = 1;  ///< how many did
+  std::size_t commits = 1;  ///< how many commits brought it
 };
 struct SecretHistory {
   std::vector<CommittedSecret> found;  ///< by path
@@ -90,8 +90,8 @@ struct SecretHistory {
 /// The name that git gives the content of a file, unfiltered; nothing if it cannot be read.
 std::optional<std::string> content_id(const std::filesystem::path& file);
 
-/// Keeps the library that does the work ready until the process ends: beginning to use it anew while
-/// the process ends, in a thread, would use parts of it that are gone.
+/// Keeps libgit2 initialised until the process ends: initialising it again in a thread while the
+/// process ends would use parts of it that are gone.
 void keep_ready();
 
 /// A repository that is found from a directory inside its work tree. Move-only; not thread-safe.
@@ -122,19 +122,20 @@ class Repository {
 
   /// Moves the branch's loose objects into a pack if there are more than gc.auto (6,700 unless
   /// configured; never with 0). Git does so itself with `git gc --auto`, but only after a command
-  /// like `git commit`, which a user who trains may not give for weeks. Processes that read or
-  /// write at the same time lose nothing. Takes seconds; stops early, and loses nothing, when
-  /// `goes_on` says no. Returns how many objects were moved.
+  /// like `git commit`, which a user may not run for weeks. Processes that read or write at the
+  /// same time lose nothing. Takes seconds; stops early, and loses nothing, when `goes_on` returns
+  /// false. Returns how many objects were moved.
   std::size_t pack_branch(std::string_view branch, const std::function<bool()>& goes_on);
 
   /// `id`: at least 4 hex digits, here and below.
   std::optional<CommitInfo> commit(std::string_view id) const;
   /// Newest first, first parents only, at most `limit`; empty if there is no such branch.
   std::vector<CommitInfo> history(std::string_view branch, std::size_t limit) const;
-  /// Looks at what recordings added on the branch, newest first, as long as `goes_on` says so,
-  /// which is asked before each file. What git tracked is the user's own, and is not looked at.
+  /// Searches the files that recordings added on the branch, newest first, as long as `goes_on`,
+  /// which is called before each file, returns true. Files that git tracked are the user's own, and
+  /// are skipped.
   SecretHistory secrets(std::string_view branch, const std::function<bool()>& goes_on) const;
-  /// What changed between two commits' trees; `from` empty: against the empty tree.
+  /// The changes between two commits' trees; `from` empty: against the empty tree.
   std::vector<FileChange> changes(std::string_view from, std::string_view to) const;
   /// A unified diff of the same, with `context` lines around each change.
   std::string diff(std::string_view from, std::string_view to, int context = 3) const;

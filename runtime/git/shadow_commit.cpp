@@ -39,7 +39,7 @@ bool same(const MaybeId& a, const MaybeId& b) {
   return a.has_value() == b.has_value() && (!a || *a == *b);
 }
 
-/// Moves the branch to commits of one tree, whoever else moves it at the same time.
+/// Moves the branch to commits of one tree, even while other processes move it.
 class BranchMover {
  public:
   BranchMover(git_repository* repository, const CommitOptions& options, const git_oid& tree_id,
@@ -58,7 +58,7 @@ class BranchMover {
 
   const std::string& reference() const { return reference_; }
 
-  /// A commit that is an ancestor of what was committed, or of what the cache had; zero if none.
+  /// A commit that is an ancestor of the new commit, or of the cached one; zero if none.
   const git_oid& known_head() const { return known_head_; }
 
   MaybeId tip() const { return branch_target(repository_, options_.branch); }
@@ -134,7 +134,7 @@ class BranchMover {
   git_oid cached_tip_, cached_head_, known_head_;
 };
 
-/// What `tree` has, and neither the commit before it nor the user's index.
+/// Files that are in `tree`, and neither in the commit before it nor in the user's index.
 FileCount added_files(git_repository* repository, const MaybeId& before, const git_oid& tree_id,
                       git_odb* odb, const IndexFile& index) {
   git_tree *old_raw = nullptr, *new_raw = nullptr;
@@ -164,7 +164,7 @@ FileCount added_files(git_repository* repository, const MaybeId& before, const g
   return added;
 }
 
-/// Replaces the file; where there is nothing to say there is none. Not being able to is no error.
+/// Replaces the file, or removes it where there are no lines. A failure is no error.
 std::string write_lines(const std::filesystem::path& file, const std::vector<std::string>& lines) {
   std::error_code ignored;
   if (lines.empty()) {
@@ -208,7 +208,7 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
 
   Snapshot snapshot =
       take_snapshot({repository, impl_->root, index, cache, reachable, odb.get(), options});
-  if (!reachable) cache = StatCache{};  // what it names may be gone from the database
+  if (!reachable) cache = StatCache{};  // its objects may be gone from the database
   std::vector<DirectoryTree> trees = write_trees(odb.get(), snapshot.entries, cache);
   const git_oid root = trees.front().id;
 

@@ -1,5 +1,5 @@
-// How a program is built: what flor_instrument() of CMake compiles into it, a recording keeps, and
-// `flor build` goes by. Shared by the runtime and the command line tool.
+// How a program is built: flor_instrument() of CMake compiles this into it, a recording keeps it,
+// and `flor build` follows it. Shared by the runtime and the command line tool.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct BuildRecipe {
   std::string program;        ///< the executable
   std::string generator;      ///< "Ninja"
   std::string configuration;  ///< "Release"; may be empty
-  std::string compiler;       ///< "GNU 12.2.0"; for people
-  std::string flags;          ///< the compiler's, those of the configuration included; for people
+  std::string compiler;       ///< "GNU 12.2.0"; informative
+  std::string flags;          ///< the compiler's, those of the configuration included; informative
   /// Digest of the target's sources as they were built; empty where that is not known.
   std::string sources;
   std::vector<CacheVariable> cache;
@@ -36,7 +36,7 @@ struct BuildRecipe {
 
   /// JSON in one line; docs/format.md says its fields.
   std::string encode() const;
-  /// Throws Error for what is none. Fields that are not known are ignored.
+  /// Throws Error for text that is no recipe. Unknown fields are ignored.
   static BuildRecipe decode(std::string_view json);
 };
 

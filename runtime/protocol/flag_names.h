@@ -1,4 +1,4 @@
-// Names of Flor's flags: how they are spelled, what they mean, and which words are one slip away.
+// Names of Flor's flags: their spelling and meaning, and words that are one slip away.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +24,7 @@ std::optional<std::string> nearest_flag(std::string_view word);
 /// Names without dashes of the program's own flags that are not to be taken for near misses.
 void keep_own_flags(std::initializer_list<std::string_view> names);
 
-/// What --flor_help prints: one screen.
+/// The output of --flor_help: one screen.
 std::string flag_help();
 
 }  // namespace flor::detail

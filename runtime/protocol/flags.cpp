@@ -399,7 +399,7 @@ class Parser {
   std::vector<char*> kept_;
   std::size_t next_ = 1, end_of_own_ = 1;  // after the last word that was Flor's
   std::string flag_;                       // as given, without "=..."
-  std::optional<std::string> attached_;    // what stands behind "="
+  std::optional<std::string> attached_;    // the text after "="
   bool record_ = false, replay_ = false, epsilon_ = false, has_segment_ = false, checks_ = false;
   std::string_view stray_segment_;         // that belongs to no flag
   std::string replay_only_, record_only_;  // the last such flag

@@ -61,12 +61,12 @@ struct Flags {
   int worker_socket = -1;     ///< -1: none
   std::vector<int> cores;     ///< to run on; empty: any
   std::string sources;        ///< work tree that the program was built from; empty: it says itself
-  bool as_recorded = false;   ///< this very program recorded, whatever the sources are now
-  std::string plugin_digest;  ///< what the plug-in has to be
+  bool as_recorded = false;   ///< this very program recorded, regardless of the present sources
+  std::string plugin_digest;  ///< expected digest of the plug-in
   bool alone = false;         ///< of the ranks of a group only this one is replayed
-  bool hands_in = false;      ///< `home` is a snapshot, and what is found is handed in
+  bool hands_in = false;      ///< `home` is a snapshot: findings are handed in
 
-  /// The plug-in sees what is stored, and nothing is executed that does not have to be.
+  /// Whether the plug-in sees stored state, and nothing is executed that does not have to be.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
 };
 
@@ -75,13 +75,14 @@ struct Flags {
 Flags take_flags(int& argc, char** argv);
 
 /// The same for a worker of `flor replay`, which is started with the command line of the recording:
-/// Flor's flags in it say how the run was recorded, and nothing about the replay.
+/// Flor's flags in it describe the recording, not the replay.
 Flags take_flags_of_worker(int& argc, char** argv);
 
 /// The program's own arguments in a command line.
 std::vector<std::string> own_arguments(std::vector<std::string> command);
 
-/// What a command line that recorded says; nothing where it has flags of another version of Flor.
+/// The flags of a command line that recorded; nothing where it has flags of another version of
+/// Flor.
 Flags flags_of_command(std::vector<std::string> command);
 
 }  // namespace flor::detail

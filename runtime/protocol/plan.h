@@ -41,12 +41,12 @@ std::int64_t count_of(const std::vector<Epochs>& list);
 std::string print_epochs(Epochs epochs);
 std::string print_epochs(const std::vector<Epochs>& list);
 
-/// Where to start in order to visit iteration `target` next: the nearest of the stored boundaries
-/// that lies at or before it (weak), or the first of them (strong). Nothing if there is none.
+/// The boundary to start from in order to visit iteration `target` next: the nearest of the stored
+/// ones that lies at or before it (weak), or the first of them (strong). Nothing if there is none.
 std::optional<std::int64_t> start_boundary(const std::set<std::int64_t>& stored,
                                            std::int64_t target, bool strong);
 
-/// How many epochs are executed to verify what a replay finds.
+/// The number of epochs to execute to verify the findings of a replay.
 struct VerifyWish {
   /// Nothing: one, where that costs little.
   std::optional<std::int64_t> count;

@@ -15,7 +15,7 @@
 namespace flor::detail {
 namespace {
 
-/// What follows "NAME=" up to ';', where it is anything.
+/// The value after "NAME=" up to ';', where there is one.
 std::optional<std::string> mark(std::string_view content, std::string_view name) {
   const std::string begin = fmt::format("flor-probe-{}=", name);
   for (std::size_t at = content.find(begin); at != content.npos; at = content.find(begin, at + 1)) {

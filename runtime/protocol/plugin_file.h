@@ -1,4 +1,5 @@
-// A plug-in as a file (flor/plugin/probe.h): what it is built for, found without loading it.
+// A plug-in as a file (flor/plugin/probe.h): the versions it was built for, read without loading
+// it.
 #pragma once
 
 #include <filesystem>

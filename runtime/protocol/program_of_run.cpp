@@ -74,6 +74,11 @@ void leave_out_fetched(std::vector<store::Run>& runs) {
   if (!std::ranges::all_of(runs, is_fetched)) std::erase_if(runs, is_fetched);
 }
 
+std::string interpreter_of(const store::Run& run) {
+  const auto found = run.start.environment.find(kInterpreterFact);
+  return found == run.start.environment.end() ? std::string() : found->second;
+}
+
 Program program_of(const store::Catalog& catalog, const store::Run& run) {
   Program program{.path = run.start.program, .recipe = {}};
   if (const auto build = catalog.build(run.id)) {

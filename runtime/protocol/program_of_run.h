@@ -18,11 +18,16 @@ struct Program {
 
   /// Built as the same target, or the same file.
   bool is(const Program& other) const;
-  /// What `is` compares, in one text.
+  /// The properties that `is` compares, as one text.
   std::string key() const;
   /// "build/train", relative to `directory` where it lies below that.
   std::string print(const std::string& directory) const;
 };
+
+/// The fact of a run's environment that names what executed its program: the interpreter of a script.
+inline constexpr const char* kInterpreterFact = "interpreter";
+/// Its interpreter; empty of a program that is executed itself.
+std::string interpreter_of(const store::Run& run);
 
 Program program_of(const store::Catalog& catalog, const store::Run& run);
 
@@ -30,8 +35,8 @@ Program program_of(const store::Catalog& catalog, const store::Run& run);
 std::optional<bool> same_sources(const Program& a, const Program& b);
 
 /// The latest runs that the program recorded in the directory or repository `place` (empty:
-/// anywhere), newest first: of those the first that is `wanted`. A fetched run only says that it
-/// is the program's, so that it counts where there is no other.
+/// anywhere), newest first: of those the first that is `wanted`. A fetched run only claims to be
+/// the program's, so that it counts where there is no other.
 template <typename Wanted>
 std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Program& program,
                                         const std::string& place, Wanted&& wanted) {
@@ -49,13 +54,14 @@ std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Pro
   }
 }
 
-/// Where there are others, too: what elsewhere is called the same is not meant by its name.
+/// Removes fetched runs if there are others: a name does not mean a run that another machine called
+/// the same.
 void leave_out_fetched(std::vector<store::Run>& runs);
 
 /// The program of an executable, as its runs know it.
 Program program_at(const store::Catalog& catalog, const std::string& path);
 
-/// Where a replay is asked for.
+/// The place where a replay is asked for.
 struct Surroundings {
   std::string place;      ///< root of the repository, or the directory
   std::string directory;  ///< of runs without git
@@ -65,9 +71,9 @@ struct Surroundings {
 Surroundings surroundings();
 
 /// The run that a replay means where none is named: the latest of the program that has ended; if it
-/// recorded none, or is not known, the latest of the experiment that was recorded here last. Of the
-/// version that is checked out, if that is a recorded one. A fetched run only where there is no
-/// other.
+/// recorded none, or is not known, the latest of the experiment that was recorded here last. The
+/// run must be of the version that is checked out, if that is a recorded one. A fetched run only
+/// where there is no other.
 std::optional<store::Run> run_meant(const store::Catalog& catalog, const Surroundings& here,
                                     const std::optional<Program>& program);
 
@@ -80,8 +86,9 @@ store::Run resolve_for(const store::Catalog& catalog, std::string_view spec,
 /// empty if there are none.
 std::string fetched_namesakes(const store::Catalog& catalog, std::string_view spec);
 
-/// One line that says whose run it is, and with `option` ("--flor_run") which are the program's
-/// own; empty if it is its own, or if the program that recorded it may only have been renamed.
+/// One line that says which program recorded the run, and with `option` ("--flor_run") names the
+/// program's own runs; empty if it is its own, or if the program that recorded it may only have
+/// been renamed.
 std::string of_another_program(const store::Catalog& catalog, const store::Run& run,
                                const Program& program, std::string_view option);
 

@@ -1,5 +1,5 @@
-// What a replaying program and `flor replay` say to each other, a line at a time over a socket that
-// the program inherits. The program asks, `flor replay` answers.
+// The lines that a replaying program and `flor replay` exchange over a socket that the program
+// inherits. The program asks, `flor replay` answers.
 //
 //   flor replay                         program
 //   order (JSON)
@@ -41,7 +41,7 @@ namespace flor::detail {
 /// Names the descriptor of the socket in a worker's environment.
 inline constexpr const char* kWorkerVariable = "FLOR_WORKER_FD";
 
-/// What a worker is told first.
+/// The order that a worker gets first.
 struct WorkerOrder {
   std::string run;   ///< key
   std::string home;  ///< the store
@@ -51,16 +51,17 @@ struct WorkerOrder {
   std::optional<int> threads;  ///< instead of the recorded number
   std::vector<int> cores;      ///< to run on; empty: any
   std::string sources = {};    ///< work tree that the program was built from; empty: not known
-  bool as_recorded = false;  ///< it is the very program that recorded, whatever the sources are now
+  bool as_recorded = false;  ///< it is the very program that recorded, regardless of the present
+                             ///< sources
   std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and its content's digest
-  /// `home` is a snapshot of the store: what is found is said, not written.
+  /// `home` is a snapshot of the store: findings are sent, not written.
   bool hands_in = false;
 
   /// As Flags say it.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
 
   std::string encode() const;
-  /// Throws Error for what `encode` does not write.
+  /// Throws Error for text that `encode` does not write.
   static WorkerOrder decode(std::string_view line);
 };
 
@@ -72,7 +73,7 @@ enum class Reach {
 
 /// Where a program is when it asks for work.
 struct Position {
-  std::int64_t section = 0;  ///< the next stretch outside the main loops that lies ahead
+  std::int64_t section = 0;  ///< the next section outside the main loops that lies ahead
   std::int64_t main_loop = 0, iteration = 0;
   Reach reach = Reach::forward;
 
@@ -87,7 +88,7 @@ struct NestedCount {
 /// `skipped train 3 times; executed test 7 times: 4 not stored, 3 read by "norm"`
 std::string print_nested(const std::map<std::string, NestedCount>& nested);
 
-/// What a process has done.
+/// The work that a process has done.
 struct WorkDone {
   std::map<std::string, NestedCount> nested;  ///< by name of the loop
   std::int64_t restored = 0;                  ///< checkpoints
@@ -132,16 +133,16 @@ struct WorkerLine {
   HandedValue value;
   HandedObject object;
   RestoreTime restored;
-  /// Throws Error for what is none.
+  /// Throws Error for a line that is none of these.
   static WorkerLine decode(std::string_view line);
 };
 
 /// Replays of one run with the same question find the same: the same program with the same
-/// arguments, stepping into the same loops. `arguments` are those without Flor's flags.
+/// arguments, executing the same loops. `arguments` are those without Flor's flags.
 std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order);
 
-/// What the catalog notes of a replay's question: "train,weight_norms.so".
+/// The description of a replay's question in the catalog: "train,weight_norms.so".
 std::string described_probes(std::vector<std::string> loops, const std::string& plugin);
 
 }  // namespace flor::detail

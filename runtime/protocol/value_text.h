@@ -1,4 +1,4 @@
-// Logged values for people, and whether two are the same.
+// Logged values as text, and whether two are the same.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -7,7 +7,7 @@
 
 namespace flor::detail {
 
-/// What identifies a value within a run and an epoch.
+/// Identifies a value within a run and an epoch.
 std::string value_identity(const store::Value& value);
 /// Bit for bit: NaNs equal themselves, 0.0 does not equal -0.0.
 bool same_value(const store::Value& a, const store::Value& b);

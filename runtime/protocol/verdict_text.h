@@ -1,4 +1,4 @@
-// The words for what came out of a replay; the program and `flor replay` say the same.
+// The wording of a replay's result; the program and `flor replay` print the same.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -22,7 +22,7 @@ struct FoundValues {
 };
 
 /// "verified: 8 of 8 recomputed values equal the record; 8 new values (unverified; verified in
-/// epoch 3)". `shown`: nothing was executed, since a plug-in saw what is stored.
+/// epoch 3)". `shown`: nothing was executed, since a plug-in saw stored state.
 std::string verdict_text(const store::ReplayResult& result, const FoundValues& found, bool shown);
 
 /// "epoch 3", "epochs 0 to 2, 5"

@@ -12,7 +12,7 @@
 namespace flor::detail {
 namespace {
 
-/// Executing for so many seconds is always worth its certainty: what was found can be read
+/// Executing for so many seconds is always worth the certainty: the user can read the findings
 /// meanwhile.
 constexpr double kShort = 60;
 
@@ -48,7 +48,7 @@ EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, boo
     }
   }
   const std::vector<store::MainLoop> loops = catalog.main_loops(run.id);
-  std::vector<bool> begins;  // for each epoch: it is come to without an earlier one
+  std::vector<bool> begins;  // for each epoch: it is reached without an earlier one
   for (const store::MainLoop& loop : loops) {
     for (std::int64_t i = 0; i < loop.iterations; ++i) {
       begins.push_back(!walks && (i == 0 || boundaries.contains({loop.ordinal, i})));
@@ -150,7 +150,7 @@ std::string first_disagreement(const std::vector<store::Value>& skipped,
   for (const store::Value& value : executed) {
     const auto found = by_identity.find(value_identity(value));
     if (found == by_identity.end()) {
-      // Of a loop that was skipped nothing was logged.
+      // A skipped loop logged nothing.
       if (!loops.contains(nested_part(value.place.path))) continue;
       return fmt::format("{} at {}: {} when executed, nothing the skipped way", value.name,
                          print_place(value.place), print_value(value));

@@ -1,5 +1,5 @@
-// Verifying what a replay found with nested loops skipped: another process executes whole epochs,
-// and both must find the same, bit for bit.
+// Verifies the findings of a replay that skipped nested loops: another process executes whole
+// epochs, and both must find the same, bit for bit.
 #pragma once
 
 #include "protocol/plan.h"
@@ -15,17 +15,17 @@
 
 namespace flor::detail {
 
-/// What the record says of each epoch.
+/// The recorded times of the epochs.
 struct EpochTimes {
   std::vector<double> seconds;  ///< of executing it
-  std::vector<double> with_way;  ///< of executing it and those that lead to it
+  std::vector<double> with_way;  ///< of executing it and the epochs that lead to it
   double startup = 0;            ///< until the first epoch begins
-  /// To come to it and to execute it.
+  /// Seconds to reach it and to execute it.
   double of(std::int64_t epoch) const {
     return startup + with_way.at(static_cast<std::size_t>(epoch));
   }
 };
-/// `walks`: every epoch is come to from the first one.
+/// `walks`: every epoch is reached from the first one.
 EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, bool walks);
 
 struct VerifyPlan {
@@ -33,13 +33,13 @@ struct VerifyPlan {
   double seconds = 0;     ///< that they take, about
   bool too_long = false;  ///< nothing is to be executed unless it is asked for
 };
-/// The cheapest of the epochs in which something was found, `candidates`, where they take no longer
-/// than the replay took, `replayed`, or a minute. If there is room, the epoch before it, too:
-/// what one epoch leaves to the next is then seen.
+/// The cheapest of the epochs with findings, `candidates`, where they take no longer than the
+/// replay took, `replayed`, or a minute. If there is room, the epoch before it, too: this shows the
+/// state that one epoch leaves to the next.
 VerifyPlan plan_verification(const EpochTimes& times, const std::set<std::int64_t>& candidates,
                              const VerifyWish& wish, double replayed);
 
-/// What a worker does that executes epochs: `order` is that of the replay.
+/// The order for a worker that executes epochs: `order` is that of the replay.
 WorkerOrder verifying_order(WorkerOrder order, const std::set<std::string>& nested_loops);
 
 /// The side of `flor replay` in a conversation with such a worker.
@@ -71,18 +71,18 @@ struct Verification {
   std::set<std::int64_t> epochs;  ///< in which both found the same
   std::string disagreement;       ///< the first one; empty if there is none
 };
-/// Compares what the verifier found with what these replays found, and enters the result.
+/// Compares the findings of the verifier with those of these replays, and enters the result.
 Verification note_verification(store::Catalog& catalog, std::int64_t run,
                                const std::set<std::int64_t>& replays, const VerifierTalk& talk);
 
-/// What is said before it begins; empty where it is over in a moment.
+/// The notice before it begins; empty where it is over in a moment.
 std::string verifying_notice(const VerifyPlan& plan);
 
 /// Why new values of ranks stay unverified, and which replay would verify them: `loops` are all
 /// nested loops of the run.
 std::string verifying_ranks_hint(const store::Run& run, const std::set<std::string>& loops);
 
-/// What verifying would cost, and how it is asked for.
+/// Says how long verifying would take, and which option asks for it.
 std::string verifying_hint(const store::Run& run, const VerifyPlan& plan);
 
 }  // namespace flor::detail

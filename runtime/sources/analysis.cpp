@@ -18,7 +18,7 @@ std::string site_name(const ForLoop& loop) {
   return loop.naming == ForLoop::Naming::literal ? safe_name(loop.name) : "loop";
 }
 
-/// What was removed lies in `range` if both of its neighbours do.
+/// A removed text lies in `range` if both of its neighbours do.
 bool lies_in(const Change& change, Range range) {
   return change.now.empty() ? range.begin < change.now.begin && change.now.begin < range.end
                             : change.now.begin < range.end && range.begin < change.now.end;
@@ -60,7 +60,7 @@ Analysis::Analysis(AnalysisInput input, std::size_t work_max)
     : nested_(input.nested), main_(input.main), work_max_(work_max), stale_(input.stale), complete_(input.complete) {
   read(input);
   changes_ = find_changes(before_, now_, rest_);
-  // Of other programs in the repository only the sources that this one may share with them count.
+  // Sources of other programs in the repository count only if this program may share them.
   const auto foreign = [&](const Change& change) {
     return change.source && std::ranges::find(sources_, change.source) == sources_.end();
   };
@@ -185,7 +185,7 @@ std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range
   const Change* inside = nullptr;
   for (const Change& change : changes_.all) {
     if (change.source != &source || !lies_in(change, range)) continue;
-    // What shows something is what somebody asked for.
+    // A statement that logs or prints is what the user asked for: it is named first.
     if (!inside || (inside->what.front() == '\'' && change.what.front() != '\'')) inside = &change;
   }
   const auto changed = [](std::string reason) { return Touched{{}, std::move(reason), {}}; };
@@ -198,7 +198,7 @@ std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range
                    explain(*read->change, true) + left_behind(*read, "the loop may leave behind"),
                    read->question};
   }
-  // Somebody who was not read may call it.
+  // Code that was not read may call it.
   if (complete_) return std::nullopt;
   for (const Change& other : changes_.all) {
     if (other.function) return changed(explain(other, false));
@@ -264,7 +264,7 @@ std::optional<Range> Analysis::region(const Source& source, const LoopPlace& pla
   const std::size_t open = source.structure.brackets.partner[at];
   if (tokens[at].is(")") && open != Brackets::kNone && open > 0) at = open - 1;
   if (tokens[at].kind == TokenKind::identifier && !tokens[at].directive) {
-    // A macro, its arguments, and the statement behind it.
+    // A macro, its arguments, and the statement after it.
     std::size_t end = at + 1;
     if (end < tokens.size() && tokens[end].is("(")) {
       const std::size_t close = source.structure.brackets.partner[end];

@@ -4,10 +4,10 @@
 
 #include "sources/callers.h"
 #include "sources/changes.h"
+#include "sources/concerns.h"
 #include "sources/source_questions.h"
 #include "sources/syntax/source.h"
 
-#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,50 +35,21 @@ struct AnalysisInput {
   bool stale = false;            ///< the program was built from older sources than these
 };
 
-/// Where a loop stands, as the compiler knows it.
-struct LoopPlace {
-  std::string_view file;
-  std::uint32_t line = 0, column = 0;
-};
-
-/// Unknown: the source that holds the loop is not there, or not the one that runs.
-enum class Leaving { impossible, possible, unknown };
-
-/// Whether the sources show that all which new log statements read comes back as it was.
-struct Proof {
-  bool proven = false;
-  std::string why_not;  ///< the first read that they do not show; empty where `proven`
-};
-
-class Analysis {
+/// The same for C and C++.
+class Analysis final : public Concerns {
  public:
   /// `work_max`: as for Effects.
   explicit Analysis(AnalysisInput input, std::size_t work_max = Effects::kWorkMax);
 
-  /// For values that the replay finds: where this is not proven, only an execution can tell.
-  Proof proof() const;
-
-  struct Touched {
-    std::string loop;
-    std::string why;       ///< `train.cpp:57 logs "norm"`
-    std::string question;  ///< `"norm"`, where it only reads what the loop leaves behind
-    bool operator==(const Touched&) const = default;
-  };
-  /// The recorded nested loops that are concerned, as far as the text tells their names; each once.
-  const std::vector<Touched>& touched() const { return touched_; }
-  /// Why the loop of that name at that place is concerned; nothing if it is not.
-  std::optional<Touched> touched(const LoopPlace& place, std::string_view name) const;
-  /// Whether a `return` or `goto` in the loop at that place may leave the function that holds it.
-  Leaving leaving(const LoopPlace& place) const;
-
-  /// Changes of the computation itself: inside the nested loop `loop`, or outside of all (empty).
-  const std::vector<Touched>& computation() const { return computation_; }
-  /// Changes outside the nested loops that only look at the computation.
-  const std::vector<std::string>& looking() const { return looking_; }
-  bool nothing_changed() const { return changes_.all.empty(); }
-  /// Why a replay has to begin with the first epoch: what changed code uses is left by earlier
-  /// epochs in variables that nobody keeps. Empty: it need not.
-  const std::string& walk() const { return walk_; }
+  using Touched = TouchedLoop;
+  Proof proof() const override;
+  const std::vector<Touched>& touched() const override { return touched_; }
+  std::optional<Touched> touched(const LoopPlace& place, std::string_view name) const override;
+  Leaving leaving(const LoopPlace& place) const override;
+  const std::vector<Touched>& computation() const override { return computation_; }
+  const std::vector<std::string>& looking() const override { return looking_; }
+  bool nothing_changed() const override { return changes_.all.empty(); }
+  const std::string& walk() const override { return walk_; }
 
  private:
   struct Site {

@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string_view> kNoNames;
 
-/// Whether a name behind `token` may be what is declared, of the type that `token` ends.
+/// Whether a name after `token` may be a declared one, of the type that `token` ends.
 bool may_end_type(const Token& token) {
   static constexpr std::array<std::string_view, 20> kNoTypes = {
       "return",   "else", "do",     "throw", "case",   "co_return", "co_yield",
@@ -46,7 +46,7 @@ void Callers::collect(const Source& source) {
   for (const Piece& piece : source.structure.pieces) {
     const bool function = piece.kind == PieceKind::function;
     for (const std::string_view name : piece.names) --uses_[name];
-    // Nobody calls the program's `main`; what else bears its name is something else.
+    // No code calls the program's `main`; any other use of that name means something else.
     const std::vector<std::string_view> names = piece.entry ? kNoNames : piece.names;
     const bool anywhere = piece.entry ? entry_is_mentioned_ : piece.anywhere;
     if (names.empty() && !anywhere) continue;
@@ -138,13 +138,14 @@ bool Callers::called_from_anywhere(const Callable& callable) const {
   return std::ranges::any_of(callable.names, [&](std::string_view name) {
     const auto uses = uses_.find(name);
     if (escaped_.contains(name)) return true;
-    // Nobody here calls it, so somebody else may; but what is new is called by what is new.
+    // No caller in these sources: assume an outside caller, unless the function itself was just
+    // added.
     return !added_.contains(name) && (uses == uses_.end() || uses->second <= 0);
   });
 }
 
-/// Whether `main` at `at` may be the function that the program begins with. The language forbids to
-/// use it, compilers let that pass; so whatever is not known to be something else may be it.
+/// Whether `main` at `at` may be the function that the program begins with. The language forbids
+/// its use, but compilers accept it; so it may be unless it is known to be something else.
 bool Callers::may_mean_entry(const Source& source, std::size_t at) const {
   const std::vector<Token>& tokens = source.tokens.all;
   const Token& before = tokens[at - 1];

@@ -1,5 +1,5 @@
-// Who may call what, by names alone: from changed functions, declarations and macros to all code
-// that could execute them.
+// Finds callers, by names alone: from changed functions, declarations and macros to all code that
+// could execute them.
 #pragma once
 
 #include "sources/changes.h"

@@ -54,7 +54,7 @@ Parts parts_of(const std::vector<SourcePointer>& sources) {
   return parts;
 }
 
-/// Takes away what is there in both versions as often, wherever it stands.
+/// Removes pieces that both versions have equally often, wherever they stand.
 void drop_equal(Parts& before, Parts& now) {
   std::map<std::string, int> excess;
   std::vector<std::string> old_keys, new_keys;
@@ -99,7 +99,7 @@ class Finder {
   }
 
  private:
-  /// Compares what has the same name; in the same file first.
+  /// Compares pieces of the same name; in the same file first.
   void pair(bool same_file) {
     std::multimap<std::string, std::size_t> old;
     const auto key = [&](const Part& part) {
@@ -150,8 +150,8 @@ class Finder {
     };
     const std::vector<Difference> found = computing(old_looks, new_looks);
     if (found.empty()) return;
-    // What one version has more than the other may use names for its own locals that the other
-    // uses elsewhere. Not in both versions at once: what was edited would be left out of both.
+    // Text that only one version has may use names for its own locals that the other version uses
+    // elsewhere. Not in both versions at once: edited text would be left out of both.
     std::vector<Range> old_more, new_more;
     for (const Difference& other : found) {
       old_more.push_back(other.before);
@@ -168,7 +168,7 @@ class Finder {
     return only_looking(part.source->tokens.all, part.source->structure, part.piece->range,
                         identifiers(other.source->tokens.all, other.piece->range), own);
   }
-  /// The same, and in what the part has `more` also statements with locals of their own.
+  /// The same, and within `more` of the part also statements with locals of their own.
   static std::vector<bool> with_locals(const Part& part, const Part& other, std::vector<bool> mask,
                                        const std::vector<Range>& more) {
     const std::vector<bool> wide = looks(part, other, Own::block_locals);
@@ -219,7 +219,7 @@ class Finder {
       return wide;
     };
     const Range old_wide = region(before, other.before), new_wide = region(now, other.now);
-    // What surrounded the removed lines: as far before and behind in the new version.
+    // The surroundings of the removed lines: as far before and after them in the new version.
     const std::size_t lead = other.before.begin - old_wide.begin;
     const std::size_t trail = old_wide.end - other.before.end;
     const Range whole = now.piece->range;
@@ -274,8 +274,8 @@ class Finder {
     change.entry = part.piece->entry;
   }
 
-  /// Something new is called only by code that is new, too, unless it joins others of its name or
-  /// needs no name to be called.
+  /// Reports a new piece: only code that is new, too, calls it, unless it joins others of its name
+  /// or needs no name to be called.
   void added(const Part& part) {
     Change change = describe(part, part.piece->range);
     change.names = part.piece->names;
@@ -326,7 +326,7 @@ class Finder {
            !(part.piece->range.end == part.piece->range.begin + 3 &&
              part.source->tokens.all[part.piece->range.begin + 2].is("once"));
   }
-  /// Directives that say nothing by themselves: what they hold or bring is compared.
+  /// Directives without a meaning of their own: the text that they hold or include is compared.
   static bool is_neutral(const Part& part) {
     if (part.piece->kind == PieceKind::directive) {
       return !is_pragma(part) && (!defines(part) || is_guard(part));

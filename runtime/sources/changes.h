@@ -1,4 +1,4 @@
-// What changed between two versions of some files, in terms of functions, declarations and
+// Finds the changes between two versions of some files, in terms of functions, declarations and
 // statements. Formatting, comments, functions that only moved, and braces around a single statement
 // that an if or a loop controls are no change.
 #pragma once
@@ -27,12 +27,12 @@ struct Change {
 
 struct Changes {
   std::vector<Change> all;  ///< whatever is not the same
-  /// What could make the computation another one: `all` without added or removed statements that
-  /// only log, print, or work on variables made for that.
+  /// Changes that could alter the computation: `all` without added or removed statements that only
+  /// log, print, or work on variables made for that.
   std::vector<Change> computation;
 };
 
-/// `rest`: sources that are the same, of which macros may come. All must outlive the result.
+/// `rest`: unchanged sources, whose macros may be used. All must outlive the result.
 Changes find_changes(const std::vector<SourcePointer>& before,
                      const std::vector<SourcePointer>& now,
                      const std::vector<SourcePointer>& rest);

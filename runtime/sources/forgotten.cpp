@@ -74,7 +74,7 @@ class ForgottenFinder {
     return count;
   }
 
-  /// In how many of Flor's loops each function is at least when it is called.
+  /// Finds the least number of Flor's loops around each function when it is called.
   void find_depths() {
     depths_.assign(model_.bodies().size(), kUnreached);
     std::vector<int> open;
@@ -248,7 +248,8 @@ class ForgottenFinder {
     return keys.holds(variable, Extent::whole) || keys.holds(variable, Extent::part);
   }
 
-  /// With what the statements that `header` controls (-1: all of the function) begin.
+  /// The first use of the variable in the statements that `header` controls (-1: in all of the
+  /// function).
   Use first_use(int id, int header, int variable, std::size_t& at) const {
     const auto& steps = body(id).steps;
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -266,7 +267,8 @@ class ForgottenFinder {
     return Use::none;
   }
 
-  /// Where code behind the loop reads what it left, before that gets another value.
+  /// The place after the loop where code reads the value it left, before the variable gets another
+  /// one.
   std::optional<std::string> read_behind(int id, Range loop, int parent, int variable) const {
     const auto& steps = body(id).steps;
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -281,13 +283,13 @@ class ForgottenFinder {
     }
     return std::nullopt;
   }
-  /// Whether what `header` controls holds what `step` controls.
+  /// Whether `header` is `step`, or one of the headers around it.
   bool is_around(int id, int header, int step) const {
     while (step >= 0 && step != header) step = body(id).steps[static_cast<std::size_t>(step)].parent;
     return step == header;
   }
 
-  /// Where a caller reads what it gave by reference.
+  /// The place where a caller reads the variable that it passed by reference.
   std::optional<std::string> read_by_caller(int id, int variable) const {
     const Variable& v = model_.variable(variable);
     if (v.parameter < 0) return std::nullopt;

@@ -16,7 +16,7 @@ struct Forgotten {
   bool operator==(const Forgotten&) const = default;
 };
 
-/// Of a program whose sources these are, all of them, in the order of its loops.
+/// `texts`: all sources of one program. The result is in the order of its loops.
 std::vector<Forgotten> find_forgotten(const std::vector<SourceText>& texts);
 
 }  // namespace flor::sources

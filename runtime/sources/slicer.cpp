@@ -18,7 +18,7 @@ void Slicer::add_step(int body, int step, bool up) {
   if (!inserted && (found->second || !up)) return;
   found->second = up;
   const StepEffects& effects = q_.effects_.of(body, step);
-  // What libraries kept before the loops began, no loop has changed.
+  // State that libraries kept before the loops began was not changed by any loop.
   const bool early = q_.is_early(body, step);
   for (const auto& [variable, extent] : effects.reads) {
     if (variable != q_.model_.outside() || !early) add_variable(variable, extent, up);
@@ -31,7 +31,8 @@ void Slicer::add_step(int body, int step, bool up) {
   add_control(body, step, up);
 }
 
-/// What the called functions give back through parameters, or what handed-on ones may do at all.
+/// Adds results that called functions return through parameters, and all that passed functions may
+/// do.
 void Slicer::add_calls(const StepEffects& effects) {
   for (const Call& call : effects.calls) {
     for (const int id : call.bodies) {
@@ -50,8 +51,8 @@ void Slicer::add_calls(const StepEffects& effects) {
   }
 }
 
-/// Whether the step is executed: the headers around it, what may leave before it, and those of its
-/// callers.
+/// Adds whatever decides whether the step is executed: the headers around it, statements before it
+/// that may leave, and the same for its callers.
 void Slicer::add_control(int body, int step, bool up) {
   if (!controlled_.insert({body, step}).second && !up) return;
   const Body& function = q_.model_.bodies()[static_cast<std::size_t>(body)];
@@ -94,7 +95,7 @@ void Slicer::add_exits(int body, int step, bool up) {
     const bool leaves = word == "return" || word == "throw" || word == "goto" || word == "co_return";
     const bool jumps = word == "break" || word == "continue";
     if ((!leaves && !jumps) || exit.parent < 0 || exit.function != own.function) continue;
-    bool both = leaves;          // what it leaves holds both
+    bool both = leaves;          // the exited loop or function holds both
     // A plain loop executes the step after the exit, and so may a jump back.
     bool comes_again = word == "goto";
     for (int p = exit.parent; p >= 0; p = function.steps[static_cast<std::size_t>(p)].parent) {
@@ -133,7 +134,7 @@ void Slicer::expand(int id, Extent extent, bool up) {
   if (extent == Extent::whole) {
     for (const int other : q_.effects_.reachable(id)) add_variable(other, Extent::whole, up);
   }
-  // A part of what is not shown, where it refers to that.
+  // A part of code that is not shown, if the variable refers to that.
   if (extent == Extent::part && id != q_.model_.outside()) {
     const auto reachable = q_.effects_.reachable(id);
     if (std::ranges::find(reachable, q_.model_.outside()) != reachable.end()) {

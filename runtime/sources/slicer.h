@@ -1,5 +1,5 @@
-// Follows what a statement depends on, backwards: into functions that it calls, and, from where it
-// stands, out to those that call its own.
+// Follows the dependences of a statement backwards: into functions that it calls, and from its
+// place out to the callers of its own function.
 #pragma once
 
 #include "sources/source_questions.h"

@@ -15,7 +15,7 @@ bool holds(Range outer, Range inner) {
 }
 bool meet(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
 
-/// Whether changing the one may change what is read as the other.
+/// Whether a change of one extent may change a value that is read with the other.
 bool conflict(Extent changed, Extent read) {
   return changed != Extent::part || read == Extent::whole;
 }
@@ -36,7 +36,7 @@ std::string question_of(const Change& change) {
 }  // namespace
 
 // ---------------------------------------------------------------------------------------------
-// What is kept.
+// State that is kept.
 
 KeptState::KeptState(const Effects& effects) {
   const auto& bodies = effects.model().bodies();
@@ -61,7 +61,7 @@ KeptState::KeptState(const Effects& effects) {
       }
     }
   }
-  // A function that registers what it is given.
+  // Functions that register their parameters.
   for (const auto& [parameter, given] : given_) {
     const Body& body = bodies[static_cast<std::size_t>(parameter.first)];
     const auto index = static_cast<std::size_t>(parameter.second);
@@ -92,7 +92,7 @@ bool KeptState::add_aliases(const Effects& effects) {
                          : index < body.parameters.size() ? body.parameters[index]
                                                           : -1;
     if (variable < 0) continue;
-    // By itself, where the function calls itself, it is given what it was given.
+    // A function that calls itself may pass its own parameter on.
     const auto itself = [&](const Keys& keys) {
       return !keys.empty() &&
              std::ranges::all_of(keys, [&](const auto& key) { return key.first == variable; });
@@ -122,7 +122,7 @@ bool KeptState::add_aliases(const Effects& effects) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// What is read.
+// Values that are read.
 
 Questions::Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
                      std::vector<std::pair<const Source*, Range>> main, std::size_t work_max)
@@ -152,7 +152,7 @@ void Questions::find_calls_and_writes() {
   }
 }
 
-/// All bodies of which that can be said: those that some statement calls, and only early ones.
+/// Finds the early bodies: those that some statement calls, and only early statements.
 void Questions::find_early() {
   const auto& bodies = model_.bodies();
   early_.assign(bodies.size(), false);
@@ -225,7 +225,7 @@ std::optional<std::pair<int, std::size_t>> Questions::body_at(const Source& sour
   return std::nullopt;
 }
 
-/// What the statements of the loop may change, and outlives it.
+/// The variables that the statements of the loop may change, and that outlive it.
 Keys Questions::changed_by(const Source& source, Range loop, bool main) const {
   const int body = body_at(source, loop.begin)->first;
   const Body& function = model_.bodies()[static_cast<std::size_t>(body)];
@@ -276,8 +276,9 @@ Keys Questions::changed_by(const Source& source, Range loop, bool main) const {
   return out;
 }
 
-/// Adds what the changed variables refer to, and what callers gave for changed parameters. Of
-/// parameters that are gone through only, `~variable`, what callers gave may be known to stay.
+/// Adds the objects that changed variables refer to, and the arguments that callers passed for
+/// changed parameters. For `~variable`, a parameter that is only iterated, an argument may be known
+/// to stay unchanged.
 void Questions::ascend(Keys& changed, std::set<int>& through) const {
   std::set<int> done;
   std::vector<int> open(through.begin(), through.end());
@@ -424,7 +425,8 @@ bool Questions::outlives(int id, const Source& source, Range loop) const {
 
 std::optional<std::string> Questions::unproven() const {
   if (!complete_) return "the sources are too many to be analysed";
-  // What libraries keep is as it was before the loops where nothing in these calls such code.
+  // State of libraries is as it was before the loops, unless code in these calls code that is not
+  // shown.
   const bool calls_outside = std::ranges::any_of(main_, [this](const auto& loop) {
     if (!body_at(*loop.first, loop.second.begin)) return true;
     return std::ranges::any_of(changed_by(*loop.first, loop.second, true), [this](const auto& key) {

@@ -1,5 +1,6 @@
-// What new log statements may read, and whether a loop may have left it behind: followed backwards
-// through assignments, calls, aliases and conditions. What is not shown to be harmless counts.
+// Finds the values that new log statements may read, and whether a loop may have left them changed:
+// followed backwards through assignments, calls, aliases and conditions. A value counts unless it
+// is shown to be harmless.
 #pragma once
 
 #include "sources/changes.h"
@@ -14,7 +15,7 @@
 
 namespace flor::sources {
 
-/// What the runtime restores, and variables that are other names of it.
+/// The variables that the runtime restores, and aliases of them.
 class KeptState {
  public:
   explicit KeptState(const Effects& effects);
@@ -31,7 +32,7 @@ class KeptState {
 /// All that a changed statement may depend on.
 struct Slice {
   const Change* change = nullptr;
-  std::string question;  ///< the name of what is logged, or the text of the change
+  std::string question;  ///< the logged name, or the text of the change
   Keys reads;
   bool understood = false;  ///< it is part of a function
 };
@@ -44,20 +45,20 @@ class Questions {
             std::vector<std::pair<const Source*, Range>> main,
             std::size_t work_max = Effects::kWorkMax);
 
-  /// Where it is not, the sources are too many: every loop may leave what any change reads.
+  /// False if the sources are too many: then every loop may leave values that any change reads.
   bool complete() const { return complete_; }
   struct Read {
     const Change* change = nullptr;
     std::string question, variable;
     bool outside = false;  ///< what libraries keep
   };
-  /// What changed code outside of the loop may read that the loop changes, and that is not kept.
+  /// A value that the loop changes, that is not kept, and that changed code outside of it may read.
   std::optional<Read> of_nested(const Source& source, Range loop) const;
-  /// The same for what outlives the iterations of a main loop; code in the loop counts, too.
+  /// The same for values that outlive the iterations of a main loop; code in the loop counts, too.
   std::optional<Read> of_main(const Source& source, Range loop) const;
   /// A `return` or `goto` in the loop may leave the function that holds it.
   bool leaves_function(const Source& source, Range loop) const;
-  /// What a question reads that the sources do not show, or nothing.
+  /// A read of a question that the sources do not show, or nothing.
   std::optional<std::string> unproven() const;
 
  private:
@@ -76,7 +77,7 @@ class Questions {
   Model model_;
   Effects effects_;
   KeptState kept_;
-  /// Who calls a body: body and step, with what.
+  /// A caller of a body: body and step, and the call.
   struct Caller {
     int body, step;
     const Call* call;

@@ -34,7 +34,8 @@ std::filesystem::path home_directory(std::string_view flag) {
 
 namespace {
 
-/// What a process that was killed, or could not reach the index, says in its journals alone.
+/// Enters events that a process which was killed, or could not reach the index, wrote to its
+/// journals alone.
 void bring_up_to_date(Database& database, OpenMode mode, Filesystem& filesystem) {
   std::error_code error;
   if (std::filesystem::exists(snapshot_mark(database.paths), error)) return;

@@ -1,4 +1,4 @@
-// flor blame, flor merge and flor log --graph, with real repositories.
+// flor blame and flor log --graph, with real repositories.
 #include "cli/repository.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class VersionCommands : public RepositoryTest {
  protected:
@@ -42,7 +41,7 @@ TEST_F(VersionCommands, BlameNamesTheLargestStepAndWhatChangedInIt) {
   EXPECT_THAT(outcome.out, HasSubstr("moved most at version " + id(culprit) + ", from 1.4 to 5.3"));
   EXPECT_THAT(outcome.out, HasSubstr("arguments  lr 0.001 -> 0.5"));
   EXPECT_THAT(outcome.out, HasSubstr("sources    1 file, +2 -1 since " + id(before)));
-  EXPECT_THAT(flor({"blame", "loss:max", "linear", "--code"}).out, HasSubstr("+three"));
+  EXPECT_THAT(flor({"blame", "loss:max", "linear", "--patch"}).out, HasSubstr("+three"));
   const Json json = flor({"blame", "loss:max", "linear", "--json"}).json();
   EXPECT_EQ(json["moved"]["to"], culprit.start.commit);
   EXPECT_EQ(json["versions"].size(), 4u);
@@ -67,70 +66,6 @@ TEST_F(VersionCommands, BlameOfOneVersionAndOfWhatNobodyHas) {
   EXPECT_EQ(flor({"blame", "loss", "nobody"}).status, 3);
 }
 
-TEST_F(VersionCommands, MergeShowsCommandsThatGitTakes) {
-  version("one\n", 1.0);
-  const store::Run run = version("two\n", 1.0);
-  const Outcome outcome = flor({"merge", "linear"});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              HasSubstr("git switch -c linear-" + run.key.substr(0, 8) + " " + id(run)));
-  const Json json = flor({"merge", run.key, "--json"}).json();
-  write("train.cpp", "something else\n");
-  int taken = 0;
-  for (const std::string command : json["commands"]) {
-    if (command.find("restore") == command.npos) continue;
-    EXPECT_EQ(std::system(("cd '" + work_.string() + "' && " + command).c_str()), 0);
-    ++taken;
-  }
-  EXPECT_EQ(taken, 1);
-  std::ifstream file(work_ / "train.cpp");
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "two\n");
-}
-
-TEST_F(VersionCommands, MergeShowsCommandsThatAreSafeToPasteAnywhere) {
-  const std::string name = "it's $(touch pwned) *.txt", inner = (work_ / "inner").string();
-  std::filesystem::create_directories(inner);
-  write(name, "one\n");
-  const store::Run run = version("one\n", 1.0, 0.001, "a b;touch pwned");
-  write(name, "something else\n");
-  const Json json = flor({"merge", run.key, "--json"}).json();
-  const auto paste = [&](const std::string& command) {
-    return std::system(("cd '" + inner + "' && " + command).c_str());
-  };
-  ASSERT_EQ(json["commands"].size(), 2u);
-  std::string begin = json["commands"][0];
-  EXPECT_EQ(begin, "git switch -c a-b-touch-pwned-" + run.key.substr(0, 8) + " " + id(run));
-  // The work tree is not clean: only the names are tried.
-  EXPECT_EQ(paste(begin.replace(0, 13, "git branch")), 0);
-  EXPECT_EQ(paste(json["commands"][1]), 0) << json["commands"][1];
-  std::ifstream file(work_ / name);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\n");
-  EXPECT_FALSE(std::filesystem::exists(work_ / "inner" / "pwned"));
-}
-
-TEST_F(VersionCommands, MergeShowsCommandsThatGitTakesForNamesWithMagicInFront) {
-  // Each comes before the others in the alphabet: the first is what is shown.
-  for (const char* name : {"__init__.py", "-x.cpp", "!z"}) {
-    write(name, "one\n");
-    const store::Run run = version("one\n", 1.0);
-    write(name, "two\n");
-    const Json json = flor({"merge", run.key, "--json"}).json();
-    for (const std::string command : json["commands"]) {
-      if (command.find("restore") == command.npos) continue;
-      EXPECT_EQ(std::system(("cd '" + work_.string() + "' && " + command).c_str()), 0) << command;
-    }
-    std::ifstream file(work_ / name);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\n");
-  }
-}
-
-TEST_F(VersionCommands, MergeOfARunWithoutAVersionSaysSo) {
-  record({});
-  const Outcome outcome = flor({"merge", "linear"});
-  EXPECT_EQ(outcome.status, 3);
-  EXPECT_THAT(outcome.err, HasSubstr("without git"));
-}
-
 TEST_F(VersionCommands, TheGraphShowsVersionsWithTheirRunsAndOtherExperimentsBetween) {
   const store::Run first = version("one\n", 1.0);
   version("two\n", 1.0, 0.001, "other");
@@ -149,7 +84,7 @@ TEST_F(VersionCommands, DiffShowsAsManyLinesAroundAChangeAsAreAskedFor) {
   version("a\nb\nc\nd\ne\nf\n", 1.0);
   version("a\nb\nc\nd\ne\ng\n", 1.0);
   const auto shows_first = [&](const std::string& lines) {
-    return flor({"diff", "linear~1", "linear", "--code", "-U", lines}).out.find("\n a\n") !=
+    return flor({"diff", "linear~1", "linear", "--patch", "-U", lines}).out.find("\n a\n") !=
            std::string::npos;
   };
   EXPECT_FALSE(shows_first("1"));

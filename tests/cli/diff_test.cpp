@@ -69,7 +69,7 @@ TEST_F(DiffTest, ComparesTheRecordedSources) {
   write("net.h", "#pragma once\n");
   plan.commit = commit("second");
   record(plan);
-  const Outcome outcome = flor({"diff", "linear~1", "linear", "--code"});
+  const Outcome outcome = flor({"diff", "linear~1", "linear", "--patch"});
   EXPECT_THAT(outcome.out, HasSubstr("sources  2 files, +2 -1\n"));
   EXPECT_THAT(outcome.out, HasSubstr("A  net.h      +1  -0\n"));
   EXPECT_THAT(outcome.out, HasSubstr("M  train.cpp  +1  -1\n"));

@@ -1,6 +1,7 @@
 // flor doctor: what it finds in stores and machines as they are, and in such as they should not be.
 #include "cli/fixture.h"
 #include "cli/repository.h"
+#include "support/packs.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -68,7 +69,7 @@ TEST_F(DoctorTest, SaysWhatIsHereAndThatItIsWell) {
 TEST_F(DoctorTest, ADamagedStoreFailsAndSaysWhatRepairsIt) {
   record({});
   close();
-  for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(home())) {
     std::filesystem::remove(entry.path());
   }
   const Outcome outcome = doctor();

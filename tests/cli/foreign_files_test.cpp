@@ -3,6 +3,7 @@
 #include "file/crc64.h"
 #include "file/own_directory.h"
 #include "output/file_name.h"
+#include "support/packs.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ class ForeignFilesTest : public CliTest {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1000), error);
   }
   fs::path a_pack() const {
-    for (const auto& entry : fs::directory_iterator(home() / "packs")) return entry.path();
+    for (const auto& entry : flor::testing::packs_of(home())) return entry.path();
     throw std::runtime_error("no pack");
   }
 };
@@ -36,12 +37,14 @@ class ForeignFilesTest : public CliTest {
 TEST_F(ForeignFilesTest, NoPipeDirectoryOrDeviceAmongTheFilesOfAStoreIsWaitedFor) {
   const store::Run run = record({});
   close();
-  for (const char* name : {"packs/cccccccccccccccc.pack", "packs/dddddddddddddddd.pack"}) {
-    make_fifo(home() / name);
-    make_old(home() / name);
+  for (const char* name : {"cccccccccccccccc", "dddddddddddddddd"}) {
+    const fs::path pack = flor::testing::place_of_pack(home(), name);
+    make_fifo(pack);
+    make_old(pack);
   }
-  fs::create_directories(home() / "packs/eeeeeeeeeeeeeeee.pack");
-  fs::create_symlink("/dev/zero", home() / "packs/ffffffffffffffff.pack");
+  fs::create_directories(flor::testing::place_of_pack(home(), "eeeeeeeeeeeeeeee"));
+  fs::create_symlink("/dev/zero", flor::testing::place_of_pack(home(), "ffffffffffffffff"));
+  make_fifo(home() / "packs/99");  // where a directory of packs would be
   fs::remove(home() / "locks" / (run.key + ".lock"));
   make_fifo(home() / "locks" / (run.key + ".lock"));
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
@@ -148,20 +151,21 @@ TEST_F(ForeignFilesTest, APipeInThePlaceOfAFileIsSaidToBeNone) {
 TEST_F(ForeignFilesTest, GcLeavesAloneWhatFlorWouldNotNameSo) {
   record({});
   close();
-  const fs::path packs = home() / "packs";
-  for (const char* name :
-       {"zz.pack", "0123456789ABCDEF.pack", "0123456789abcdef0.pack", "notes.txt"}) {
-    std::ofstream(packs / name) << "mine";
-    make_old(packs / name);
+  const fs::path left = flor::testing::place_of_pack(home(), "0123456789abcdef");
+  std::ofstream(left) << "left by a killed writer";
+  make_old(left);
+  std::vector<fs::path> mine;
+  for (const fs::path& directory : {home() / "packs", left.parent_path()}) {
+    for (const char* name : {"zz.pack", "0123456789ABCDEF.pack", "0123456789abcdef0.pack",
+                             "fedcba9876543210.pack", "notes.txt"}) {
+      mine.push_back(directory / name);
+      std::ofstream(mine.back()) << "mine";
+      make_old(mine.back());
+    }
   }
-  std::ofstream(packs / "0123456789abcdef.pack") << "left by a killed writer";
-  make_old(packs / "0123456789abcdef.pack");
   EXPECT_EQ(flor({"gc"}).status, 0);
-  for (const char* name :
-       {"zz.pack", "0123456789ABCDEF.pack", "0123456789abcdef0.pack", "notes.txt"}) {
-    EXPECT_TRUE(fs::exists(packs / name)) << name;
-  }
-  EXPECT_FALSE(fs::exists(packs / "0123456789abcdef.pack"));
+  for (const fs::path& file : mine) EXPECT_TRUE(fs::exists(file)) << file;
+  EXPECT_FALSE(fs::exists(left));
   EXPECT_EQ(flor({"fsck"}).status, 0);
 }
 

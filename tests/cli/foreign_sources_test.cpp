@@ -46,14 +46,14 @@ TEST_F(ForeignSourcesTest, ARepositoryThatARunNamesIsNotOpened) {
   std::ofstream(work_ / ".git" / "config") << "[core\n";
   work_ = directory_ / "away";
   std::filesystem::create_directories(work_);
-  expect_unopened({"diff", "linear~1", "linear", "--code"});
+  expect_unopened({"diff", "linear~1", "linear", "--patch"});
   expect_unopened({"log", "linear", "-p"});
-  expect_unopened({"blame", "loss:max", "linear", "--code"});
+  expect_unopened({"blame", "loss:max", "linear", "--patch"});
 }
 
 TEST_F(ForeignSourcesTest, TheyAreFoundInTheRepositoryWhereTheUserIs) {
   fetched();
-  EXPECT_THAT(flor({"diff", "linear~1", "linear", "--code"}).out,
+  EXPECT_THAT(flor({"diff", "linear~1", "linear", "--patch"}).out,
               AllOf(HasSubstr("sources  1 file, +1 -1"), HasSubstr("+int planted() { return")));
   EXPECT_THAT(flor({"log", "linear", "-p"}).out, HasSubstr("+int planted() { return"));
 }
@@ -69,7 +69,7 @@ TEST_F(ForeignSourcesTest, ARunOfHereIsComparedInItsOwnRepositoryWhereverTheUser
   record(plan);
   work_ = directory_ / "away";
   std::filesystem::create_directories(work_);
-  EXPECT_THAT(flor({"diff", "linear~1", "linear", "--code"}).out, HasSubstr("+int mine()"));
+  EXPECT_THAT(flor({"diff", "linear~1", "linear", "--patch"}).out, HasSubstr("+int mine()"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // flor fsck.
 #include "cli/fixture.h"
+#include "support/packs.h"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +15,7 @@ using ::testing::IsEmpty;
 class FsckTest : public CliTest {
  protected:
   std::filesystem::path some_pack() {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(home() / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home())) {
       if (entry.is_regular_file() && entry.file_size() > 64) return entry.path();
     }
     throw std::runtime_error("no pack");
@@ -87,7 +88,7 @@ TEST_F(FsckTest, OfLostPacksAndOfWhatARepairGivesUpSaysALineForAll) {
     close();
   }
   int packs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(home())) {
     packs += std::filesystem::remove(entry.path()) ? 1 : 0;
   }
   ASSERT_GT(packs, 2);

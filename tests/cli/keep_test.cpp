@@ -36,7 +36,8 @@ class KeepTest : public CliTest {
 
 TEST_F(KeepTest, ADryRunSaysWhatWouldGoAndWhyTheRestStays) {
   const store::Run run = record_eight();
-  const Outcome outcome = keep({"--last", "2", "--best", "1:accuracy:min", "--every", "3", "-n"});
+  const Outcome outcome =
+      keep({"--last", "2", "--best", "1:accuracy:min", "--every", "3", "--dry-run"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto lines = outcome.lines();
   ASSERT_GE(lines.size(), 10u);
@@ -181,7 +182,7 @@ TEST_F(KeepTest, SavedCheckpointsAreShownAndExportedByName) {
   const auto file = (home() / "warm.safetensors").string();
   EXPECT_THAT(flor({"export", "linear@warm", file}).out, HasSubstr("saved as warm"));
   EXPECT_EQ(flor({"du", "linear@warm"}).status, 2);
-  const Outcome kept = keep({"--last", "1", "-e"});
+  const Outcome kept = keep({"--last", "1", "--explain"});
   EXPECT_THAT(kept.out, HasSubstr("saved warm"));
   EXPECT_EQ(flor({"export", "linear@s1", file}).status, 3);
   EXPECT_EQ(flor({"keep", "linear@s1", "--undo"}).status, 0);

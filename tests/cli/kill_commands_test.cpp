@@ -2,6 +2,7 @@
 // of their system calls: nothing that was there is lost or wrong, and the same command, given
 // again, ends as if it had never been killed.
 #include "store/store_fixture.h"
+#include "support/packs.h"
 #include "support/process.h"
 #include "support/syscall_tracer.h"
 
@@ -274,7 +275,7 @@ class KillCommands : public ::testing::Test {
   }
   void damage_a_pack() const {
     std::set<std::filesystem::path> packs;
-    for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home())) {
       packs.insert(entry.path());
     }
     const auto middle = std::filesystem::file_size(*packs.begin()) / 2;

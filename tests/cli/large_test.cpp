@@ -54,7 +54,7 @@ TEST_F(LargeTest, ListsTenThousandRunsAndAMillionValues) {
     values.push_back(value("accuracy", epoch, epoch));
     catalog().add_values(last, values);
   }
-  const auto lines = flor({"list"}).lines();
+  const auto lines = flor({"list", "--all"}).lines();
   ASSERT_THAT(lines, SizeIs(kRuns + 1));
   EXPECT_THAT(lines[1], StartsWith(last_key.substr(0, 8)));
   EXPECT_THAT(flor({"list", "-c", "loss", "--sort", "loss", "-n", "3"}).lines()[3],

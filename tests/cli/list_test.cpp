@@ -78,7 +78,7 @@ TEST_F(ListTest, ShowsOneExperimentAndLimitsTheNumber) {
   for (const char* wrong : {"-1", "x", "1.5", "99999999999999999999", ""}) {
     const Outcome refused = flor({"list", "--limit", wrong});
     EXPECT_EQ(refused.status, 2) << wrong;
-    EXPECT_THAT(refused.err, HasSubstr("is not a whole number from 0 on")) << wrong;
+    EXPECT_THAT(refused.err, HasSubstr("give a whole number from 0 on")) << wrong;
   }
 }
 
@@ -154,7 +154,7 @@ TEST_F(ListTest, CountsTheRunsOfEachExperiment) {
   ASSERT_THAT(lines, SizeIs(3));
   EXPECT_THAT(lines[1], StartsWith("charlm         1  " + third_.key.substr(0, 8)));
   EXPECT_THAT(lines[2], StartsWith("linear         2  " + second_.key.substr(0, 8)));
-  const Json json = flor({"list", "-e", "--json"}).json();
+  const Json json = flor({"list", "--experiments", "--json"}).json();
   EXPECT_EQ(json["experiments"][1]["experiment"], "linear");
   EXPECT_EQ(json["experiments"][1]["runs"], 2);
   EXPECT_EQ(json["experiments"][1]["latest"]["id"], second_.key);

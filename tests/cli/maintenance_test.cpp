@@ -1,5 +1,6 @@
 // The commands that look after the store.
 #include "cli/fixture.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -17,7 +18,7 @@ class GcTest : public CliTest {
  protected:
   std::uint64_t bytes_in_packs() {
     std::uint64_t bytes = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home())) {
       bytes += entry.file_size();
     }
     return bytes;
@@ -57,7 +58,7 @@ TEST_F(GcTest, IsForPeopleToo) {
   const store::Run gone = record({});
   catalog().drop_run(gone.id);
   close();
-  const Outcome dry = flor({"gc", "-n"});
+  const Outcome dry = flor({"gc", "--dry-run"});
   EXPECT_EQ(dry.status, 0);
   EXPECT_THAT(dry.out,
               HasSubstr("would remove 3 chunks, 1 pack, 0 orphans; would compact 0 packs"));

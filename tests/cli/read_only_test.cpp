@@ -2,6 +2,7 @@
 // line.
 #include "cli/fixture.h"
 #include "remote/remote.h"
+#include "support/packs.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -188,7 +189,7 @@ class UnreadableJournal : public ReadOnlyHome {
     ::chmod(directory_.path().c_str(), 0755);
     give(home());
     for (const auto& entry : fs::recursive_directory_iterator(home())) give(entry.path());
-    for (const auto& pack : fs::directory_iterator(home() / "packs")) {
+    for (const auto& pack : flor::testing::packs_of(home())) {
       // As gc leaves alone what may be new.
       fs::last_write_time(pack, fs::file_time_type::clock::now() - std::chrono::hours(2));
       packs_.insert(pack.path());

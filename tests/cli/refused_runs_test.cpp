@@ -133,10 +133,10 @@ TEST_F(RefusedRunsTest, ASpoolSendsAllButTheOneOfANewerFlor) {
   EXPECT_EQ(sent.lines().size(), 2U);
   const Outcome listed = far({"remote", "ls", url(), "--json"});
   EXPECT_EQ(keys_of(listed.json()), others());
-  const Outcome watched = flor({"spool", "linear", url(), "--watch", "--json"});
+  const Outcome watched = flor({"spool", "linear", url(), "--follow", "--json"});
   EXPECT_EQ(watched.status, 1) << "it ends, for the others have ended";
   EXPECT_EQ(std::ranges::count(watched.err, '\n'), 1) << watched.err;
-  EXPECT_EQ(flor({"spool", bad_, url(), "--watch"}).status, 1);
+  EXPECT_EQ(flor({"spool", bad_, url(), "--follow"}).status, 1);
 }
 
 TEST_F(RefusedRunsTest, SpaceIsFreedOfAllButTheOneThatHasNotEnded) {

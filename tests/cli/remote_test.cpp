@@ -169,7 +169,7 @@ TEST_F(RemoteCommandTest, WrongUseIsSaidInOneLine) {
       {{"remote", "ls", url(), "--last", "1"}, 2},
       {{"remote", "prune", url(), "--whole-runs"}, 2},
       {{"remote", "prune", url(), "linear", "--grace", "soon"}, 2},
-      {{"spool", "linear", url(), "--threads", "0"}, 2},
+      {{"spool", "linear", url(), "--transfers", "0"}, 2},
   };
   for (const auto& [arguments, status] : wrong) {
     const Outcome outcome = flor(arguments);
@@ -187,7 +187,7 @@ TEST_F(RemoteCommandTest, AWatchSaysOnceThatTheDiskIsFullAndGoesOnWhenThereIsRoo
   const std::string script = R"(
 mount -t tmpfs -o size=4k none "$1" || exit 77
 (sleep 2; mount -o remount,size=64m "$1") &
-"$2" --home "$3" spool linear "file://$1" --watch && "$2" remote verify --read-data "file://$1")";
+"$2" --home "$3" spool linear "file://$1" --follow && "$2" remote verify --read-data "file://$1")";
   const ProcessResult spooled =
       Process({"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh",
                disk.string(), FLOR_CLI, home().string()},

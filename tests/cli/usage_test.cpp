@@ -92,16 +92,16 @@ TEST_F(UsageTest, RefusesWrongOptionsWithStatusTwo) {
   expect_error(flor({"list", "--limi", "3"}), 2,
                "flor list has no --limi: did you mean '--limit'?");
   expect_error(flor({"list", "--hom=x"}), 2, "flor list has no --hom: did you mean '--home'?");
-  expect_error(flor({"list", "-n", "many"}), 2, "see 'flor list --help'");
+  expect_error(flor({"list", "-n", "many"}), 2, "-n many: give a whole number from 0 on");
   for (const char* command : {"list", "log", "sql"}) {
     for (const char* number : {"-1", "1.5", ""}) {
-      expect_error(flor({command, "--limit", number}), 2, "is not a whole number from 0 on");
+      expect_error(flor({command, "--limit", number}), 2, "give a whole number from 0 on");
     }
   }
-  expect_error(flor({"list", "-n"}), 2, "see 'flor list --help'");
+  expect_error(flor({"list", "-n"}), 2, "-n needs a value: -n N");
   expect_error(flor({"list", "--color", "blue"}), 2, "use auto, always or never");
-  expect_error(flor({"diff", "a"}), 2, "see 'flor diff --help'");
-  expect_error(flor({"list", "a", "b"}), 2, "see 'flor list --help'");
+  expect_error(flor({"diff", "a"}), 2, "flor diff needs B: flor diff [OPTIONS] A B");
+  expect_error(flor({"list", "a", "b"}), 2, "'b' is one operand too many");
   expect_error(flor({"query", "loss", "--epochs", "5..3"}), 2, "use A..B");
   expect_error(flor({"query", "loss", "--epochs", "x"}), 2, "use A..B");
   expect_error(flor({"query", "loss", "--csv", "--json"}), 2, "exclude each other");

@@ -43,6 +43,7 @@ VOLATILE = [
     (r"(?<![\w.])[0-9a-f]{64}\b|(?<![\w.])[0-9a-f]{40}\b|(?<![\w.])[0-9a-f]{16}\b|(?<![\w.])[0-9a-f]{10}\b|(?<![\w.])[0-9a-f]{8}(?![\w.]\w)", "ID"),
     (r"(?<![\w.])\d+(\.\d+)? (ns|us|ms|s|min|h)\b", "TIME"),
     (r"(?<![\w.])\d+(\.\d+)? (B|KiB|MiB|GiB)\b", "SIZE"),
+    (r", overhead \d+\.\d %", ""),  # it is said of computations of at least 0.1 s
     (r"(?<![\w.])\d+(\.\d+)? %", "SHARE"),
     # Which epochs are worth a checkpoint depends on how fast the machine is.
     (r"\b\d+ checkpoints?\b", "N checkpoints"),

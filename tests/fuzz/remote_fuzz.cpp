@@ -1,7 +1,8 @@
 // Fuzz target of what comes from object stores and from files with credentials. Input: a digit that
 // says what the rest is:
 //   0 a manifest, whose checksum is made right where it is JSON; 1 a list of objects; 2 of uploads;
-//   3 an error; 4 a file of profiles; 5 a key of a manifest; 6 a URL; 7 variables, a line each.
+//   3 an error; 4 a file of profiles; 5 a key of a manifest; 6 a URL; 7 variables, a line each;
+//   8 a part of the listing, before it is compressed.
 // Everything is either refused by an error of Flor or makes sense: what is printed is read again as
 // the same.
 #include "remote/objects/object_keys.h"
@@ -9,16 +10,19 @@
 #include "remote/objects/s3/s3_settings.h"
 #include "remote/objects/s3/xml.h"
 #include "remote/objects/sha256.h"
+#include "remote/run_listing.h"
 
 #include <flor/store/error.h>
 
 #include <nlohmann/json.hpp>
+#include <zstd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -93,9 +97,24 @@ void url(std::string_view text) {
   require(("/" + place.prefix).find("/../") == std::string::npos, "a prefix leads elsewhere");
 }
 
+void listing(std::string_view text) {
+  std::vector<std::byte> packed(ZSTD_compressBound(text.size()));
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
+  for (const std::uint64_t count : {1, 2, 5}) {
+    try {
+      parse_part(packed, count, [](const ListedRun& listed) {
+        require(parse_manifest_key(listed.manifest.key()) == listed.manifest,
+                "a part of the listing names a manifest that cannot be");
+        require(is_content_name(listed.run.catalog), "it names a catalog that cannot be");
+      });
+    } catch (const flor::Damaged&) {
+    }
+  }
+}
+
 void read(int kind, std::string_view text) {
   const auto xml = std::as_bytes(std::span(text));
-  switch (kind % 8) {
+  switch (kind % 9) {
     case 0:
       return manifest(text);
     case 1:
@@ -110,8 +129,10 @@ void read(int kind, std::string_view text) {
       return key(text);
     case 6:
       return url(text);
-    default:
+    case 7:
       return settings(text);
+    default:
+      return listing(text);
   }
 }
 
@@ -120,7 +141,7 @@ void read(int kind, std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   try {
-    read((data[0] & 7), {reinterpret_cast<const char*>(data) + 1, size - 1});
+    read((data[0] & 15), {reinterpret_cast<const char*>(data) + 1, size - 1});
   } catch (const flor::Error&) {
   }
   return 0;

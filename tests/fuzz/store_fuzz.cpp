@@ -8,6 +8,7 @@
 #include "database/store_impl.h"
 #include "file/filesystem.h"
 #include "pack/pack_record.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>
@@ -90,7 +91,7 @@ class Fixture {
         ids_.push_back(writer.write({CheckpointKind::boundary, 0, step, ""}, snapshots_.back()).id);
       }
     }
-    for (const auto& entry : std::filesystem::directory_iterator(home_ / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home_)) {
       std::FILE* file = std::fopen(entry.path().c_str(), "rb");
       original.resize(entry.file_size());
       require(std::fread(original.data(), 1, original.size(), file) == original.size(), "read");

@@ -198,7 +198,7 @@ TEST_F(Evaluate, AWatchThatOnlyHelpsMakesNoMoreFilesAheadThanOneThatFinds) {
   bench_.record("trainer", {"--kwargs", "epochs=30"});
   const auto watcher = start(watch(counting, {"--existing"}));
   ASSERT_TRUE(soon([&] { return !judged().empty(); }));
-  EXPECT_EQ(flor({"shutdown", "--now"}).status, 0);
+  EXPECT_EQ(flor({"watch", "--stop", "--now"}).status, 0);
   watcher->wait();
   std::ofstream(root() / "go") << "1";
   EXPECT_EQ(flor({"watch", "--evaluator", counting, "--until-idle"}).status, 0);
@@ -260,7 +260,7 @@ TEST_F(Evaluate, ACheckpointThatIsBeingJudgedIsNotDeleted) {
   watcher->wait();
 }
 
-TEST_F(Evaluate, ShutdownFinishesWhatIsJudgedAndLeavesTheRestForTheNextWatch) {
+TEST_F(Evaluate, StopFinishesWhatIsJudgedAndLeavesTheRestForTheNextWatch) {
   bench_.record("trainer", {"--kwargs", "epochs=4"});
   const std::string slow = judge("while ! test -e go; do sleep 0.05; done\n");
   const auto watcher = start(watch(slow, {"--existing"}));
@@ -272,11 +272,11 @@ TEST_F(Evaluate, ShutdownFinishesWhatIsJudgedAndLeavesTheRestForTheNextWatch) {
   EXPECT_EQ(before[0]["evaluators"][0]["at_work"], 1);
   EXPECT_EQ(before[0]["evaluators"][0]["waiting"], 3);
   EXPECT_THAT(flor({"watch", "--status"}).out, HasSubstr("experiment test"));
-  EXPECT_EQ(flor({"shutdown", "--wait", "0"}).status, 5) << "it is still at work";
+  EXPECT_EQ(flor({"watch", "--stop", "--wait", "0"}).status, 5) << "it is still at work";
   EXPECT_EQ(status()[0]["state"], "draining");
   EXPECT_FALSE(watcher->ended());
   std::ofstream(root() / "go") << "1";
-  const auto asked = flor({"shutdown"});
+  const auto asked = flor({"watch", "--stop"});
   EXPECT_EQ(asked.status, 0) << asked.err;
   EXPECT_EQ(watcher->wait().status, 0);
   EXPECT_THAT(status(), IsEmpty());
@@ -294,13 +294,13 @@ TEST_F(Evaluate, ShutdownFinishesWhatIsJudgedAndLeavesTheRestForTheNextWatch) {
   EXPECT_THAT(judged(), SizeIs(4));
 }
 
-TEST_F(Evaluate, ShutdownNowGivesBackWhatIsJudgedAndKillsNothingThatIsNotFlors) {
+TEST_F(Evaluate, StopNowGivesBackWhatIsJudgedAndKillsNothingThatIsNotFlors) {
   bench_.record("trainer", {"--kwargs", "epochs=2"});
   Process bystander({"sleep", "60"}, bench_.options());
   const std::string slow = judge("echo $$ > pid; test -e go || exec sleep 60\n");
   const auto watcher = start(watch(slow, {"--existing"}));
   ASSERT_TRUE(soon([&] { return fs::exists(root() / "pid") && !fs::is_empty(root() / "pid"); }));
-  const auto result = flor({"shutdown", "--now"});
+  const auto result = flor({"watch", "--stop", "--now"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("has ended"));
   EXPECT_EQ(watcher->wait().status, 0);
@@ -313,7 +313,7 @@ TEST_F(Evaluate, ShutdownNowGivesBackWhatIsJudgedAndKillsNothingThatIsNotFlors) 
   std::ofstream(root() / "go") << "1";
   EXPECT_EQ(settle(slow).status, 0);
   EXPECT_EQ(count("done"), 2u);
-  EXPECT_THAT(flor({"shutdown"}).err, HasSubstr("no watch runs"));
+  EXPECT_THAT(flor({"watch", "--stop"}).err, HasSubstr("no watch runs"));
 }
 
 TEST_F(Evaluate, JobsAreFoundByWhatTheyAreOfAndFollowedAsTheyChange) {

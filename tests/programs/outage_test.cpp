@@ -498,9 +498,9 @@ class Accidents : public Outages {
 
 TEST_F(Accidents, OneFaultMoreAtAnyChangeLosesNothingWithoutAWord) { fail_at_each(31); }
 TEST_F(Accidents, AFaultAtItsEndLosesNothingOfARunThatFinishes) {
-  fail_at_each(7, 1, 60);
-  fail_at_each(7, 4, 60);
-  fail_at_each(7, 12, 60);
+  fail_at_each(11, 1, 60);
+  fail_at_each(17, 4, 60);
+  fail_at_each(17, 12, 60);
 }
 TEST_F(Accidents, AKillAtAnyChangeLosesNothingWithoutAWord) { kill_at_each(37); }
 

@@ -339,7 +339,7 @@ TEST_F(S3ServerTest, AWatchGoesOnAfterTroubleThatPassesAndSaysSoOnce) {
     away = false;
   });
   const auto watched = testing::run_process(
-      {FLOR_CLI, "--home", (directory_ / "home").string(), "spool", run.key, url(), "--watch"},
+      {FLOR_CLI, "--home", (directory_ / "home").string(), "spool", run.key, url(), "--follow"},
       options);
   EXPECT_EQ(watched.status, 0) << watched.err;
   EXPECT_THAT(watched.err, HasSubstr("trying again"));
@@ -350,7 +350,7 @@ TEST_F(S3ServerTest, AWatchGoesOnAfterTroubleThatPassesAndSaysSoOnce) {
   options = environment();
   options.environment["AWS_SECRET_ACCESS_KEY"] = "wrongsecret";
   const auto refused = testing::run_process(
-      {FLOR_CLI, "--home", (directory_ / "home").string(), "spool", run.key, url(), "--watch"},
+      {FLOR_CLI, "--home", (directory_ / "home").string(), "spool", run.key, url(), "--follow"},
       options);
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("AWS_SECRET_ACCESS_KEY"));

@@ -14,9 +14,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -275,6 +277,63 @@ TEST(S3TroubleTest, AListThatNamesEverNewPagesEnds) {
     });
     EXPECT_THAT(message_of_list(server, {}), HasSubstr("has no end"));
     EXPECT_LT(server.requests(), 2000);
+  }
+}
+
+/// A bucket with these keys, in this order, that names 10 of them in an answer.
+std::string page_of(const std::vector<std::string>& keys, const std::string& head, bool heeds_start) {
+  const auto parameter = [&](const std::string& name) {
+    const std::size_t at = head.find(name + "=");
+    if (at == head.npos) return std::string();
+    const std::size_t begin = at + name.size() + 1;
+    std::string value = head.substr(begin, head.find_first_of("& ", begin) - begin);
+    for (std::size_t slash; (slash = value.find("%2F")) != value.npos;) value.replace(slash, 3, "/");
+    return value;
+  };
+  const std::string token = parameter("continuation-token"), after = parameter("start-after");
+  std::size_t at = token.empty() ? 0 : std::stoul(token);
+  while (token.empty() && heeds_start && at < keys.size() && keys[at] <= after) ++at;
+  std::string body;
+  for (const std::size_t end = std::min(at + 10, keys.size()); at < end; ++at) {
+    body += fmt::format("<Contents><Key>{}</Key><Size>1</Size></Contents>", keys[at]);
+  }
+  const bool more = at < keys.size();
+  body += fmt::format("<IsTruncated>{}</IsTruncated>", more);
+  if (more) body += fmt::format("<NextContinuationToken>{}</NextContinuationToken>", at);
+  return testing::ScriptedServer::answer("200 OK",
+                                         "<ListBucketResult>" + body + "</ListBucketResult>");
+}
+
+TEST(S3ListTest, ALongListIsReadInPiecesAndHasEachKeyOnce) {
+  std::mt19937 random(3);
+  for (const std::size_t count : {0, 9, 10, 39, 40, 41, 50, 900}) {
+    std::vector<std::string> sorted;
+    for (std::size_t i = 0; i < count; ++i) {
+      const char* forms[] = {"runs/runs/{:08x}", "runs/runs/{:x}", "runs/runs/-{:x}",
+                             "runs/runs/z{:x}"};
+      sorted.push_back(fmt::format(fmt::runtime(forms[i % 20 == 0 ? random() % 4 : 0]), random()));
+    }
+    for (const char* bound : {"runs/runs/5", "runs/runs/a", "runs/runs/f"}) {
+      if (count > 40) sorted.emplace_back(bound);  // where a piece begins
+    }
+    std::ranges::sort(sorted);
+    std::vector<std::string> disordered = sorted;
+    std::shuffle(disordered.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, 45)),
+                 disordered.end(), random);
+    for (const bool heeds_start : {true, false}) {
+      for (const auto& keys : {sorted, disordered}) {
+        const testing::ScriptedServer server([&](const std::string& head, int) {
+          return page_of(keys, head, heeds_start);
+        });
+        const S3Settings settings{{"KEY", "secret", ""}, "us-east-1", server.url(), "", true};
+        std::vector<std::string> found;
+        for (const ObjectInfo& object : open_s3({"bucket", "runs/"}, settings, {})->list("runs/")) {
+          found.push_back("runs/" + object.key);
+        }
+        EXPECT_EQ(found, sorted) << count << (heeds_start ? "" : ", start-after is not heeded")
+                                 << (keys == sorted ? "" : ", in no order");
+      }
+    }
   }
 }
 

@@ -9,16 +9,18 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace flor::testing {
 
 class ScriptedServer {
  public:
   /// Gets the head of a request and its number; returns the whole answer, or nothing to stay
-  /// silent.
+  /// silent. Called by one thread at a time.
   using Answer = std::function<std::string(const std::string& head, int number)>;
 
   explicit ScriptedServer(Answer answer) : answer_(std::move(answer)) {
@@ -56,10 +58,13 @@ class ScriptedServer {
   void serve() {
     while (!ended_) {
       const int connection = ::accept(listener_, nullptr, nullptr);
-      if (connection < 0) return;
-      converse(connection);
-      ::close(connection);
+      if (connection < 0) break;
+      conversations_.emplace_back([this, connection] {
+        converse(connection);
+        ::close(connection);
+      });
     }
+    for (std::thread& conversation : conversations_) conversation.join();
   }
   void converse(int connection) {
     std::string head;
@@ -72,13 +77,20 @@ class ScriptedServer {
       if (got <= 0) return;
       head.append(buffer, static_cast<std::size_t>(got));
       if (head.find("\r\n\r\n") == std::string::npos) continue;
-      const std::string text = answer_(head, requests_++);
+      const std::string text = say(head);
       head.clear();
       if (::send(connection, text.data(), text.size(), MSG_NOSIGNAL) < 0) return;
     }
   }
 
+  std::string say(const std::string& head) {
+    const std::lock_guard lock(mutex_);
+    return answer_(head, requests_++);
+  }
+
   Answer answer_;
+  std::mutex mutex_;
+  std::vector<std::thread> conversations_;  // of the thread that serves
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> ended_{false};

@@ -3,6 +3,7 @@
 #include "maintain/repair.h"
 #include "remote_fixture.h"
 #include "retention/retention.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -292,7 +293,7 @@ TEST_F(SpoolTest, WhatARepairGaveUpStaysThereAndComesBack) {
   const Run run = finished_run(*here, 1, 4);
   const auto remote = objects();
   spool(*here, run, *remote);
-  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(directory_ / "home")) {
     if (entry.path().extension() == ".pack") {
       fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
     }

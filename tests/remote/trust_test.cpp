@@ -5,6 +5,7 @@
 #include "maintain/repair.h"
 #include "pack/chunk_reader.h"
 #include "store/made_again.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -164,11 +165,11 @@ class ForgedRecordsTest : public TrustTest {
   void fetch_and_be_killed(ObjectStore& objects, const std::string& key) {
     const auto elsewhere = open("elsewhere");
     fetch(*elsewhere, objects, key);
-    for (const auto& entry : fs::directory_iterator(directory_ / "elsewhere" / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(directory_ / "elsewhere")) {
       for (int i = 0; i < kForgers; ++i) {
         const std::uint64_t name = 0x1111111111111111U * static_cast<unsigned>(i);
-        fs::copy_file(entry.path(),
-                      directory_ / "home" / "packs" / fmt::format("{:016x}.pack", name));
+        fs::copy_file(entry.path(), flor::testing::place_of_pack(directory_ / "home",
+                                                                 fmt::format("{:016x}", name)));
       }
     }
   }
@@ -228,7 +229,7 @@ TEST_F(ForgedRecordsTest, WhatCameFromElsewhereStandsInForNothingThatIsLost) {
   const auto remote = objects();
   const Run forged = forge(*remote);
   const Run mine = record_own(*open());
-  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(directory_ / "home")) {
     fs::remove(entry.path());
   }
   fetch_and_be_killed(*remote, forged.key);
@@ -243,9 +244,9 @@ TEST_F(ForgedRecordsTest, ARepairLeadsNoCheckpointToWhatCameFromElsewhere) {
   const Run forged = forge(*remote);
   const auto here = open();
   fetch(*here, *remote, forged.key);
-  const fs::path fetched = *fs::directory_iterator(directory_ / "home" / "packs");
+  const fs::path fetched = flor::testing::packs_of(directory_ / "home").at(0);
   const Run mine = record_own(*here);
-  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(directory_ / "home")) {
     if (entry.path() == fetched) continue;
     std::fstream pack(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
     pack.seekp(-1, std::ios::end).put('\x7f');
@@ -262,13 +263,13 @@ TEST_F(ForgedRecordsTest, AHeaderThatIsMadeAgainSaysWhereTheRecordsCameFrom) {
   const Run forged = forge(*remote);
   const auto here = open();
   fetch(*here, *remote, forged.key);
-  const fs::path fetched = *fs::directory_iterator(directory_ / "home" / "packs");
+  const fs::path fetched = flor::testing::packs_of(directory_ / "home").at(0);
   run_with(*here, state(2, 0));
-  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(directory_ / "home")) {
     std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).put('f');
   }
   EXPECT_EQ(store::repair(*here).rewritten, 2);
-  for (const auto& entry : fs::directory_iterator(directory_ / "home" / "packs")) {
+  for (const auto& entry : flor::testing::packs_of(directory_ / "home")) {
     const store::File file(store::Filesystem::system(), entry.path(), O_RDONLY);
     const auto header = store::read_pack_header(file);
     ASSERT_TRUE(header);

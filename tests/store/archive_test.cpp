@@ -4,6 +4,7 @@
 #include "maintain/archive.h"
 #include "maintain/collect.h"
 #include "store_fixture.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -55,7 +56,7 @@ class ArchiveTest : public StoreTest {
 
   std::uint64_t bytes_in_packs() const {
     std::uint64_t bytes = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home())) {
       bytes += entry.file_size();
     }
     return bytes;
@@ -165,7 +166,7 @@ TEST_F(ArchiveTest, ARunThatIsBeingRecordedIsBusy) {
 TEST_F(ArchiveTest, ADamagedChunkIsFoundAndNothingIsChanged) {
   const auto store = open();
   const Run run = record(*store, 1);
-  const auto pack = *std::filesystem::directory_iterator(home() / "packs");
+  const auto pack = flor::testing::packs_of(home()).at(0);
   {
     FaultyFilesystem files;
     File file(files, pack.path(), O_RDWR);

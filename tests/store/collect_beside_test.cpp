@@ -2,6 +2,7 @@
 #include "collect_fixture.h"
 #include "database/store_impl.h"
 #include "maintain/collect.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -101,19 +102,22 @@ TEST_F(CollectTest, WhileOthersRecordReadAndCheckNobodyNoticesIt) {
     return 0;
   });
   std::int64_t chunks = 0, given_back = 0;
-  int status = 0;
-  for (std::size_t ended = 0; ended < children.size();) {
+  const auto collect_once = [&] {
     const CollectReport report = collect(*store, false);
     chunks += report.chunks;
     given_back += report.packs_removed + report.packs_compacted;
+  };
+  int status = 0;
+  for (std::size_t ended = 0; ended < children.size();) {
+    collect_once();
     if (::waitpid(children[ended], &status, WNOHANG) == 0) continue;
     EXPECT_EQ(status, 0);
     ++ended;
   }
   EXPECT_EQ(wait_for(checker), 0);
+  collect_once();
   EXPECT_GT(chunks, 0);
   EXPECT_GT(given_back, 0);
-  collect(*store, false);
   EXPECT_EQ(damage(*store), "");
   for (const Run& run : store->catalog().runs()) {
     EXPECT_EQ(store->catalog().checkpoints(run.id).size(), 4u);
@@ -141,6 +145,43 @@ class CollectingFilesystem : public Filesystem {
   std::filesystem::path catalog_;
 };
 
+/// Copies all records to other packs each time that a pack is opened.
+class MovingFilesystem : public Filesystem {
+ public:
+  explicit MovingFilesystem(std::filesystem::path home) : home_(std::move(home)) {}
+  bool armed = false;
+  int moved = 0;
+
+  int open(const char* path, int flags, mode_t mode) override {
+    if (std::string_view(path).ends_with(".pack") && std::exchange(armed, false)) {
+      moved += static_cast<int>(
+          collect(*Store::open(home_, OpenMode::existing), false, 2).packs_compacted);
+      armed = true;
+    }
+    return Filesystem::open(path, flags, mode);
+  }
+
+ private:
+  std::filesystem::path home_;
+};
+
+TEST_F(CollectTest, RecordsThatAreCopiedElsewhereAgainAndAgainAreNotDamaged) {
+  {
+    const auto store = open();
+    record(*store, 1, 3);
+    const Run alike = store->catalog().add_run(new_run());
+    CheckpointWriter writer(*store, alike.id);
+    for (int step = 0; step < 4; ++step) writer.write(boundary(step), make_snapshot(1, step, 20'000));
+  }
+  MovingFilesystem files(home());
+  const auto store = Store::Impl::open(home(), OpenMode::create, files);
+  files.armed = true;
+  EXPECT_EQ(damage(*store), "");
+  files.armed = false;
+  EXPECT_GE(files.moved, 3);
+  EXPECT_EQ(damage(*store), "");
+}
+
 TEST_F(CollectTest, DamageOfAPackIsToldThoughSomeOfWhatItHeldIsCollectedMeanwhile) {
   CollectingFilesystem files(home() / "catalog.db");
   const auto store = Store::Impl::open(home(), OpenMode::create, files);
@@ -151,7 +192,7 @@ TEST_F(CollectTest, DamageOfAPackIsToldThoughSomeOfWhatItHeldIsCollectedMeanwhil
       writer.write(boundary(step), unique(static_cast<unsigned>(step)));
     }
   }
-  for (const auto& pack : std::filesystem::directory_iterator(home() / "packs")) {
+  for (const auto& pack : flor::testing::packs_of(home())) {
     std::filesystem::resize_file(pack.path(), 4096);
   }
   files.armed = true;

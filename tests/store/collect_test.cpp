@@ -4,6 +4,7 @@
 #include "collect_fixture.h"
 #include "database/store_impl.h"
 #include "lock/maintenance_lock.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -93,8 +94,8 @@ TEST_F(CollectTest, ADryRunChangesNothingAndSaysWhatWouldBeDone) {
   record(*store, 100, 2);
   store->catalog().drop_run(gone.id);
   drop(*store, thinned, 2, 9);
-  std::ofstream(home() / "packs" / "00000000000000aa.pack") << "left behind";
-  make_old(home() / "packs" / "00000000000000aa.pack");
+  std::ofstream(flor::testing::place_of_pack(home(), "00000000000000aa")) << "left behind";
+  make_old(flor::testing::place_of_pack(home(), "00000000000000aa"));
   const auto before = everything();
   const CollectReport dry = collect(*open(OpenMode::read_only), true);
   EXPECT_EQ(everything(), before);
@@ -138,9 +139,9 @@ TEST_F(CollectTest, LoggedObjectsStay) {
 
 TEST_F(CollectTest, FilesOfKilledWritersAreRemovedOnceTheyAreOld) {
   const auto store = open();
-  const auto young = home() / "packs" / "0000000000000001.pack";
-  const auto old = home() / "packs" / "0000000000000002.pack";
-  const auto locked = home() / "packs" / "0000000000000003.pack";
+  const auto young = flor::testing::place_of_pack(home(), "0000000000000001");
+  const auto old = flor::testing::place_of_pack(home(), "0000000000000002");
+  const auto locked = flor::testing::place_of_pack(home(), "0000000000000003");
   for (const auto& path : {young, old, locked}) std::ofstream(path) << "half a record";
   make_old(old);
   make_old(locked);

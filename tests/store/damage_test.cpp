@@ -4,6 +4,7 @@
 #include "file/filesystem.h"
 #include "pack/pack_writer.h"
 #include "store_fixture.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -146,7 +147,7 @@ TEST_F(DamageTest, AValueWhoseObjectIsGoneIsFound) {
 TEST_F(DamageTest, BytesThatAKilledWriterLeftAreOnlyRemarked) {
   build(1, 100);
   std::ofstream(packs().at(0), std::ios::app | std::ios::binary) << "half a record";
-  std::ofstream(home() / "packs" / "00000000deadbeef.pack") << "never committed";
+  std::ofstream(flor::testing::place_of_pack(home(), "00000000deadbeef")) << "never committed";
   const CheckReport report = check(*open(), true);
   EXPECT_THAT(report.findings, SizeIs(0));
   EXPECT_THAT(report.remarks, ::testing::UnorderedElementsAre(HasSubstr("13 bytes at the end"),

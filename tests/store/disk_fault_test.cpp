@@ -7,6 +7,8 @@
 #include "maintain/collect.h"
 #include "promises.h"
 #include "support/disk.h"
+#include "support/packs.h"
+#include "support/some_points.h"
 #include "support/temporary_directory.h"
 
 #include <cerrno>
@@ -178,7 +180,8 @@ TEST_P(DiskFaultTest, TheStoreKeepsWhatItHadAndTheWriterGoesOn) {
         Fault{Disk::Calls::reads, EIO, false}}) {
     // A store of its own, whose every page is read anew: what is cached does not fail.
     std::filesystem::remove_all(fast_home());
-    for (int n = 1;; ++n, ++points) {
+    testing::SomePoints calls(10, 3);
+    for (int n = calls.next();; n = calls.next(), ++points) {
       ASSERT_LT(n, 1000);
       const auto store = Store::open(fast_home(), OpenMode::create);
       const bool reached = fail_at(store, fault, n, failures);
@@ -213,7 +216,7 @@ class RevivalTest : public StoreTest {
 
   static void make_packs_old(const std::filesystem::path& home) {
     const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
-    for (const auto& entry : std::filesystem::directory_iterator(home / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home)) {
       std::filesystem::last_write_time(entry.path(), old);
     }
   }
@@ -273,7 +276,8 @@ TEST_F(NewStoreFaultTest, AStoreThatCouldNotBeMadeIsMadeTheNextTime) {
   Disk::do_not_sync();
   int points = 0;
   for (const int error : {ENOSPC, EIO}) {
-    for (int n = 1;; ++n, ++points) {
+    testing::SomePoints calls(20, 4);
+    for (int n = calls.next();; n = calls.next(), ++points) {
       ASSERT_LT(n, 1000);
       const flor::testing::TemporaryDirectory memory{flor::testing::fast_parent()};
       Disk::fail(memory.path(), Disk::Calls::changes, n, error, true);

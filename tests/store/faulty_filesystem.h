@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 namespace flor::store {
 
@@ -23,6 +24,7 @@ class FaultyFilesystem : public Filesystem {
   bool stays_broken = true;
   int calls = 0;
   std::uint64_t type = 0;  ///< of the file system, if it is not 0
+  std::string local_locks;  ///< why locks do not reach other machines
 
   void heal() { fail_at = calls = 0; }
   bool has_failed() const { return fail_at != 0 && calls >= fail_at; }
@@ -55,6 +57,7 @@ class FaultyFilesystem : public Filesystem {
   std::uint64_t type_of(const char* path) override {
     return type != 0 ? type : Filesystem::type_of(path);
   }
+  std::string why_locks_are_local(const char*) override { return local_locks; }
 
  private:
   bool fails() {

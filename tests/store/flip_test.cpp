@@ -5,6 +5,7 @@
 #include "made_again.h"
 #include "maintain/repair.h"
 #include "promises.h"
+#include "support/packs.h"
 
 #include <fcntl.h>
 
@@ -58,7 +59,7 @@ class FlipTest : public StoreTest {
     connection_ =
         std::make_unique<Connection>(fast_home() / "catalog.db", Connection::Mode::existing);
     connection_->execute("PRAGMA synchronous=OFF; PRAGMA ignore_check_constraints=ON");
-    for (const auto& entry : std::filesystem::directory_iterator(fast_home() / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(fast_home())) {
       pack_ = entry.path();
     }
   }

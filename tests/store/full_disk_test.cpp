@@ -85,7 +85,8 @@ class FullDisk : public StoreTest {
   /// The same without the holes.
   static std::uint64_t bytes_on_disk(const std::filesystem::path& directory) {
     std::uint64_t bytes = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+      if (!entry.is_regular_file()) continue;
       bytes += File(Filesystem::system(), entry.path(), O_RDONLY).size_on_disk();
     }
     return bytes;
@@ -369,7 +370,7 @@ class WithoutIndex : public FullDisk {
     return message;
   }
   static void make_old(const std::filesystem::path& packs) {
-    for (const auto& pack : std::filesystem::directory_iterator(packs)) {
+    for (const auto& pack : std::filesystem::recursive_directory_iterator(packs)) {
       std::filesystem::last_write_time(
           pack, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
     }

@@ -5,6 +5,7 @@
 #include "maintain/collect.h"
 #include "queue/jobs.h"
 #include "support/content.h"
+#include "support/packs.h"
 
 #include <filesystem>
 #include <fstream>
@@ -130,7 +131,7 @@ TEST_F(JournalTest, ADamagedRecordCostsNoneThatFollows) {
     ASSERT_TRUE(row->step());
     second = row->integer(0);
   }
-  for (const auto& pack : fs::directory_iterator(home() / "packs")) {
+  for (const auto& pack : flor::testing::packs_of(home())) {
     std::fstream file(pack.path(), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(second + 20) << "damage";
   }

@@ -6,6 +6,7 @@
 #include "maintain/collect.h"
 #include "promises.h"
 #include "support/sanitized.h"
+#include "support/some_points.h"
 #include "support/syscall_tracer.h"
 
 #include <fcntl.h>
@@ -79,12 +80,13 @@ class KillTest : public StoreTest {
 
   void open(Child& child) const { child.store = Store::open(fast_home(), OpenMode::create); }
 
-  /// Kills at every stop; the store is checked after each.
+  /// Kills at every stop, or some; the store is checked after each.
   void kill_everywhere(const Scenario& scenario) {
     make_original();
     std::map<long, int> calls;
     int points = 0;
-    for (int stop = 1;; ++stop) {
+    testing::SomePoints stops(60, 10);
+    for (int stop = stops.next();; stop = stops.next()) {
       ASSERT_LT(stop, 20'000);
       std::filesystem::remove_all(fast_home());
       if (scenario.has_store) {

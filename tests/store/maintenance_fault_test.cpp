@@ -2,6 +2,7 @@
 // nothing that was there is lost, an index that is made again says the same, and the same work done
 // again does it.
 #include "checkpoint/transfer.h"
+#include "database/store_impl.h"
 #include "made_again.h"
 #include "maintain/archive.h"
 #include "maintain/collect.h"
@@ -11,6 +12,7 @@
 #include "retention/retention.h"
 #include "store_fixture.h"
 #include "support/disk.h"
+#include "support/packs.h"
 #include "support/temporary_directory.h"
 
 #include <cerrno>
@@ -83,7 +85,7 @@ void prepare_second(const fs::path& home) {
 /// the index was made again since.
 void prepare_damage(const fs::path& home) {
   std::set<fs::path> before;
-  for (const auto& pack : fs::directory_iterator(home / "packs")) before.insert(pack.path());
+  for (const auto& pack : flor::testing::packs_of(home)) before.insert(pack.path());
   std::string key;
   {
     const auto store = Store::open(home, OpenMode::create);
@@ -92,7 +94,7 @@ void prepare_damage(const fs::path& home) {
       store->catalog().add_argument(store->catalog().resolve("second").id, {name, "int", "1"});
     }
   }
-  for (const auto& pack : fs::directory_iterator(home / "packs")) {
+  for (const auto& pack : flor::testing::packs_of(home)) {
     if (before.contains(pack.path())) continue;
     std::fstream(pack.path(), std::ios::binary | std::ios::in | std::ios::out).seekp(300)
         << "damage";
@@ -122,9 +124,29 @@ void prepare_file(const fs::path& home) {
 
 Run second_of(Store& store) { return store.catalog().resolve("second"); }
 
+void prepare_small_flushes(const fs::path& home) {
+  const auto store = Store::open(home, OpenMode::create);
+  const Run run = store->catalog().add_run(new_run("chatty"));
+  for (int step = 0; step < 60; ++step) {
+    Value value;
+    value.name = "loss";
+    value.place.epoch = step;
+    value.value = 0.5 * step;
+    store->catalog().add_values(run.id, std::span(&value, 1));
+  }
+  store->catalog().finish_run(run.id, run.start.started_us + 1, false, "");
+}
+
 const Work kWorks[] = {
     {"gc", prepare_garbage, [](Store& store, const fs::path&) { collect(store, false, 0.95); },
      [](const Store& store) { expect_whole(store, "second", 2, kSteps - 2); }},
+    {"sealing", prepare_small_flushes,
+     [](Store& store, const fs::path&) { collect(store, false); },
+     [](const Store& store) {
+       const Run run = store.catalog().resolve("chatty");
+       EXPECT_EQ(store.catalog().values({.run = run.id}).size(), 60u);
+       EXPECT_TRUE(fs::exists(store.impl().database->paths.run(run.key) / "1" / "sealed"));
+     }},
     {"keep", prepare_second,
      [](Store& store, const fs::path&) {
        retain(store, second_of(store).id, {.last = 2}, Sizes::weighed);

@@ -4,6 +4,7 @@
 #include "maintain/repair.h"
 #include "store_fixture.h"
 #include "support/content.h"
+#include "support/packs.h"
 
 #include <flor/store/error.h>
 
@@ -98,7 +99,7 @@ class RepairTest : public StoreTest {
     Connection connection(home() / "catalog.db", Connection::Mode::existing);
     const auto row = connection("SELECT name FROM pack WHERE id = ?1", id);
     row->step();
-    return home() / "packs" / (row->text(0) + ".pack");
+    return flor::testing::place_of_pack(home(), row->text(0));
   }
 
   std::vector<std::pair<std::int64_t, Snapshot>> contents_;

@@ -13,9 +13,12 @@
 #include <flor/store/error.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flor::store {
@@ -51,6 +54,30 @@ class SayInJournal : public CollectTest {
     expect_holds(store, info->id, make_snapshot(seed, step, weights), 1);
   }
 };
+
+TEST_F(SayInJournal, WhatIsSaidWhileOthersReadIsFoundThoughTheRecordingHasEnded) {
+  const auto reader = open();
+  Database& index = *reader->impl().database;
+  std::int64_t run = 0;
+  {
+    const auto recording = open();
+    const Run begun = begin(*recording);
+    run = begun.id;
+    recording->catalog().add_values(run, std::vector{loss(0, 0.5)});
+    reader->catalog().follow();
+    recording->catalog().add_values(run, std::vector{loss(1, 0.25)});
+  }
+  {
+    // As a command does that has read the journal before the last value came.
+    const std::lock_guard lock(index.mutex);
+    Transaction transaction(index.connection);
+    close_ended_journals(index, {});
+    transaction.commit();
+  }
+  reader->catalog().follow();
+  EXPECT_EQ(reader->catalog().metrics(run).at(0).count, 2);
+  EXPECT_EQ(one(*reader, "SELECT count(*) FROM journal WHERE NOT closed"), 0);
+}
 
 TEST_F(SayInJournal, TheIndexIsLeftAloneAndWhoOpensTheStoreFindsAll) {
   const auto store = open();
@@ -209,6 +236,70 @@ TEST_F(SayInJournal, WhileOthersCollectArchiveAndLookNothingIsLost) {
   EXPECT_EQ(damage(*store), "");
   for (int step = 0; step < 9; ++step) expect_step(*store, twin, 1, step, 9'000);
   expect_same_when_made_again(*open());
+}
+
+/// Calls `then` once, after a collection has looked at the packs that there were.
+class WhileCollecting final : public Filesystem {
+ public:
+  int opened = 0;  ///< packs
+  std::function<void()> then;
+
+  int open(const char* path, int flags, mode_t mode) override {
+    const bool is_pack = std::string_view(path).ends_with(".pack");
+    if (is_pack && then && ++opened == 2) std::exchange(then, {})();
+    return Filesystem::open(path, flags, mode);
+  }
+};
+
+TEST_F(SayInJournal, APackThatCameWhileACollectionLookedIsLeftToTheNext) {
+  WhileCollecting files;
+  {
+    const auto store = open();
+    record(*store, 1, 1);
+  }
+  const auto store = Store::Impl::open(home(), OpenMode::create, files);
+  Run run;
+  files.then = [&] {
+    const auto recording = open();
+    run = begin(*recording);
+    CheckpointWriter writer(*recording, run.id);
+    for (unsigned step = 0; step < 8; ++step) {
+      writer.write(boundary(step), unique(10 + step));
+      if (step == 3) recording->catalog().follow();  // the index knows half of the pack
+    }
+  };
+  collect(*store, false, 1);
+  EXPECT_FALSE(files.then);
+  for (int step = 0; step < 8; ++step) expect_unique(*open(), run, 10, step);
+  collect(*open(), false, 1);
+  for (int step = 0; step < 8; ++step) expect_unique(*open(), run, 10, step);
+  EXPECT_EQ(damage(*open()), "");
+}
+
+/// As where a mount has the option nolock: the writer of another machine holds no lock that is seen.
+TEST_F(SayInJournal, WhereLocksAreLocalWhatWasWrittenTodayIsLeft) {
+  FaultyFilesystem files;
+  files.local_locks = "nolock";
+  std::int64_t run = 0;
+  {
+    const auto elsewhere = open();
+    const Run begun = begin(*elsewhere);
+    run = begun.id;
+    CheckpointWriter writer(*elsewhere, run);
+    for (unsigned step = 0; step < 4; ++step) writer.write(boundary(step), unique(step));
+    drop(*elsewhere, begun, 0, 2);
+  }
+  const auto store = Store::Impl::open(home(), OpenMode::create, files);
+  const CollectReport report = collect(*store, false, 1);
+  EXPECT_EQ(report.packs_compacted + report.packs_removed + report.journals_sealed, 0);
+  ASSERT_FALSE(report.remarks.empty());
+  EXPECT_THAT(report.remarks.front(), ::testing::HasSubstr("(nolock)"));
+  EXPECT_EQ(one(*store, "SELECT count(*) FROM journal WHERE closed"), 0);
+  files.local_locks.clear();
+  EXPECT_EQ(collect(*store, false, 1).packs_compacted, 1);
+  const auto info = store->catalog().checkpoint(run, boundary(3));
+  ASSERT_TRUE(info);
+  expect_holds(*store, info->id, unique(3));
 }
 
 /// Its base has another depth in the index than the recording knows.

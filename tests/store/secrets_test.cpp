@@ -554,7 +554,7 @@ class HomeModesTest : public ::testing::TestWithParam<mode_t> {
     ASSERT_TRUE(std::filesystem::exists(home_ / "catalog.db.old"));
     expect_all();
     for (const FoundJournal& journal : find_journals(paths, key)) overwrite(journal.path, 0.5);
-    for (const auto& pack : std::filesystem::directory_iterator(paths.packs())) {
+    for (const auto& pack : testing::packs_of(home_)) {
       overwrite(pack.path(), 0.5);
     }
     const auto store = Store::open(home_, OpenMode::existing);

@@ -1,6 +1,7 @@
 // A store in a directory of its own, and the verbs that the tests of the store are written with.
 #pragma once
 
+#include "support/packs.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/store.h>
@@ -142,7 +143,7 @@ class StoreTest : public ::testing::Test {
 
   std::vector<std::filesystem::path> packs() const {
     std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(home() / "packs")) {
+    for (const auto& entry : flor::testing::packs_of(home())) {
       paths.push_back(entry.path());
     }
     return paths;
@@ -163,7 +164,7 @@ inline void make_old(const std::filesystem::path& path) {
       path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
 }
 inline void make_packs_old(const std::filesystem::path& home) {
-  for (const auto& pack : std::filesystem::directory_iterator(home / "packs")) make_old(pack);
+  for (const auto& pack : flor::testing::packs_of(home)) make_old(pack);
 }
 
 /// The message of the exception of type E that `body` throws.

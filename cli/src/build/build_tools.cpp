@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `path` as seen from `directory`; nothing if it is not inside of it.
+/// `path` relative to `directory`; nothing if it is not inside of it.
 std::optional<fs::path> inside(const fs::path& path, const fs::path& directory) {
   std::error_code error;
   const fs::path relative =
@@ -55,29 +55,29 @@ std::string short_digest(const std::string& text) {
   return store::digest_of(std::as_bytes(std::span(text))).hex().substr(0, 8);
 }
 
-/// What one build consists of, whichever tool does it.
+/// The steps of one build, whichever tool does it.
 struct Steps {
-  std::string key;   ///< of the build directory: the same for what is built the same way
-  fs::path program;  ///< that is built
+  std::string key;   ///< of the build directory: the same for all that is built the same way
+  fs::path program;  ///< the result of the build
   std::vector<std::vector<std::string>> commands;
   fs::path directory;  ///< in which they run
   std::map<std::string, std::optional<std::string>> environment;
 };
 
-/// The program's time and size: it is what was built as long as these are the same.
+/// The program's size and time: while they stay the same, it is the one that was built.
 std::string stamp_of(const fs::path& program) {
   struct stat facts{};
   if (::stat(program.c_str(), &facts) != 0) return {};
   return fmt::format("{} {}.{:09}", facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
 }
 
-/// Caches of compilers find again what another tree, or the user, has compiled.
+/// Lets caches of compilers find what another tree, or the user, has compiled.
 void set_up_cache(const BuildPlace& place, Steps& steps) {
   if (!std::getenv("CCACHE_BASEDIR")) steps.environment["CCACHE_BASEDIR"] = place.place.string();
   if (!std::getenv("CCACHE_NOHASHDIR")) steps.environment["CCACHE_NOHASHDIR"] = std::string("1");
 }
 
-/// Translates what a recipe says of the user's directories.
+/// Translates a recipe's paths in the user's directories.
 class Moved {
  public:
   Moved(const BuildRecipe& recipe, fs::path repository, fs::path sources, fs::path build)
@@ -86,15 +86,15 @@ class Moved {
         sources_(std::move(sources)),
         build_(std::move(build)) {}
 
-  /// Nothing for what lies outside.
+  /// Nothing for a path outside of both.
   std::optional<fs::path> path(const fs::path& path) const {
     if (const auto part = inside(path, recipe_.build_directory)) return build_ / *part;
     if (const auto part = inside(path, repository_)) return sources_ / *part;
     return std::nullopt;
   }
 
-  /// A value of the cache: a list of paths, or anything else. What git does not keep stays where it
-  /// is.
+  /// A value of the cache: a list of paths, or anything else. Paths that git does not keep stay
+  /// unchanged.
   std::string value(const std::string& text) const {
     std::vector<std::string> parts;
     for (std::size_t begin = 0; begin <= text.size();) {
@@ -119,7 +119,7 @@ class Moved {
   fs::path repository_, sources_, build_;
 };
 
-/// What the recorded cache was, in the form that `cmake -C` reads.
+/// The recorded cache, in the form that `cmake -C` reads.
 std::string initial_cache(const BuildRecipe& recipe, const Moved& moved) {
   BuildRecipe here = recipe;
   bool launcher = false;
@@ -241,7 +241,7 @@ BuiltVersion build_sources(const BuildPlace& place, const BuildPlan& plan) {
   const Steps steps =
       plan.command.empty() ? steps_of_recipe(place, plan) : steps_of_command(place, plan);
   BuiltVersion built{.program = steps.program, .sources = place.sources, .log = {}};
-  // One file a target: several programs share a build directory.
+  // One file for each target: several programs share a build directory.
   const fs::path note =
       place.place / fmt::format("built-{}", short_digest(steps.key + steps.program.string()));
   const auto state = [&] { return place.since + " " + stamp_of(steps.program); };

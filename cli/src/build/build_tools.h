@@ -1,4 +1,4 @@
-// Building what is checked out in a tree, with CMake or a command.
+// Builds the sources checked out in a tree, with CMake or a command.
 #pragma once
 
 #include "build/version_build.h"
@@ -8,14 +8,14 @@
 
 namespace flor::cli {
 
-/// A tree as far as building it is concerned.
+/// A tree as far as building needs it.
 struct BuildPlace {
   std::filesystem::path place;    ///< for build directories, `logs`, and notes of what was built
-  std::filesystem::path sources;  ///< what is checked out
-  std::string since;              ///< another one whenever the sources have changed
+  std::filesystem::path sources;  ///< as they are checked out
+  std::string since;              ///< changes whenever the sources have changed
   std::string name;               ///< of the version, for the log
-  /// Locks the tree. What builds in it has it, too: the tree is taken as long as somebody does,
-  /// also when this process was killed.
+  /// The lock of the tree, inherited by the processes that build in it: the tree is taken as long
+  /// as one of them lives, even if this process was killed.
   int lock = -1;
 };
 

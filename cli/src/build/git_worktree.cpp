@@ -35,7 +35,7 @@ ChildResult try_git(const fs::path& directory, const std::vector<std::string>& a
   return run_child(std::move(words), options);
 }
 
-/// The line that says why, without git's own prefix.
+/// The line that tells the reason, without git's own prefix.
 std::string reason_of(const std::string& output) {
   std::istringstream lines(output);
   std::string reason = "it said nothing";
@@ -64,7 +64,7 @@ std::vector<Submodule> submodules_of(const fs::path& place) {
   return found;
 }
 
-/// Why it cannot be had; nothing if it is there now.
+/// Returns why the submodule cannot be checked out; nothing if it is there now.
 std::optional<std::string> place_submodule(const fs::path& source, const fs::path& place,
                                            const std::string& commit) {
   std::error_code error;
@@ -91,7 +91,7 @@ std::string run_git(const fs::path& directory, std::vector<std::string> argument
 }
 
 void add_work_tree(const fs::path& repository, const fs::path& place, const std::string& commit) {
-  // --force: git may still know a tree of that name that was deleted.
+  // --force: git may still list a deleted tree of that name.
   run_git(repository,
           {"worktree", "add", "--quiet", "--detach", "--force", place.string(), commit});
 }

@@ -22,7 +22,7 @@
 namespace flor::cli {
 namespace {
 
-/// The latest run that this program recorded, whatever it was called.
+/// The latest run that this program recorded, under whatever name.
 store::Run latest_of_program(const store::Catalog& catalog, const store::Run& run) {
   const auto latest =
       detail::latest_run_of(catalog, detail::program_of(catalog, run), run.start.repository,
@@ -30,8 +30,8 @@ store::Run latest_of_program(const store::Catalog& catalog, const store::Run& ru
   return latest.value_or(run);
 }
 
-/// Whether two runs of a program are of the same version of it: of the same sources, whatever else
-/// changed in the repository.
+/// Whether two runs of a program have the same version of it: the same sources, even if other files
+/// in the repository changed.
 bool is_same_version(const store::Catalog& catalog, const store::Run& a, const store::Run& b) {
   if (a.start.commit == b.start.commit) return true;
   const auto same =
@@ -84,7 +84,7 @@ void say_what_is_not_asked(Context& context, const store::Run& run) {
       printable(statement), short_commit(run.start.commit), printable(run.start.program)));
 }
 
-/// Why the program at the recorded path does not do; empty if the version was asked for.
+/// Why the program at the recorded path is not used; empty if the user gave a command or a version.
 std::string why_not_recorded(const store::Run& run, const ProgramWish& wish, bool exists,
                              const store::Run& latest) {
   const std::string program = printable(run.start.program);
@@ -102,7 +102,16 @@ std::string why_not_recorded(const store::Run& run, const ProgramWish& wish, boo
                   short_key(run), why, printable(run.start.program)));
 }
 
-/// Of a program that is to be built: whether anybody knows how.
+/// A script is what its sources are: there is nothing to build, and nothing older than they are.
+void refuse_version_of_script(const store::Run& run, const ProgramWish& wish) {
+  if (!wish.own && !wish.named_version && wish.command.empty()) return;
+  throw UsageError(fmt::format(
+      "run {} was recorded by the script {}, which is replayed as it is in the work tree: check its "
+      "version out (git checkout {}), and leave --own, --build and the version away",
+      short_key(run), printable(run.start.program), short_commit(run.start.commit)));
+}
+
+/// Plans a build; refuses if it is not known how the program is built.
 BuildPlan plan_or_refuse(Context& context, const store::Run& run, const Permit& permit,
                          const ProgramWish& wish, const std::string& why) {
   try {
@@ -112,7 +121,7 @@ BuildPlan plan_or_refuse(Context& context, const store::Run& run, const Permit& 
   }
 }
 
-/// As the shell would find it, and as its own runs call it.
+/// Finds the program as the shell would, and under the name that its own runs have.
 detail::Program program_of_words(const store::Catalog& catalog,
                                  const std::vector<std::string>& words) {
   std::error_code error;
@@ -173,7 +182,7 @@ RunChoice run_to_replay(Context& context, const std::string& spec,
   if (spec == name || spec.substr(0, spec.rfind('@')) == name) {
     choice.run = detail::resolve_for(catalog, name, own);
   }
-  // A program without runs is another build of the one that recorded: the user says so.
+  // A program without runs is taken as another build of the recorded one: the user says so.
   const bool has_runs = detail::latest_run_of(catalog, own, choice.run.start.repository,
                                               [](const store::Run&) { return true; })
                             .has_value();
@@ -210,6 +219,10 @@ ProgramChoice choose_program(Context& context, const store::Run& run, const Perm
                              const ProgramWish& wish) {
   ProgramChoice choice{.program = run.start.program, .why = "as it is now", .version = {}};
   if (wish.current || run.start.commit.empty() || run.start.program.empty()) return choice;
+  if (!detail::interpreter_of(run).empty()) {
+    refuse_version_of_script(run, wish);
+    return choice;
+  }
   const bool exists = ::access(run.start.program.c_str(), X_OK) == 0;
   const store::Run latest = latest_of_program(context.catalog(), run);
   const bool asked = wish.own || wish.named_version || !wish.command.empty();

@@ -4,6 +4,7 @@
 #include "process/child.h"
 #include "protocol/flag_names.h"
 #include "protocol/flags.h"
+#include "protocol/program_of_run.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/error.h>
@@ -23,13 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the number of threads, and with it every sum, depends on: as it was, or as unset as it was.
-/// Nothing else of a run's environment reaches a process.
+/// Variables that set the number of threads, and with it the result of every sum: set or unset as
+/// in the recording. Nothing else of a run's environment reaches a process.
 constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                                 "CUBLAS_WORKSPACE_CONFIG"};
+                                 "CUBLAS_WORKSPACE_CONFIG", "PYTHONHASHSEED"};
 
-/// What makes a process a rank. A run without ranks has none, whatever started `flor`; what ranks
-/// find there, the Coordinator says.
+/// Variables that make a process a rank. A run without ranks gets none, however `flor` was started;
+/// those of ranks are set by the Coordinator.
 constexpr const char* kPlace[] = {"RANK",         "WORLD_SIZE",          "LOCAL_RANK",
                                   "SLURM_PROCID", "SLURM_LOCALID",       "LOCAL_WORLD_SIZE",
                                   "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"};
@@ -55,7 +56,7 @@ void refuse_flags(const std::vector<std::string>& given) {
   }
 }
 
-/// As libraries read numbers and lists of them; anything else is taken for unset.
+/// Whether libraries can read it as a number or a list of them; other values are taken as unset.
 bool is_plain(const std::string& value) {
   constexpr std::size_t kLength = 64;
   return value.size() <= kLength && std::ranges::all_of(value, [](unsigned char c) {
@@ -76,6 +77,21 @@ int recorded_threads(const store::Run& run) {
   return std::min(threads, kThreadsMax);
 }
 
+/// A script is executed by the interpreter that recorded it.
+void add_interpreter(Launch& launch, const store::Run& run) {
+  const std::string interpreter = detail::interpreter_of(run);
+  if (interpreter.empty() || launch.program != run.start.program) return;
+  std::error_code error;
+  if (!fs::is_regular_file(launch.program, error)) {
+    throw NotFound(fmt::format(
+        "the script {} is not there: name another: flor replay {} -- {} SCRIPT ARGS",
+        printable(launch.program), run.key.substr(0, 8), printable(interpreter)));
+  }
+  launch.digest = store::file_digest(launch.program);
+  launch.program = interpreter;
+  if (!launch.command.empty()) launch.command.front() = interpreter;
+}
+
 void check_program(const Launch& launch, const store::Run& run) {
   if (::access(launch.program.c_str(), X_OK) == 0) return;
   throw NotFound(fmt::format(
@@ -83,7 +99,8 @@ void check_program(const Launch& launch, const store::Run& run) {
       printable(launch.program), run.key.substr(0, 8)));
 }
 
-/// The word gives an argument to flor::arg, which takes a secret from the environment itself.
+/// Whether the word gives an argument to flor::arg, which takes a secret from the environment
+/// itself.
 bool is_kwarg(const std::vector<std::string>& words, std::size_t at) {
   const auto flag = [](const std::string& word) {
     return detail::canonical_flag(std::string_view(word).substr(0, word.find('=')));
@@ -93,7 +110,7 @@ bool is_kwarg(const std::vector<std::string>& words, std::size_t at) {
   return flag(words[at]) == "--kwargs";
 }
 
-/// The recorded command line as a replay takes it: without Flor's own flags.
+/// The recorded command line as the user gives it to a replay: without Flor's own flags.
 std::string command_to_give(const store::RecordedCommand& command) {
   std::vector<std::string> words{command.words().front()};
   for (std::string& word : detail::own_arguments(command.words())) words.push_back(std::move(word));
@@ -104,7 +121,7 @@ std::string command_to_give(const store::RecordedCommand& command) {
   return printable(text);
 }
 
-/// The recorded command line, with the secrets that the environment has.
+/// The recorded command line, with secrets from the environment.
 std::vector<std::string> with_secrets(const store::Run& run) {
   std::vector<std::string> words = run.start.command.words(), names, variables;
   for (const store::MaskedWord& masked : run.start.command.masked_words()) {
@@ -126,7 +143,7 @@ std::vector<std::string> with_secrets(const store::Run& run) {
       fmt::join(variables, " "), run.key.substr(0, 8), command_to_give(run.start.command)));
 }
 
-/// What is the same for every program: where it runs, with what, and how many threads.
+/// Sets what is the same for every program: directory, arguments, environment and threads.
 void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) {
   std::error_code error;
   if (!fs::is_directory(launch.directory, error)) {
@@ -156,14 +173,15 @@ void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) 
 Launch launch_of(const store::Run& run, const ProgramChoice& choice, const Permit& permit,
                  std::optional<int> threads) {
   Launch launch(permit);
-  launch.program = choice.program;
+  launch.program = launch.shown = choice.program;
   launch.why = choice.why;
   launch.command = with_secrets(run);
   launch.directory = run.start.directory;
   require_program(run);
+  add_interpreter(launch, run);
   if (!choice.to_be_built) check_program(launch, run);
   prepare(launch, run, threads);
-  if (!choice.to_be_built) launch.digest = store::file_digest(launch.program);
+  if (!choice.to_be_built && launch.digest.empty()) launch.digest = store::file_digest(launch.program);
   return launch;
 }
 
@@ -171,7 +189,7 @@ Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
                  std::optional<int> threads) {
   refuse_flags(given);
   Launch launch(Gate::named());
-  launch.program = find_program(given.front());
+  launch.program = launch.shown = find_program(given.front());
   launch.why = "as the command says";
   launch.command = given;
   launch.directory = fs::current_path().string();

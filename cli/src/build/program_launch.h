@@ -1,4 +1,4 @@
-// What a replay starts: the recorded program, or another, with the environment of the record.
+// Starts what a replay executes: the recorded program, or another, with the recorded environment.
 #pragma once
 
 #include "build/program_choice.h"
@@ -18,11 +18,12 @@ namespace flor::cli {
 struct Launch {
   explicit Launch(const Permit& given) : permit(given) {}
 
-  Permit permit;                       ///< it may be started
+  Permit permit;                       ///< to start it
   std::string program;                 ///< to execute
-  std::string why;                     ///< this one
+  std::string shown;                   ///< the file that users know it by: the script, not its interpreter
+  std::string why;                     ///< why this one
   std::vector<std::string> command;    ///< argv
-  std::vector<std::string> arguments;  ///< those of the words that are not Flor's, as a record has them
+  std::vector<std::string> arguments;  ///< words that are not Flor's, as recorded
   std::string directory;
   /// Changes to the environment; nothing: unset.
   std::map<std::string, std::optional<std::string>> environment;
@@ -30,17 +31,17 @@ struct Launch {
   std::string digest;  ///< of the program
 };
 
-/// The recorded arguments for the chosen program. What the record masks is taken from the
-/// environment (FLOR_SECRET_NAME). Throws NotFound where the program or the directory is not there,
-/// UsageError where a secret is missing.
+/// The recorded arguments for the chosen program. Masked words are taken from the environment
+/// (FLOR_SECRET_NAME). Throws NotFound if the program or the directory is missing, UsageError if a
+/// secret is.
 Launch launch_of(const store::Run& run, const ProgramChoice& choice, const Permit& permit,
                  std::optional<int> threads);
 /// `given`: a program and its arguments instead of the recorded ones, to run here. Throws NotFound
-/// where there is no such program, UsageError for flags of Flor in `given`.
+/// if there is no such program, UsageError for flags of Flor in `given`.
 Launch launch_of(const store::Run& run, const std::vector<std::string>& given,
                  std::optional<int> threads);
 
-/// The cores of each worker, as many as it has threads; empty sets where there are not enough.
+/// The cores of each worker, one for each of its threads; empty sets if there are not enough.
 std::vector<std::vector<int>> core_sets(int workers, int threads);
 /// The cores that this process may use.
 std::vector<int> cores_here();

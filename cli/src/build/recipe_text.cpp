@@ -30,7 +30,7 @@ bool is_among(std::span<const std::string_view> list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-/// A name as variables, targets and configurations have it.
+/// A name of the form that variables, targets and configurations have.
 bool is_name(std::string_view text) {
   constexpr std::size_t kLength = 128;
   const auto fits = [](unsigned char c) {
@@ -53,12 +53,13 @@ bool is_value(std::string_view text) {
                   what, printable(text)));
 }
 
-/// All of a text is as `form` says. It may come from elsewhere, so that it is matched in linear time.
+/// Matches a whole text against `form`. The text may come from elsewhere, so matching takes linear
+/// time.
 Pattern whole(std::string_view form) {
   return Pattern("recipe", fmt::format("^({})$", form));
 }
 
-/// Flags of a compiler that say what it does to code, and name no file or program.
+/// Whether all are flags of a compiler that affect only the code, and name no file or program.
 bool are_flags_for_code(const std::string& value) {
   static const Pattern kFlag = whole(
       "-O[0-9a-z]*|-g[0-9a-z]*|-std=[a-z0-9+]+|-pthread|-pipe|-[DU][A-Za-z_][A-Za-z0-9_]*"
@@ -77,7 +78,7 @@ bool is_tool_of_here(const std::string& path) {
   return found && *found == path;
 }
 
-/// Whatever the machine, it is the same, and no place in it.
+/// Whether the variable means the same on every machine, and holds no path.
 bool is_of_any_machine(const CacheVariable& variable) {
   static const Pattern kFlags = whole("CMAKE_(C|CXX|CUDA|HIP)_FLAGS(_[A-Z]+)?");
   static const Pattern kTools = whole("CMAKE_((C|CXX|CUDA|HIP)_COMPILER(_LAUNCHER)?|MAKE_PROGRAM)");

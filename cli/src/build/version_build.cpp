@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// As far as the latest runs know them.
+/// The recipes of this machine, as far as its latest runs have them.
 std::vector<BuildRecipe> recipes_of_here(const store::Catalog& catalog) {
   constexpr std::size_t kRuns = 256;
   std::vector<BuildRecipe> recipes;
@@ -41,7 +41,7 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const
   if (!plan.command.empty()) return plan;
   if (const auto build = catalog.build(run.id)) {
     plan.recipe = BuildRecipe::decode(build->recipe);
-    plan.recipe->sources.clear();  // how it is built is the same for all versions
+    plan.recipe->sources.clear();  // the way to build is the same for all versions
     check_recipe(*plan.recipe);
     if (!permit.is_ours()) {
       plan.left_out = leave_out_foreign(*plan.recipe, recipes_of_here(catalog));

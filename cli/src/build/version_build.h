@@ -21,26 +21,25 @@ namespace flor::cli {
 
 using detail::BuildRecipe;
 
-/// Contents instead of the version's, by path from the root of the repository; nothing: the file is
-/// removed.
+/// New contents for files of the version, by path from the root of the repository; nothing: the
+/// file is removed.
 using Edits = std::map<std::string, std::optional<std::string>>;
 
-/// What becomes of files that git neither knows nor ignores, where a tree holds the version
-/// already.
+/// The fate of files that git neither tracks nor ignores, if a tree already holds the version.
 enum class Untracked {
   go,
   stay,  ///< a command may build beside the sources
 };
 
-/// How a version is built: by the recipe that its program brought along, or by a command.
+/// How a version is built: by the recipe of its program, or by a command.
 struct BuildPlan {
   explicit BuildPlan(const Permit& given) : permit(given) {}
 
-  Permit permit;  ///< what builds the version may be executed
+  Permit permit;  ///< to execute the version's build
   std::optional<BuildRecipe> recipe;
-  std::vector<std::string> left_out;  ///< of the recipe, since it is another machine's
-  /// For sh, run in the directory of the version's tree that corresponds to the one in which the
-  /// run was recorded. Wins over the recipe.
+  std::vector<std::string> left_out;  ///< entries of another machine's recipe that do not count
+  /// Run by sh in the directory of the version's tree that corresponds to the one in which the run
+  /// was recorded. Wins over the recipe.
   std::string command;
   Untracked untracked() const { return command.empty() ? Untracked::go : Untracked::stay; }
   std::filesystem::path program;     ///< as it was recorded: absolute, in the user's tree
@@ -49,14 +48,14 @@ struct BuildPlan {
 };
 
 /// How the program of `run` is built: `command` if it is not empty, else its recorded recipe, else
-/// the command that was remembered for this program. Of a recipe that is not ours nothing counts
-/// that names tools and places (recipe_text.h). Throws NotFound if there is none of them, and says
-/// which option names one, Error for a recipe that cannot be.
+/// the command that was remembered for this program. Entries of a foreign recipe that name tools
+/// and places are left out (recipe_text.h). Throws NotFound, naming the option that helps, if there
+/// is none of these, Error for an invalid recipe.
 BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const Permit& permit,
                      const std::string& command = {});
 
-/// For later runs of the program that bring no recipe along; an empty command is none. Of a run
-/// from elsewhere nothing is remembered: it says itself which program it is.
+/// Remembers the command for later runs of the program that have no recipe, unless it is empty. For
+/// a run from elsewhere nothing is remembered: such a run itself says which program it is.
 void remember_command(store::Catalog& catalog, const store::Run& run, const Permit& permit,
                       const std::string& command);
 
@@ -66,7 +65,7 @@ class BuildError : public Error {
  public:
   BuildError(const std::string& message, std::string excerpt, std::filesystem::path log)
       : Error(message), excerpt_(std::move(excerpt)), log_(std::move(log)) {}
-  /// The lines of the log around the first error; several lines, as the compiler wrote them.
+  /// The lines of the log around the first error, as the compiler wrote them.
   const std::string& excerpt() const { return excerpt_; }
   const std::filesystem::path& log() const { return log_; }
 
@@ -79,20 +78,20 @@ struct BuiltVersion {
   std::filesystem::path program;  ///< the executable, inside the tree
   std::filesystem::path
       sources;                ///< root of the checked-out version: what the program was built of
-  std::filesystem::path log;  ///< what the build wrote; empty if there was nothing to do
+  std::filesystem::path log;  ///< the output of the build; empty if there was nothing to do
   double seconds = 0;
   bool up_to_date = false;  ///< it was built before, from exactly these sources
 };
 
 /// A work tree of Flor's own: a detached linked work tree of the user's repository, and the build
-/// directories that belong to it. Whoever has the object has the tree for himself; another process
-/// gets another one. It goes from version to version, and files that are the same in both keep
-/// their times, so that only what differs is compiled. Move-only; the tree stays on disk for the
-/// next.
+/// directories that belong to it. The object holds the tree exclusively; another process gets
+/// another one. The tree moves from version to version, and files that are the same in both keep
+/// their times, so that only changed files are compiled. Move-only; the tree stays on disk for the
+/// next use.
 class VersionTree {
  public:
-  /// A free tree of this repository below `home`/cache, made if there is none. Prefers one that
-  /// `commit` is checked out in. Throws Error where git or the disk refuses.
+  /// Takes a free tree of this repository below `home`/cache, made if there is none. Prefers one in
+  /// which `commit` is checked out. Throws Error if git or the disk refuses.
   static VersionTree take(const std::filesystem::path& home, const git::Repository& repository,
                           const std::string& commit);
   VersionTree(VersionTree&&) noexcept;
@@ -103,17 +102,17 @@ class VersionTree {
   const std::filesystem::path& sources() const;
 
   /// Makes the tree hold exactly the commit with these edits, whatever it held before. Files that
-  /// git ignores stay. Returns what could not be had, a line each: submodules whose commits are not
+  /// git ignores stay. Returns a line for each submodule that is missing, because its commit is not
   /// in the user's tree.
   std::vector<std::string> check_out(const std::string& commit, const Edits& edits = {},
                                      Untracked untracked = Untracked::go);
 
-  /// Builds what is checked out. A second build of the same sources does nothing. The executable
-  /// stays what it is until the tree is checked out anew. Throws BuildError where the build fails,
-  /// Error where the plan does not fit (a program that is built outside of the tree).
+  /// Builds the checked-out sources. A second build of the same sources does nothing. The
+  /// executable stays unchanged until the next checkout. Throws BuildError if the build fails,
+  /// Error if the plan does not fit (a program that is built outside of the tree).
   BuiltVersion build(const BuildPlan& plan);
 
-  /// Forgets everything that was built, so that the next build begins from nothing.
+  /// Deletes everything that was built, so that the next build begins from nothing.
   void clean();
 
  private:
@@ -122,12 +121,12 @@ class VersionTree {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A repository that has the run's commit: where it was recorded, if it was here, else where one
-/// stands. Throws NotFound, also where the run was recorded without git.
+/// A repository that has the run's commit: where it was recorded, if that was here, else the one
+/// around the current directory. Throws NotFound, also if the run was recorded without git.
 git::Repository repository_of(const store::Run& run);
 
-/// All of it: takes a tree, checks out the version of `run` with `edits`, and builds it. The tree
-/// must be kept as long as the program is used.
+/// Takes a tree, checks out the version of `run` with `edits`, and builds it. The tree must be kept
+/// as long as the program is used.
 struct VersionWithTree {
   VersionTree tree;
   BuiltVersion built;

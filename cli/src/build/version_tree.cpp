@@ -1,5 +1,4 @@
-// VersionTree: which tree is taken, and what is checked out in it. How it is built:
-// build_tools.cpp.
+// VersionTree: chooses a tree and checks out versions in it. Building: build_tools.cpp.
 #include "build/build_tools.h"
 #include "build/git_worktree.h"
 #include "build/version_build.h"
@@ -73,7 +72,7 @@ void write_edit(const fs::path& file, const std::optional<std::string>& content)
   if (!out.flush()) throw Error(fmt::format("cannot write {}", printable(file.string())));
 }
 
-/// "project-1a2b3c4d": which repository it is, for people and for certain.
+/// "project-1a2b3c4d": names the repository, readably and uniquely.
 std::string directory_name(const git::Repository& repository) {
   const std::string common =
       run_git(repository.work_tree(), {"rev-parse", "--path-format=absolute", "--git-common-dir"});
@@ -98,10 +97,10 @@ int try_lock(const fs::path& place) {
                           printable(place.string()), std::strerror(error)));
 }
 
-/// What is checked out in a tree, and since when: a file beside it.
+/// The version that is checked out in a tree, and since when: a file beside it.
 struct TreeState {
   std::string commit, edits;
-  std::string since;                ///< another one for each time that the sources were changed
+  std::string since;                ///< changes each time that the sources are changed
   std::vector<std::string> edited;  ///< paths
 
   static TreeState read(const fs::path& place) {
@@ -168,7 +167,7 @@ VersionTree VersionTree::take(const fs::path& home, const git::Repository& repos
 
 const fs::path& VersionTree::sources() const { return impl_->sources; }
 
-/// Nobody changed the sources since they were checked out.
+/// Whether the sources are unchanged since they were checked out.
 bool VersionTree::Impl::is_as_checked_out(const Edits& edits, Untracked untracked) const try {
   std::error_code error;
   if (!fs::exists(sources / ".git", error)) return false;
@@ -184,14 +183,14 @@ bool VersionTree::Impl::is_as_checked_out(const Edits& edits, Untracked untracke
     if (entry.size() < 4 || !edits.contains(entry.substr(3))) return false;
   }
   return true;
-} catch (const Error&) {  // somebody damaged the tree
+} catch (const Error&) {  // the tree was damaged
   return false;
 }
 
 void VersionTree::Impl::check_out_anew(const std::string& commit) {
   std::error_code error;
   if (fs::exists(sources / ".git", error)) {
-    // Also those that git ignores, and would leave.
+    // Files that git ignores are removed, too, which it would leave.
     for (const std::string& path : state.edited) fs::remove(sources / path, error);
     try {
       move_work_tree(sources, commit);

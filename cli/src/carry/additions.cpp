@@ -26,7 +26,7 @@ std::string text_of(const Source& source, Range range) {
   return key;
 }
 
-/// Bytes of whole comment lines right above `begin` that the base does not have.
+/// Where whole comment lines right above `begin` start, as far as the base does not have them.
 std::size_t with_comments_above(const std::string& text, std::size_t begin,
                                 const std::string& base) {
   const auto line_start = [&](std::size_t at) {
@@ -158,7 +158,7 @@ class FileComparison {
            });
   }
 
-  /// Two forms of one statement.
+  /// Compares two forms of one statement.
   void compare_statements(Statement& work, const Statement& base) {
     if (!same_heads(work, base)) {
       std::string what = fmt::format("'{}' is another statement", excerpt(work.range));
@@ -213,7 +213,7 @@ class FileComparison {
     return std::ranges::any_of(now, [&](const auto& name) { return was.contains(name); });
   }
 
-  /// Candidates become hunks, and leave the block.
+  /// Makes hunks of the candidates, and removes them from the block.
   void take(Block& block, const std::vector<bool>& candidate) {
     std::vector<std::unique_ptr<Statement>> kept;
     for (std::size_t i = 0; i < candidate.size();) {
@@ -234,8 +234,7 @@ class FileComparison {
     block.statements = std::move(kept);
   }
 
-  /// Statements that follow each other are one hunk as far as the later use what the earlier
-  /// declare.
+  /// Consecutive statements form one hunk as far as later ones use names that earlier ones declare.
   std::size_t end_of_hunk(const Block& block, const std::vector<bool>& candidate,
                           std::size_t first) const {
     std::size_t end = first + 1;
@@ -288,7 +287,7 @@ class FileComparison {
   std::size_t offset_ = 0;
 };
 
-/// Numbers the hunks, and drops those from which nothing is logged.
+/// Numbers the hunks, and drops those that lead to no log statement.
 void finish(Additions& all) {
   std::vector<Addition>& hunks = all.hunks;
   std::ranges::stable_sort(hunks, [](const Addition& a, const Addition& b) {
@@ -309,7 +308,7 @@ void finish(Additions& all) {
       if (used) needs[i].insert(j);
     }
   }
-  // Hunks that share variables go together: without those that count there is nothing to log.
+  // Hunks that share variables stay together: without those that compute there is nothing to log.
   std::vector<std::size_t> group(count);
   std::iota(group.begin(), group.end(), 0u);
   for (bool more = true; more;) {

@@ -1,4 +1,4 @@
-// What the work tree logs that a recorded version does not.
+// Finds log statements of the work tree that a recorded version does not have.
 #pragma once
 
 #include "carry/tree.h"
@@ -16,14 +16,14 @@ struct FileText {
   std::string text;
 };
 
-/// Statements that stand together and only log, with what they compute for that.
+/// Consecutive statements that only log, with the computations for that.
 struct LogHunk {
   int number = 0;  ///< from 1, in the order of files and lines
   std::string path;
   std::uint32_t line = 0;  ///< in the work tree
   std::string text;        ///< as it is written there, indentation of its first line left out
   std::string what;        ///< `logs "norm"`
-  std::string function;    ///< that holds it
+  std::string function;    ///< in which it stands
   std::vector<std::string> loops;  ///< names of the flor::loops around it, the innermost last
   std::set<int> needs;  ///< hunks that share variables with it: all of them or none are carried
 };
@@ -51,12 +51,12 @@ struct Helper {
   Range range;
   std::string context;  ///< namespaces around it
   std::string name;     ///< empty for an #include
-  std::set<int> hunks;  ///< that come to it
+  std::set<int> hunks;  ///< numbers of the hunks that use it
 };
 
-/// The work tree's sources without the additions, and these.
+/// The work tree's sources without the additions, and the additions.
 struct Additions {
-  std::vector<Tree> work;  ///< statements of hunks are not in their blocks any more
+  std::vector<Tree> work;  ///< statements of hunks have been removed from their blocks
   std::vector<Addition> hunks;
   std::vector<Helper> helpers;
   std::vector<OtherEdit> others;
@@ -65,14 +65,14 @@ struct Additions {
 /// `base`: the files as they were recorded; `work`: the same files of the work tree, and new ones.
 Additions find_additions(const std::vector<FileText>& base, const std::vector<FileText>& work);
 
-/// Names of what the tokens in `range` log: the literals in calls of flor::log and its like.
+/// Names that the tokens in `range` log: the literals in calls of flor::log and its like.
 std::set<std::string> logged_names(const Source& source, Range range);
 
 /// Names that the tokens of `range` declare, as far as the text tells.
 std::set<std::string> declared_names(const Source& source, Range range);
 
 /// Bytes of the text between the beginning of the first token of `range` and the end of the last.
-/// False where a token is not in the text as it is (a line that is continued within it).
+/// False if a token is not in the text as it is (a line that is continued within it).
 bool bytes_of(const Source& source, Range range, std::size_t& begin, std::size_t& end);
 
 }  // namespace flor::carry

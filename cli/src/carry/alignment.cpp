@@ -9,12 +9,12 @@ namespace {
 
 using sources::TokenKind;
 
-// Beyond this many tokens only how often each occurs is compared.
+// Beyond this many tokens only the counts of each token are compared.
 constexpr std::size_t kTokensMax = 600;
-// Less than this is no pair.
+// Less similar statements are no pair.
 constexpr double kPairMin = 0.35;
 
-/// What a token says: brackets and operators are everywhere.
+/// How telling a token is: brackets and operators are everywhere.
 double weight(const Token& token) { return token.kind == TokenKind::punctuator ? 0.2 : 1.0; }
 
 bool is_name(const Token& token) {
@@ -29,7 +29,7 @@ bool is_same(const Token& a, const Token& b, const KnownNames& names) {
   return sources::same(a, b);
 }
 
-/// What two tokens have in common if they stand for each other.
+/// The worth of pairing two tokens.
 double common(const Token& a, const Token& b, const KnownNames& names, double replaced) {
   if (is_same(a, b, names)) return weight(a);
   if (a.directive != b.directive || a.kind != b.kind || a.kind == TokenKind::punctuator) return 0;
@@ -85,7 +85,7 @@ double total(const std::vector<Token>& tokens, const std::vector<std::size_t>& p
   return sum;
 }
 
-/// What both have, however it is ordered.
+/// The tokens that both have, in any order, as a share of all.
 double in_common(const std::vector<Token>& tokens_a, Range a, const std::vector<Token>& tokens_b,
                  Range b, const KnownNames& names) {
   std::unordered_map<std::string_view, int> count;
@@ -106,7 +106,7 @@ double in_common(const std::vector<Token>& tokens_a, Range a, const std::vector<
   return sum > 0 ? 2 * shared / sum : 1;
 }
 
-/// The body of a named loop, if the statement is one.
+/// The name of the loop whose body the statement holds, if it is a named loop.
 const std::string* loop_name(const Statement& statement) {
   for (const auto& block : statement.blocks) {
     if (block->is_named_loop()) return &block->loop->name;
@@ -114,7 +114,7 @@ const std::string* loop_name(const Statement& statement) {
   return nullptr;
 }
 
-/// What a call of flor::log begins with, if the statement is one.
+/// The name in a call of flor::log, if the statement is one.
 std::string_view logged_name(const std::vector<Token>& tokens, const Statement& statement) {
   constexpr std::array<std::string_view, 4> kCall = {"flor", "::", "log", "("};
   if (statement.head.size() <= kCall.size()) return {};
@@ -160,13 +160,13 @@ std::optional<double> Comparison::insides(const Statement& a, const Statement& b
 
 double Comparison::similarity(const Statement& a, const Statement& b) const {
   if (a.directive != b.directive) return 0;
-  // Two values are two values, however alike the calls are.
+  // Statements that log different names are different, however similar the calls are.
   const auto logged_a = logged_name(a_.tokens.all, a), logged_b = logged_name(b_.tokens.all, b);
   if (!logged_a.empty() && !logged_b.empty() && logged_a != logged_b) return 0;
   const double head = heads(a, b, true);
   if (a.blocks.empty() && b.blocks.empty()) return head;
   if (a.blocks.empty() || b.blocks.empty()) return 0.5 * head;
-  // Blocks that are both empty do not make an if and a for alike.
+  // Empty blocks do not make an `if` and a `for` similar.
   const auto inside = insides(a, b);
   const double value = inside ? 0.5 * head + 0.5 * *inside : head;
   const std::string *loop_a = loop_name(a), *loop_b = loop_name(b);
@@ -196,7 +196,7 @@ BlockAlignment::BlockAlignment(const Block& a, const Block& b, const Comparison&
       // "break;" stands in many places, a long statement in one.
       const double says = 0.5 + 0.5 * std::min(1.0, static_cast<double>(tokens) / 8.0);
       similarity_[at(i, j)] = s;
-      // One statement that is the same says more than several that are a little alike.
+      // One identical statement counts more than several that are a little similar.
       worth_[at(i, j)] = s < kPairMin ? 0 : s * s * s * says;
     }
   }

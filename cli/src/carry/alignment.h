@@ -1,4 +1,4 @@
-// Which statement of one block is which of another one: by the similarity of their tokens, in
+// Pairs the statements of one block with those of another: by the similarity of their tokens, in
 // order.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace flor::carry {
 /// Names of one version that are other names in the other; may be empty.
 using KnownNames = std::map<std::string_view, std::string_view>;
 
-/// Two tokens that stand for each other, by their positions in the files.
+/// Two tokens that correspond to each other, by their positions in the files.
 struct TokenPair {
   std::size_t a = 0, b = 0;
 };
 
-/// The tokens of `a` and `b` that stand for each other in the best alignment of the two sequences:
-/// equal ones, and names, numbers and literals that were replaced one for one.
+/// The pairs of tokens of `a` and `b` in the best alignment of the two sequences: equal ones, and
+/// names, numbers and literals that were replaced one for one.
 std::vector<TokenPair> align_tokens(const std::vector<Token>& tokens_a,
                                     const std::vector<std::size_t>& a,
                                     const std::vector<Token>& tokens_b,
@@ -34,7 +34,7 @@ class Comparison {
 
   /// 0: nothing in common, 1: the same tokens.
   double similarity(const Statement& a, const Statement& b) const;
-  /// The same if every name were the same one: how alike the heads of two statements are built.
+  /// As if all names were equal: how similar the heads of two statements are built.
   double likeness(const Statement& a, const Statement& b) const;
   const KnownNames& names() const { return names_; }
   const Source& a() const { return a_; }
@@ -50,24 +50,24 @@ class Comparison {
   KnownNames names_;
 };
 
-/// How the statements of block `a` can be laid on those of block `b` without changing their order.
-/// The best way is the one that pairs most, weighted by similarity and by how much a pair says.
+/// Alignments of the statements of block `a` with those of block `b` that keep the order. The best
+/// one has the most pairs, weighted by similarity and by how telling a pair is.
 class BlockAlignment {
  public:
   BlockAlignment(const Block& a, const Block& b, const Comparison& comparison);
 
-  /// Of statement `i` of `a`: its partner in the best alignment, or kNone.
+  /// The partner of statement `i` of `a` in the best alignment, or kNone.
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t partner(std::size_t i) const { return partner_[i]; }
   double similarity(std::size_t i, std::size_t j) const { return similarity_[at(i, j)]; }
-  /// Whether pairing `i` with its partner is better than everything else that could be done with
-  /// it, by more than what lies between chance and intention.
+  /// Whether pairing `i` with its partner is better than any other choice for it, by more than
+  /// could be chance.
   bool is_clear(std::size_t i) const;
 
-  /// How good the best alignment is in which what stands before statement `i` of `a` is laid on
-  /// what stands before statement `p` of `b`, and the rest on the rest.
+  /// The worth of the best alignment in which the statements before `i` of `a` are aligned with
+  /// those before `p` of `b`, and the rest with the rest.
   double split(std::size_t i, std::size_t p) const { return forward(i, p) + backward(i, p); }
-  /// In that alignment: whether the statements right before, or right behind, are partners.
+  /// In that alignment: whether the statements right before, or right after, are partners.
   bool joined_before(std::size_t i, std::size_t p) const;
   bool joined_behind(std::size_t i, std::size_t p) const;
 

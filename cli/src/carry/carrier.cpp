@@ -148,7 +148,7 @@ class Carriage {
     found_.emplace(addition.hunk.number, std::move(found));
   }
 
-  /// What the hunk's names are in the older version. False: it was refused.
+  /// Finds the hunk's names in the older version. False: the hunk was refused.
   template <typename No>
   bool find_names(const Addition& addition, const BlockMatch& match, Found& found, const No& no) {
     const Statement& function = *piece_of(*addition.block);
@@ -195,7 +195,7 @@ class Carriage {
     return names;
   }
 
-  /// Whether the sources here declare it; else it may be a library's.
+  /// Whether the sources here declare the name; otherwise it may be a library's.
   bool is_declared(const std::string& name) {
     if (declared_.empty()) {
       for (const Tree& tree : additions_.work) {
@@ -205,7 +205,7 @@ class Carriage {
     return declared_.contains(name);
   }
 
-  /// All names of the hunk as they are in the older version.
+  /// All names in the hunk as they are in the older version.
   std::set<std::string> spoken(const Addition& addition,
                                const std::map<std::string, std::string>& renamed) const {
     std::set<std::string> words;
@@ -232,7 +232,7 @@ class Carriage {
     return tokens;
   }
 
-  /// Whether statements that stand in the block itself, not in one within it, are the hunk's.
+  /// Whether the block itself, not one within it, already has the hunk's statements.
   bool is_present(const Addition& addition, const BlockMatch& match, const Found& found) const {
     const std::vector<Token> tokens = tokens_of(addition, found);
     const auto& there = older_[match.file].tokens();
@@ -247,8 +247,8 @@ class Carriage {
     });
   }
 
-  /// Names that the block logs, also in blocks within it; what loops of their own log has another
-  /// place.
+  /// Names that the block logs, also in blocks within it, but not in loops of their own: these log
+  /// in another place.
   static std::set<std::string> logged_in(const Block& block, const Source& source) {
     std::set<std::string> names;
     for (const auto& statement : block.statements) {
@@ -305,7 +305,7 @@ class Carriage {
     }
   };
 
-  /// Line by line, where the file is still the same one.
+  /// Merges line by line, if the older version has a file of the same path.
   Merge merged(const Addition& addition) const {
     Merge merge;
     const Source& source = work(addition);
@@ -338,7 +338,7 @@ class Carriage {
 
   std::vector<Range> ignored_in(std::size_t file) const { return ignored()[file]; }
 
-  /// Hunks that share variables with a refused one.
+  /// Refuses hunks that share variables with a refused one.
   void refuse_company() {
     for (bool more = true; more;) {
       more = false;
@@ -396,7 +396,8 @@ class Carriage {
          source.tokens.all.begin() + static_cast<std::ptrdiff_t>(helper.range.end)});
   }
 
-  /// An #include behind the others, a function before the first that needs it.
+  /// The place for a helper: an #include after the others, a function before the first hunk that
+  /// needs it.
   std::optional<std::size_t> place_of(const Helper& helper, std::size_t file) const {
     const Tree& tree = older_[file];
     const auto& pieces = tree.root().statements;
@@ -482,7 +483,7 @@ class Carriage {
     }
   }
 
-  /// Whether the patched text is the old one and the hunks, token by token.
+  /// Whether the patched text is the old one plus the hunks, token by token.
   bool is_expected(std::size_t file, const Source& patched, const std::vector<Insertion>& list,
                    const std::vector<int>& numbers) const {
     std::vector<std::pair<std::size_t, std::vector<Token>>> added;

@@ -24,21 +24,21 @@ struct Placed {
   std::string path;        ///< of the older version
   std::uint32_t line = 0;  ///< in the patched text
   bool merged = false;     ///< the three-way merge was clean, and agrees
-  /// Where, for people: `after 'optimizer.step();' in loop "train"`.
+  /// Where it was put, for the user: `after 'optimizer.step();' in loop "train"`.
   std::string where;
-  std::vector<std::string> remarks;            ///< what moved, or has another name
-  std::map<std::string, std::string> renamed;  ///< names of the hunk, and what they are there
+  std::vector<std::string> remarks;            ///< things that moved, or have another name
+  std::map<std::string, std::string> renamed;  ///< names of the hunk, and their names there
   std::vector<std::string> missing;  ///< names that nothing has there: it will hardly compile
-  bool present = false;  ///< the version has these very statements already: nothing was added
+  bool present = false;  ///< the version already has these very statements: nothing was added
 };
 
 struct Refused {
   int hunk = 0;
   std::string reason;
-  std::string conflict;  ///< what the three-way merge could not decide; empty: it was clean
+  std::string conflict;  ///< lines that the three-way merge could not decide; empty: it was clean
 };
 
-/// What was added to a text, as bytes of the patched text.
+/// An addition to a text, as bytes of the patched text.
 struct Inserted {
   std::string path;
   std::size_t begin = 0, end = 0;
@@ -46,15 +46,15 @@ struct Inserted {
 
 struct Carried {
   std::vector<FileText> files;     ///< those that changed
-  std::vector<Inserted> inserted;  ///< without these, `files` are what they were; by path and place
+  std::vector<Inserted> inserted;  ///< without these, `files` are unchanged; by path and place
   std::vector<Placed> placed;
   std::vector<Refused> refused;
 };
 
 class Carrier {
  public:
-  /// `base`: files as the newest version has them, `work`: as the work tree has them. Files that
-  /// are the same need not be among them.
+  /// `base`: files of the newest version, `work`: files of the work tree. Files that are equal in
+  /// both may be left out.
   Carrier(const std::vector<FileText>& base, const std::vector<FileText>& work);
   ~Carrier();
   Carrier(Carrier&&) noexcept;

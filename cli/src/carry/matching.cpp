@@ -10,11 +10,11 @@ namespace {
 
 using sources::TokenKind;
 
-// Statements around a block that have no name of their own have to be this alike.
+// Minimum similarity of statements around a block that have no name of their own.
 constexpr double kSameStatement = 0.6;
-// Functions with different names.
+// Minimum similarity of functions with different names.
 constexpr double kSameFunction = 0.6;
-// Heads of statements from which names are learned, if all names were the same.
+// Minimum likeness of heads of statements from which names are learned.
 constexpr double kSameShape = 0.75, kSameShapeOfLoops = 0.5;
 // Files with more pieces are compared by the names of the pieces alone.
 constexpr std::size_t kPairsMax = 40'000;
@@ -50,7 +50,7 @@ Matching::Matching(const std::vector<Tree>& newer, const std::vector<Tree>& olde
       if (is_word(token)) words_there_.insert(token.text);
     }
   }
-  // Names that are known make more statements alike, from which more names are learned.
+  // Known names make more statements similar, from which more names are learned.
   for (int round = 0; round < 2; ++round) {
     found_.clear();
     gathered_.clear();
@@ -160,7 +160,7 @@ Matching::FunctionMatch Matching::renamed_function(std::size_t file, const State
   return none;
 }
 
-/// By its name, wherever it stands.
+/// Finds a loop by its name, wherever it stands.
 std::optional<BlockMatch> Matching::find_loop(std::size_t file, const Block& block) {
   const std::string& name = block.loop->name;
   std::vector<BlockMatch> candidates;
@@ -179,7 +179,7 @@ std::optional<BlockMatch> Matching::find_loop(std::size_t file, const Block& blo
   narrow([&](const BlockMatch& m) { return label_of(*piece_of(*m.block)) == label; });
   narrow([&](const BlockMatch& m) { return loops_around(*m.block) == around; });
   if (candidates.size() > 1) {
-    // Neither its name nor where it stands tells which one it is: what stands around it must.
+    // Neither the name nor the place tells which loop it is: the statements around it must.
     const BlockMatch inside = find_inside(file, block);
     narrow([&](const BlockMatch& m) { return m.block == inside.block; });
     if (candidates.size() == 1) return candidates.front();
@@ -221,7 +221,7 @@ BlockMatch Matching::find_uncached(std::size_t file, const Block& block) {
   return match;
 }
 
-/// By the function, or by the statement and what stands around it.
+/// Finds a block by its function, or by its statement and the statements around that.
 BlockMatch Matching::find_inside(std::size_t file, const Block& block) {
   BlockMatch match;
   const Statement& owner = *block.owner;
@@ -366,7 +366,7 @@ void Matching::gather_heads(std::size_t file, const Statement& a, std::size_t fi
   }
 }
 
-/// The one other name that all evidence speaks for, in both directions.
+/// The one other name that all evidence supports, in both directions.
 std::optional<std::string_view> Matching::renamed(const Evidence& evidence,
                                                   std::string_view name) const {
   const auto votes = evidence.votes.find(name);
@@ -420,7 +420,7 @@ NameMatch Matching::name(std::size_t file, const Statement& function, std::strin
     }
     return ambiguous(other);
   }
-  // The new name must be no other thing here, and the old one no other thing there.
+  // The new name must not be used for something else here, nor the old one there.
   const bool fresh = local ? !words.contains(other) && !words_there.contains(name)
                            : !words_.contains(other) && !words_there_.contains(name);
   const auto sure = renamed(evidence, name);

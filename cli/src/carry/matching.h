@@ -1,5 +1,5 @@
-// What in an older version is the counterpart of a block and of a name: functions and loops by
-// their names, everything else by what stands around it.
+// Finds the counterparts of a block and of a name in an older version: functions and loops by their
+// names, everything else by the statements around it.
 #pragma once
 
 #include "carry/alignment.h"
@@ -17,11 +17,11 @@ namespace flor::carry {
 struct BlockMatch {
   const Block* block = nullptr;      ///< null: none, see `reason`
   std::size_t file = 0;              ///< among the older files
-  std::vector<std::string> remarks;  ///< what moved or has another name, for people
+  std::vector<std::string> remarks;  ///< things that moved or have another name, for the user
   std::string reason;
 };
 
-/// What a name of the newer version is called in the older one.
+/// The name in the older version for a name of the newer one.
 struct NameMatch {
   enum class Kind {
     same,
@@ -35,25 +35,24 @@ struct NameMatch {
 
 class Matching {
  public:
-  /// `newer` and `older` must outlive this. `ignored`: for each newer file, tokens that are not
-  /// looked at.
+  /// `newer` and `older` must outlive this. `ignored`: for each newer file, tokens to ignore.
   Matching(const std::vector<Tree>& newer, const std::vector<Tree>& older,
            std::vector<std::vector<Range>> ignored);
 
   BlockMatch find(std::size_t file, const Block& block);
-  /// `function`: of the newer file, in which the name is used; `there`: of the older one.
+  /// `function`: in the newer file, uses the name; `there`: its counterpart in the older one.
   NameMatch name(std::size_t file, const Statement& function, std::string_view name,
                  std::size_t file_there, const Statement& there) const;
-  /// Whether any newer file has this name outside of what is ignored.
+  /// Whether any newer file has this name outside of the ignored ranges.
   bool knows(std::string_view name) const { return words_.contains(name); }
-  /// Names that are known to be others inside `function`.
+  /// Names inside `function` that are known to be others in the older version.
   KnownNames names_in(const Statement& function) const;
 
  private:
   using Votes = std::map<std::string_view, std::map<std::string_view, int>>;
   struct Evidence {
     Votes votes;
-    /// Where a name stands first, and what it is there in the older version.
+    /// The names that stand first in both versions at the same place, by the newer one.
     std::map<std::string_view, std::string_view> declared;
   };
   struct FunctionMatch {

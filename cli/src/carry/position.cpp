@@ -10,7 +10,7 @@
 namespace flor::carry {
 namespace {
 
-// A statement that is this alike is the same one, also where it stands in another order.
+// A statement that is this similar is the same one, even if it stands in another order.
 constexpr double kSame = 0.95;
 
 class Finder {
@@ -59,7 +59,7 @@ class Finder {
     return places;
   }
 
-  /// Those that have most of the neighbours that it has in the newer version.
+  /// The places with most of the neighbours that the hunk has in the newer version.
   std::vector<std::size_t> closest_of(const std::vector<std::size_t>& places) const {
     std::vector<std::size_t> closest;
     int most = 0;
@@ -78,7 +78,7 @@ class Finder {
     return there_.source.excerpt(statement.range);
   }
 
-  /// Whether it makes no difference where among these statements it stands.
+  /// Whether the place among these statements makes no difference.
   bool only_harmless(std::size_t first, std::size_t last) {
     if (looking_.empty()) {
       const Statement* piece = piece_of(there_.block);
@@ -101,7 +101,7 @@ class Finder {
     for (std::size_t i = statement.range.begin; i < statement.range.end; ++i) {
       if (!looking_[i - offset_]) return false;
       calls = calls || tokens[i].is("(") || tokens[i].is("{");
-      // What it declares, the hunk may mean.
+      // The hunk may refer to a name that the statement declares.
       const bool word = tokens[i].kind == sources::TokenKind::identifier;
       const bool declares =
           i + 1 < statement.range.end &&

@@ -8,7 +8,7 @@ namespace {
 
 using sources::Brackets;
 
-// Deeper than people write; what is inside is one statement.
+// Deeper than any author nests; a deeper block is part of its statement.
 constexpr int kDepthMax = 100;
 
 class Builder {

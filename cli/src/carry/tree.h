@@ -16,7 +16,7 @@ using sources::Token;
 
 struct Statement;
 
-/// What stands between two braces, or the whole file.
+/// The part between two braces, or the whole file.
 struct Block {
   Range inner;  ///< tokens, without the braces
   std::vector<std::unique_ptr<Statement>> statements;
@@ -24,7 +24,7 @@ struct Block {
   Statement* owner = nullptr;              ///< null: the file
   std::size_t number = 0;                  ///< among the blocks of its owner
 
-  /// Whether it is the body of a flor::loop whose name the text tells.
+  /// Whether it is the body of a flor::loop with a literal name.
   bool is_named_loop() const {
     return loop && loop->naming == sources::ForLoop::Naming::literal && !loop->name.empty();
   }
@@ -33,7 +33,7 @@ struct Block {
 /// A statement with the blocks in it; at the top a function, a declaration or a directive.
 struct Statement {
   Range range;
-  std::vector<std::size_t> head;  ///< its tokens that stand in none of its blocks
+  std::vector<std::size_t> head;  ///< its tokens outside of its blocks
   std::vector<std::unique_ptr<Block>> blocks;
   Block* in = nullptr;
   const sources::Piece* piece = nullptr;  ///< at the top of the file
@@ -63,16 +63,15 @@ class Tree {
 /// The function or declaration of the file that holds it.
 const Statement* piece_of(const Block& block);
 const Statement* piece_of(const Statement& statement);
-/// Its place among the statements of its block.
+/// Index of a statement among those of its block.
 std::size_t index_of(const Statement& statement);
 /// "Training::step"; empty for what has no name.
 std::string label_of(const Statement& piece);
-/// Names of the flor::loops around what stands in `block`, the innermost last.
+/// Names of the flor::loops around the statements of `block`, the innermost last.
 std::vector<std::string> loops_around(const Block& block);
-/// The directives #if and #else that the token at `at` depends on, as text; include guards left
-/// out.
+/// The directives #if and #else that the token at `at` depends on, as text; without include guards.
 std::string conditions_at(const Source& source, std::size_t at);
-/// Tokens that are not the same or not in the same order make it false.
+/// Whether both ranges have the same tokens in the same order.
 bool same_tokens(const Source& a, Range in_a, const Source& b, Range in_b);
 
 }  // namespace flor::carry

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 namespace flor::cli {
@@ -209,7 +210,16 @@ bool compares(std::string_view comparison, const T& a, const T& b) {
 bool holds(const Node& node, const Field& field) {
   if (field.text.empty()) return false;
   if (node.comparison == "~") return field.text.find(node.value) != std::string::npos;
-  if (field.number && node.number) return compares(node.comparison, *field.number, *node.number);
+  if (field.number && node.number) {
+    // A number is also equal to the fewer digits that tables show of it.
+    const bool is_shown = field.text == node.value && !std::isnan(*node.number);
+    if (is_shown && node.comparison == "=") return true;
+    if (is_shown && node.comparison == "!=") return false;
+    return compares(node.comparison, *field.number, *node.number);
+  }
+  if (node.number && !field.number && node.comparison != "=" && node.comparison != "!=") {
+    return false;
+  }
   return compares(node.comparison, field.text, node.value);
 }
 
@@ -234,6 +244,30 @@ void collect(const Node& node, std::vector<std::string>& columns) {
   }
   collect(*node.first, columns);
   if (node.second) collect(*node.second, columns);
+}
+
+std::optional<store::NumberTest> test_of(const Node& node) {
+  if (!node.number || std::isnan(*node.number)) return std::nullopt;
+  const auto names = names_of(node.column);
+  if (!names) return std::nullopt;
+  store::NumberTest test = *names;
+  const std::string& op = node.comparison;
+  // Numbers that tables show alike have the same first six digits.
+  const bool is_equal = op == "=" && std::isfinite(*node.number);
+  const double alike = is_equal ? std::abs(*node.number) * 1e-5 : 0;
+  if (op == "=" || op == ">" || op == ">=") test.least = *node.number - alike;
+  if (op == "=" || op == "<" || op == "<=") test.most = *node.number + alike;
+  if (op == "!=" || op == "~") return std::nullopt;
+  return test;
+}
+
+void collect(const Node& node, std::vector<store::NumberTest>& tests) {
+  if (node.kind == Node::Kind::both) {
+    collect(*node.first, tests);
+    collect(*node.second, tests);
+  } else if (node.kind == Node::Kind::comparison) {
+    if (auto test = test_of(node)) tests.push_back(*std::move(test));
+  }
 }
 
 std::string in_quotes(const std::string& text) {
@@ -282,6 +316,12 @@ std::vector<std::string> Condition::columns() const {
   std::vector<std::string> columns;
   collect(*root_, columns);
   return columns;
+}
+
+std::vector<store::NumberTest> Condition::necessary() const {
+  std::vector<store::NumberTest> tests;
+  collect(*root_, tests);
+  return tests;
 }
 
 bool Condition::holds(const std::function<Field(const std::string&)>& field) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "choose/run_facts.h"
+#include "index/values/candidates.h"
 
 #include <functional>
 #include <memory>
@@ -22,8 +23,9 @@ namespace flor::cli {
 /// OPERATOR is one of = == != < <= > >= and ~ (contains). COLUMN is what find_column takes, VALUE a
 /// number or a text; either may stand in single or double quotes, and must where it contains
 /// blanks, brackets, quotes or operators, or is "and", "or" or "not". Numbers compare as numbers
-/// where both sides are ones, else texts as texts. A comparison with what a run does not have does
-/// not hold, and neither does one with NaN but for !=.
+/// where both sides are ones, else texts as texts; but no text is less or greater than a number. A
+/// comparison with what a run does not have does not hold, and neither does one with NaN but for !=.
+/// A number equals what a table shows of it, too.
 class Condition {
  public:
   /// Throws UsageError, one line that names the column of the text at which it is wrong.
@@ -35,6 +37,9 @@ class Condition {
   /// The columns that it compares, in their order, each once.
   std::vector<std::string> columns() const;
   bool holds(const std::function<Field(const std::string& column)>& field) const;
+  /// Comparisons of metrics and arguments with numbers that must hold where the condition does. Not
+  /// all of them, so that a run for which they hold is still to be asked.
+  std::vector<store::NumberTest> necessary() const;
   /// The condition in its shortest form; parses to the same one.
   std::string text() const;
 
@@ -44,13 +49,13 @@ class Condition {
   std::unique_ptr<const Node> root_;
 };
 
-/// Says whether all `conditions` hold of a run. The facts of `runs` must be complete: what columns
-/// there are is looked up in them. Throws NotFound where no run has a column.
+/// Returns whether all `conditions` hold of a run. The facts of `runs` must be complete: the
+/// existing columns are looked up in them. Throws NotFound where no run has a column.
 std::function<bool(const ListedRun&)> run_filter(std::span<const ListedRun> runs,
                                                  const std::vector<std::string>& conditions,
                                                  std::int64_t now_us);
 
-/// Leaves those of which all `conditions` hold. The runs' facts must be complete. Throws NotFound
+/// Keeps only the runs that meet all `conditions`. Their facts must be complete. Throws NotFound
 /// where no run has a column.
 void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
                 std::int64_t now_us);

@@ -10,7 +10,7 @@
 
 namespace flor::cli {
 
-/// What was given on the command line; empty: not given.
+/// The rules given on the command line; empty: not given.
 struct KeepOptions {
   std::string last, every, under;
   std::vector<std::string> best;

@@ -11,7 +11,7 @@
 
 namespace flor::cli {
 
-/// Those of ECMAScript, but for what needs backtracking: back references, and looking ahead.
+/// Patterns of ECMAScript, but for back references and looking ahead, which need backtracking.
 class Pattern {
  public:
   /// Throws UsageError, one line that begins with `option`.
@@ -29,7 +29,7 @@ class Pattern {
   struct Instruction {
     Kind kind = Kind::set;
     std::int32_t set = 0;           ///< of `sets_`
-    std::int32_t first = 1, second = 1;  ///< where it goes on, relative to it
+    std::int32_t first = 1, second = 1;  ///< where it continues, relative to it
   };
   using Code = std::vector<Instruction>;
 

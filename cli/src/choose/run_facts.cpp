@@ -1,4 +1,4 @@
-// What a listing knows of a run, and the columns it can be shown in.
+// The facts that a listing has of a run, and the columns it can be shown in.
 #include "choose/run_facts.h"
 
 #include "choose/run_spec.h"
@@ -110,49 +110,13 @@ const std::array kBuiltins = {
 
 enum class Aggregate { last, minimum, maximum, count };
 
-Field metric_field(const ListedRun& facts, const std::string& name, Aggregate aggregate) {
-  const auto metric = std::ranges::find(facts.metrics, name, &MetricSummary::name);
-  if (metric == facts.metrics.end()) return {};
-  if (aggregate == Aggregate::count) return count_field(metric->count);
-  if (aggregate == Aggregate::last) {
-    return {readable(metric->type, metric->last), number(metric->type, metric->last), Tone::plain};
-  }
-  const double value = aggregate == Aggregate::minimum ? metric->minimum : metric->maximum;
-  // Only numbers have a least and a greatest one.
-  if (std::isnan(value)) return {};
-  return {readable(value), value, Tone::plain};
-}
-
-bool any_metric(std::span<const ListedRun> runs, std::string_view name) {
-  return std::ranges::any_of(runs, [&](const ListedRun& facts) {
-    return std::ranges::find(facts.metrics, name, &MetricSummary::name) != facts.metrics.end();
-  });
-}
-
-bool any_argument(std::span<const ListedRun> runs, std::string_view name) {
-  return std::ranges::any_of(runs, [&](const ListedRun& facts) {
-    return std::ranges::find(facts.arguments, name, &store::Argument::name) !=
-           facts.arguments.end();
-  });
-}
-
-RunColumn metric_column(std::string_view title, std::string name, Aggregate aggregate) {
-  RunColumn column{std::string(title), Align::right, false, true, false, {}};
-  column.field = [name = std::move(name), aggregate](const ListedRun& facts, std::int64_t) {
-    return metric_field(facts, name, aggregate);
-  };
-  return column;
-}
-
-RunColumn argument_column(std::string_view title, std::string name) {
-  RunColumn column{std::string(title), Align::right, false, false, true, {}};
-  column.field = [name = std::move(name)](const ListedRun& facts, std::int64_t) -> Field {
-    const auto argument = std::ranges::find(facts.arguments, name, &store::Argument::name);
-    if (argument == facts.arguments.end()) return {};
-    return {argument->value, as_number(argument->value), Tone::plain};
-  };
-  return column;
-}
+/// The facts of a run that a column which is not built in may show, in this order.
+struct Meaning {
+  std::string metric = {};  ///< empty: none
+  std::string aggregated = {};
+  Aggregate aggregate = Aggregate::last;  ///< of the metric `aggregated`
+  std::string argument = {};
+};
 
 std::optional<Aggregate> parse_aggregate(std::string_view text) {
   if (text == "last") return Aggregate::last;
@@ -160,6 +124,77 @@ std::optional<Aggregate> parse_aggregate(std::string_view text) {
   if (text == "max") return Aggregate::maximum;
   if (text == "count") return Aggregate::count;
   return std::nullopt;
+}
+
+Meaning meaning_of(std::string_view name) {
+  constexpr std::string_view kArgument = "arg:", kMetric = "metric:";
+  if (name.starts_with(kArgument)) return {.argument = std::string(name.substr(kArgument.size()))};
+  const bool only_metric = name.starts_with(kMetric);
+  if (only_metric) name.remove_prefix(kMetric.size());
+  Meaning meaning{.metric = std::string(name)};
+  if (!only_metric) meaning.argument = name;
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos) return meaning;
+  // The whole name comes first: a metric may be called "loss:min".
+  if (const auto aggregate = parse_aggregate(name.substr(colon + 1))) {
+    meaning.aggregated = name.substr(0, colon);
+    meaning.aggregate = *aggregate;
+  }
+  return meaning;
+}
+
+const MetricSummary* find_metric(const ListedRun& facts, const std::string& name) {
+  const auto metric = std::ranges::find(facts.metrics, name, &MetricSummary::name);
+  return metric == facts.metrics.end() || name.empty() ? nullptr : &*metric;
+}
+
+const store::Argument* find_argument(const ListedRun& facts, const std::string& name) {
+  const auto argument = std::ranges::find(facts.arguments, name, &store::Argument::name);
+  return argument == facts.arguments.end() || name.empty() ? nullptr : &*argument;
+}
+
+Field metric_field(const MetricSummary& metric, Aggregate aggregate) {
+  if (aggregate == Aggregate::count) return count_field(metric.count);
+  if (aggregate == Aggregate::last) {
+    return {readable(metric.type, metric.last), number(metric.type, metric.last), Tone::plain};
+  }
+  const double value = aggregate == Aggregate::minimum ? metric.minimum : metric.maximum;
+  // Only numbers have a least and a greatest one.
+  if (std::isnan(value)) return {};
+  return {readable(value), value, Tone::plain};
+}
+
+Field named_field(const ListedRun& facts, const Meaning& meaning) {
+  if (const auto* metric = find_metric(facts, meaning.metric)) {
+    return metric_field(*metric, Aggregate::last);
+  }
+  if (const auto* metric = find_metric(facts, meaning.aggregated)) {
+    return metric_field(*metric, meaning.aggregate);
+  }
+  if (const auto* argument = find_argument(facts, meaning.argument)) {
+    return {argument->value, as_number(argument->value), Tone::plain};
+  }
+  return {};
+}
+
+store::NumberTest::Of of_aggregate(Aggregate aggregate) {
+  using Of = store::NumberTest::Of;
+  switch (aggregate) {
+    case Aggregate::last:
+      return Of::last;
+    case Aggregate::minimum:
+      return Of::minimum;
+    case Aggregate::maximum:
+      return Of::maximum;
+    case Aggregate::count:
+      break;
+  }
+  return Of::any;
+}
+
+bool has_any(const ListedRun& facts, const Meaning& meaning) {
+  return find_metric(facts, meaning.metric) || find_metric(facts, meaning.aggregated) ||
+         find_argument(facts, meaning.argument);
 }
 
 [[noreturn]] void unknown_column(std::string_view name, std::span<const ListedRun> runs) {
@@ -170,6 +205,9 @@ std::optional<Aggregate> parse_aggregate(std::string_view text) {
   }
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
+  for (const std::string_view prefix : {"arg:", "metric:"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
   std::string hint = did_you_mean(name, known);
   if (hint.empty()) hint = ": 'flor show RUN' lists what a run has";
   throw NotFound(fmt::format("no run here has a metric or an argument '{}', nor is it a column{}",
@@ -220,28 +258,35 @@ std::optional<RunColumn> builtin_column(std::string_view name) {
   return std::nullopt;
 }
 
+RunColumn column_named(std::string_view name) {
+  if (auto builtin = builtin_column(name)) return *std::move(builtin);
+  RunColumn column{std::string(name), Align::right, false, true, true, {}};
+  column.field = [meaning = meaning_of(name)](const ListedRun& facts, std::int64_t) {
+    return named_field(facts, meaning);
+  };
+  return column;
+}
+
 RunColumn find_column(std::string_view name, std::span<const ListedRun> runs) {
-  if (auto builtin = builtin_column(name)) return std::move(*builtin);
-  constexpr std::string_view kArgument = "arg:", kMetric = "metric:";
-  const bool only_argument = name.starts_with(kArgument);
-  const bool only_metric = name.starts_with(kMetric);
-  std::string_view rest = name;
-  if (only_argument) rest.remove_prefix(kArgument.size());
-  if (only_metric) rest.remove_prefix(kMetric.size());
-  if (!only_argument) {
-    // The whole name first: a metric may be called "loss:min".
-    if (any_metric(runs, rest)) return metric_column(name, std::string(rest), Aggregate::last);
-    const std::size_t colon = rest.rfind(':');
-    if (colon != std::string_view::npos) {
-      const auto aggregate = parse_aggregate(rest.substr(colon + 1));
-      const std::string_view metric = rest.substr(0, colon);
-      if (aggregate && any_metric(runs, metric)) {
-        return metric_column(name, std::string(metric), *aggregate);
-      }
-    }
+  if (auto builtin = builtin_column(name)) return *std::move(builtin);
+  const Meaning meaning = meaning_of(name);
+  const bool is_known =
+      std::ranges::any_of(runs, [&](const ListedRun& facts) { return has_any(facts, meaning); });
+  if (!is_known) unknown_column(name, runs);
+  return column_named(name);
+}
+
+std::optional<store::NumberTest> names_of(std::string_view name) {
+  using Of = store::NumberTest::Of;
+  if (builtin_column(name)) return std::nullopt;
+  const Meaning meaning = meaning_of(name);
+  store::NumberTest names;
+  if (!meaning.metric.empty()) names.metrics.push_back({meaning.metric, Of::last});
+  if (!meaning.aggregated.empty()) {
+    names.metrics.push_back({meaning.aggregated, of_aggregate(meaning.aggregate)});
   }
-  if (!only_metric && any_argument(runs, rest)) return argument_column(name, std::string(rest));
-  unknown_column(rest, runs);
+  names.argument = meaning.argument;
+  return names;
 }
 
 bool sorts_before(const Field& a, const Field& b, bool descending) {

@@ -1,7 +1,8 @@
-// What a listing knows of a run, and the columns it can be shown in.
+// The facts that a listing has of a run, and the columns it can be shown in.
 #pragma once
 
 #include "output/color.h"
+#include "index/values/candidates.h"
 #include "output/table.h"
 
 #include <flor/store/catalog.h>
@@ -40,9 +41,15 @@ struct RunColumn {
   std::function<Field(const ListedRun&, std::int64_t now_us)> field;
 };
 
-/// Finds a column. Metrics and arguments are looked for in `runs`, whose facts must be complete;
-/// throws NotFound with the nearest name if no run has it.
+/// The column of that name, whether or not a run has it. A name that is a metric of one run and an
+/// argument of another shows of each run what that has; of one that has both, the metric.
+RunColumn column_named(std::string_view name);
+/// The same, but throws NotFound with the nearest name if none of `runs`, whose facts must be
+/// complete, has it.
 RunColumn find_column(std::string_view name, std::span<const ListedRun> runs);
+/// The metrics and the argument that a column of that name shows, without a range; none for a
+/// built-in column.
+std::optional<store::NumberTest> names_of(std::string_view name);
 /// The built-in column of that name.
 std::optional<RunColumn> builtin_column(std::string_view name);
 /// Names of the built-in columns, for help and suggestions.

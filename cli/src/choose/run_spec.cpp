@@ -122,7 +122,7 @@ store::Run default_run(const store::Catalog& catalog) {
   for (auto place = std::filesystem::current_path(unknown); !place.empty();
        place = place.parent_path()) {
     if (const auto name = catalog.last_name(place.string())) {
-      // Of another repository there may be later ones with this name.
+      // There may be later runs of this name that another repository recorded.
       auto runs = catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
       std::erase_if(runs, [&](const auto& run) { return run.start.repository != place.string(); });
       detail::leave_out_fetched(runs);

@@ -34,7 +34,7 @@ RunChoice parse_run(const store::Catalog& catalog, std::string_view text);
 /// RUN@NAME are a UsageError.
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text);
 
-/// The same for a command: says which fetched runs are not meant, where others have their name.
+/// The same for a command: prints which fetched runs are not meant, where others have their name.
 RunChoice parse_run(Context& context, std::string_view text);
 store::Run parse_whole_run(Context& context, std::string_view text);
 
@@ -44,8 +44,8 @@ store::Run default_run(const store::Catalog& catalog);
 
 /// All ranks of the group that the run belongs to, in order; a run without ranks alone.
 std::vector<store::Run> ranks_with(const store::Catalog& catalog, const store::Run& run);
-/// Makes one rank stand for its whole group: state and bytes of all together, and what went wrong
-/// in the first rank of which that is known.
+/// Makes one rank represent its whole group: state and bytes of all together, and the message of
+/// the first rank that has one.
 void stand_for_group(const store::Catalog& catalog, store::Run& run);
 
 /// The first digits of the key, by which people call a run.

@@ -115,7 +115,7 @@ void Course::notice(std::string_view name, std::int64_t epoch, std::int64_t step
     found->second.before.assign(1, 0);
   }
   Loop& loop = found->second;
-  // What is written down is known better.
+  // Recorded numbers of steps count; only missing or smaller ones are replaced.
   for (std::int64_t next = std::ssize(loop.steps); next <= epoch; ++next) {
     loop.steps.push_back(0);
     loop.before.push_back(loop.before.back());

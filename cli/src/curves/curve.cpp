@@ -6,7 +6,7 @@
 namespace flor::cli {
 namespace {
 
-/// The indices of the points that stay of one column.
+/// Chooses the indices of the points of one column to keep.
 class Column {
  public:
   void add(std::size_t index, double y) {
@@ -48,7 +48,7 @@ class Column {
 std::vector<Point> smoothed(std::span<const Point> points, double weight) {
   std::vector<Point> result(points.begin(), points.end());
   if (weight <= 0) return result;
-  double mean = 0, left = 1;  // left: weight to the number of values
+  double mean = 0, left = 1;  // left: weight to the power of the number of values
   for (Point& point : result) {
     if (!std::isfinite(point.y)) continue;
     mean = weight * mean + (1 - weight) * point.y;
@@ -60,7 +60,7 @@ std::vector<Point> smoothed(std::span<const Point> points, double weight) {
 
 std::vector<Point> thinned(std::span<const Point> points, double first_x, double last_x,
                            std::size_t columns) {
-  // Four points a column are the most that can stay.
+  // At most four points are kept for each column.
   if (points.size() <= 4 * columns || !(last_x > first_x)) return {points.begin(), points.end()};
   const auto column_of = [&](double x) {
     const double share = (x - first_x) / (last_x - first_x);

@@ -29,7 +29,7 @@ Origin origin_of_value(const store::Value& value) {
   return value.replay == 0 ? Origin::recorded : Origin::hindsight;
 }
 
-/// The values of one series, as they come.
+/// The values of one series, in the order of reading.
 struct Gathered {
   std::string metric, path;
   std::vector<Spot> spots;
@@ -106,7 +106,7 @@ std::vector<std::string> names_where(const store::Catalog& catalog,
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
                        const SeriesQuestion& question, std::int64_t now_us) {
   SeriesAnswer answer;
-  // No names would mean all.
+  // An empty query would mean all metrics.
   if (question.metrics.empty()) return answer;
   Gatherer gatherer(answer);
   store::ValueQuery query{.run = run.id, .names = question.metrics};
@@ -114,7 +114,7 @@ SeriesAnswer series_of(const store::Store& store, const store::Run& run,
   query.last_epoch = question.last_epoch;
   query.evaluated = true;
   store::each_value(store, query, [&](store::Value&& value) { gatherer.add(value); });
-  // After the values: what they need was written before or with them, or is noticed.
+  // Read after the values, so that the facts which they need are written, or noticed below.
   Course course(store.catalog(), run, now_us);
   for (const Gathered& gathered : gatherer.all()) {
     const std::string_view loop = nested_loop(gathered.path);

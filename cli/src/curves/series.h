@@ -12,7 +12,7 @@
 
 namespace flor::cli {
 
-/// Who found a value.
+/// How a value was found.
 enum class Origin : std::uint8_t { recorded, hindsight, evaluated };
 
 struct Point {
@@ -20,14 +20,14 @@ struct Point {
   Origin origin = Origin::recorded;
 };
 
-/// The numbers of one metric in one loop of one run. A name that was logged in several loops, as a
-/// loss in "train" and in "validate", is several series.
+/// The numbers of one metric in one loop of one run. A name that was logged in several loops, such
+/// as a loss in "train" and in "validate", gives several series.
 struct Series {
   std::string metric;
   std::string path;           ///< "epoch/train"
   std::vector<Point> points;  ///< in the order in which they were logged; x never falls
-  std::string asked = {};  ///< the metric of the question; `metric` may be what is doubtful of it
-  bool doubtful = false;   ///< all of it
+  std::string asked = {};  ///< the metric asked for; `metric` may be its doubtful values
+  bool doubtful = false;   ///< whether all its values are
 };
 
 struct SeriesQuestion {
@@ -36,32 +36,32 @@ struct SeriesQuestion {
   std::int64_t first_epoch = 0, last_epoch = INT64_MAX;
 };
 
-/// What a run answers.
+/// The answer of one run.
 struct SeriesAnswer {
   std::vector<Series> series;
-  std::int64_t no_numbers = 0;  ///< values that are left out because they are texts, tables, ...
-  std::int64_t no_place = 0;    ///< numbers that are left out: they were logged outside every loop
+  std::int64_t no_numbers = 0;  ///< values left out because they are texts, tables, ...
+  std::int64_t no_place = 0;    ///< numbers left out because they were logged outside every loop
 };
 
-/// Recorded values, those that replays found, and what evaluators found in checkpoints, as
-/// `flor query` has them. Takes 24 bytes a point, and half a second for a million of them.
-/// Names that the run does not have give no series.
+/// Recorded values, those that replays found, and those of evaluators, as `flor query` shows them.
+/// Takes 24 bytes a point, and half a second for a million of them. Names that the run does not
+/// have give no series.
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
                        const SeriesQuestion& question, std::int64_t now_us);
 
-/// True if one of the metrics was logged in a nested loop of one of the runs: then steps are what
-/// people want to see.
+/// Whether one of the metrics was logged in a nested loop of one of the runs: then steps are the
+/// best axis.
 bool has_steps(const store::Store& store, std::span<const store::Run> runs,
                std::span<const std::string> metrics);
 
 /// The names that the runs have, in the order in which they were first logged.
 std::vector<std::string> metric_names(const store::Catalog& catalog,
                                       std::span<const store::Run> runs);
-/// Those of them whose last value is a number, without what is doubtful.
+/// Those of them whose last value is a number, without doubtful values.
 std::vector<std::string> number_names(const store::Catalog& catalog,
                                       std::span<const store::Run> runs);
-/// Throws NotFound, with the names that there are, if one of `metrics` is in none of the runs, and
-/// UsageError if `metrics` is empty; `how` is what the command would be ("flor query METRIC...").
+/// Throws NotFound, with the existing names, if one of `metrics` is in none of the runs, and
+/// UsageError if `metrics` is empty; `how` is an example of the command ("flor query METRIC...").
 void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,
                      std::span<const std::string> metrics, std::string_view how);
 

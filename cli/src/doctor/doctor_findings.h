@@ -1,4 +1,4 @@
-// What `flor doctor` looks at, and what it finds.
+// The examinations of `flor doctor`, and their findings.
 #pragma once
 
 #include "base/settings.h"
@@ -18,24 +18,24 @@ struct Finding {
   std::string topic;  ///< "store", "BLAS"
   Health health = Health::ok;
   std::string what;
-  std::string advice = {};  ///< what to do; empty where all is well
+  std::string advice = {};  ///< what to do; empty if all is well
 };
 using Findings = std::vector<Finding>;
 
-/// Versions of Flor and its libraries, libtorch, BLAS, threads: what is installed here. libtorch is
-/// looked for as files, not loaded.
+/// Examines Flor and its libraries, libtorch, BLAS and threads as installed here. libtorch is
+/// searched for as files, not loaded.
 void examine_machine(Findings& findings);
 
-/// The directory of the store, its file system and the room on it, the catalog, locks.
+/// Examines the directory of the store, its file system and free space, the catalog, and locks.
 void examine_store(const std::filesystem::path& home, Findings& findings);
 
-/// The git repository around the working directory.
+/// Examines the git repository around the working directory.
 void examine_repository(Findings& findings);
 
-/// What would make replays of the latest runs inexact, and what was left unfinished.
+/// Finds causes for inexact replays of the latest runs, and unfinished runs.
 void examine_runs(const store::Store& store, Findings& findings);
 
-/// The library that a program would get for matrix products here; empty where there is none.
+/// The library that a program here would get for matrix products; empty if there is none.
 std::string blas_here();
 
 }  // namespace flor::cli

@@ -1,6 +1,7 @@
 #include "choose/run_spec.h"
 #include "doctor/doctor_findings.h"
 #include "output/terminal_text.h"
+#include "protocol/program_of_run.h"
 
 #include <flor/store/digest.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of every experiment the latest run is looked at; of very many, the newest.
+/// Experiments whose latest run is examined; if there are more, the newest ones.
 constexpr std::size_t kExperiments = 20;
 
 std::string fact(const store::Run& run, const std::string& name) {
@@ -24,7 +25,7 @@ std::string fact(const store::Run& run, const std::string& name) {
   return found == run.start.environment.end() ? std::string() : found->second;
 }
 
-/// What the run was computed with, against what a replay here would have.
+/// Compares the run's environment with the one that a replay here would have.
 void compare_environment(const store::Run& run, Findings& findings) {
   const std::string title = cli::title(run);
   char host[256] = {};
@@ -55,7 +56,7 @@ void compare_environment(const store::Run& run, Findings& findings) {
   }
 }
 
-/// Settings under which GPUs do not compute the same twice.
+/// Finds settings under which GPUs do not compute the same twice.
 void look_at_gpus(const store::Run& run, Findings& findings) {
   if (fact(run, "cuda0").empty()) return;
   const std::string title = cli::title(run);
@@ -90,7 +91,7 @@ void look_at_program(const store::Store& store, const store::Run& run, Findings&
                         fmt::format("{} of {} is gone", printable(run.start.program), title(run)),
                         "build it; flor replay builds old versions itself where flor_instrument "
                         "was used"});
-  } else if (digest != run.start.program_digest) {
+  } else if (digest != run.start.program_digest && detail::interpreter_of(run).empty()) {
     findings.push_back(
         {"program", Health::ok,
          fmt::format("{} was built again since {}", printable(run.start.program), title(run))});
@@ -122,7 +123,7 @@ void look_at_unfinished(const store::Store& store, const std::vector<store::Run>
                         "--flor_resume goes on with it; its complete epochs can be replayed as "
                         "they are"});
   }
-  // The kernel gives a dead process's lock back; its file may stay.
+  // The kernel releases a dead process's lock; its file may stay.
   std::set<std::string> known;
   for (const store::Run& run : runs) known.insert(run.key);
   std::size_t stale = 0;

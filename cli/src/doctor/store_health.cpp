@@ -45,7 +45,7 @@ constexpr std::array kFilesystems{
     KnownFilesystem{0x47504653, "gpfs", true},
 };
 
-/// The nearest directory that is there.
+/// The nearest directory that exists.
 fs::path existing(fs::path path) {
   std::error_code error;
   while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path()) {
@@ -98,7 +98,7 @@ void examine_room(const fs::path& directory, Findings& findings) {
   }
 }
 
-/// Access of other users of the machine: checkpoints and values show data, and the work on them.
+/// Examines the access of other users of the machine: checkpoints and values reveal data and work.
 void examine_mode(const fs::path& home, Findings& findings) {
   struct stat status{};
   if (::stat(home.c_str(), &status) != 0) return;
@@ -180,8 +180,7 @@ std::string within_quotes(const std::string& text) {
   return out;
 }
 
-/// Secrets that earlier recordings committed. A large history is looked at for a
-/// moment only.
+/// Finds secrets that earlier recordings committed. A large history is searched for a moment only.
 void examine_secrets(const git::Repository& repository, Findings& findings) {
   constexpr std::chrono::seconds kMoment{2};
   const auto end = std::chrono::steady_clock::now() + kMoment;
@@ -205,7 +204,7 @@ void examine_secrets(const git::Repository& repository, Findings& findings) {
                          secret.commit.substr(0, 8));
     if (!secret.path.empty()) paths += " " + shell_word(secret.path);
   }
-  // In a work tree of its own: the user's need not be clean.
+  // Uses a separate work tree: the user's may have uncommitted changes.
   const std::string removal = fmt::format(
       "cd {} && d=$(mktemp -d) && git worktree add -q --detach $d {} && git -C $d filter-branch -f "
       "--index-filter \"git rm -q --cached --ignore-unmatch --{}\" {}; "

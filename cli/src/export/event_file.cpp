@@ -20,8 +20,8 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
   return table;
 }
 
-/// A checksum of bytes that hold their own checksum would be a constant: so TFRecord turns it and
-/// adds a number.
+/// TFRecord masks checksums by a rotation and a sum, since checksums of bytes that hold their own
+/// checksum would be constant.
 std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8u; }
 
 std::string little_endian(std::uint64_t value, int size) {

@@ -12,7 +12,7 @@ namespace flor::cli {
 /// CRC-32C (Castagnoli), as in RFC 3720.
 std::uint32_t crc32c(std::string_view bytes);
 
-/// The place of what is written next. Times are Unix time in microseconds.
+/// The place of an event. Times are Unix time in microseconds.
 struct EventPlace {
   std::int64_t step = 0;
   std::int64_t time_us = 0;
@@ -28,19 +28,19 @@ struct EncodedImage {
   std::string_view png;
 };
 
-/// Writes events in the order of the calls. The names and numbers of the fields are those of
-/// TensorFlow's event.proto, summary.proto and tensor.proto.
+/// Writes events in the order of the calls. Field names and numbers are those of TensorFlow's
+/// event.proto, summary.proto and tensor.proto.
 class EventFile {
  public:
   /// Begins the file.
   EventFile(Output& out, std::int64_t started_us);
 
-  /// TensorBoard has numbers of 32 bits; larger ones become infinite.
+  /// TensorBoard's numbers have 32 bits; larger ones become infinite.
   void scalar(std::string_view tag, EventPlace place, double value);
-  /// The sums that the message has beside the bins are those of the bins' middles.
+  /// The message's sums are computed from the middles of the bins.
   void histogram(std::string_view tag, EventPlace place, const HistogramBins& bins);
   void image(std::string_view tag, EventPlace place, const EncodedImage& image);
-  /// Markdown.
+  /// Writes a text, as Markdown.
   void text(std::string_view tag, EventPlace place, std::string_view text);
 
  private:

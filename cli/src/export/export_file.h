@@ -1,4 +1,4 @@
-// A checkpoint of a run as a file for other tools.
+// Exports a checkpoint of a run as a file for other tools.
 #pragma once
 
 #include "checkpoint/transfer.h"
@@ -13,26 +13,26 @@
 
 namespace flor::cli {
 
-/// What a .safetensors file says about where it comes from.
+/// The origin that a .safetensors file names.
 struct ExportOrigin {
   std::string run;  ///< key
   std::string experiment, commit;
   std::int64_t epoch = 0;
-  std::string loop = {};   ///< nested loop at whose end it was taken, if at one
-  std::string saved = {};  ///< name of a saved one
+  std::string loop = {};   ///< nested loop at whose end it was taken, if any
+  std::string saved = {};  ///< name of a saved checkpoint
   std::string digest = {};
 };
 
-/// .pt and .pth are archives of PyTorch, .safetensors is the other form; UsageError for any other.
+/// Accepts .pt and .pth, archives of PyTorch, and .safetensors; UsageError for any other ending.
 void check_export_name(const std::filesystem::path& file);
 struct ExportedFile {
   store::ExportReport report;
   std::vector<std::string> modules = {};  ///< several, of which `object` could have chosen one
 };
 
-/// The ending of the name chooses the form. A .safetensors file has the whole checkpoint, a .pt
-/// file the state dictionary of `object` (exports/state_dict.h). Throws what the writers of
-/// checkpoint/transfer.h throw.
+/// Writes the file; the ending of its name chooses the form. A .safetensors file has the whole
+/// checkpoint, a .pt file the state dictionary of `object` (export/state_dict.h). Throws what the
+/// writers of checkpoint/transfer.h throw.
 ExportedFile export_checkpoint(const store::Store& store, std::int64_t checkpoint,
                                const std::filesystem::path& file, const ExportOrigin& origin,
                                std::string_view object = {}, const std::stop_token& stop = {});

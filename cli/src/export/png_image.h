@@ -1,4 +1,4 @@
-// Pixels as a PNG.
+// Encodes pixels as a PNG.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace flor::cli {
 
-/// `pixels`: 8 bits, [height, width, channels], of 1 (grey), 3 (red, green, blue) or 4 channels
-/// (with opacity). Throws Error for others, for no pixels, and where the sizes do not fit.
+/// `pixels`: 8 bits, [height, width, channels], with 1 channel (grey), 3 (red, green, blue) or 4
+/// (with opacity). Throws Error for other numbers, for no pixels, and if the sizes do not fit.
 std::string encoded_png(std::span<const std::byte> pixels, std::int64_t height, std::int64_t width,
                         std::int64_t channels);
 

@@ -62,7 +62,7 @@ std::vector<store::ArchivedTensor> tensors_of_module(const store::CheckpointRead
   return tensors;
 }
 
-/// Of all objects, or of one, whose name is left away then.
+/// The tensors of all objects, or of one, whose name is then left out.
 std::vector<store::ArchivedTensor> all_tensors(const store::CheckpointReader& checkpoint,
                                                std::string_view object) {
   std::vector<store::ArchivedTensor> tensors;

@@ -45,7 +45,7 @@ std::string markdown_row(std::span<const std::string> cells) {
   return row + "\n";
 }
 
-/// A logged table; nothing if it is none.
+/// A logged table as Markdown; empty if it is no table.
 std::string markdown_table(const Json& table) {
   if (!table.is_object() || !table.contains("columns") || !table.contains("rows")) return {};
   const bool named = table.contains("row_names");
@@ -72,7 +72,7 @@ std::string markdown_arguments(std::span<const store::Argument> arguments) {
   return text;
 }
 
-/// What must be known of a metric before its first value is written.
+/// The facts of a metric that are needed before its first value is written.
 struct Line {
   std::string tag;
   bool counts_values = false;  ///< the steps are the numbers of the values
@@ -103,8 +103,8 @@ class RunWriter {
   }
 
  private:
-  /// Which metrics are in several loops, where places have several values, and how many steps
-  /// the epochs have that are not over.
+  /// Finds metrics that are in several loops, places that have several values, and the numbers of
+  /// steps in epochs that are not over.
   void look_ahead() {
     std::map<std::string, std::set<std::string>> paths;
     std::string name, path;
@@ -130,7 +130,7 @@ class RunWriter {
 
   bool add(EventFile& events, const Value& value) {
     Line& line = lines_[{value.name, value.place.path}];
-    // What was logged since the first look.
+    // A value that was logged after the first pass.
     if (line.tag.empty()) line.tag = value.name;
     const EventPlace place{line.counts_values ? line.written : course_.step_number(value.place),
                            course_.clock_us(value.place)};
@@ -186,7 +186,7 @@ class RunWriter {
   std::map<std::pair<std::string, std::string>, Line> lines_;
 };
 
-/// Names of directories that every file system takes.
+/// A directory name that every file system accepts.
 std::string directory_name(const store::Run& run) {
   std::string name = run.start.experiment;
   for (char& c : name) {

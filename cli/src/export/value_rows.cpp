@@ -63,7 +63,7 @@ Json value_json(const store::Run& run, const Value& value) {
           {"verdict", std::string(verdict_of(value))}};
 }
 
-/// The runs in front of the values.
+/// The runs, which precede the values.
 Json head_of(const store::Catalog& catalog, std::span<const store::Run> runs) {
   Json head = document("export");
   head["runs"] = Json::array();

@@ -1,4 +1,4 @@
-// Logged values as rows of CSV, JSON or JSON lines.
+// Writes logged values as rows of CSV, JSON or JSON lines.
 #pragma once
 
 #include "output/stream.h"
@@ -12,7 +12,7 @@
 
 namespace flor::cli {
 
-/// What is exported of each run.
+/// The values to export of each run.
 struct ExportQuestion {
   std::vector<std::string> metrics;  ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;
@@ -20,12 +20,12 @@ struct ExportQuestion {
 
 enum class RowFormat { csv, json, jsonl };
 
-/// A row for each value, run by run, in the order of `store::each_value`. Returns their number.
-/// Holds no more of them than that. The columns are those that docs/cli.md lists.
+/// Writes a row for each value, run by run, in the order of `store::each_value`, and holds only one
+/// at a time. Returns their number. docs/cli.md lists the columns.
 std::int64_t write_value_rows(const store::Store& store, std::span<const store::Run> runs,
                               const ExportQuestion& question, RowFormat format, Output& out);
 
-/// Recorded values, those found in hindsight, and those of evaluators.
+/// Asks for recorded values, those found in hindsight, and those of evaluators.
 store::ValueQuery value_query(const store::Run& run, const ExportQuestion& question);
 
 }  // namespace flor::cli

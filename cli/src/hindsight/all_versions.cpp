@@ -33,7 +33,7 @@ std::set<int> parse_hunks(const std::string& list, std::size_t count) {
   return hunks;
 }
 
-/// "train.cpp", 57 of "…/train.cpp:57:12: error: …"; the first that is there.
+/// "train.cpp", 57 for "…/train.cpp:57:12: error: …".
 struct ErrorPlace {
   std::string file;
   std::uint32_t line = 0;
@@ -96,7 +96,8 @@ class Asking {
   }
 
  private:
-  /// Where runs recorded here have the name, too: they are the ones that it means.
+  /// If runs recorded here have the name, too, leaves fetched ones out: the name means those of
+  /// here.
   void leave_out_fetched(const std::string& experiment, std::vector<VersionRuns>& all) {
     const std::string others = detail::fetched_namesakes(catalog_, experiment);
     if (others.empty()) return;
@@ -123,7 +124,7 @@ class Asking {
     } catch (const BuildError& error) {
       asked.problem = error.what();
       asked.excerpt = error.excerpt();
-    } catch (const std::exception& error) {  // what does not fit one version may fit the others
+    } catch (const std::exception& error) {  // other versions may still work
       asked.problem = error.what();
     }
     return asked;
@@ -136,7 +137,7 @@ class Asking {
       asked.problem = "none of the log statements has a place there";
       return;
     }
-    if (!asked.patched.changes()) return;  // it logs all of it already
+    if (!asked.patched.changes()) return;  // it logs everything already
     if (wish_.dry_run) return estimate(asked);
     const std::vector<OneBuild> builds = plan_builds(asked);
     for (const OneBuild& one : builds) {
@@ -153,13 +154,13 @@ class Asking {
     }
   }
 
-  /// Runs of one program that is built in one way share the build.
+  /// Runs of one program that is built in the same way share the build.
   struct OneBuild {
     std::string key;
     BuildPlan plan;
     std::vector<AskedRun*> runs;
   };
-  /// A run that cannot be built says so itself: the others of its version may be.
+  /// A run that cannot be built has its own problem: others of its version may be built.
   std::vector<OneBuild> plan_builds(AskedVersion& asked) {
     std::vector<OneBuild> builds;
     for (AskedRun& run : asked.runs) {
@@ -182,7 +183,7 @@ class Asking {
     return builds;
   }
 
-  /// Hunks that do not compile are left out and named; the others go on.
+  /// Builds the version. Hunks that do not compile are left out and named; the others stay.
   VersionWithTree build(AskedVersion& asked, const store::Run& run, const BuildPlan& plan) {
     while (true) {
       context_.note(fmt::format("building version {} with {} log statement{}",
@@ -206,7 +207,8 @@ class Asking {
     }
   }
 
-  /// The hunks on whose lines the compiler found something, or that use names which are not there.
+  /// The hunks on whose lines the compiler found an error; if none, those that use names missing
+  /// there.
   std::set<int> hunks_at_fault(const AskedVersion& asked, const BuildError& error) const {
     std::set<int> hunks;
     const auto places = error_places(std::string(error.what()) + "\n" + error.excerpt());
@@ -227,7 +229,7 @@ class Asking {
     return hunks;
   }
 
-  /// False, and nothing is changed: nothing to ask would be left.
+  /// Leaves hunks out. Returns false, and changes nothing, if no hunk to ask would be left.
   bool leave_out(AskedVersion& asked, std::set<int> broken, const std::string& why) {
     for (const int number : std::set<int>(broken)) {
       const auto& needs = questions_->hunk(number).needs;
@@ -259,7 +261,7 @@ class Asking {
     return Questions::loops_to_execute(asked.patched, nested);
   }
 
-  /// Scheduled by what it costs to execute the loops that the patch touches.
+  /// Plans a replay by the costs of executing the loops that the patch touches.
   ReplayRequest request(const AskedVersion& asked, const store::Run& run, ProgramChoice choice,
                         const std::string& sources) {
     ReplayWish wish = wish_.replay;
@@ -281,7 +283,7 @@ class Asking {
   void estimate(AskedVersion& asked) {
     for (AskedRun& run : asked.runs) {
       try {
-        // Throws where it is not known how.
+        // Throws if it is not known how to build it.
         (void)build_plan(catalog_, run.run, gate_.pass(run.run), wish_.build);
         ProgramChoice choice{.program = run.run.start.program,
                              .why = "built for it",

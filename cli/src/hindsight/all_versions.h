@@ -1,5 +1,5 @@
-// flor replay NAME --all-versions --apply: asks every version of an experiment what the work tree
-// logs and the newest version does not.
+// flor replay NAME --all-versions --apply: asks every version of an experiment the log statements
+// that the work tree has and the newest version has not.
 #pragma once
 
 #include "hindsight/one_run.h"
@@ -27,20 +27,20 @@ struct AllVersionsWish {
   ReplayWish replay;
 };
 
-/// What came of one run.
+/// The result for one run.
 struct AskedRun {
   store::Run run;
   std::optional<RunReplay> replay;
   std::string problem;  ///< why it was not replayed
-  double estimate = 0;  ///< seconds, from what was recorded
+  double estimate = 0;  ///< seconds, from the recording
 };
 
-/// What came of one version.
+/// The result for one version.
 struct AskedVersion {
   VersionRuns version;
   PatchedVersion patched;
   std::string problem;  ///< why it could not be asked: no hunk has a place, or it does not build
-  std::string excerpt;  ///< what the compiler said
+  std::string excerpt;  ///< the compiler's messages
   double build_seconds = 0;
   bool built = false, built_before = false;
   std::vector<AskedRun> runs;

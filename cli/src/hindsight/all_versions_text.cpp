@@ -21,7 +21,7 @@
 namespace flor::cli {
 namespace {
 
-/// What the hunks that were asked log, in the order of the hunks.
+/// Metrics that the hunks which were asked log, in the order of the hunks.
 std::vector<std::string> metrics_of(const std::vector<AskedVersion>& asked) {
   std::vector<std::string> names;
   for (const AskedVersion& version : asked) {
@@ -134,9 +134,9 @@ class Report {
     context_.out().write(
         fmt::format("  {:<8}  {}\n", name, context_.style().paint(tone, printable(text))));
   }
-  /// Several lines as they are, further in.
+  /// Prints several lines unchanged, indented.
   void block(const std::string& text) {
-    constexpr int kLinesMax = 16;  // all of it is in --json
+    constexpr int kLinesMax = 16;  // --json has all lines
     std::string_view rest = text;
     for (int lines = 0; !rest.empty(); ++lines) {
       if (lines == kLinesMax) {
@@ -201,7 +201,7 @@ class Report {
     }
   }
 
-  /// Calls `use` for each run with answers, of a group for each rank that has some.
+  /// Calls `use` for each run with answers; in a group, for each rank that has some.
   template <typename Use>
   void for_each_run(const Use& use) {
     if (metrics_.empty()) return;

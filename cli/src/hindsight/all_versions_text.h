@@ -1,4 +1,4 @@
-// What flor replay --all-versions prints: what was carried where, and all answers in one table.
+// Prints for flor replay --all-versions: where hunks were carried, and all answers in one table.
 #pragma once
 
 #include "hindsight/all_versions.h"
@@ -7,7 +7,7 @@ namespace flor::cli {
 
 class Context;
 
-/// With `dry_run` the patches and what the replays would take, else the answers.
+/// With `dry_run` the patches and the estimates of the replays, else the answers.
 void print_answers(Context& context, const Questions& questions,
                    const std::vector<AskedVersion>& asked, bool dry_run);
 

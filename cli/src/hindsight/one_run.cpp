@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What --epochs says of a run with `all` epochs.
+/// The epochs of --epochs, for a run with `all` epochs.
 std::vector<Epochs> epoch_list(const ReplayWish& wish, std::int64_t all) {
   if (wish.epochs.empty()) return {{0, all}};
   try {
@@ -97,7 +97,7 @@ std::vector<store::Run> ranks_of(const store::Catalog& catalog, const store::Run
   return ranks;
 }
 
-/// Main loops as far as all ranks came: where one was killed, others may have an epoch more.
+/// Main loops as far as all ranks came: if one was killed, others may have an epoch more.
 std::vector<store::MainLoop> common_loops(const store::Catalog& catalog,
                                           const std::vector<store::Run>& ranks) {
   std::vector<store::MainLoop> common = catalog.main_loops(ranks.front().id);
@@ -149,7 +149,7 @@ void share_cores(Context& context, const ReplayWish& wish, ReplayRequest& reques
   }
 }
 
-/// The logs of the last replays are kept.
+/// Removes old logs, so that those of the last replays stay; returns the directory for new ones.
 fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   constexpr std::size_t kOldPartsKept = 20;
   const fs::path logs = home / "logs";
@@ -164,10 +164,11 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   return logs / fmt::format("replay-{}-{}", short_key(run), ::getpid());
 }
 
-/// Of the state after an iteration of a main loop, -1 before the first, or after a nested loop.
+/// The place of a state: after an iteration of a main loop (-1: before the first), or after a
+/// nested loop.
 struct StatePlace {
   std::int64_t main_loop = 0, iteration = 0;
-  std::string loop;  ///< empty: of the iteration itself
+  std::string loop;  ///< empty: after the iteration itself
   auto operator<=>(const StatePlace&) const = default;
 
   bool is_behind(const StatePlace& other) const {
@@ -180,7 +181,7 @@ struct StatePlace {
 };
 using Stored = std::set<StatePlace>;
 
-/// Where a rank has stored states.
+/// The places of a rank's stored states.
 Stored states_of(const store::Catalog& catalog, std::int64_t run) {
   Stored stored;
   for (const store::CheckpointInfo& info : store::reachable_checkpoints(catalog, run)) {
@@ -197,8 +198,8 @@ bool all_have(const std::vector<Stored>& ranks, const StatePlace& place) {
   return std::ranges::all_of(ranks, [&](const Stored& stored) { return stored.contains(place); });
 }
 
-/// Where one was killed, it may be known how far it came before it has stored what the others have
-/// there. Behind the last boundary that all have, only what all have is replayed.
+/// If a rank was killed, its progress may be recorded further than its states, which the others
+/// have stored. After the last boundary that all have, only states that all have are replayed.
 void leave_out_unstored(const std::vector<Stored>& ranks, std::vector<store::MainLoop>& loops) {
   Stored some;
   for (const Stored& stored : ranks) some.insert(stored.begin(), stored.end());
@@ -219,7 +220,7 @@ void leave_out_unstored(const std::vector<Stored>& ranks, std::vector<store::Mai
   loops.back().ended = false;
 }
 
-/// The main loops that all of the ranks can be replayed in together.
+/// The main loops in which all of the ranks can be replayed together.
 std::vector<store::MainLoop> replayable_loops(const store::Catalog& catalog,
                                               const std::vector<store::Run>& ranks) {
   std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
@@ -267,7 +268,7 @@ std::vector<std::string> split_list(std::string_view text) {
 
 namespace {
 
-/// The request for what `choose` made of the ranks.
+/// The request for the launches that `choose` returned for the ranks.
 ReplayRequest request_for(const std::vector<store::Run>& ranks, ChosenLaunches chosen) {
   std::vector<ReplayedRank> all;
   for (std::size_t i = 0; i < ranks.size(); ++i) all.push_back({ranks[i], chosen.launches.at(i)});
@@ -301,7 +302,7 @@ std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
   return asked;
 }
 
-/// Fills in what the workers are told besides.
+/// Fills in the remaining fields of the workers' order.
 void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest& request) {
   request.order.run = request.run.key;
   request.order.home = store.home().string();
@@ -380,7 +381,7 @@ ExitStatus RunReplay::status() const {
 
 namespace {
 
-/// What workers have completed whose `flor replay` was killed counts.
+/// Merges what the workers of killed `flor replay`s have completed.
 void recover(Context& context, store::Store& store, const ReplayRequest& request) {
   const std::int64_t merged =
       recover_sessions(store, sessions_in(store, request.engine), [](const fs::path& directory) {
@@ -392,7 +393,8 @@ void recover(Context& context, store::Store& store, const ReplayRequest& request
                            merged == 1 ? "was" : "were"));
 }
 
-/// As others will see it: they read a look at the store, and say what they find.
+/// The work as seats on other machines get it: they read a snapshot of the store, and hand in their
+/// findings.
 Work work_of(const ReplayRequest& request, const fs::path& store) {
   Work work;
   work.patience = cluster_patience();
@@ -420,7 +422,7 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }
   Session session(store, request, sessions_in(store, request.engine));
-  if (request.engine.is_local()) {  // several processes shall not write there
+  if (request.engine.is_local()) {  // only one process may write there
     request.order.home = session.snapshot().string();
     request.order.hands_in = true;
     make_logs(request);
@@ -428,7 +430,7 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }
   session.write_work(work_of(request, session.snapshot()));
-  // Signals are blocked from here on, so that none comes between a job and who cancels it.
+  // Signals are blocked from here on, so that none comes between a job's start and its canceller's.
   const StopSignals signals;
   const auto engine = cluster_engine(session, request.engine, request, progress);
   return Coordinator(store, request, *engine, progress).run();
@@ -440,7 +442,7 @@ RunReplay replay_run(Context& context, ReplayRequest request) {
   const auto missing = parts_to_do(context.catalog(), request);
   const double estimate = simulate(request.facts, request.facts, missing, request.workers).seconds;
   context.note(fmt::format("replaying run {} with {} ({})", title(request.run),
-                           printable(request.launch.program), request.launch.why));
+                           printable(request.launch.shown), request.launch.why));
   store::Store& store = context.store_to_change();
   request.logs = make_room_for_logs(store.home(), request.run);
   Progress progress(!context.json() && ::isatty(2) == 1);

@@ -1,8 +1,7 @@
 #include "hindsight/version_choice.h"
 
-#include "choose/condition.h"
-#include "choose/run_facts.h"
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "output/terminal_text.h"
 
 #include <flor/store/error.h>
@@ -74,15 +73,13 @@ std::vector<VersionRuns> versions_where(const store::Catalog& catalog,
                                         const std::vector<std::string>& conditions,
                                         std::int64_t now_us) {
   if (conditions.empty()) return versions;
-  std::vector<ListedRun> facts;
+  std::vector<store::Run> runs;
   for (const VersionRuns& version : versions) {
-    for (const store::Run& run : version.runs) {
-      facts.push_back({run, catalog.metrics(run.id), catalog.arguments(run.id)});
-    }
+    runs.insert(runs.end(), version.runs.begin(), version.runs.end());
   }
-  keep_where(facts, conditions, now_us);
+  keep_runs_where(catalog, runs, conditions, now_us);
   std::set<std::int64_t> kept;
-  for (const ListedRun& fact : facts) kept.insert(fact.run.id);
+  for (const store::Run& run : runs) kept.insert(run.id);
   for (VersionRuns& version : versions) {
     std::erase_if(version.runs, [&](const store::Run& run) { return !kept.contains(run.id); });
   }

@@ -1,4 +1,5 @@
-// What the work tree asks of older versions: its log statements, carried into the sources of each.
+// The work tree's questions to older versions: its log statements, carried into the sources of
+// each.
 #pragma once
 
 #include "build/version_build.h"
@@ -13,14 +14,14 @@
 
 namespace flor::cli {
 
-/// A version with what was carried into it.
+/// A version with the hunks carried into it.
 struct PatchedVersion {
   carry::Carried carried;
   std::map<std::string, std::string> sources;  ///< of the version, as recorded
   Edits edits;
-  std::string patch;  ///< the same as a unified diff
+  std::string patch;  ///< the edits as a unified diff
 
-  /// Names that the hunks which have a place log there.
+  /// Names that the placed hunks log.
   std::vector<std::string> metrics;
   bool changes() const { return !edits.empty(); }
 };
@@ -28,7 +29,7 @@ struct PatchedVersion {
 class Questions {
  public:
   /// Compares the work tree of `repository` with the commit `newest`. `without`: directories that
-  /// are no part of it (Flor's home).
+  /// are not part of it (Flor's home).
   Questions(git::Repository repository, const std::string& newest,
             const std::vector<std::filesystem::path>& without);
 
@@ -51,8 +52,8 @@ class Questions {
   carry::Carrier carrier_;
 };
 
-/// The repository that one stands in if it has the commit, else the one of the run. Throws
-/// NotFound.
+/// The repository around the current directory if it has the commit, else the one of the run.
+/// Throws NotFound.
 git::Repository repository_to_ask(const store::Run& run, const std::string& commit);
 
 }  // namespace flor::cli

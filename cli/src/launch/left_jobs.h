@@ -1,4 +1,4 @@
-// Jobs of Slurm whose submitter was killed.
+// Cancels jobs of Slurm whose submitter was killed.
 #pragma once
 
 #include <filesystem>

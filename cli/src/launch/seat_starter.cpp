@@ -44,8 +44,8 @@ class SlurmStarter final : public SeatStarter {
     return how_it_ended(state.name);
   }
 
-  /// A node was lost, or the job had to make room; not where the user has set a limit. Where the
-  /// node of the batch script dies, Slurm may call that a failure of the job.
+  /// A lost node, or a job that had to make room, allows another start; a limit set by the user
+  /// does not. If the node of the batch script dies, Slurm may report a failure of the job.
   bool may_start_again() override {
     constexpr std::array<std::string_view, 6> kHope{"",          "NODE_FAIL", "PREEMPTED",
                                                     "BOOT_FAIL", "COMPLETED", "FAILED"};
@@ -114,7 +114,7 @@ class CommandStarter final : public SeatStarter {
     return fmt::format("{} has ended with status {}{}", printable(words_.front()), *status_,
                        words.empty() ? "" : fmt::format(": {}", printable(words)));
   }
-  /// The seats have been told to leave; this is for those who did not come yet.
+  /// The seats have been told to leave; this ends those that have not started yet.
   void stop() override {
     if (!child_ || over()) return;
     child_->kill(SIGTERM);
@@ -130,8 +130,7 @@ class CommandStarter final : public SeatStarter {
   std::optional<int> status_;
 };
 
-/// Each host gets as many seats as the others, give or take one. Where a host fails, another one
-/// gets its seat.
+/// Hosts get equal numbers of seats, give or take one. If a host fails, another one gets its seat.
 std::unique_ptr<SeatStarter> ssh_starter(const EngineWish& wish, const SlurmTasks& tasks) {
   const auto hosts = static_cast<int>(wish.words.size());
   std::vector<std::string> words{
@@ -148,7 +147,8 @@ std::unique_ptr<SeatStarter> ssh_starter(const EngineWish& wish, const SlurmTask
       ": --engine ssh:HOSTS needs GNU parallel (package parallel) on this machine",
       std::map<std::string, std::optional<std::string>>{
           {"PARALLEL_HOME", (tasks.directory / "parallel").string()},
-          // Else it is the user's shell, or what it takes for it, which need not be able to.
+          // Otherwise it is the user's shell, or what parallel takes for it, which may lack
+          // features.
           {"PARALLEL_SHELL", "/bin/sh"}},
       tasks.directory / "seats.out");
 }

@@ -1,5 +1,5 @@
-// What starts the seats of a replay on other machines: Slurm, GNU parallel over ssh, or any command
-// that runs another one in several places.
+// Starts the seats of a replay on other machines: by Slurm, by GNU parallel over ssh, or by any
+// command that runs another one in several places.
 #pragma once
 
 #include "launch/slurm_job.h"
@@ -12,12 +12,12 @@
 
 namespace flor::cli {
 
-/// `--engine` and what belongs to it.
+/// The value of `--engine` and its further options.
 struct EngineWish {
   enum class Kind { local, slurm, ssh, command } kind = Kind::local;
   std::vector<std::string> words;  ///< hosts; or the command and its arguments
   SlurmWish slurm;
-  std::string shared;  ///< a directory that all machines see; empty: in the store
+  std::string shared;  ///< a directory that all machines see; empty: the store's
   std::string flor;    ///< path of flor on the other machines; empty: as here
 
   bool is_local() const { return kind == Kind::local; }
@@ -28,17 +28,17 @@ void parse_engine(const std::string& text, EngineWish& wish);
 class SeatStarter {
  public:
   virtual ~SeatStarter() = default;
-  /// Begins to start seats. Throws Error where that is refused.
+  /// Begins to start seats. Throws Error if that is refused.
   virtual void start() = 0;
-  /// Why there are no seats yet; empty: nothing is in their way.
+  /// Why there are no seats yet; empty: nothing prevents them.
   virtual std::string waiting_for() { return {}; }
-  /// There are none any more, or never will be, and why.
+  /// Why there are no seats any more, or never will be; nothing while there may be.
   virtual std::optional<std::string> over() = 0;
-  /// It is over in a way that leaves hope: `start` may be tried again.
+  /// After `over`: whether `start` may be tried again with hope.
   virtual bool may_start_again() { return false; }
-  /// Somebody has left or is silent: looks soon what it was.
+  /// A seat has left or is silent: asks soon what happened.
   virtual void look_soon() {}
-  /// Ends all that it has started. To be called once.
+  /// Ends everything that it has started. Called once.
   virtual void stop() = 0;
 };
 

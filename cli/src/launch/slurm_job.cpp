@@ -33,7 +33,7 @@ std::string last_line(std::string_view text) {
   return {};
 }
 
-/// What a command of Slurm says went wrong, without the words around it.
+/// The error message of a Slurm command, without the words around it.
 std::string complaint(const ChildResult& result) {
   std::string line = last_line(result.errors);
   if (line.empty()) line = fmt::format("status {}", result.status);
@@ -68,7 +68,7 @@ std::vector<std::string> resources(const SlurmTasks& tasks, const SlurmWish& wis
   return words;
 }
 
-/// One task's end, or one node's, is none of the others' business.
+/// Steps with these options survive the end of one task or node.
 std::vector<std::string> srun_words(const SlurmTasks& tasks, const SlurmWish& wish) {
   std::vector<std::string> words{"srun", "--no-kill", "--kill-on-bad-exit=0", "--wait=0",
                                  "--mpi=none"};
@@ -110,7 +110,7 @@ std::vector<std::string> sbatch_words(const SlurmTasks& tasks, const SlurmWish& 
   return words;
 }
 
-/// How much an element of an array says about the whole.
+/// The phase that a state name means.
 SlurmState::Phase phase_of(std::string_view name) {
   using enum SlurmState::Phase;
   constexpr std::array<std::string_view, 8> kRunning{"RUNNING",   "COMPLETING", "CONFIGURING",

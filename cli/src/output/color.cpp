@@ -1,4 +1,4 @@
-// Colour, where it helps and is welcome.
+// Colour, where it helps and is wanted.
 #include "output/color.h"
 
 #include <flor/store/error.h>

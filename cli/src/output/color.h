@@ -1,4 +1,4 @@
-// Colour, where it helps and is welcome. It never carries a meaning of its own.
+// Colour, where it helps and is wanted. It never carries a meaning of its own.
 #pragma once
 
 #include <string>

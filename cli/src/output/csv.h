@@ -1,4 +1,4 @@
-// Comma-separated values as RFC 4180 has them, with "\n" at the end of a line.
+// Comma-separated values by RFC 4180, with "\n" at the end of a line.
 #pragma once
 
 #include "output/stream.h"

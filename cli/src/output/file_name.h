@@ -1,4 +1,4 @@
-// Files that are named after what users called something.
+// Names of files after names that users chose.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace flor::cli {
 
-/// A name that file systems take, with room for an extension: slashes become underscores, and the
-/// rest of a name of more than 200 bytes its digest.
+/// A name that file systems accept, with room for an extension: slashes become underscores, and a
+/// name of more than 200 bytes is cut there and its digest added.
 std::string file_name_of(std::string_view name);
 
 }  // namespace flor::cli

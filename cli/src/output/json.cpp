@@ -1,4 +1,4 @@
-// JSON as docs/cli.md promises it.
+// JSON as docs/cli.md specifies it.
 #include "output/json.h"
 
 #include "output/time.h"

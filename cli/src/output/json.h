@@ -1,5 +1,5 @@
-// JSON as docs/cli.md promises it: keys in a fixed order, a schema version, long lists one element
-// a line.
+// JSON as docs/cli.md specifies it: keys in a fixed order, a schema version, long lists with one
+// element a line.
 #pragma once
 
 #include "output/stream.h"
@@ -15,20 +15,20 @@ namespace flor::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// Raised whenever a field changes its meaning or goes away; new fields do not raise it.
+/// Increased whenever a field changes its meaning or is removed; new fields do not increase it.
 inline constexpr int kSchemaVersion = 1;
 
-/// {"schema_version": 1, "command": command}, to be filled by the command.
+/// {"schema_version": 1, "command": command}, to be filled in by the command.
 Json document(std::string_view command);
 
 /// One line; bytes that are not UTF-8 become U+FFFD.
 std::string compact(const Json& value);
 
-/// RFC 3339, or null where there is no time.
+/// RFC 3339, or null if there is no time.
 Json json_time(std::optional<std::int64_t> time_us);
 /// The text, or null if it is empty.
 Json json_text(std::string_view text);
-/// A number; what JSON cannot express becomes the text "NaN", "Infinity" or "-Infinity".
+/// A number; one that JSON cannot express becomes the text "NaN", "Infinity" or "-Infinity".
 Json json_number(double value);
 
 /// Prints a whole document, indented.

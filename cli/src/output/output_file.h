@@ -1,4 +1,4 @@
-// A file that a command writes, whole or not at all.
+// Writes a file of a command as a whole or not at all.
 #pragma once
 
 #include "output/stream.h"
@@ -8,9 +8,9 @@
 
 namespace flor::cli {
 
-/// Written beside its place and renamed by `finish`; without that nothing is left of it, and what
-/// was there before stays. What is no regular file (a pipe, /dev/stdout) is written directly.
-/// Throws Error where it cannot be written, with the file's name. Not thread-safe.
+/// Written beside its place and renamed by `finish`; without that the new file is removed, and an
+/// old one stays. A path that is no regular file (a pipe, /dev/stdout) is written directly. Throws
+/// Error, with the file's name, if it cannot be written. Not thread-safe.
 class OutputFile {
  public:
   explicit OutputFile(std::filesystem::path path);
@@ -24,12 +24,12 @@ class OutputFile {
  private:
   [[noreturn]] void fail(int error) const;
 
-  std::filesystem::path path_, temporary_;  // temporary_ is empty where path_ is written directly
+  std::filesystem::path path_, temporary_;  // temporary_ is empty if path_ is written directly
   int descriptor_;
   Output out_;
 };
 
-/// All of it at once.
+/// Writes all of the content at once.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace flor::cli

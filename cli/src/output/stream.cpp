@@ -53,4 +53,11 @@ int Output::width() const {
   return columns;
 }
 
+int Output::height() const {
+  constexpr int kUsual = 24;
+  winsize size{};
+  const bool known = ::ioctl(descriptor_, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  return known ? size.ws_row : kUsual;
+}
+
 }  // namespace flor::cli

@@ -12,9 +12,9 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kShrunkMin = 12;
 constexpr std::uint32_t kWidest = (1U << 24) - 1;
 
-/// Of ASCII that can be shown, which is what nearly all cells are: its length is its width.
+/// Whether the text is printable ASCII, as in nearly all cells: then its length is its width.
 bool is_plain(std::string_view text) {
-  unsigned char other = 0;  // without a way out of the loop, it takes many bytes at once
+  unsigned char other = 0;  // a loop without an exit handles many bytes at once
   for (const char c : text) other |= static_cast<unsigned char>(c < ' ' || c > '~');
   return other == 0;
 }

@@ -21,7 +21,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
-    /// Shortened where the row would not fit the terminal. At most one column.
+    /// Shortened if the row would not fit the terminal. At most one column.
     bool shrinks = false;
   };
   enum class Header { shown, hidden };
@@ -31,11 +31,11 @@ class Table {
   /// Adds the next cell; a row is complete when every column has one.
   void add(std::string_view text, Tone tone = Tone::plain);
   bool empty() const { return cells_.empty(); }
-  /// Makes room for that many rows, which only saves time.
+  /// Reserves memory for that many rows, which only saves time.
   void reserve(std::size_t rows);
-  /// Leaves a column out when it is printed.
+  /// Leaves a column out of the printed table.
   void hide(std::size_t column);
-  /// Each line begins with `indent` spaces and carries none at its end.
+  /// Each line begins with `indent` spaces and has none at its end.
   void print(Output& out, const Style& style, int indent = 0) const;
 
  private:

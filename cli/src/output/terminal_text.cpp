@@ -80,7 +80,7 @@ void print_remark(std::string_view text) {
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
-  // A third of the word may be wrong, and a beginning is as good as a whole word.
+  // A third of the word may be wrong, and a beginning counts as a whole word.
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::optional<std::string> found;
   for (const std::string& candidate : candidates) {

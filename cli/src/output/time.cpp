@@ -46,7 +46,7 @@ std::string rfc3339(std::int64_t time_us) {
 
 std::string relative(std::int64_t time_us, std::int64_t now_us) {
   const std::int64_t seconds = (now_us - time_us) / kSecond;
-  // Another machine's clock may be a little ahead; a date says it better than "in the future".
+  // Another machine's clock may be a little ahead; a date is clearer than "in the future".
   if (seconds < -60 || seconds >= 30 * 86400) {
     return date(std::chrono::floor<std::chrono::days>(time_of(time_us)));
   }

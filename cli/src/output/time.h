@@ -12,16 +12,16 @@ std::int64_t now_us();
 /// "2024-05-01T12:00:00.000123Z": RFC 3339, UTC.
 std::string rfc3339(std::int64_t time_us);
 
-/// "just now", "12 min ago", "3 days ago"; the date if that is more than 30 days back.
+/// "just now", "12 min ago", "3 days ago"; the date if that is 30 days ago or more.
 std::string relative(std::int64_t time_us, std::int64_t now_us);
 
 /// "85 us", "12 ms", "3.21 s", "4 min 05 s", "3 h 12 min".
 std::string duration(double seconds);
 
-/// What is left, in words that do not pretend: "1 s", "45 s", "4 min", "3 h 10 min".
+/// The time to go, without false precision: "1 s", "45 s", "4 min", "3 h 10 min".
 std::string remaining(double seconds);
 
-/// As store::print_bytes().
+/// The same as store::print_bytes().
 std::string bytes(std::uint64_t count);
 
 }  // namespace flor::cli

@@ -15,8 +15,8 @@ namespace {
 using store::Scalar;
 using store::ValueType;
 
-/// The text of a value whose type says that it is one. The catalog promises that type and
-/// alternative agree; a value that breaks this is shown as it is.
+/// The text of a value whose type is textual. The catalog guarantees that type and alternative
+/// agree; a value that breaks this is shown unchanged.
 std::string text_of(const Scalar& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
@@ -25,7 +25,7 @@ std::string text_of(const Scalar& value) {
 
 Json parsed(const std::string& text) {
   Json result = Json::parse(text, nullptr, false);
-  // A program may log any text as JSON; what does not parse is handed on as text.
+  // A program may log any text as JSON; a text that does not parse stays a text.
   return result.is_discarded() ? Json(text) : result;
 }
 

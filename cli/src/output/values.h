@@ -9,14 +9,14 @@
 
 namespace flor::cli {
 
-/// For a table: 6 significant digits, "table 10x10" for what has no place in a cell.
+/// For a table: 6 significant digits; a short form such as "table 10x10" for large values.
 std::string readable(store::ValueType type, const store::Scalar& value);
 /// For programs: the shortest text that parses back to exactly the same value; JSON for histograms
 /// and tables, the object's reference for tensors and images.
 std::string exact(store::ValueType type, const store::Scalar& value);
-/// As docs/cli.md specifies it.
+/// JSON as docs/cli.md specifies it.
 Json to_json(store::ValueType type, const store::Scalar& value);
-/// The number that a boolean, an integer or a real stands for; nothing for other types.
+/// The value of a boolean, an integer or a real as a number; nothing for other types.
 std::optional<double> number(store::ValueType type, const store::Scalar& value);
 
 /// 6 significant digits.

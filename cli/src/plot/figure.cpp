@@ -21,7 +21,7 @@ constexpr std::size_t kArgumentsInLabel = 3;
 
 /// The arguments in which the runs differ.
 std::vector<std::string> telling_arguments(std::span<const PlottedRun> runs) {
-  std::map<std::string, std::vector<std::string>> values;  // and "" where a run lacks it
+  std::map<std::string, std::vector<std::string>> values;  // and "" for a run that lacks it
   std::vector<std::string> order;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const store::Argument& argument : runs[i].arguments) {
@@ -113,7 +113,7 @@ class FigureMaker {
         }
       }
     }
-    // Of the only curve of all runs the title says everything.
+    // The title describes the only curve of the only run completely.
     const bool alone = runs_.size() == 1 && metrics.size() == 1 && panel.curves.size() == 1;
     if (alone && !panel.curves[0].label.empty()) {
       panel.title += ' ';
@@ -145,7 +145,8 @@ class FigureMaker {
     return result;
   }
 
-  /// The points with x in the unit of the axis; what cannot be drawn is a gap, and noted.
+  /// The points with x in the unit of the axis; values that cannot be drawn become gaps, and are
+  /// noted.
   std::vector<Point> shown_points(std::size_t run, const Series& series, Curve& curve) {
     curve.last = std::numeric_limits<double>::quiet_NaN();
     curve.values = Range::none();

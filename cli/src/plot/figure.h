@@ -1,4 +1,4 @@
-// What a plot shows, before anything of it is drawn.
+// The content of a plot, before it is drawn.
 #pragma once
 
 #include "curves/series.h"
@@ -14,8 +14,8 @@ namespace flor::cli {
 /// One line of a panel.
 struct Curve {
   std::string label;              ///< printable; empty if the panel has only this one
-  std::size_t look = 0;           ///< curves of the same look are of the same thing, in all panels
-  std::vector<Point> points;      ///< smoothed, if that was asked for; gaps are not finite
+  std::size_t look = 0;           ///< the same for curves of the same thing, in all panels
+  std::vector<Point> points;      ///< smoothed on request; gaps are not finite
   std::vector<Point> unsmoothed;  ///< empty if `points` are
   double last = 0;                ///< last finite value that was logged; NaN if there is none
   Range values;                   ///< least and greatest finite value that was logged
@@ -33,10 +33,10 @@ struct Figure {
   ScaleKind x_kind = ScaleKind::linear;
   ScaleKind y_kind = ScaleKind::linear;
   std::vector<Panel> panels;
-  std::vector<std::string> notes;  ///< what is not shown, and why; printable
+  std::vector<std::string> notes;  ///< values that are not shown, and why; printable
 };
 
-/// A run as the answer to what is drawn of it.
+/// A run with the series to be drawn of it.
 struct PlottedRun {
   store::Run run;
   std::vector<store::Argument> arguments;
@@ -51,12 +51,13 @@ struct FigurePlan {
   double smoothing = 0;  ///< weight of `smoothed`
 };
 
-/// The labels say what tells the curves apart: the run with those of its arguments that the others
-/// do not share, the metric, the loop, and that nobody logged the values while recording.
+/// The labels name the differences between the curves: the run with those of its arguments that the
+/// others do not share, the metric, the loop, and whether the values come from hindsight or
+/// evaluators.
 Figure make_figure(std::span<const PlottedRun> runs, const FigurePlan& plan);
 
-/// The range over all panels in x, and in y over the curves of one; `with_unsmoothed`: also of the
-/// values behind smoothed curves.
+/// The range over all panels in x, and in y over the curves of one; `with_unsmoothed`: including
+/// the original values of smoothed curves.
 Range x_range(const Figure& figure);
 Range y_range(const Panel& panel, bool with_unsmoothed);
 

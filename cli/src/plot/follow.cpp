@@ -13,11 +13,11 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// A run that was killed writes nothing any more; its lock shows it.
+/// The longest wait: a run that was killed writes nothing more; only its lock shows its end.
 constexpr milliseconds kPause{1000};
 constexpr milliseconds kBetween{100};
 
-/// Waits in pieces: a signal may come just before the waiting begins.
+/// Waits in small parts: a signal may come just before a wait begins.
 void pause(const CatalogEvents& events, milliseconds least) {
   const auto begun = Clock::now();
   while (!Interruptible::came() && Clock::now() - begun < least) {
@@ -38,7 +38,7 @@ bool follow(const store::Store& store, const std::function<bool()>& draw) {
   while (!Interruptible::came()) {
     const auto begun = Clock::now();
     if (!draw()) {
-      // A run that was killed may have written more than that picture shows.
+      // A run that was killed may have written more than the last picture shows.
       store.catalog().follow();
       draw();
       return true;

@@ -24,7 +24,7 @@ constexpr std::array kColors = {Color{0x00, 0x72, 0xb2}, Color{0xd5, 0x5e, 0x00}
                                 Color{0x00, 0x9e, 0x73}, Color{0xcc, 0x79, 0xa7},
                                 Color{0xe6, 0x9f, 0x00}, Color{0x56, 0xb4, 0xe9},
                                 Color{0x00, 0x00, 0x00}};
-/// Of the curves that come when the colours are used up.
+/// Dashes for the curves that come when the colours are used up.
 struct Dash {
   double dash, gap;
 };
@@ -58,7 +58,7 @@ std::vector<LegendEntry> legend_of(const Figure& figure) {
   return entries;
 }
 
-/// The legend below the panels, in as many columns as its labels leave room for.
+/// The legend below the panels, in as many columns as fit beside each other.
 struct LegendLayout {
   std::vector<LegendEntry> entries;
   std::size_t columns = 1, lines = 0;
@@ -135,7 +135,7 @@ class PictureDrawer {
     std::size_t columns = display_width(text);
     std::string result = text;
     while (columns > 2 && canvas_->text_width(result, size, bold) > room) {
-      // In one or two steps, for long texts.
+      // Long texts are cut in one or two steps.
       const double share = room / canvas_->text_width(result, size, bold);
       columns =
           std::min(columns - 1, static_cast<std::size_t>(static_cast<double>(columns) * share));

@@ -13,7 +13,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr double kPixels = 2;  // of a unit
+constexpr double kPixels = 2;  // for each unit
 constexpr const char* kFont = "DejaVu Sans";
 
 #define FLOR_CAIRO_FUNCTIONS(F)   \
@@ -51,7 +51,7 @@ struct Cairo {
   Cairo() { FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO); }
 #undef FLOR_CAIRO
 
-  // fontconfig, below it, does not bear to be unloaded.
+  // The library stays loaded, since fontconfig, which it uses, does not survive unloading.
   store::LateLibrary library{
       "libcairo.so.2",
       "a PNG needs libcairo, which is not installed: install libcairo2, or write an .svg"};

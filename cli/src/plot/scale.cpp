@@ -77,7 +77,7 @@ Scale::Scale(Range range, ScaleKind kind, double margin) : range_(range), kind_(
   const bool logarithmic = kind == ScaleKind::logarithmic;
   double low = logarithmic ? std::log10(range_.low) : range_.low;
   double high = logarithmic ? std::log10(range_.high) : range_.high;
-  // Half of each, so that the greatest doubles do not overflow.
+  // Halves are subtracted, so that the greatest doubles do not overflow.
   const double size = std::max(std::abs(low), std::abs(high));
   if (high / 2 - low / 2 <= size * 1e-12) {
     const double around = logarithmic ? 0.5 : kind == ScaleKind::whole ? 0.5 : size * 0.1;
@@ -102,7 +102,7 @@ std::vector<Tick> Scale::linear_ticks(int most) const {
   const double length = range_.high / 2 - range_.low / 2;
   double step = nice_step(length / std::max(most, 2) * 2);
   if (kind_ == ScaleKind::whole) step = std::max(step, 1.0);
-  // A step more may fit between the ends than the length has room for.
+  // One step more may fit between the ends than the length has room for.
   const auto count = [&](double by) {
     return std::floor(range_.high / by + 1e-9) - std::ceil(range_.low / by - 1e-9) + 1;
   };

@@ -1,4 +1,4 @@
-// Axes: from values to places on a line, and the values that are written beside it. Pure functions.
+// Axes: map values to places on a line, and choose the values written beside it. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace flor::cli {
 struct Range {
   double low = 0, high = 0;
 
-  /// Widens it to hold `value`; NaN and infinities are ignored.
+  /// Widens the range to hold `value`; NaN and infinities are ignored.
   void add(double value);
   bool empty() const { return !(low <= high); }
-  /// One that nothing was added to yet.
+  /// A range to which nothing was added yet.
   static Range none();
 };
 
@@ -23,23 +23,23 @@ struct Tick {
 
 enum class ScaleKind {
   linear,
-  whole,        ///< linear, and only whole numbers are written beside it
+  whole,        ///< linear, with only whole numbers written beside it
   logarithmic,  ///< of a range above 0
 };
 
-/// How an axis goes from one end to the other.
+/// Maps values between the ends of an axis.
 class Scale {
  public:
-  /// An empty range is taken for 0 to 1, one of a single value is widened around it. `margin` is
+  /// An empty range is replaced by 0 to 1, one of a single value is widened around it. `margin` is
   /// the share of the axis that stays free at either end.
   Scale(Range range, ScaleKind kind, double margin = 0);
 
   /// 0 at the low end, 1 at the high one.
   double share(double value) const;
-  /// At most `most` values (at least 2) that people find easy to read: multiples of 1, 2 or 5 times
-  /// a power of ten; of a logarithmic axis powers of ten, with their double and fivefold where
-  /// there is room. All labels of an axis have the same form. Where no two of them are on the
-  /// axis (a logarithmic one of less than a factor of two), as if it were linear.
+  /// At most `most` values (at least 2) that are easy to read: multiples of 1, 2 or 5 times a power
+  /// of ten; on a logarithmic axis powers of ten, with their double and fivefold if there is room.
+  /// All labels of an axis have the same form. If fewer than two of them are on the axis (a
+  /// logarithmic one of less than a factor of two), it is treated as linear.
   std::vector<Tick> ticks(int most) const;
   const Range& range() const { return range_; }
 

@@ -16,11 +16,12 @@ namespace {
 
 constexpr int kRowsMin = 5;
 constexpr int kLegendLines = 24;
-/// Of the 256 colours; readable on dark and on light ground, told apart by colour-blind people.
+/// From the 256 colours: readable on a dark and on a light background, distinguishable by
+/// colour-blind people.
 constexpr std::array kInks = {33, 208, 35, 170, 37, 178, 245};
 constexpr int kNoLook = -1;
 
-/// Of one terminal column; ASCII, so that every terminal has it.
+/// The letter of a curve, one terminal column wide; ASCII, so that every terminal has it.
 char letter(std::size_t look) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   return kLetters[look % kLetters.size()];
@@ -34,7 +35,7 @@ std::string utf8(unsigned code) {
   return text;
 }
 
-/// Text in colours, with no more escapes than changes.
+/// Text in colours, with an escape only where the colour changes.
 class Painter {
  public:
   explicit Painter(bool colored) : colored_(colored) {}
@@ -49,7 +50,7 @@ class Painter {
     }
     text_ += text;
   }
-  /// Lines carry no blanks at their end.
+  /// Ends a line, without blanks at its end.
   void end_line() {
     while (!text_.empty() && text_.back() == ' ') text_.pop_back();
     if (look_ != kNoLook) text_ += "\x1b[0m";
@@ -78,7 +79,7 @@ class Grid {
   int height() const { return rows_ * down_; }
 
   void dot(int x, int y, int look) {
-    // Unicode numbers the dots of braille column by column, but for the lowest row.
+    // Unicode numbers the dots of braille column by column, except for the lowest row.
     constexpr unsigned kBits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     Cell& cell = at(x / across_, y / down_);
     cell.dots |= across_ == 1 ? 1 : kBits[y % 4][x % 2];
@@ -93,7 +94,7 @@ class Grid {
     }
   }
 
-  /// A point that would hardly be seen as a dot.
+  /// Marks a point that would hardly be visible as a dot.
   void mark(int x, int y, int look, bool hollow) {
     dot(x, y, look);
     Cell& cell = at(x / across_, y / down_);
@@ -136,7 +137,7 @@ struct Strokes {
 constexpr Strokes kDrawn{"│", "┤", "└", "─", "┬"};
 constexpr Strokes kPlain{"|", "+", "+", "-", "+"};
 
-/// The text of a figure, panel by panel.
+/// Draws the text of a figure, panel by panel.
 class TextDrawer {
  public:
   TextDrawer(const Figure& figure, const TerminalForm& form)
@@ -180,7 +181,7 @@ class TextDrawer {
   void choose_y(const Panel& panel) {
     Scale scale(y_range(panel, false), figure_.y_kind);
     std::vector<Tick> ticks = scale.ticks(std::max(3, rows_ / 3 + 1));
-    // Between wide steps there may be one alone.
+    // Wide steps may leave only one tick.
     if (ticks.size() < 2) ticks = scale.ticks(rows_ / 2 + 1);
     for (const Tick& tick : ticks) gutter_ = std::max(gutter_, static_cast<int>(tick.label.size()));
     ys_.push_back({scale, std::move(ticks)});
@@ -236,7 +237,7 @@ class TextDrawer {
     }
   }
 
-  /// Beside which row each curve's letter stands, so that no two stand on each other.
+  /// The rows beside which the curves' letters stand, no two in one row.
   std::vector<int> letter_rows(const Panel& panel, const Scale& y) const {
     std::vector<int> of_row(static_cast<std::size_t>(rows_), kNoLook);
     if (is_alone(panel)) return of_row;
@@ -312,7 +313,7 @@ class TextDrawer {
     if (is_alone(panel)) return;
     std::size_t widest = 0, shown = 0;
     for (const Curve& curve : panel.curves) widest = std::max(widest, display_width(curve.label));
-    // A long label leaves room for the last value.
+    // A long label is cut, so that the last value fits.
     widest = std::min(widest, static_cast<std::size_t>(std::max(12, form_.width - 30)));
     for (const Curve& curve : panel.curves) {
       if (shown++ == kLegendLines) break;

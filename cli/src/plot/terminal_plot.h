@@ -1,4 +1,4 @@
-// A figure as text: for terminals in dots of braille, elsewhere in plain letters.
+// A figure as text: in dots of braille for terminals, otherwise in plain letters.
 #pragma once
 
 #include "plot/figure.h"
@@ -14,8 +14,8 @@ struct TerminalForm {
   bool colored = false;
 };
 
-/// Ends in a newline; no line is wider than asked for. Curves are told apart by letters beside
-/// their ends (in plain form the curves consist of them), in the colour of the curve.
+/// Ends in a newline; no line is wider than asked for. Curves are marked by letters beside their
+/// ends (in plain form the curves consist of them), in the colour of the curve.
 std::string drawn_as_text(const Figure& figure, const TerminalForm& form);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// Calls that take long, one after the other, in a thread of its own.
+// Runs calls that take long, one after another, in a thread of its own.
 #pragma once
 
 #include <flor/store/error.h>
@@ -17,7 +17,7 @@
 
 namespace flor::cli {
 
-/// Not thread-safe: all of it is called by one thread, which never waits, but in the destructor.
+/// Not thread-safe: one thread makes all calls, and never waits, except in the destructor.
 template <typename Result>
 class Background {
  public:
@@ -25,7 +25,7 @@ class Background {
     if (done_ < 0) throw Error("no descriptors are left: raise the limit (ulimit -n)");
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
-  /// Waits for the end of the call that runs.
+  /// Waits for the running call to end.
   ~Background() {
     thread_.request_stop();
     thread_.join();
@@ -36,9 +36,9 @@ class Background {
 
   /// Readable when there is something to take.
   int descriptor() const { return done_; }
-  /// A call has begun and its result was not taken.
+  /// Whether a call was begun whose result was not taken.
   bool is_busy() const { return result_.valid(); }
-  /// Not while it is busy. What the call refers to must stay until its result is taken.
+  /// Begins a call, if not busy. Data that it refers to must stay until the result is taken.
   void begin(std::function<Result()> call) {
     std::packaged_task<Result()> task(std::move(call));
     result_ = task.get_future();
@@ -48,7 +48,7 @@ class Background {
     }
     wake_.notify_one();
   }
-  /// Nothing while it runs. Throws what the call has thrown.
+  /// The result; nothing while the call runs. Throws what the call has thrown.
   std::optional<Result> take() {
     std::uint64_t count = 0;
     if (::read(done_, &count, sizeof count) < 0) return std::nullopt;
@@ -63,9 +63,9 @@ class Background {
       std::packaged_task<Result()> task = std::exchange(task_, {});
       lock.unlock();
       task();
-      task = {};  // what it threw ends with the thread that takes it
+      task = {};  // its exception must end in the thread that takes it
       const std::uint64_t one = 1;
-      if (::write(done_, &one, sizeof one) < 0) return;  // cannot be: it is taken before the next
+      if (::write(done_, &one, sizeof one) < 0) return;  // cannot be: the last was taken
     }
   }
 

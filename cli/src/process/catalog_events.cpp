@@ -11,7 +11,7 @@
 namespace flor::cli {
 namespace {
 
-/// The log is written before what it says can be read.
+/// The log is written before its content can be read.
 constexpr std::chrono::milliseconds kSettle{50};
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace flor::cli {
 
-/// For commands that follow what happens. Where the kernel has no more watches to give, `wait`
-/// just takes as long as it may. Not thread-safe.
+/// For commands that follow the store. If the kernel has no more watches, `wait` just waits for
+/// `at_most`. Not thread-safe.
 class CatalogEvents {
  public:
   explicit CatalogEvents(const store::Store& store);
@@ -17,7 +17,7 @@ class CatalogEvents {
   CatalogEvents& operator=(const CatalogEvents&) = delete;
 
   /// Returns soon after something was recorded since the last call, after `at_most`, or when a
-  /// signal came. The catalog is up to date then, as far as that is possible.
+  /// signal came. The catalog is up to date then, as far as possible.
   void wait(std::chrono::milliseconds at_most) const;
 
  private:

@@ -15,34 +15,34 @@ namespace flor::cli {
 struct ChildOptions {
   std::filesystem::path directory;  ///< to run in; empty: this one
   std::map<std::string, std::optional<std::string>> environment = {};  ///< nothing: unset
-  /// What it writes is appended to this file; empty: it is returned.
+  /// The file to which output is appended; empty: output is returned.
   std::filesystem::path log = {};
-  int inherited = -1;  ///< a descriptor that it and its children have, too; -1: none
-  /// In a process group of its own, and with no signals blocked: Ctrl-C does not reach it.
+  int inherited = -1;  ///< a descriptor that it and its children inherit; -1: none
+  /// Runs in a process group of its own, with no signals blocked: Ctrl-C does not reach it.
   bool alone = false;
 };
 
 struct ChildResult {
   int status = 0;  ///< exit status, or 128 + the signal
-  // Unless they went to the log:
+  // Empty if output went to the log:
   std::string output;  ///< standard output
   std::string errors;  ///< standard error
 };
 
-/// A running child. Killed and reaped with the object, if it still runs then; of one that is
-/// `alone`, its group.
+/// A running child. Killed and reaped with the object, if it still runs then; with `alone`, its
+/// whole group.
 class ChildProcess {
  public:
-  /// `words`: a program that is looked for on PATH, and its arguments. Standard input is empty.
-  /// Throws Error where it cannot be started.
+  /// `words`: a program, searched for on PATH, and its arguments. Standard input is empty. Throws
+  /// Error if it cannot be started.
   ChildProcess(std::vector<std::string> words, const ChildOptions& options);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// What came of it, if it has ended; never waits. To be asked until it answers, and not again.
+  /// The result, if it has ended; never waits. Not to be called again after it has answered.
   std::optional<ChildResult> ended();
-  /// The same, when it has ended.
+  /// Waits for the end, and returns the result.
   ChildResult wait();
   void kill(int signal) const;
 
@@ -57,7 +57,7 @@ class ChildProcess {
 /// Starts a ChildProcess and waits for it.
 ChildResult run_child(std::vector<std::string> words, const ChildOptions& options);
 
-/// The program of this name on PATH.
+/// The path of the program of this name on PATH.
 std::optional<std::string> find_on_path(const std::string& name);
 
 }  // namespace flor::cli

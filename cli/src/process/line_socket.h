@@ -1,4 +1,4 @@
-// Lines of text to and from a process at the other end of a socket.
+// Sends and receives lines of text, by a socket to another process.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ class LineSocket {
   LineSocket& operator=(LineSocket&& other) noexcept;
 
   int descriptor() const { return descriptor_; }
-  /// A line for the other end; lost if that is gone, which shows in `is_closed`.
+  /// Sends a line; it is lost if the other end is gone, which `is_closed` shows.
   void send(const std::string& line);
   /// Whole lines that have arrived. Never waits.
   std::vector<std::string> receive();
-  /// The other end was closed when `receive` looked last.
+  /// Whether the other end was closed when `receive` last looked.
   bool is_closed() const { return closed_; }
 
  private:

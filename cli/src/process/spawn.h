@@ -1,4 +1,4 @@
-// What posix_spawn is told, in a form that frees itself.
+// The settings of posix_spawn, in a form that frees itself.
 #pragma once
 
 #include <signal.h>
@@ -26,8 +26,8 @@ struct SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  /// In a process group of its own, so that Ctrl-C reaches it only through its parent, and with
-  /// signals as a program begins with them.
+  /// Gives the child a process group of its own, so that Ctrl-C reaches it only through its parent,
+  /// and the default signals.
   void stand_alone() {
     sigset_t none, all;
     ::sigemptyset(&none);
@@ -54,7 +54,7 @@ inline std::vector<std::string> environment_with(
   return variables;
 }
 
-/// As argv and envp want them; `texts` must stay.
+/// Pointers in the form of argv and envp; `texts` must stay.
 inline std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());

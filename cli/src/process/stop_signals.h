@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP, as something to look at instead of an end.
+// Lets a program look for SIGINT, SIGTERM and SIGHUP instead of being ended by them.
 #pragma once
 
 #include <sys/signalfd.h>
@@ -8,7 +8,7 @@
 
 namespace flor::cli {
 
-/// Blocks them as long as it lives; those that come meanwhile stay pending until they are taken.
+/// Blocks these signals as long as it lives; those that come meanwhile stay pending until taken.
 class StopSignals {
  public:
   StopSignals() {
@@ -24,9 +24,9 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// Can be read when one has come.
+  /// Readable when a signal has come.
   int descriptor() const { return descriptor_; }
-  /// One has come. Takes it.
+  /// Whether a signal has come; takes it.
   bool came() const {
     signalfd_siginfo signal;
     return ::read(descriptor_, &signal, sizeof signal) == sizeof signal;

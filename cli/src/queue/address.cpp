@@ -44,7 +44,7 @@ int number(std::string_view text, int least, int most, std::string_view what) {
   return value;
 }
 
-/// Cuts off what follows the last `sign`, or the first.
+/// Cuts off and returns the text after the last `sign`, or the first.
 std::optional<std::string_view> cut(std::string_view& text, char sign, bool last) {
   const std::size_t at = last ? text.rfind(sign) : text.find(sign);
   if (at == text.npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// Where the queue of evaluations is, as people write it.
+// The address of the queue of evaluations, as the user writes it.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct QueueAddress {
   std::string name() const;
 };
 
-/// Throws UsageError, without repeating the text, which may hold a password. Signs that mean
-/// something in URLs are written as %40 in names and passwords.
+/// Throws UsageError, without repeating the text, which may hold a password. Characters with a
+/// meaning in URLs are written like %40 in names and passwords.
 QueueAddress parse_queue_address(std::string_view url);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// The queue of evaluations that was asked for.
+// Opens the queue of evaluations that was asked for.
 #pragma once
 
 #include "queue/jobs.h"

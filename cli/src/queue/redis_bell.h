@@ -1,4 +1,4 @@
-// Hears what others do to a queue in a Redis server.
+// Hears what other processes do to a queue in a Redis server.
 #pragma once
 
 #include "queue/redis_connection.h"
@@ -9,8 +9,8 @@
 
 namespace flor::cli {
 
-/// Reads the stream of a queue's news through a connection of its own, and shows with a descriptor
-/// that stays the same that there are some. Thread-safe.
+/// Reads the stream of a queue's news through a connection of its own, and shows news by a
+/// descriptor that stays the same. Thread-safe.
 class RedisBell {
  public:
   RedisBell();
@@ -19,11 +19,11 @@ class RedisBell {
   RedisBell& operator=(const RedisBell&) = delete;
 
   int descriptor() const { return epoll_; }
-  /// Listens, unless it does already, for what comes from now on. By one thread at a time. Throws
+  /// Listens, unless it already does, for news from now on. Called by one thread at a time. Throws
   /// what RedisConnection throws.
   void listen(const QueueAddress& address);
-  /// Never waits. True if there was something that does not come from `owner`, or the connection
-  /// was lost; then nothing is heard until `listen`.
+  /// Reads the news; never waits. True if some came from another owner, or the connection was lost;
+  /// then nothing is heard until `listen`.
   bool hush();
   void set_owner(const std::string& owner);
 

@@ -19,8 +19,8 @@ namespace {
 
 constexpr timeval kConnectTimeout{2, 0}, kCallTimeout{5, 0};
 
-/// Answers that another moment may change: the server loads its data, is a copy of one that is
-/// gone, or has no room.
+/// Errors that may soon be over: the server loads its data, is a copy of one that is gone, or has
+/// no room.
 constexpr std::array<std::string_view, 9> kPassing{"LOADING", "MASTERDOWN", "READONLY",
                                                    "MISCONF", "OOM",        "CLUSTERDOWN",
                                                    "BUSY",    "TRYAGAIN",   "NOREPLICAS"};

@@ -29,12 +29,12 @@ class RedisError : public Error {
   std::string code() const;
 };
 
-/// Not thread-safe. The program ignores SIGPIPE. Whatever throws QueueUnreachable leaves a
-/// connection that is good for nothing.
+/// Not thread-safe. The program ignores SIGPIPE. After QueueUnreachable the connection is of no use
+/// any more.
 class RedisConnection {
  public:
-  /// Throws QueueUnreachable, which names the server and says what to do; Error if the server wants
-  /// a password, or another.
+  /// Throws QueueUnreachable, which names the server and a remedy; Error if the server wants a
+  /// password, or another one.
   explicit RedisConnection(const QueueAddress& address);
   ~RedisConnection();
   RedisConnection(const RedisConnection&) = delete;
@@ -43,10 +43,10 @@ class RedisConnection {
   /// Throws RedisError, or QueueUnreachable if there is no answer within 5 seconds, or the server
   /// cannot do its work at the moment.
   RedisReply call(const std::vector<std::string>& words);
-  /// The latest call had no answer in time.
+  /// Whether the latest call had no answer in time.
   bool is_slow() const { return is_slow_; }
 
-  // Without waiting, once `listen` was called; `call` must not be used then.
+  // These never wait, once `listen` was called; `call` must not be used then.
   void listen();
   int descriptor() const;
   void send(const std::vector<std::string>& words);

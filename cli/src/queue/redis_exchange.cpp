@@ -1,4 +1,4 @@
-// RedisQueue: what coordinators say and are told.
+// RedisQueue: the exchange of reports and leases with a watch.
 #include "queue/job_choice.h"
 #include "queue/redis_queue.h"
 #include "queue/redis_server.h"
@@ -20,11 +20,11 @@ using store::JobReport;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::array<const char*, 5> kKinds{"alive", "done", "failed", "back", "gone"};
-/// What is at which place of the script's answer.
+/// The parts of the script's answer, by place.
 enum Part : std::size_t { kAccepted, kAdded, kLeases, kNext, kNow, kStrangers, kHolders, kPlaces };
-/// Others may take what was chosen: so often another choice is made.
+/// Another process may take the chosen jobs: how often another choice is made.
 constexpr int kSteps = 4;
-/// So many jobs are added in one call: other clients wait meanwhile, and an answer is kept.
+/// The most jobs added in one call: other clients wait meanwhile, and an answer is kept.
 constexpr std::size_t kMostAdditions = 2000;
 
 void add_list(const std::vector<std::string>& list, std::vector<std::string>& words) {
@@ -32,7 +32,7 @@ void add_list(const std::vector<std::string>& list, std::vector<std::string>& wo
   words.insert(words.end(), list.begin(), list.end());
 }
 
-/// For each number of failures the pause that follows; the last stands for all greater ones.
+/// The pause after each number of failures; the last one stands for all greater numbers.
 std::vector<std::string> pauses(const store::RetryPolicy& policy, const store::Lease& lease) {
   std::vector<std::string> all;
   std::int64_t pause = policy.first_us;
@@ -54,8 +54,8 @@ std::vector<std::int64_t> choose(const RedisReply& reply, std::size_t count) {
 
 }  // namespace
 
-/// Requests become other ones from step to step: with `bisect` the script says what there is, then
-/// it is told which ones are wanted.
+/// One call of the script. Requests change from step to step: with `bisect` the script first tells
+/// which jobs there are, then it gets the chosen ones.
 struct RedisQueue::Step {
   struct Request {
     std::int64_t evaluator = 0;
@@ -74,7 +74,7 @@ struct RedisQueue::Step {
                           .order = kOrders.at(static_cast<std::size_t>(wanted.order))});
     }
   }
-  /// What is still to be asked for after the answer; false if that is nothing.
+  /// Prepares the requests that remain after the answer; false if there are none.
   bool go_on(const store::JobOrders& orders, const RedisReply& reply) {
     is_first = false;
     if (!reply.items.at(kStrangers).items.empty()) return true;
@@ -132,8 +132,8 @@ store::JobReplies RedisQueue::exchange(const store::JobOrders& orders) {
   return replies;
 }
 
-/// If the answer to the last exchange did not come, or could not be written to the home: what it
-/// was. The script gives it again, or does what it has not done.
+/// Repeats the last exchange if its answer did not come, or could not be written to the home. The
+/// script answers the same again, or does what it has not done.
 void RedisQueue::ask_again() {
   if (!unanswered_) return;
   const auto before = *unanswered_;
@@ -141,7 +141,7 @@ void RedisQueue::ask_again() {
   say_and_take(before.orders, before.words, replies);
 }
 
-/// All but the last additions, alone; returns the orders that are left.
+/// Sends all but the last additions, without other orders; returns the orders that are left.
 store::JobOrders RedisQueue::add_most(const store::JobOrders& orders, store::JobReplies& replies) {
   store::JobOrders rest = orders;
   auto begin = rest.additions.begin();
@@ -156,7 +156,7 @@ store::JobOrders RedisQueue::add_most(const store::JobOrders& orders, store::Job
   return rest;
 }
 
-/// What could not be written here is asked for again by the next exchange, with its leases.
+/// If the answer cannot be written here, the next exchange asks for it again, with its leases.
 RedisReply RedisQueue::say_and_take(const store::JobOrders& orders, const Words& words,
                                     store::JobReplies& replies) {
   RedisReply reply = say(orders, words);
@@ -169,8 +169,8 @@ RedisReply RedisQueue::say_and_take(const store::JobOrders& orders, const Words&
   return reply;
 }
 
-/// What the script has said to reports and additions, and the leases. Verdicts and leases are
-/// remembered until `exchange` returns: what it does after this may fail.
+/// Takes the script's answers to reports and additions, and the leases. Verdicts and leases are
+/// remembered until `exchange` returns, since it may fail after this.
 void RedisQueue::take(const store::JobOrders& orders, const RedisReply& reply,
                       store::JobReplies& replies) {
   replies.accepted.clear();
@@ -196,14 +196,14 @@ RedisReply RedisQueue::lease_more(const store::JobOrders& orders, Step& step, Re
       reply = say(orders, words_of(orders, step));
       take_leases(reply);
     }
-    // In the order of the requests, though some were answered later.
+    // Sorted by the order of the requests, though some were answered later.
     std::ranges::stable_sort(untold_.leases, {}, [&](const store::LeasedJob& job) {
       return std::ranges::find(orders.requests, job.what.evaluator,
                                &store::LeaseRequest::evaluator) -
              orders.requests.begin();
     });
   } catch (const store::QueueUnreachable&) {
-    // What was said before has been heard; the next exchange asks for these leases.
+    // The reports and additions have arrived; the next exchange asks for these leases.
     unanswered_->orders.reports.clear();
     unanswered_->orders.additions.clear();
     unanswered_->orders.sightings.clear();
@@ -250,7 +250,8 @@ RedisReply RedisQueue::say(const store::JobOrders& orders, const Words& words) {
   }
 }
 
-/// Of holders elsewhere only their leases tell whether they live.
+/// Adds the other holders of leases, alive or dead; holders elsewhere are dead only by their
+/// leases.
 void RedisQueue::add_holders(Words& words) const {
   std::vector<std::string> alive, dead;
   const std::string here = place_ + "/";
@@ -295,7 +296,7 @@ void RedisQueue::take_leases(const RedisReply& reply) {
   }
 }
 
-/// What was added and judged here is written to the home.
+/// Writes additions and results of this machine to the home.
 void RedisQueue::keep(const store::JobOrders& orders, const RedisReply& reply,
                       const store::JobReplies& replies) {
   store::JobLedger::Changes changes{.sightings = orders.sightings};

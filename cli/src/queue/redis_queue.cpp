@@ -1,4 +1,4 @@
-// RedisQueue: the server, and what people ask of it.
+// RedisQueue: the server, evaluators and jobs.
 #include "queue/redis_queue.h"
 
 #include "queue/queue.lua.h"
@@ -21,7 +21,7 @@ using store::Job;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr const char* kEvaluators = "{flor}:evaluators";
-/// So many jobs are read in one call: other clients wait meanwhile.
+/// The most jobs read in one call: other clients wait meanwhile.
 constexpr std::size_t kPage = 500;
 
 std::optional<std::int64_t> time_of(const RedisReply& reply) {
@@ -133,8 +133,8 @@ RedisReply RedisQueue::run(const std::string& command, const Words& words) const
   }
 }
 
-/// A connection that was idle may have been closed by the server or somebody between: that is not
-/// worth a word, so a new one is tried once.
+/// The server, or the network, may have closed a connection that was idle: so a new one is tried
+/// once, without a message.
 RedisReply RedisQueue::run_in_this_life(const std::string& command, const Words& words) const {
   const std::string life = server_->life;
   bool is_new = !server_->connection;

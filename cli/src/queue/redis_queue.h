@@ -19,13 +19,13 @@
 
 namespace flor::cli {
 
-/// Every change is one script, so it happens as a whole or not at all; how durable it is, is up to
-/// the server. Times are the server's. What this machine adds and judges is written to its home
-/// as well (JobLedger), after it is in the queue; so that a server that comes back with less is
-/// told again what it knew, by whoever exchanges or listens to the bell.
+/// Every change is one script, so it happens as a whole or not at all; its durability is up to the
+/// server. Times are the server's. Additions and results of this machine are also written to its
+/// home (JobLedger), after they are in the queue; so a server that comes back with less is reminded
+/// of them by any process that exchanges or listens to the bell.
 class RedisQueue final : public store::JobQueue {
  public:
-  /// Connects. `clock` instead of the server's: for tests. Throws what RedisConnection throws.
+  /// Connects. `clock` replaces the server's, for tests. Throws what RedisConnection throws.
   RedisQueue(const store::Store& store, QueueAddress address, Clock clock = {});
   ~RedisQueue() override;
 
@@ -45,21 +45,22 @@ class RedisQueue final : public store::JobQueue {
  private:
   using Words = std::vector<std::string>;
   using Entry = store::JobLedger::Entry;
-  struct Server;  // the connection, and what is known of who is at its end
+  struct Server;  // the connection, and facts about the server at its end
   struct Step;    // one call of the script for an exchange
-  struct Offer;   // what was said to a queue that has forgotten
+  struct Offer;   // results of reminding a queue that has forgotten
 
-  /// In whatever life the queue is.
+  /// Runs a command in whatever life the queue is.
   RedisReply run(const std::string& command, const Words& words) const;
-  /// The answer `kForgotten` if the queue is in another life than this object knew.
+  /// Answers `kForgotten` if the queue is in another life than this object knew.
   RedisReply run_in_this_life(const std::string& command, const Words& words) const;
   Words request(const std::string& command, const Words& words) const;
   RedisReply run_once(const std::string& command, const Words& words) const;
   void connect() const;
-  /// Learns in which life the queue is; to be called in a new connection, and when the queue says
-  /// that it has forgotten.
+  /// Learns in which life the queue is; called for a new connection, and when the queue says that
+  /// it has forgotten.
   void attach() const;
-  /// Once in each life of the queue: tells it what this machine knows, and asks what became of it.
+  /// Once in each life of the queue: tells it what this machine knows, and learns what became of
+  /// that.
   void remind();
   std::vector<Entry> to_be_told(bool has_forgotten);
   bool tell(std::span<const Entry> entries, Offer& offer);
@@ -96,16 +97,17 @@ class RedisQueue final : public store::JobQueue {
   mutable std::map<std::int64_t, store::Evaluator> evaluators_;
   std::string owner_;  ///< of the latest exchange
   std::int64_t lease_us_ = 0;
-  /// Leases that this object was given, by token. The number of a job may have changed since then.
+  /// Leases given to this object, by token. The number of a job may have changed since then.
   std::map<std::int64_t, store::LeasedJob> held_;
   std::set<std::string> holders_;  ///< owners of leases, as they were last seen
-  /// What `exchange` was answered and has not returned yet, because something failed after it.
+  /// Answers that `exchange` has received but not returned yet, because something failed after
+  /// them.
   struct Untold {
-    std::map<store::Lease, bool> heard = {};  ///< reports that are no `alive`: accepted?
+    std::map<store::Lease, bool> heard = {};  ///< reports other than `alive`: accepted?
     std::vector<store::LeasedJob> leases = {};
   };
   Untold untold_;
-  /// Was said, but not answered, or the answer could not be written to the home.
+  /// Orders that were sent but not answered, or whose answer could not be written to the home.
   struct Unanswered {
     store::JobOrders orders;
     Words words;
@@ -114,8 +116,8 @@ class RedisQueue final : public store::JobQueue {
   std::string self_;  ///< begins the names of this object's exchanges
   std::int64_t exchanges_ = 0;
   std::vector<std::string> remarks_;  ///< for the next reply
-  std::string reminded_;              ///< the life in which the queue was told
-  bool rings_ = false;                ///< somebody listens to the bell
+  std::string reminded_;              ///< the life in which the queue was reminded
+  bool rings_ = false;                ///< the bell was asked for
   RedisBell bell_;
 };
 

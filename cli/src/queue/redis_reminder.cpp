@@ -1,4 +1,4 @@
-// RedisQueue: a server that was started anew, or emptied, is told what this machine knows.
+// RedisQueue: tells a server that was started anew, or emptied, what this machine knows.
 #include "queue/redis_queue.h"
 #include "queue/redis_server.h"
 
@@ -11,7 +11,7 @@
 namespace flor::cli {
 namespace {
 
-/// So many jobs are told in one call: other clients wait meanwhile.
+/// The most jobs told in one call: other clients wait meanwhile.
 constexpr std::size_t kEntriesAtOnce = 200;
 
 }  // namespace
@@ -47,8 +47,8 @@ void RedisQueue::remind() {
   }
 }
 
-/// What the queue keeps is asked for what became of it elsewhere; a queue that may have forgotten
-/// is told everything, and what is being judged here, though it came from another machine.
+/// A queue that remembers is only asked what became of open jobs elsewhere; one that may have
+/// forgotten is told everything, and also jobs from other machines that are being judged here.
 std::vector<RedisQueue::Entry> RedisQueue::to_be_told(bool has_forgotten) {
   std::vector<Entry> entries = ledger_.entries();
   if (!has_forgotten) {
@@ -75,7 +75,7 @@ store::LeasedJob* RedisQueue::lease_of(const Entry& entry) {
   return found == held_.end() ? nullptr : &found->second;
 }
 
-/// False if the queue has come into another life meanwhile.
+/// Returns false if the queue has come into another life meanwhile.
 bool RedisQueue::tell(std::span<const Entry> entries, Offer& offer) {
   Words words{owner_, offer.has_forgotten ? "1" : "0", std::to_string(lease_us_),
               std::to_string(evaluators_.size())};

@@ -26,7 +26,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-/// The group by which a run is one of several ranks.
+/// The group to which a run belongs as one of several ranks.
 const std::string& group_of(const RemoteRun& run) {
   return run.leader.empty() ? run.key : run.leader;
 }
@@ -38,7 +38,8 @@ std::vector<RemoteRun> with_ranks(const std::vector<RemoteRun>& runs,
   std::vector<RemoteRun> all;
   std::ranges::copy_if(runs, std::back_inserter(all),
                        [&](const RemoteRun& run) { return groups.contains(group_of(run)); });
-  // As they were recorded, so that the latest is the latest wherever they come to.
+  // Sorted by the times of recording, so that the latest run is also the latest where they are
+  // fetched.
   std::map<std::string, std::int64_t> started;
   for (const RemoteRun& run : all) {
     const auto [group, is_new] = started.try_emplace(group_of(run), run.started_us);
@@ -103,8 +104,8 @@ std::vector<RemoteRun> choose_remote(const remote::RunList& there, std::string_v
   }
 }
 
-remote::RunList runs_in(remote::ObjectStore& objects, unsigned threads) {
-  remote::RunList there = remote::list_runs(objects, threads);
+remote::RunList runs_in(remote::ObjectStore& objects, unsigned threads, remote::RunsFrom from) {
+  remote::RunList there = remote::list_runs(objects, threads, from);
   if (!there.empty()) return there;
   throw NotFound(
       fmt::format("there are no runs in {}: bring one there with flor spool", objects.url()));
@@ -124,11 +125,11 @@ std::string title(const RemoteRun& run) {
   return fmt::format("{} ({})", run.key.substr(0, 8), printable(run.experiment));
 }
 
-unsigned parse_threads(std::optional<std::uint64_t> threads) {
+unsigned parse_transfers(std::optional<std::uint64_t> threads) {
   constexpr std::uint64_t kMost = 64;
   if (!threads) return remote::TransferOptions().threads;
   if (*threads < 1 || *threads > kMost) {
-    throw UsageError(fmt::format("--threads is a number from 1 to {}", kMost));
+    throw UsageError(fmt::format("--transfers is a number from 1 to {}", kMost));
   }
   return static_cast<unsigned>(*threads);
 }

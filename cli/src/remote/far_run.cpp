@@ -15,7 +15,7 @@
 namespace flor::cli {
 namespace {
 
-/// The ranks of a group before the run that leads it.
+/// Forgets fetched runs: the ranks of a group before the run that leads it.
 void forget_runs(Context& context, const std::vector<std::string>& keys) noexcept {
   try {
     for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
@@ -27,7 +27,7 @@ void forget_runs(Context& context, const std::vector<std::string>& keys) noexcep
   }
 }
 
-/// A constructor that fails calls no destructor of its object.
+/// Cleans up if a constructor fails, which calls no destructor of its object.
 struct Forget {
   ~Forget() {
     if (is_wanted) forget_runs(context, keys);
@@ -44,7 +44,7 @@ FarRun::FarRun(Context& context, std::string_view run, std::string_view url) : c
   const auto objects = remote::open_objects(url);
   url_ = objects->url();
   const remote::RunList there = runs_in(*objects, remote::TransferOptions().threads);
-  // Of an experiment the latest run alone.
+  // An experiment's name means its latest run alone.
   const bool is_name =
       std::ranges::find(there.runs, spec, &remote::RemoteRun::experiment) != there.runs.end();
   if (is_name) spec += "~0";
@@ -64,7 +64,7 @@ FarRun::FarRun(Context& context, std::string_view run, std::string_view url) : c
   const auto named = std::ranges::find_if(
       runs_, [&](const remote::RemoteRun& chosen) { return chosen.key.starts_with(spec); });
   key_ = (named == runs_.end() ? runs_.front() : *named).key;
-  forget.is_wanted = false;  // from now on by the destructor
+  forget.is_wanted = false;  // from now on the destructor cleans up
 }
 
 FarRun::~FarRun() { forget_runs(context_, added_); }

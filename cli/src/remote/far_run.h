@@ -1,5 +1,4 @@
-// A run that lies in an object store, for a replay that reads its checkpoints there when it needs
-// them.
+// A run in an object store, for a replay that reads its checkpoints there when it needs them.
 #pragma once
 
 #include "checkpoint/elsewhere.h"
@@ -16,20 +15,21 @@ class Context;
 
 class FarRun {
  public:
-  /// Brings the facts of `run` here from the object store at `url`, with all ranks of its group:
-  /// RUN or RUN@EPOCH, where NAME means the latest that is there. From now on this process, and
-  /// those that it starts, find its checkpoints there: the environment says so (store::Elsewhere).
+  /// Fetches the facts of `run` from the object store at `url`, with all ranks of its group: RUN or
+  /// RUN@EPOCH, where NAME means the latest run there. From now on this process, and those that it
+  /// starts, find its checkpoints there, by the environment (store::Elsewhere).
   FarRun(Context& context, std::string_view run, std::string_view url);
-  /// Forgets the runs that came, unless they were here before or are to be kept.
+  /// Forgets the fetched runs, unless they were here before or are to be kept.
   ~FarRun();
   FarRun(const FarRun&) = delete;
   FarRun& operator=(const FarRun&) = delete;
-  /// The replay may begin: what came stays.
+  /// Keeps the fetched runs: the replay may begin.
   void keep() { added_.clear(); }
 
-  /// The run, which NAME may not mean here; of a group its rank 0, unless another rank was named.
+  /// The key of the run, which NAME may not mean here; in a group its rank 0, unless another rank
+  /// was named.
   const std::string& key() const { return key_; }
-  /// Says on standard error what has come.
+  /// Reports on standard error what was fetched.
   void note(Context& context) const;
 
  private:

@@ -1,4 +1,4 @@
-// How far a transfer is: a bar with rate and time to go on a terminal, a line now and then
+// Shows how far a transfer is: a bar with rate and time to go on a terminal, a line now and then
 // elsewhere. On standard error.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace flor::cli {
 
 class TransferBar {
  public:
-  /// `what` is what is done: "spooling 3f2a91c4 (linear)".
+  /// `what`: the transfer, such as "spooling 3f2a91c4 (linear)".
   explicit TransferBar(std::string what);
   ~TransferBar() { clear(); }
   TransferBar(const TransferBar&) = delete;

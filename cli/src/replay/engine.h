@@ -1,6 +1,6 @@
 // Where the processes of a replay run: on this machine, or wherever something else has started a
-// seat for them. An engine starts workers and tells how they ended; what they do is the
-// Coordinator's.
+// seat for them. An engine starts workers and reports how they ended; the Coordinator gives them
+// their work.
 #pragma once
 
 #include <chrono>
@@ -14,30 +14,31 @@ namespace flor::cli {
 
 struct ReplayRequest;
 
-/// A process of a worker, as its parent sees it: lines go to it and come from it, in the order in
-/// which they were said (runtime/protocol/protocol.h).
+/// A process of a worker, as its parent sees it: lines are sent to it and received from it, each in
+/// the order in which they were sent (runtime/protocol/protocol.h).
 class ReplayProcess {
  public:
-  /// The status of one that was not ended by what it did: its node is gone, or was taken away.
+  /// The status of a process that did not end by itself: its node is gone, or was taken away.
   static constexpr int kLost = 256;
 
   virtual ~ReplayProcess() = default;
   virtual void send(const std::string& line) = 0;
-  /// Whole lines that have arrived; never waits. Once `ended` has answered, the last ones.
+  /// Whole lines that have arrived; never waits. Called once more after `ended` has answered, for
+  /// the last ones.
   virtual std::vector<std::string> receive() = 0;
-  /// Asks it to keep what it has completed and to end.
+  /// Asks it to keep what it has completed, and to end.
   virtual void call_off() = 0;
   virtual void kill(int signal) = 0;
   /// Exit status, or 128 + the signal, or kLost.
   virtual std::optional<int> ended() = 0;
-  /// Of one that has ended: the last line that it wrote, which is the most likely to say why.
+  /// The last line that a process which has ended wrote, which most likely tells why.
   virtual std::string last_words() const = 0;
-  /// Descriptors that can be read when it has something to say, if there are any.
+  /// Descriptors that become readable when there is something to receive, if there are any.
   virtual std::vector<int> events() const { return {}; }
 };
 
-/// The value of CUDA_VISIBLE_DEVICES: those of all ranks of a worker together, so that each finds
-/// its own by its local rank. `request` names GPUs.
+/// The value of CUDA_VISIBLE_DEVICES: the GPUs of all ranks of a worker together, so that each rank
+/// finds its own by its local rank. `request` names GPUs.
 std::string gpus_of_worker(const ReplayRequest& request, int worker);
 
 class Engine {
@@ -45,24 +46,24 @@ class Engine {
   using Processes = std::vector<std::unique_ptr<ReplayProcess>>;
 
   virtual ~Engine() = default;
-  /// Starts the worker of this number: a process for each rank. Empty where there is no place for
-  /// one at the moment. Throws Error where it cannot be started at all.
+  /// Starts the worker of this number: a process for each rank. Empty if there is no place for one
+  /// at the moment. Throws Error if it cannot be started at all.
   virtual Processes start(int worker) = 0;
-  /// What such a process writes goes there.
+  /// The file that gets the output of this process.
   virtual std::filesystem::path log_of(int worker, std::size_t rank) const = 0;
   /// The most time until `look` is to be called again.
   virtual std::chrono::milliseconds patience() const { return std::chrono::milliseconds(200); }
-  /// Looks after the places. Says why there will be none any more, however long one waits.
+  /// Looks after the places. Returns why there will be none any more, however long one waits.
   virtual std::optional<std::string> look() { return std::nullopt; }
-  /// What the replay waits for while there is no place; empty: for nothing.
+  /// The reason why there is no place at the moment; empty if none is awaited.
   virtual std::string waiting_for() const { return {}; }
-  /// The catalog knows the replay of each rank by these numbers.
+  /// Tells the engine the number of each rank's replay in the catalog.
   virtual void note_replays(const std::vector<std::int64_t>&) {}
-  /// Processes hand in what they find instead of writing the store.
+  /// Whether processes hand in their findings instead of writing to the store.
   virtual bool hands_in() const = 0;
-  /// On machines that may vanish.
+  /// Whether they run on machines that may vanish.
   virtual bool is_elsewhere() const { return false; }
-  /// Everything is computed, or nobody wants it any more: gives the places back.
+  /// Releases the places: everything is computed, or not wanted any more.
   virtual void finish() {}
 };
 

@@ -101,7 +101,7 @@ void expect_loads_alone(RunFacts& facts) {
       if (!loop.boundaries.contains(i + 1)) continue;
       const auto epoch = static_cast<std::size_t>(loop.first_epoch + i);
       if (epoch >= facts.epochs.size()) continue;
-      // The state after it is the one before the next.
+      // The boundary after an epoch is the one before the next epoch.
       const bool known = epoch + 1 < facts.epochs.size() && i + 1 < loop.iterations;
       facts.epochs[epoch].asked = facts.epochs[known ? epoch + 1 : epoch].restore;
     }

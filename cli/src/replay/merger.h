@@ -1,4 +1,5 @@
-// What the processes of a replay hand in, merged into the store by the one process that owns it.
+// Merges what the processes of a replay hand in into the store; only the process that owns it does
+// so.
 #pragma once
 
 #include "protocol/protocol.h"
@@ -14,17 +15,17 @@
 
 namespace flor::cli {
 
-/// Of one rank. Parts count once, whoever hands them in, and however often.
+/// Merges for one rank. A part counts once, however many processes hand it in, and however often.
 class Merger {
  public:
   /// `run` and `replay` as in the catalog.
   Merger(store::Store& store, std::int64_t run, std::int64_t replay);
 
-  /// Content goes into the store at once.
+  /// Writes content to the store at once.
   void take(const detail::HandedObject& object);
   void take(const detail::RestoreTime& time);
 
-  /// What one process hands in, in its order: values are kept with their part.
+  /// The values that one process has handed in, by their part, until the part is complete.
   class Hands {
    public:
     void take(detail::HandedValue handed);
@@ -33,9 +34,9 @@ class Merger {
     friend class Merger;
     std::map<std::int64_t, std::vector<store::Value>> values_;
   };
-  /// A part is complete. False if it was already.
+  /// Takes a complete part with its values. False if it was complete before.
   bool complete(Hands& hands, const store::ReplayedPart& part);
-  /// Makes what is complete durable, in one transaction. Returns the parts.
+  /// Makes the completed parts durable, in one transaction. Returns the parts.
   std::vector<store::ReplayedPart> flush();
 
  private:

@@ -49,7 +49,7 @@ bool ReplayPool::is_leaving(const LoopFacts& loop, Epochs epochs) const {
   return loop.leaves && epochs.end == loop.first_epoch + loop.iterations;
 }
 
-/// The first main loop that the worker can still come to and in which something is open.
+/// The first main loop that the worker can still reach and that has open epochs.
 std::optional<std::size_t> ReplayPool::loop_for(const Position& position) const {
   for (auto i = static_cast<std::size_t>(position.main_loop); i < facts_.loops.size(); ++i) {
     const LoopFacts& loop = facts_.loops[i];
@@ -68,7 +68,7 @@ double ReplayPool::cost(std::size_t number, Epochs epochs, const Position& posit
   const bool here = static_cast<std::int64_t>(number) == position.main_loop &&
                     position.iteration >= begin && position.iteration <= first;
   if (here) begin = position.iteration;
-  // Equal epochs are to cost the same, which a difference of large sums may not.
+  // Equal epochs must cost the same, which a difference of large sums may not yield.
   double total = epochs.count() == 1 ? cost_of(epochs.first) : asked_.of(epochs.first, epochs.end);
   if (begin < first) total += passed_.of(loop.first_epoch + begin, epochs.first);
   if (!here) {
@@ -77,7 +77,7 @@ double ReplayPool::cost(std::size_t number, Epochs epochs, const Position& posit
   return total;
 }
 
-/// Open epochs that follow each other between two boundaries.
+/// Groups consecutive open epochs between two boundaries.
 std::vector<ReplayPool::Atom> ReplayPool::atoms(std::size_t number,
                                                 const Position& position) const {
   const LoopFacts& loop = facts_.loops[number];
@@ -94,7 +94,7 @@ std::vector<ReplayPool::Atom> ReplayPool::atoms(std::size_t number,
       result.push_back({.epochs = {*at, *at + 1}, .cost = 0});
     }
   }
-  // Whoever leaves the loop cannot come back to it.
+  // A worker that leaves the loop cannot come back to it.
   if (result.size() > 1 && is_leaving(loop, result.back().epochs)) result.pop_back();
   for (Atom& atom : result) atom.cost = cost(number, atom.epochs, position);
   return result;
@@ -133,7 +133,7 @@ Epochs ReplayPool::choose(std::size_t number, const Position& position) const {
   return piece;
 }
 
-/// The first part of an atom, where several workers end earlier with it than one with the whole.
+/// The first part of an atom, if several workers finish it earlier than one with the whole.
 Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& position) const {
   const double share = open_cost_ / workers_;
   if (atom.epochs.count() < 2 || atom.cost <= share / 4) return atom.epochs;
@@ -143,7 +143,7 @@ Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& positio
   Epochs chosen = atom.epochs;
   for (std::int64_t cut = atom.epochs.first + 1; cut < atom.epochs.end; ++cut) {
     const double front = cost(number, {atom.epochs.first, cut}, position);
-    // The others share the rest; the last of them has the longest way.
+    // The others share the rest; the one with the last piece has the longest way to it.
     const std::int64_t others = std::max<std::int64_t>(workers_ - 1, 1);
     const std::int64_t piece = (atom.epochs.end - cut + others - 1) / others;
     const double back = cost(number, {atom.epochs.end - piece, atom.epochs.end}, elsewhere);
@@ -154,7 +154,8 @@ Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& positio
   return chosen;
 }
 
-/// Open sections among `first..last` that a worker at this place executes in the right state.
+/// Takes the open sections among `first..last` that a worker at this place executes in the right
+/// state.
 std::vector<std::int64_t> ReplayPool::take_sections(std::int64_t first, std::int64_t last,
                                                     const Position& position) {
   std::vector<std::int64_t> taken;
@@ -163,7 +164,7 @@ std::vector<std::int64_t> ReplayPool::take_sections(std::int64_t first, std::int
     bool right = true;
     if (before >= 0 && before == position.main_loop) {
       const LoopFacts& loop = facts_.loops.at(static_cast<std::size_t>(before));
-      // In the middle of a loop whose end is not stored there is no way to it.
+      // From the middle of a loop whose end is not stored the section cannot be reached.
       right = loop.boundaries.contains(loop.iterations) || position.iteration == 0 ||
               position.iteration == loop.iterations;
     }
@@ -189,7 +190,7 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
       answer.keep = take_sections(*section, *section, position);
     }
     const bool fresh_one_can = has_open() && answer.keep.empty();
-    // What it has been told to keep lies ahead of it, and would never be done if it waited.
+    // Sections that it was told to keep lie ahead of it, and would never be executed if it waited.
     const bool on_its_way = std::ranges::any_of(
         held_[worker], [&](std::int64_t part) { return part <= part_outside(position.section); });
     if (!answer.keep.empty() || fresh_one_can || on_its_way || held_count_ == 0) {
@@ -292,7 +293,7 @@ Simulation simulate(const RunFacts& facts, const RunFacts& actual,
       worker.position.section = std::max(worker.position.section, section + 1);
     }
     if (answer.piece.empty()) {
-      if (!answer.keep.empty()) {  // it asks again behind the section
+      if (!answer.keep.empty()) {  // it asks again after the section
         worker.position.main_loop = worker.position.section;
         worker.position.iteration = 0;
         queue.push(worker);

@@ -1,4 +1,5 @@
-// Which epochs a replay hands to which worker, and when. Pure: it knows costs, not processes.
+// Decides which epochs a replay gives to which worker, and when. Pure: it knows costs, not
+// processes.
 #pragma once
 
 #include "protocol/plan.h"
@@ -17,10 +18,10 @@ using detail::Epochs;
 using detail::Position;
 using detail::Reach;
 
-/// What executing an epoch takes, in seconds.
+/// The costs of an epoch, in seconds.
 struct EpochCost {
-  double asked = 0;    ///< as the question wants it
-  double passed = 0;   ///< on the way to a later epoch, from the boundary before
+  double asked = 0;    ///< executing it to answer the question
+  double passed = 0;   ///< passing it on the way to a later epoch, from the boundary before
   double restore = 0;  ///< loading the boundary before it, if there is one
 };
 
@@ -30,19 +31,20 @@ struct LoopFacts {
   bool leaves = false;  ///< its last iteration leaves it by itself, by break or return
 };
 
-/// What the planning needs of a run. `loops` by ordinal, `epochs` counted over all of them.
+/// The facts of a run that planning needs. `loops` by ordinal, `epochs` counted over all of them.
 struct RunFacts {
   std::vector<LoopFacts> loops;
   std::vector<EpochCost> epochs;
   double startup = 0;  ///< of a process, until its first loop
 };
 
-/// What is left to do. An epoch or a stretch outside the loops is a *part* (store::part_outside).
+/// The work that is left. An epoch or a stretch outside the loops is a *part*
+/// (store::part_outside).
 ///
-/// What is expensive is handed out first, so that what is left at the end is small. Cheap epochs
-/// that follow each other go in one piece, as long as a piece is small against what is left for
-/// everyone. Pieces begin at stored boundaries; between two of them the work is divided only where
-/// that ends it earlier although the way from the boundary is executed twice.
+/// Expensive pieces are handed out first, so that those left at the end are small. Cheap
+/// consecutive epochs form one piece, as long as a piece is small against all the work that is
+/// left. Pieces begin at stored boundaries; between two of them the work is divided only if it ends
+/// earlier that way, although the epochs after the boundary are executed twice.
 class ReplayPool {
  public:
   ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers);
@@ -52,23 +54,23 @@ class ReplayPool {
     Epochs piece;
     std::vector<std::int64_t> keep;  ///< sections, see Position
   };
-  /// What a worker that stands there does next. `wait`: nothing is left but what others hold; ask
-  /// again when something was completed or released.
+  /// The next work of a worker at this position. `wait`: only parts that others hold are left; ask
+  /// again when a part was completed or released.
   Answer next(int worker, const Position& position);
   void completed(int worker, std::int64_t part);
-  /// The worker is gone: what it held and had not completed is to be done again. Returns the part
-  /// that it was working on, if any.
+  /// The worker is gone: the parts that it held and had not completed are open again. Returns the
+  /// part that it was working on, if any.
   std::optional<std::int64_t> released(int worker);
-  /// No worker is to try this part again.
+  /// Closes this part: no worker is to try it again.
   void give_up(std::int64_t part);
 
   bool has_open() const { return !open_.empty() || !sections_.empty(); }
   bool done() const { return !has_open() && held_count_ == 0; }
   double open_cost() const { return open_cost_; }
-  /// Of the parts that are not completed, those that workers hold included.
+  /// Cost of the parts that are not completed, including those that workers hold.
   double cost_left() const { return open_cost_ + held_cost_; }
   double cost_of(std::int64_t part) const;
-  /// How many workers can be busy at once. Computed anew only after the open epochs have changed.
+  /// How many workers can be busy at once. Computed again only when the open epochs have changed.
   std::int64_t pieces_at_most() const;
 
  private:
@@ -102,23 +104,23 @@ class ReplayPool {
   int workers_;
   std::set<std::int64_t> open_;      // epochs that no worker has
   std::set<std::int64_t> sections_;  // the same for sections
-  // Parts by worker, in the order of the work, so that those completed are mostly in front.
+  // Parts by worker, in the order of the work, so that completed ones are mostly in front.
   std::map<int, std::deque<std::int64_t>> held_;
   std::size_t held_count_ = 0;
   double open_cost_ = 0, held_cost_ = 0;
   mutable std::optional<std::int64_t> pieces_;  // see pieces_at_most
 };
 
-/// What would happen if every epoch took what it is said to take.
+/// The course of a replay in which every epoch takes as long as its cost says.
 struct Simulation {
   double seconds = 0;  ///< until the last worker is done
-  double work = 0;     ///< of all that was asked for, without starting, loading and passing
+  double work = 0;     ///< of all epochs that were asked for, without starting, loading and passing
   std::vector<std::vector<Epochs>> pieces;  ///< by worker
   double efficiency() const {
     return seconds > 0 ? work / (static_cast<double>(pieces.size()) * seconds) : 1;
   }
 };
-/// `actual`: what the epochs really take; the pool only knows `facts`.
+/// `actual`: the real costs of the epochs; the pool only knows `facts`.
 Simulation simulate(const RunFacts& facts, const RunFacts& actual,
                     const std::set<std::int64_t>& parts, int workers, Reach reach = Reach::any);
 

@@ -1,4 +1,4 @@
-// How far a replay is: a bar on a terminal, a line now and then elsewhere. On standard error.
+// Shows how far a replay is: a bar on a terminal, a line now and then elsewhere. On standard error.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class Progress {
   /// `seconds_left` negative: unknown. `waiting_for`: why there are no more workers, or nothing.
   void show(std::int64_t done, std::int64_t all, int workers, double seconds_left,
             std::string_view waiting_for = {});
-  /// A line that stays, above the bar.
+  /// Prints a line that stays, above the bar.
   void say(std::string_view line);
   void clear();
 

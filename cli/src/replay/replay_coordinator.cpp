@@ -22,10 +22,10 @@ namespace {
 constexpr int kAttempts = 3;
 constexpr int kSignalled = 128;  // a status above it: killed by the signal status - 128
 
-/// An exception that the program does not catch ends in SIGABRT: a failure, as an exit status is.
+/// An uncaught exception ends the program with SIGABRT: a failure, as an exit status is.
 bool was_killed(int status) { return status > kSignalled && status != kSignalled + SIGABRT; }
 
-/// "worker 0", for people.
+/// "worker 0", for the user.
 std::string title_of(std::string name) {
   std::ranges::replace(name, '-', ' ');
   return name;
@@ -37,14 +37,14 @@ std::string how_it_ended(int status) {
                              : fmt::format("ended with status {}", status);
 }
 
-/// The error that a status stands for, so that this process ends with it, too.
+/// Whether a status means an error with which this process has to end, too.
 bool is_verdict_on_the_question(int status) {
   using enum ExitStatus;
   return status == static_cast<int>(usage) || status == static_cast<int>(not_found) ||
          status == static_cast<int>(damaged) || status == static_cast<int>(busy);
 }
 
-/// What all ranks found in a part, added up; nothing if one of them has not come to it.
+/// Adds up what all ranks found in a part; nothing if one of them has not completed it.
 std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const ReplayRequest& request,
                                                 const std::vector<RankOutcome>& ranks) {
   store::ReplayedPart sum;
@@ -84,8 +84,9 @@ bool Coordinator::Slot::starting() const {
   return running() && (members.empty() || members.front().starting);
 }
 
-/// `digest`: of the program that runs, as it says itself; before it has said so, of the executable.
-/// A wrapper's own says nothing about what it starts, nor does a program's about its libraries.
+/// `digest`: of the running program, as it reports itself; before its report, of the executable.
+/// The digest of a wrapper tells nothing about what it starts, nor that of a program about its
+/// libraries.
 void Coordinator::begin(const std::string& digest) {
   digest_ = digest;
   to_do_ = request_.asked;
@@ -172,7 +173,7 @@ ReplayOutcome Coordinator::run() {
   return std::move(outcome_);
 }
 
-/// Once everything is computed, processes elsewhere are not waited for long: their machines may be
+/// Once everything is computed, waits only briefly for processes on other machines: these may be
 /// gone.
 bool Coordinator::over() {
   if (!known_ || !pool_->done()) return false;
@@ -185,7 +186,7 @@ int Coordinator::running() const {
   return static_cast<int>(std::ranges::count_if(slots_, &Slot::running));
 }
 
-/// False where there is no place for it.
+/// Returns false if there is no place for it.
 bool Coordinator::start(int number) {
   Engine::Processes processes = engine_.start(number);
   if (processes.empty()) return false;
@@ -205,8 +206,8 @@ bool Coordinator::start(int number) {
   return true;
 }
 
-/// A fresh process can do what no running one can come to. What seems to be answered
-/// takes one process, too: only the program knows whether it is still the same.
+/// Starts processes where they are useful: a fresh one can do parts that no running one can reach.
+/// Even if all seems answered, one is needed: only the program knows whether it is still the same.
 void Coordinator::fill_slots() {
   if (!pool_->has_open() && known_) return;
   std::int64_t useful = pool_->has_open() ? pool_->pieces_at_most() : 1;
@@ -251,7 +252,7 @@ void Coordinator::look_after(int number) {
   for (std::size_t i = 0; i < slot.members.size(); ++i) {
     Member& member = slot.members[i];
     if (!member.process) continue;
-    // First whether it has ended, then what it said: nothing that it said before is lost.
+    // Asked for its end before its lines are read: so no line from before the end is lost.
     const std::optional<int> status = end_of(member);
     listen(number, i);
     if (request_.verbose) pass_on(number, i);
@@ -324,7 +325,7 @@ void Coordinator::greet(std::size_t rank, Member& member, const detail::WorkerLi
   member.process->send(fmt::format("replay {}", outcome_.ranks[rank].replay));
 }
 
-/// What is handed in becomes durable in the next `merge`.
+/// Parts that are handed in become durable in the next `merge`.
 void Coordinator::take_done(int number, std::size_t rank, const store::ReplayedPart& part) {
   if (!engine_.hands_in()) return note_done(number, rank, part);
   Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
@@ -340,7 +341,7 @@ void Coordinator::merge() {
   }
 }
 
-/// A part is done when all ranks have done it.
+/// A part is done when all ranks have completed it.
 void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedPart& part) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   slot.members[rank].done[part.part] = part;
@@ -367,7 +368,7 @@ void Coordinator::answer(int number, const Position& position) {
   }
 }
 
-/// Every rank gets the answers in the order in which the first one got them.
+/// Every rank gets the answers in the order in which the first rank got them.
 void Coordinator::hand_on(Slot& slot) {
   for (Member& member : slot.members) {
     while (member.process && member.given < std::min(member.asked, slot.answers.size())) {
@@ -391,8 +392,8 @@ void Coordinator::answer_waiting() {
   }
 }
 
-/// A rank that has come to its end leaves the others to theirs. One that died would leave them
-/// waiting in a collective for ever.
+/// A rank that ends well leaves the others running to their own ends. One that died would leave
+/// them waiting in a collective for ever, so they are killed.
 void Coordinator::note_end(int number, std::size_t rank, int status) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   const bool well = status == static_cast<int>(ExitStatus::done) ||
@@ -411,9 +412,9 @@ void Coordinator::note_end(int number, std::size_t rank, int status) {
   note_death(number, rank, status);
 }
 
-/// Where one rank dies the others fail in their next collective, and may be seen to fail before it.
-/// They get a moment to do so: what they have completed until then counts, and who was killed by a
-/// signal, or else who ended first, is the cause.
+/// Where one rank dies the others fail in their next collective, and may be seen to end before it.
+/// They get a moment to end: what they complete until then counts, and the rank that a signal
+/// killed, or else the first to end, is the cause.
 void Coordinator::let_others_end(int number, std::size_t& rank, int& status) {
   constexpr auto kMoment = std::chrono::milliseconds(500);
   Slot& slot = slots_[static_cast<std::size_t>(number)];
@@ -441,7 +442,7 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
   const std::string& words = member.words;
   const std::string what = fmt::format("{} {}{}", title_of(worker_name(request_, number, rank)),
                                        how_it_ended(status), words.empty() ? "" : ": " + words);
-  if (status == ReplayProcess::kLost) {  // that says nothing about what it was at
+  if (status == ReplayProcess::kLost) {  // that tells nothing about its part
     if (!part && !member.starting) return;
     ++outcome_.restarts;
     progress_.say(what + (part ? "; what it had not done is done again" : ""));
@@ -456,8 +457,8 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
     }
     return;
   }
-  if (!part) return;  // it had nothing left to do
-  // What a plug-in throws in one epoch it throws in every process, and most likely in every epoch.
+  if (!part) return;  // no work was left to it
+  // A plug-in that throws in one epoch throws in every process, and most likely in every epoch.
   if (!request_.order.plugin.empty() && status == static_cast<int>(ExitStatus::failed) &&
       words.find(plugin_failed()) != words.npos) {
     throw Error(words.substr(words.find(plugin_failed())));
@@ -475,12 +476,12 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
       kAttempts));
 }
 
-/// How a plug-in's exception is told.
+/// The beginning of the message for a plug-in's exception.
 std::string Coordinator::plugin_failed() const {
   return std::filesystem::path(request_.order.plugin).filename().string() + " failed ";
 }
 
-/// Completed epochs are kept; then everybody ends, in the end by force.
+/// Keeps completed epochs; then ends all processes, in the end by force.
 void Coordinator::stop() {
   progress_.say("interrupted: keeping what was computed");
   const auto stopped = Clock::now();
@@ -495,7 +496,7 @@ void Coordinator::stop() {
   each([](ReplayProcess& process) { process.call_off(); });
   while (running() > 0) {
     const double seconds = std::chrono::duration<double>(Clock::now() - stopped).count();
-    if (seconds > 8) break;  // it is somewhere else, and does not answer
+    if (seconds > 8) break;  // the rest is on other machines, and does not answer
     if (seconds > 5 && sent < 2) {
       each([](ReplayProcess& process) { process.kill(SIGKILL); });
       sent = 2;

@@ -33,22 +33,22 @@ struct ReplayRequest {
   explicit ReplayRequest(std::vector<ReplayedRank> all)
       : run(all.front().run), launch(all.front().launch), ranks(std::move(all)) {}
 
-  store::Run run;  ///< that was asked for, or rank 0's
-  Launch launch;   ///< of it
-  /// What each worker consists of. Collectives need all ranks at the same place, so those of one
+  store::Run run;  ///< the run that was asked for, or that of rank 0
+  Launch launch;   ///< of that run
+  /// The processes of each worker. Collectives need all ranks at the same place, so those of one
   /// worker get the same pieces.
   std::vector<ReplayedRank> ranks;
-  /// What was built for it, if anything was.
+  /// The version that was built for the replay, if one was.
   std::shared_ptr<VersionWithTree> version;
   detail::WorkerOrder order;
   std::set<std::int64_t> asked;  ///< parts
   RunFacts facts;
   int workers = 1;
   std::vector<std::vector<int>> cores;  ///< of each process, worker by worker; may be empty
-  std::vector<std::string> gpus;        ///< shared out among all processes; empty: as they are
+  std::vector<std::string> gpus;        ///< shared out among all processes; empty: unchanged
   std::optional<detail::VerifyWish> verify;  ///< epochs to execute besides; nothing: none
-  bool again = false;                   ///< also what has been answered before
-  EngineWish engine;                    ///< where
+  bool again = false;                   ///< computes parts that have been answered before, too
+  EngineWish engine;                    ///< where the workers run
   std::string from, epochs;             ///< see Work
   bool verbose = false;
   std::filesystem::path logs;
@@ -56,7 +56,7 @@ struct ReplayRequest {
 
 using ReplayedParts = std::map<std::int64_t, store::ReplayedPart>;
 
-/// What one rank found; all of them together are the outcome.
+/// The findings of one rank; those of all ranks form the outcome.
 struct RankOutcome {
   std::int64_t replay = 0;  ///< id in the catalog
   ReplayedParts parts;      ///< completed now or earlier
@@ -68,21 +68,21 @@ struct ReplayOutcome {
   ReplayedParts earlier, done;                 ///< by all ranks, their results added up
   std::map<std::int64_t, std::string> failed;  ///< parts that no worker could do, and why
   detail::WorkDone work;
-  std::string digest;  ///< what the program says of itself
+  std::string digest;  ///< as the program reports it
   double seconds = 0;
   int restarts = 0;
   bool interrupted = false;
   std::set<std::int64_t> missing;  ///< neither done nor failed
-  std::string gave_up;             ///< why no worker could do them; empty: no such reason
+  std::string gave_up;             ///< why no worker could do the rest; empty: no such reason
 };
 
-/// Work for the places that the replay itself no longer needs. Nothing waits for its end.
+/// Work for places that the replay itself no longer needs. The replay does not wait for its end.
 class Beside {
  public:
   virtual ~Beside() = default;
-  /// Called again and again while the place of a worker is free and others still work.
+  /// Called repeatedly while the place of a worker is free and others still work.
   virtual void offer(const ReplayOutcome& so_far, int worker) = 0;
-  /// Descriptors that can be read when there is something to look after.
+  /// Descriptors that become readable when `look_after` has something to do.
   virtual std::vector<int> events() const = 0;
   virtual void look_after() = 0;
 };
@@ -96,8 +96,8 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  /// Returns when all is done, when the rest has failed, or when it was interrupted. Throws Error
-  /// where the program cannot be replayed at all.
+  /// Returns when all parts are done or have failed, or when it was interrupted. Throws Error if
+  /// the program cannot be replayed at all.
   ReplayOutcome run();
 
  private:
@@ -111,7 +111,7 @@ class Coordinator {
     std::size_t given = 0;  ///< answers
     ReplayedParts done;
     detail::WorkDone work;
-    std::string words;      ///< the last that it wrote, once it has ended
+    std::string words;      ///< its last line of output, once it has ended
     std::size_t shown = 0;  ///< bytes of the log that were passed on
   };
   /// A worker. The first of its ranks asks, and the others get the same answers.
@@ -157,7 +157,7 @@ class Coordinator {
   Progress& progress_;
   Beside* beside_;
   std::vector<Slot> slots_;
-  std::vector<Merger> mergers_;  // of each rank, where processes hand in
+  std::vector<Merger> mergers_;  // one for each rank, where processes hand in
   struct Handed {
     int slot;
     std::size_t rank;
@@ -170,8 +170,8 @@ class Coordinator {
   ReplayOutcome outcome_;
   std::map<std::int64_t, int> attempts_;
   int failed_starts_ = 0;
-  std::string digest_;  // what the workers say of themselves; before that, of the executable
-  bool known_ = false;  // one has said it
+  std::string digest_;  // as the workers report it; before that, of the executable
+  bool known_ = false;  // a worker has reported it
   StopSignals signals_;
   Clock::time_point began_ = Clock::now();
   std::optional<Clock::time_point> pool_done_;

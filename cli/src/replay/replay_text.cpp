@@ -162,7 +162,7 @@ void print_plan(Context& context, const ReplayRequest& request,
   out.write(fmt::format("  command    {}\n",
                         printable(store::RecordedCommand(request.launch.command).text())));
   out.write(
-      fmt::format("  program    {} ({})\n", printable(request.launch.program), request.launch.why));
+      fmt::format("  program    {} ({})\n", printable(request.launch.shown), request.launch.why));
   out.write(fmt::format("  directory  {}\n", printable(request.launch.directory)));
   out.write(fmt::format("  workers    {}\n", print_workers(request)));
   if (missing.size() < request.asked.size()) {

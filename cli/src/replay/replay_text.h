@@ -1,4 +1,4 @@
-// What flor replay prints: the plan of a dry run, and the summary at the end.
+// Prints for flor replay: the plan of a dry run, and the summary at the end.
 #pragma once
 
 #include "protocol/verdict_text.h"
@@ -9,9 +9,9 @@ namespace flor::cli {
 class Context;
 
 struct ReplaySummary {
-  store::ReplayResult total;  ///< of everything that was asked, answered before included
+  store::ReplayResult total;  ///< of all parts asked for, including those answered before
   detail::FoundValues found;  ///< the same of the new values
-  std::vector<std::string> verification;  ///< what came of executing epochs, a line each
+  std::vector<std::string> verification;  ///< results of executing epochs, a line each
   std::vector<std::string> differences;
   double estimate = 0;  ///< seconds
 };
@@ -19,7 +19,8 @@ struct ReplaySummary {
 ReplaySummary summarize(const ReplayRequest& request, const ReplayOutcome& outcome,
                         double estimate);
 
-/// As the program itself says it. `shown`: nothing was executed that could have been compared, since a plug-in saw what is stored.
+/// In the program's own words. `shown`: nothing was executed that could have been compared, since a
+/// plug-in saw the stored state.
 std::string verdict_text(const ReplaySummary& summary, bool shown = false);
 
 void print_plan(Context& context, const ReplayRequest& request,

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// All parts that were asked for, by whichever replay.
+/// All parts that were asked for, whichever replay computed them.
 ReplayedParts parts_of(const ReplayOutcome& outcome) {
   ReplayedParts parts = outcome.earlier;
   for (const auto& [number, part] : outcome.done) parts[number] = part;
@@ -35,7 +35,7 @@ std::set<std::int64_t> unverified(const ReplayedParts& parts) {
   return epochs;
 }
 
-/// Those with the same question: what one began another may have finished.
+/// Replays with the same question: a later one may have finished what an earlier one began.
 std::set<std::int64_t> replays_that_answered(const store::Catalog& catalog,
                                              const ReplayRequest& request,
                                              const ReplayOutcome& outcome) {
@@ -77,7 +77,7 @@ EpochVerifier::EpochVerifier(store::Store& store, const ReplayRequest& request, 
 
 bool EpochVerifier::wanted() const { return request_.verify && !request_.verify->none(); }
 
-/// What was answered before is verified when that is asked for.
+/// Parts that were answered before are verified only on request.
 bool EpochVerifier::asked() const {
   return wanted() && (request_.verify->all || request_.verify->count);
 }
@@ -87,10 +87,10 @@ detail::VerifyPlan EpochVerifier::plan(const ReplayOutcome& outcome) const {
   return detail::plan_verification(times_, candidates, *request_.verify, outcome.seconds);
 }
 
-/// While some epochs are still being replayed, one of the others is executed. Which is the cheapest
-/// of all cannot be known yet where more than one is asked for.
+/// While some epochs are still being replayed, executes one of the others. If more than one is
+/// asked for, this waits: the cheapest of all cannot be known yet.
 void EpochVerifier::offer(const ReplayOutcome& so_far, int worker) {
-  // Planning looks at all that was found, and offers come with each part.
+  // Planning looks at all findings, and offers come with each part.
   constexpr auto kPause = std::chrono::seconds(1);
   if (talk_ || !wanted() || asked() || so_far.replay == 0) return;
   if (Clock::now() - offered_ < kPause) return;
@@ -139,8 +139,8 @@ void EpochVerifier::look_after() {
   seconds_ = std::chrono::duration<double>(Clock::now() - began_).count();
 }
 
-/// A program that comes to an epoch by way of all before it takes longer than was planned, and only
-/// the program knows that it does. Waiting for so long has to be asked for.
+/// A program that reaches an epoch only through all epochs before it takes longer than planned, and
+/// only the program knows that. Waiting for so long needs a request.
 bool EpochVerifier::takes_too_long() const {
   constexpr double kTimes = 3, kLeast = 120;  // seconds
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();

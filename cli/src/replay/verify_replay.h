@@ -1,5 +1,5 @@
-// Verifying what a replay found, here or earlier: a worker executes some of its epochs, in a place
-// that the replay no longer needs, or after it.
+// Verifies the findings of this or an earlier replay: a worker executes some of its epochs, in a
+// place that the replay no longer needs, or after the replay.
 #pragma once
 
 #include "protocol/verification.h"
@@ -14,15 +14,15 @@ namespace flor::cli {
 
 class EpochVerifier final : public Beside {
  public:
-  /// All must outlive it. `request.order.home` may be a look at the store.
+  /// All arguments must outlive it. `request.order.home` may be a look at the store.
   EpochVerifier(store::Store& store, const ReplayRequest& request, Progress& progress);
 
   void offer(const ReplayOutcome& so_far, int worker) override;
   std::vector<int> events() const override;
   void look_after() override;
 
-  /// Executes the epochs, if `offer` has not led to it, and waits for their end; enters what comes
-  /// of it, and changes the summary accordingly.
+  /// Executes the epochs, unless `offer` has started that, and waits for their end; stores the
+  /// result, and changes the summary accordingly.
   void conclude(const ReplayOutcome& outcome, ReplaySummary& summary);
 
  private:

@@ -72,7 +72,7 @@ void WorkerProcess::kill(int signal) {
   if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);  // its group may not be set up yet
 }
 
-/// Of a long log only the end is read.
+/// Reads only the end of a long log.
 std::string WorkerProcess::last_words() const {
   std::ifstream log(log_, std::ios::binary);
   constexpr std::streamoff kEnd = 1 << 16;
@@ -92,7 +92,7 @@ std::optional<int> WorkerProcess::ended() {
       ended.si_pid != pid_) {
     return std::nullopt;
   }
-  ::kill(-pid_, SIGKILL);  // what it has started itself; the number is still its own
+  ::kill(-pid_, SIGKILL);  // its own children; the number is still its own
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;

@@ -1,5 +1,5 @@
 // A worker of a replay as its parent sees it: a process, a socket to it, and the file that holds
-// what it writes.
+// its output.
 #pragma once
 
 #include "build/program_launch.h"
@@ -20,7 +20,7 @@ namespace flor::cli {
 class WorkerProcess final : public ReplayProcess {
  public:
   /// Starts it in a process group of its own, so that Ctrl-C reaches it only through its parent.
-  /// `variables`: further changes to the environment. What it writes is appended to `log`.
+  /// `variables`: further changes to the environment. Its output is appended to `log`.
   WorkerProcess(const Launch& launch, const detail::WorkerOrder& order,
                 const std::map<std::string, std::string>& variables, std::filesystem::path log);
   ~WorkerProcess() override;

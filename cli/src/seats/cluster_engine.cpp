@@ -38,10 +38,10 @@ class RemoteSeat {
         ranks_(ranks) {}
 
   const std::string& host() const { return host_; }
-  /// It has come, and sits there without work.
+  /// Whether the seat has arrived and has no work.
   bool is_free() const { return !host_.empty() && !busy_ && !is_gone(); }
   bool is_gone() const { return !gone_.empty(); }
-  /// Why; empty: it is there.
+  /// Why it is gone; empty: it is there.
   const std::string& gone() const { return gone_; }
 
   void start(int worker) {
@@ -51,7 +51,7 @@ class RemoteSeat {
   }
   void tell(std::string line) { to_tell_.push_back(std::move(line)); }
 
-  /// Tells what is to be told, and hears what was said.
+  /// Sends the waiting lines, and reads those that have arrived.
   void exchange();
   int next_look_ms() const { return look_after_ms(seconds_since(news_at_)); }
 
@@ -186,10 +186,10 @@ class ClusterEngine final : public Engine {
   std::size_t ranks_, wanted_;
   double patience_ = cluster_patience();
   std::unique_ptr<SeatStarter> starter_;
-  std::map<std::string, std::shared_ptr<RemoteSeat>> seats_;  // those that left, too
-  std::set<std::string> missed_;                              // whose leaving was noticed
+  std::map<std::string, std::shared_ptr<RemoteSeat>> seats_;  // including those that left
+  std::set<std::string> missed_;                              // those whose leaving was noticed
   std::string waiting_for_;
-  std::size_t seats_before_ = 0;  // when it was started last
+  std::size_t seats_before_ = 0;  // at the last start
   int starts_ = 1;
   bool finished_ = false;
   std::optional<Clock::time_point> over_at_;
@@ -215,7 +215,7 @@ ClusterEngine::ClusterEngine(Session& session, const EngineWish& wish, const Rep
 void ClusterEngine::find_seats() {
   const auto here = static_cast<std::size_t>(
       std::ranges::count_if(seats_, [](const auto& seat) { return !seat.second->is_gone(); }));
-  // A directory is read rarely once all have come.
+  // The directory is read rarely once all seats have arrived.
   const double pause = here == 0 ? 0.05 : here < wanted_ ? 0.2 : 2;
   if (seconds_since(looked_at_) < pause) return;
   looked_at_ = Clock::now();
@@ -264,7 +264,7 @@ std::optional<std::string> ClusterEngine::look() {
   return give_up(*why);
 }
 
-/// Seats may have come that were not seen yet, so it is not believed at once.
+/// Waits before giving up, since seats may have arrived that were not seen yet.
 std::optional<std::string> ClusterEngine::give_up(const std::string& why) {
   constexpr double kDoubt = 2;
   constexpr int kStarts = 4;

@@ -10,13 +10,13 @@
 
 namespace flor::cli {
 
-/// `session` has the snapshot; everything must outlive the engine. Submits at once, and throws
-/// Error where that is refused. Whoever sits in a seat is believed, not what the starter says of
-/// it: a worker is lost when its seat says so, or has been silent for `Work::patience`.
+/// `session` has the snapshot; all arguments must outlive the engine. Submits at once, and throws
+/// Error if that is refused. The seats' own messages count, not the starter's reports about them: a
+/// worker is lost when its seat says so, or has been silent for `Work::patience`.
 std::unique_ptr<Engine> cluster_engine(Session& session, const EngineWish& wish,
                                        const ReplayRequest& request, Progress& progress);
 
-/// Seconds after which somebody who is silent counts as gone: $FLOR_PATIENCE, or 40.
+/// Seconds of silence after which a seat or a watch counts as gone: $FLOR_PATIENCE, or 40.
 double cluster_patience();
 
 }  // namespace flor::cli

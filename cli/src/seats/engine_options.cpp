@@ -6,19 +6,20 @@ namespace flor::cli {
 
 void EngineOptions::setup(Syntax& syntax, EngineWish& wish) {
   syntax.option("--engine", "ENGINE", engine_,
-                "where: local, slurm, ssh:HOST,HOST, or run:COMMAND (docs/clusters.md)");
+                "run on local, slurm, ssh:HOST,HOST or run:COMMAND (docs/clusters.md)");
   SlurmWish& slurm = wish.slurm;
-  syntax.option("--partition", "NAME", slurm.partition, "of Slurm");
-  syntax.option("--account", "NAME", slurm.account, "of Slurm");
-  syntax.option("--time", "LIMIT", slurm.time, "of the job, as sbatch has it: 2:00:00");
-  syntax.option("--nodes", "N", slurm.nodes, "of Slurm; else as the workers fit");
-  syntax.option("--gres", "LIST", slurm.gres, "of each node: gpu:4");
-  syntax.option("--gpus-per-task", "N", slurm.gpus_per_task, "of each worker");
-  syntax.flag("--array", slurm.array, "a job of an array for each worker, not one for all");
-  syntax.option("--sbatch", "OPTION", slurm.sbatch, "a further option, as --sbatch=--mem=8G");
-  syntax.option("--srun", "OPTION", slurm.srun, "the same, of the step in the job");
+  syntax.option("--partition", "NAME", slurm.partition,
+                "ask Slurm for this partition");
+  syntax.option("--account", "NAME", slurm.account, "charge this account of Slurm");
+  syntax.option("--time", "TIME", slurm.time, "end the job after TIME, as sbatch has it: 2:00:00");
+  syntax.option("--nodes", "N", slurm.nodes, "ask Slurm for N nodes (default: as the workers fit)");
+  syntax.option("--gres", "LIST", slurm.gres, "ask for these of each node: gpu:4");
+  syntax.option("--gpus-per-task", "N", slurm.gpus_per_task, "give each worker N GPUs");
+  syntax.flag("--array", slurm.array, "submit a job of an array for each worker, not one for all");
+  syntax.option("--sbatch", "OPTION", slurm.sbatch, "pass sbatch a further option, as --sbatch=--mem=8G");
+  syntax.option("--srun", "OPTION", slurm.srun, "pass srun a further option, for the step in the job");
   syntax.option("--remote-flor", "PATH", wish.flor,
-                "of flor on the other machines, if it is not that of this one");
+                "run this flor on the other machines (default: the path of this one)");
 }
 
 void EngineOptions::finish(EngineWish& wish) const {

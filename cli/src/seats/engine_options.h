@@ -8,12 +8,12 @@
 
 namespace flor::cli {
 
-/// `--engine` and those that belong to it.
+/// The option `--engine` and those that belong to it.
 class EngineOptions {
  public:
-  /// `wish` is filled, and must stay.
+  /// `wish` is filled in, and must stay alive until then.
   void setup(Syntax& syntax, EngineWish& wish);
-  /// To be called once the command line has been read. Throws UsageError.
+  /// Called once the command line has been read. Throws UsageError.
   void finish(EngineWish& wish) const;
 
  private:

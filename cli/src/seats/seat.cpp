@@ -35,7 +35,7 @@ double passed_since(Clock::time_point time) {
   return std::chrono::duration<double>(Clock::now() - time).count();
 }
 
-/// A store of this machine, with what the work needs of the run, for all seats on it.
+/// A store on this machine, with the parts of the run that the work needs, for all seats here.
 class FetchedStore {
  public:
   explicit FetchedStore(const Work& work, const std::string& session);
@@ -71,7 +71,7 @@ FetchedStore::FetchedStore(const Work& work, const std::string& session)
   ::flock(lock_, LOCK_SH);
 }
 
-/// The last one on the machine removes it.
+/// The last seat on the machine removes the store.
 FetchedStore::~FetchedStore() {
   if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) {
     std::error_code error;
@@ -120,7 +120,7 @@ Seat::Seat(const fs::path& directory)
                         std::chrono::system_clock::now().time_since_epoch().count())),
       told_(directory / "seats" / (name_ + ".told")) {
   if (!work_.from.empty()) fetched_.emplace(work_, directory.filename().string());
-  // In this order: who sees that it says something can also tell it something.
+  // In this order: a dispatcher that sees its messages must be able to answer.
   store::LineLogWriter(directory / "seats" / (name_ + ".told"), true);
   said_.emplace(directory / "seats" / (name_ + ".said"), true);
   say("here " + node_name());
@@ -235,7 +235,7 @@ void Seat::listen_to_workers() {
       news_at_ = Clock::now();
     }
     if (!status) continue;
-    // What takes a node away sends its signal to all that runs there, in any order.
+    // A node that is taken away sends its signal to all processes there, in any order.
     if (*status > 128) heed_signals(300);
     if (*status > 128 && !leaving_.empty()) status = ReplayProcess::kLost;
     std::string words = member->last_words();
@@ -268,7 +268,7 @@ void Seat::tell_all_to_end(const char* why) {
   }
 }
 
-/// What is not said cannot be counted: without it there is nothing to stay for.
+/// Work that is not reported cannot be counted: an error here ends the seat.
 void Seat::flush() {
   if (said_lines_.empty()) return;
   said_->append(std::exchange(said_lines_, {}));

@@ -1,5 +1,5 @@
-// A seat: a process on some machine that runs workers of a replay there, one after the other, for a
-// dispatcher that it knows only through the directory that they share (cluster/session.h).
+// A seat: a process on some machine that runs workers of a replay there, one after another, for a
+// dispatcher that it knows only through the directory that they share (seats/seat_session.h).
 #pragma once
 
 #include <filesystem>
@@ -7,15 +7,15 @@
 
 namespace flor::cli {
 
-/// This machine, as Slurm calls it, which may have several nodes on one; else as it calls itself.
+/// This machine's name: Slurm's, which may have several nodes on one machine, else its own.
 std::string node_name();
 
-/// Runs until it is told to leave, is asked to by a signal, or nobody has told it anything for a
-/// while. `directory`: of the session. Returns the exit status.
+/// Runs until it is told to leave, by the dispatcher or a signal, or hears nothing for a while.
+/// `directory`: of the session. Returns the exit status.
 int run_seat(const std::filesystem::path& directory);
 
-/// How often to look for news: rarely after a long silence, so that looking costs two per cent of
-/// what is waited for at the most, and little of the file server's time.
+/// How long to wait before looking for news: longer after a long silence, so that looking delays
+/// news by at most two per cent of the time waited, and costs the file server little.
 int look_after_ms(double seconds_of_silence);
 
 }  // namespace flor::cli

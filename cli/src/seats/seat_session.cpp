@@ -59,7 +59,7 @@ Work::Rank rank_from(const json& text) {
   return rank;
 }
 
-/// Whole or not at all, for those who may enter the directory.
+/// Writes a file as a whole or not at all.
 void write_text(const fs::path& file, std::string_view text) {
   store::write_file(file, std::as_bytes(std::span(text)));
 }
@@ -80,7 +80,7 @@ std::vector<std::string> seats_in(const fs::path& directory) {
   return seats;
 }
 
-/// All that the seats of a session have handed in and nobody has merged yet.
+/// Merges all that the seats of a session have handed in and that is not merged yet.
 std::int64_t merge_session(store::Store& store, const fs::path& directory) {
   std::istringstream replays(read_file(directory / "replays"));
   std::vector<Merger> mergers;
@@ -100,7 +100,7 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
       using Kind = detail::WorkerLine::Kind;
       const auto line = detail::WorkerLine::decode(std::string_view(text).substr(space + 1));
       Merger& merger = mergers[rank];
-      if (line.kind == Kind::hello) hands[rank] = {};  // another process
+      if (line.kind == Kind::hello) hands[rank] = {};  // a new process
       if (line.kind == Kind::object) merger.take(line.object);
       if (line.kind == Kind::value) hands[rank].take(line.value);
       if (line.kind == Kind::done) merger.complete(hands[rank], line.part);
@@ -110,7 +110,8 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
   return merged;
 }
 
-/// -1 where another dispatcher holds it. Where a file system knows no locks, only `own` ones count.
+/// Locks a session; -1 if another dispatcher has it. On a file system without locks only `own`
+/// sessions count as locked.
 int lock_of(const fs::path& directory, bool own) {
   const int lock = store::open_in_home(directory / "lock", O_RDWR | O_CREAT);
   if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) == 0 || own) return lock;
@@ -131,7 +132,7 @@ void Work::write(const fs::path& file) const {
   json text = {{"patience", patience}, {"from", from}, {"run", run}, {"epochs", epochs}};
   text["ranks"] = json::array();
   for (const Rank& rank : ranks) text["ranks"].push_back(rank_json(rank));
-  const auto bytes = json::to_cbor(text);  // names and paths are any bytes, which JSON may not be
+  const auto bytes = json::to_cbor(text);  // names and paths may be any bytes, unlike JSON's texts
   write_text(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
@@ -155,7 +156,7 @@ Work Work::read(const fs::path& file) {
 
 Session::Session(store::Store& store, const ReplayRequest& request, const fs::path& parent)
     : store_(store), request_(request), directory_(fs::absolute(parent) / new_name()) {
-  // Nobody takes it for one that was left behind before its lock is held.
+  // Hidden until its lock is held, so that no process takes it for an abandoned one.
   const fs::path begun = directory_.parent_path() / fmt::format(".{}", name());
   std::error_code error;
   // The command that seats execute is written there, with its secrets.
@@ -185,7 +186,7 @@ Session::~Session() {
       fs::copy(directory_ / "logs", request_.logs, fs::copy_options::recursive, error);
     }
     fs::remove_all(directory_, error);
-  } catch (const std::exception&) {  // the next replay finds what is left
+  } catch (const std::exception&) {  // the next replay recovers the rest
   }
   if (lock_ >= 0) ::close(lock_);
 }
@@ -225,7 +226,7 @@ std::int64_t recover_sessions(store::Store& store, const fs::path& parent,
   for (const fs::path& directory : found) {
     if (!directory.filename().string().starts_with(kPrefix)) continue;
     const int lock = lock_of(directory, false);
-    if (lock < 0) continue;  // its dispatcher lives
+    if (lock < 0) continue;  // its dispatcher is alive
     cancel(directory);
     try {
       if (fs::exists(directory / "replays", error)) merged += merge_session(store, directory);

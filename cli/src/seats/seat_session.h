@@ -1,16 +1,15 @@
-// What a replay on other machines needs to be shared with them: a directory of its own with a look
-// at the store, what is to be started, and the logs through which the dispatcher and the seats of
-// workers speak.
+// Shares a replay with other machines: through a directory of its own with a snapshot of the store,
+// the work to start, and the logs by which the dispatcher and the seats of workers speak.
 //
-//   DIRECTORY/lock            held by the dispatcher, the `flor replay` that owns the store
-//   DIRECTORY/store/          a snapshot of the store
-//   DIRECTORY/work            what a seat starts (Work)
-//   DIRECTORY/replays         the ids of the replays in the catalog, for a dispatcher that was
-//   killed DIRECTORY/seats/NAME.said what a seat has said, with all that its workers have found
-//   DIRECTORY/seats/NAME.told what it was told
-//   DIRECTORY/logs/           what the workers write
+//   DIRECTORY/lock             held by the dispatcher, the `flor replay` that owns the store
+//   DIRECTORY/store/           a snapshot of the store
+//   DIRECTORY/work             the work of a seat (Work)
+//   DIRECTORY/replays          ids of the replays in the catalog, for recovery after a crash
+//   DIRECTORY/seats/NAME.said  messages of a seat, with all findings of its workers
+//   DIRECTORY/seats/NAME.told  messages to that seat
+//   DIRECTORY/logs/            output of the workers
 //
-// A seat is a process `flor __seat DIRECTORY` on some machine. It says, and is told, by lines of a
+// A seat is a process `flor __seat DIRECTORY` on some machine. Messages both ways are lines of a
 // LineLog:
 //
 //   seat                                dispatcher
@@ -40,7 +39,7 @@
 
 namespace flor::cli {
 
-/// What a seat starts: written once, read by all.
+/// The work of a seat: written once, read by all seats.
 struct Work {
   struct Rank {
     Launch launch;
@@ -49,14 +48,14 @@ struct Work {
   };
   std::vector<Rank> ranks;
   double patience = 0;  ///< seconds of silence after which the other side counts as gone
-  /// An object store, from which each machine fetches `run`, these epochs of it, instead of reading
-  /// the snapshot. Empty: none.
+  /// An object store, from which each machine fetches these epochs of `run`, instead of reading the
+  /// snapshot. Empty: none.
   std::string from, run, epochs;
 
   void write(const std::filesystem::path& file) const;
-  /// Throws NotFound where there is no such file.
+  /// Throws NotFound if there is no such file.
   static Work read(const std::filesystem::path& file);
-  /// Between two beats.
+  /// Seconds between two beats.
   double beat() const { return patience / 8; }
 };
 
@@ -64,7 +63,7 @@ class Session {
  public:
   /// Makes the directory below `parent`, with the snapshot. `request` must outlive it.
   Session(store::Store& store, const ReplayRequest& request, const std::filesystem::path& parent);
-  /// Takes what is left in the logs, and removes the directory.
+  /// Merges the rest of the messages, saves the logs, and removes the directory.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -76,7 +75,7 @@ class Session {
 
   void write_work(const Work& work) const;
   void note_replays(const std::vector<std::int64_t>& replays) const;
-  /// The seats that have come, by name.
+  /// The seats that have arrived, by name.
   std::vector<std::string> seats() const;
   std::filesystem::path said(const std::string& seat) const;
   std::filesystem::path told(const std::string& seat) const;
@@ -90,11 +89,11 @@ class Session {
   std::vector<store::RunUse> uses_;
 };
 
-/// Where sessions lie: in the store, unless the wish says otherwise.
+/// The directory of sessions: in the store, unless the wish names another.
 std::filesystem::path sessions_in(const store::Store& store, const EngineWish& wish);
 
 /// Merges what the workers of killed dispatchers have completed, and removes their sessions below
-/// `parent`. `cancel` is given the directory of each before. Returns the number of parts.
+/// `parent`. `cancel` is called with each directory before. Returns the number of parts.
 std::int64_t recover_sessions(store::Store& store, const std::filesystem::path& parent,
                               const std::function<void(const std::filesystem::path&)>& cancel);
 

@@ -17,11 +17,11 @@
 namespace flor::cli {
 namespace {
 
-/// About 100 MB.
+/// The most points kept, about 100 MB.
 constexpr std::size_t kPointsMax = 4'000'000;
-/// Reading curves anew takes no more than this share of the time, however fast values come.
+/// Reading curves again takes at most this share of the time (1 in 10), however fast values come.
 constexpr int kCurvesShare = 10;
-/// What looks the same as before is read anew after this time if anything has changed.
+/// A metric whose summary is unchanged is read again after this time, if anything has changed.
 constexpr std::chrono::seconds kDoubt{10};
 
 Json series_json(const Series& series, const CurveQuestion& question) {
@@ -53,7 +53,7 @@ Json series_json(const Series& series, const CurveQuestion& question) {
 Curves::Curves(const std::filesystem::path& home)
     : store_(store::Store::open(home, store::OpenMode::read_only)) {}
 
-/// What is known of the metric without reading its values.
+/// A text for the metric's summary, made without reading its values.
 std::string Curves::signature(std::int64_t run, const std::string& metric) const {
   for (const store::MetricSummary& summary : store_->catalog().metrics(run)) {
     if (summary.name != metric) continue;
@@ -97,7 +97,7 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
   }
   auto answer = std::make_shared<SeriesAnswer>(
       series_of(*store_, run, {.metrics = {question.metric}, .axis = question.axis}, now_us()));
-  // On a page each name has a chart of its own.
+  // Each name has a chart of its own on the page.
   std::erase_if(answer->series,
                 [&](const Series& series) { return series.metric != question.metric; });
   found->points = 0;

@@ -1,5 +1,5 @@
-// Metrics as the page draws them: kept in memory while they are looked at, and thinned to what the
-// page has columns for, so that a million values cost a screen's worth of them.
+// Metrics as the page draws them: kept in memory while they are in use, and thinned to the columns
+// of the page, so that a million values cost a screenful.
 #pragma once
 
 #include "curves/series.h"
@@ -19,31 +19,32 @@
 namespace flor::cli {
 
 struct CurveQuestion {
-  std::string run;  ///< as people call it
+  std::string run;  ///< as the user writes it
   std::string metric;
   Axis axis = Axis::epoch;
   double from =
-      -std::numeric_limits<double>::infinity();  ///< what is looked at, in units of the axis
+      -std::numeric_limits<double>::infinity();  ///< the visible part, in units of the axis
   double to = std::numeric_limits<double>::infinity();
   std::size_t columns = 800;  ///< of the drawing
-  double smoothing = 0;       ///< weight of an exponential moving average, 0: as it was logged
+  double smoothing = 0;       ///< weight of an exponential moving average, 0: as logged
 };
 
-/// Thread-safe: what is read takes turns, so that the store of other requests is never kept busy.
+/// Thread-safe: reading takes turns, in a store of its own, so that other requests never wait for
+/// it.
 class Curves {
  public:
   /// Opens the store once more for itself.
   explicit Curves(const std::filesystem::path& home);
 
   /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}: one for
-  /// each loop in which it was logged. `y` is null where it is no finite number. Throws NotFound,
+  /// each loop in which the metric was logged. `y` is null if it is not finite. Throws NotFound,
   /// UsageError.
   Json answer(const CurveQuestion& question);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// The curves of a metric over an axis, as they were at a time.
+  /// The curves of a metric over an axis, as they were when read.
   struct Kept {
     std::int64_t run = 0;
     std::string metric;

@@ -34,21 +34,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Memory for the head of a request, for taking it apart, and for the head of the answer:
-/// one whose head took all of it would get none.
+/// Memory for the head of a request, for taking it apart, and for the head of the answer: if the
+/// head of a request took it all, no room would be left for the answer.
 constexpr std::size_t kPoolBytes = 2 * kHeadLimit;
-/// Bytes of it that libmicrohttpd uses for each header and each parameter.
+/// Bytes of that memory which libmicrohttpd uses for each header and each parameter.
 constexpr std::size_t kBytesOfHeader = 80;
-/// Read at once: the library looks at all other connections between two such parts.
+/// Bytes read at once: the library looks at all other connections between two such parts.
 constexpr std::size_t kPartBytes = 16 << 10;
-/// Of a connection that has shown the token, in seconds without a byte.
+/// Seconds without a byte after which a connection that has shown the token is closed.
 constexpr unsigned kIdleSeconds = 30;
 constexpr std::chrono::seconds kStrangersPatience{10};
 constexpr std::size_t kStrangersMax = 256;
 constexpr std::size_t kWorkers = 8;
-/// How often connections that have had their time are dropped; in milliseconds.
+/// Milliseconds between two looks for connections whose time is over.
 constexpr int kLook = 200;
-/// For the last answers, when the server ends.
+/// Time for the last answers when the server ends.
 constexpr std::chrono::seconds kLastWords{5};
 
 #define FLOR_MHD_FUNCTIONS(F)     \
@@ -143,10 +143,10 @@ RequestHead head_of(MHD_Connection* connection, const char* path, const char* me
   return head;
 }
 
-/// Listens on loopback, and tells the port.
+/// Listens on loopback, and returns the port in `port`.
 int listen_at(std::uint64_t& port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // Not SO_REUSEPORT, which would let another process listen at the same port.
+  // Without SO_REUSEPORT, which would let another process listen at the same port.
   const int yes = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
@@ -167,14 +167,14 @@ int listen_at(std::uint64_t& port) {
   return socket;
 }
 
-/// Half of the files that this process may open, as far as that goes.
+/// Half of the files that this process may open, within limits.
 std::size_t strangers_max() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   return std::clamp<std::size_t>(files.rlim_cur / 2, 16, kStrangersMax);
 }
 
-/// With those that have shown the token, and those that are about to close.
+/// With connections that have shown the token, and those that are about to close.
 std::ptrdiff_t connections_max() {
   return static_cast<std::ptrdiff_t>(strangers_max() + strangers_max() / 2);
 }
@@ -225,13 +225,13 @@ struct HttpServer::Impl {
   std::condition_variable changed;
   bool is_ending = false;
   std::deque<Exchange*> waiting;
-  std::size_t exchanges = 0;       // that were admitted and are not sent
-  std::ptrdiff_t connections = 0;  // that are not closed
+  std::size_t exchanges = 0;       // admitted and not sent yet
+  std::ptrdiff_t connections = 0;  // not closed yet
   Strangers strangers{strangers_max(), kStrangersPatience};
   std::unordered_map<Strangers::Id, int> sockets;
 };
 
-/// `is_last`: the connection is closed after it. The answer must live until it is sent.
+/// `is_last`: closes the connection after it. Otherwise the answer must live until it is sent.
 MHD_Result HttpServer::Impl::send(MHD_Connection* connection, const Answer& answer, bool is_last) {
   const auto mode = is_last ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
   MHD_Response* response = library().create_response_from_buffer(
@@ -302,7 +302,7 @@ void HttpServer::Impl::on_end() {
   changed.notify_all();
 }
 
-/// The library sees these connections end, and closes them.
+/// Shuts connections down; the library notices, and closes them.
 void HttpServer::Impl::drop_excess() {
   const std::lock_guard lock(mutex);
   for (const Strangers::Id stranger : strangers.take_excess(Clock::now())) {
@@ -310,8 +310,9 @@ void HttpServer::Impl::drop_excess() {
   }
 }
 
-/// All at once: the library takes one each time it has looked at all others, so that a user would
-/// wait behind a thousand strangers. What is too much waits for those that were dropped to close.
+/// Accepts all at once: the library would take one each time it has looked at all others, so that a
+/// user would wait for a thousand strangers. Beyond the limit, waits for dropped connections to
+/// close.
 void HttpServer::Impl::accept_waiting(MHD_Daemon* daemon) {
   while (true) {
     {
@@ -337,7 +338,7 @@ void HttpServer::Impl::count_connection(int change) {
   connections += change;
 }
 
-/// Answers what waits, until the server ends and nothing does.
+/// Answers waiting requests, until the server ends and none is left.
 void HttpServer::Impl::work() {
   while (true) {
     Exchange* exchange = nullptr;
@@ -378,7 +379,7 @@ MHD_Daemon* HttpServer::Impl::start() {
                                    MHD_ConnectionNotificationCode what) {
     static_cast<Impl*>(self)->on_connection(connection, what);
   };
-  // Not by epoll: libmicrohttpd 0.9.75 then misses the end of a connection now and then.
+  // Avoids epoll: libmicrohttpd 0.9.75 then misses the end of a connection now and then.
   return library().start_daemon(
       MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
       nullptr, nullptr, static_cast<MHD_AccessHandlerCallback>(on_request_of), this,  //

@@ -1,4 +1,4 @@
-// Evaluations, for the page: what became of them, what they wrote, and trying them again.
+// Evaluations, for the page: their results and their output, and retrying or cancelling them.
 #pragma once
 
 #include "output/json.h"
@@ -13,8 +13,8 @@ namespace flor::cli {
 
 /// {"jobs": [elements of `flor jobs --json`, with "run" (a key, or null), "shown_path", "name" of
 /// the evaluator and "at_work_since"], "counts": {state: number}}, the latest first, at most
-/// `limit`. `queue` as `--queue` takes it; `run`: only of checkpoints of this run (a key), if not
-/// empty.
+/// `limit`. `queue` as `--queue` takes it; `run`: only jobs for checkpoints of this run (a key), if
+/// not empty.
 Json jobs_answer(const store::Store& store, const std::string& queue, std::string_view run,
                  std::size_t limit);
 

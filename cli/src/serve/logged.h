@@ -1,4 +1,4 @@
-// What was logged besides numbers, for the page: pictures, histograms, tables, texts, tensors.
+// Logged values other than numbers, for the page: pictures, histograms, tables, texts, tensors.
 #pragma once
 
 #include "output/json.h"
@@ -15,9 +15,9 @@ namespace flor::cli {
 Json logged_names(const store::Store& store, std::string_view run);
 
 /// {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "ordinal", "origin",
-/// "value"}]}. No more than `limit` of them, evenly chosen, the first and the last included. The
-/// value of a picture is {"object", "height", "width", "channels"}, of a tensor {"object", "type",
-/// "sizes"}, or {"lost": why}.
+/// "value"}]}. At most `limit` items, evenly chosen, the first and the last included. The value of
+/// a picture is {"object", "height", "width", "channels"}, of a tensor {"object", "type", "sizes"},
+/// or {"lost": why}.
 Json logged_values(const store::Store& store, std::string_view run, std::string_view name,
                    std::size_t limit);
 

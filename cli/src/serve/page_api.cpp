@@ -34,7 +34,7 @@ Number number_in(const Ask& ask, const std::string& name, Number otherwise) {
   return value;
 }
 
-/// Parts of a list that is separated by a character that stands in no name of a column or a run.
+/// Parts of a list. The separator is a character that occurs in no name of a column or a run.
 std::vector<std::string> list_in(const Ask& ask, const std::string& name, char separator) {
   std::vector<std::string> parts;
   std::string_view rest = ask[name];
@@ -113,7 +113,7 @@ Json PageApi::change(const Ask& ask) {
   throw NotFound(fmt::format("'{}' does nothing", printable(ask.path)));
 }
 
-/// With the first rows in it, so that the browser can show them at once.
+/// The page with the first rows in it, so that the browser can show them at once.
 Answer PageApi::page() {
   const Json start = {{"home", store_->home().string()},
                       {"version", FLOR_VERSION},

@@ -1,5 +1,5 @@
-// The page and what it asks: every answer of flor serve, without the HTTP around it. flor report
-// asks the same and keeps the answers in a file.
+// The page and its questions: every answer of flor serve, without the HTTP around it. flor report
+// asks the same questions and keeps the answers in a file.
 #pragma once
 
 #include "output/json.h"
@@ -22,11 +22,11 @@ class PageApi {
   /// there is no store.
   PageApi(const std::filesystem::path& home, std::string queue);
 
-  /// The page under the path "", and under "api/..." what it asks. Throws Error.
+  /// The page under the path "", and answers to its questions under "api/...". Throws Error.
   Answer answer(const Ask& ask);
-  /// What a GET of a path below "api/" tells.
+  /// The answer to a GET of a path below "api/".
   Json tell(const std::string& path, const std::map<std::string, std::string>& parameters);
-  /// Reads what the first page shows, so that it is there when somebody asks.
+  /// Reads the runs that the page shows first, so that they are ready for the first request.
   void warm_up();
 
   const store::Store& store() const { return *store_; }

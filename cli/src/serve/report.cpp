@@ -16,9 +16,9 @@
 namespace flor::cli {
 namespace {
 
-/// A curve is kept so fine that looking closer still shows something.
+/// The columns of a curve: enough that zooming in still shows more.
 constexpr int kColumns = 1000;
-/// Of everything else that was logged, so many values of a name.
+/// The most values kept of each other name.
 constexpr int kValues = 100;
 
 std::string base64(std::string_view bytes) {
@@ -39,7 +39,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// Asks what the page would ask, and keeps the answers under the questions.
+/// Asks the questions of the page, and keeps the answers under the questions.
 class Collector {
  public:
   Collector(PageApi& api, std::string run) : api_(api), run_(std::move(run)) {}
@@ -61,7 +61,8 @@ class Collector {
  private:
   using Parameters = std::map<std::string, std::string>;
 
-  /// `fineness`: what is no part of the question, as a report has one answer to it.
+  /// `fineness`: parameters left out of the key, since a report has only one answer to the
+  /// question.
   Json ask(const std::string& path, const Parameters& which, const Parameters& fineness = {}) {
     Parameters all = which;
     all.insert(fineness.begin(), fineness.end());

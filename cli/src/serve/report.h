@@ -14,8 +14,8 @@ struct Report {
   std::size_t curves = 0, pictures = 0;
 };
 
-/// `run` as people call it. The file needs no server and reaches for no network: its policy forbids
-/// it. Throws NotFound, and Error without a page.
+/// `run` as the user writes it. The file needs no server and no network: its policy forbids that.
+/// Throws NotFound, and Error without a page.
 Report make_report(PageApi& api, std::string_view run, std::int64_t now_us);
 
 }  // namespace flor::cli

@@ -67,7 +67,7 @@ Answer refusal_page(int status, std::string_view why, std::string_view accept) {
 
 RequestGate::RequestGate(int port) : port_(port), token_(random_token()) {}
 
-/// This server, by the names that a browser on this machine knows it by.
+/// Whether the host is this server, by the names that a browser on this machine uses.
 bool RequestGate::is_here(std::string_view host) const {
   return host == fmt::format("127.0.0.1:{}", port_) || host == fmt::format("localhost:{}", port_);
 }

@@ -1,4 +1,4 @@
-// Which requests flor serve answers, and what it says to the others.
+// Decides which requests flor serve answers, and refuses the others.
 #pragma once
 
 #include "serve/http_server.h"
@@ -11,7 +11,7 @@
 
 namespace flor::cli {
 
-/// The head of a request as it arrived. What is empty was not sent.
+/// The head of a request as it arrived. Empty members were not sent.
 struct RequestHead {
   std::string method = {};
   std::string path = {};                ///< decoded, without the query
@@ -19,14 +19,14 @@ struct RequestHead {
   std::string origin = {}, accept = {};
   std::string token = {};  ///< the header X-Flor-Token
   bool has_body = false;   ///< one is announced; no request of the page has any
-  std::size_t bytes = 0;   ///< of all of it, and what the library adds to each header
+  std::size_t bytes = 0;   ///< the whole head, and what the library adds to each header
   std::map<std::string, std::string> parameters = {};
 };
 
 /// The largest head of a request; bytes.
 inline constexpr std::size_t kHeadLimit = 32 << 10;
 
-/// A page that says why a request is refused; JSON for a client that accepts JSON and no HTML.
+/// A page that tells why a request is refused; JSON for a client that accepts JSON and no HTML.
 Answer refusal_page(int status, std::string_view why, std::string_view accept = {});
 
 /// Thread-safe.
@@ -36,7 +36,7 @@ class RequestGate {
   explicit RequestGate(int port);
 
   const std::string& token() const { return token_; }
-  /// The request without what was examined here, or the refusal. Without the right token all
+  /// The request without the parts examined here, or the refusal. Without the right token all
   /// refusals are the same, whatever the path.
   std::variant<Ask, Answer> examine(RequestHead head) const;
 

@@ -24,7 +24,7 @@ ShownRun shown_run(const store::Store& store, std::string_view name) {
   return ShownRun::read(store.catalog(), parse_whole_run(store.catalog(), name));
 }
 
-/// What the program itself keeps; without a rule of its own, everything.
+/// The program's own rules of retention; without any, everything is kept.
 store::KeepRules own_rules(const ShownRun& shown) {
   if (shown.strategy && shown.strategy->num_to_keep) return store::rules_of(*shown.strategy);
   return {.last = std::numeric_limits<std::int64_t>::max()};
@@ -84,7 +84,7 @@ Json not_stored_json(const ShownRun& shown) {
   return result;
 }
 
-/// One entry for all that was deleted of an epoch, or for a saved checkpoint.
+/// One entry for all deleted checkpoints of an epoch, or for a saved checkpoint.
 Json deleted_json(const ShownRun& shown) {
   Json result = Json::array();
   std::optional<std::int64_t> last;

@@ -1,4 +1,4 @@
-// What the page tells of single runs: facts, checkpoints, sources, and how several of them differ.
+// Answers to the page about single runs: facts, checkpoints, sources, and differences between runs.
 #pragma once
 
 #include "output/json.h"
@@ -11,21 +11,21 @@
 
 namespace flor::cli {
 
-/// The fields of `flor show RUN --json` but for the long lists of epochs and checkpoints, with
-/// "has_epochs" and "mark", which differs when something of the run has changed. `run` as people
-/// call one. Throws NotFound.
+/// The fields of `flor show RUN --json` without the long lists of epochs and checkpoints, with
+/// "has_epochs" and "resume_with" (null where no checkpoint allows it). `run` as the user writes
+/// it. Throws NotFound.
 Json run_answer(const store::Store& store, std::string_view run);
 
 /// The epochs of a run: {"epochs": [{"epoch", "seconds", "flor_seconds", "loops"}]}.
 Json epochs_answer(const store::Store& store, std::string_view run);
 
-/// Every checkpoint with why it is there: {"strategy", "recorded_by", "checkpoints": [{"epoch",
-/// "saved", "kept", "why_stored", "why_kept", "scores", "ranks", "taken", "raw_bytes",
-/// "frees_bytes"}], "not_stored": [{"first_epoch", "last_epoch", "reason"}], "deleted": [{"epoch",
-/// "saved", "deleted", "collected"}]}.
+/// Every checkpoint with the reason why it is there: {"strategy", "recording", "stored_bytes",
+/// "checkpoints": [{"epoch", "saved", "kept", "why_stored", "why_kept", "scores", "taken",
+/// "raw_bytes", "frees_bytes"}], "not_stored": [{"first_epoch", "last_epoch", "reason"}],
+/// "deleted": [{"epoch", "saved", "deleted", "collected"}]}.
 Json checkpoints_answer(const store::Store& store, std::string_view run);
 
-/// {"runs": [...]}: of each the fields of `flor list --json` with "environment" and "command".
+/// {"runs": [...]}: for each run the fields of `flor list --json` with "environment" and "command".
 Json compare_answer(const store::Store& store, const std::vector<std::string>& runs);
 
 /// The change of the sources from run `a` to run `b`; without `a`, from the version that was

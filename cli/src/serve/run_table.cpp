@@ -13,19 +13,23 @@
 
 #include <algorithm>
 #include <cctype>
+#include <future>
 #include <map>
 #include <set>
+#include <span>
 
 namespace flor::cli {
 namespace {
 
-/// Reading all runs anew takes no more than this share of the time, however fast they change.
+/// Reading all runs again takes at most this share of the time (1 in 10), however fast they change.
 constexpr int kRunsShare = 10;
-/// So many of the newest runs are looked at in between.
+/// How many of the newest runs are read in between.
 constexpr std::size_t kNewest = 50;
-/// Columns of metrics and of arguments that are shown unasked.
+/// Columns of metrics and of arguments that are shown by default.
 constexpr std::size_t kUsualMetrics = 4, kUsualArguments = 3;
 constexpr std::size_t kRowsMax = 1000;
+/// Where there are many runs, the first answer has a tenth of that number, the newest.
+constexpr std::size_t kAtFirst = 10;
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -64,7 +68,7 @@ const char* kind_of(std::string_view column) {
   return column.starts_with("arg:") ? "argument" : "run";
 }
 
-/// Without what says which of two is meant, unless there are two: an argument may be called
+/// The name without its kind, unless a built-in column has the same name: an argument may be called
 /// "epochs".
 std::string title_of(std::string_view column) {
   if (kind_of(column) == std::string_view("run")) return std::string(column);
@@ -72,88 +76,13 @@ std::string title_of(std::string_view column) {
   return builtin_column(name) ? fmt::format("{} ({})", name, kind_of(column)) : std::string(name);
 }
 
-}  // namespace
-
-bool RunTable::has_died() const {
-  return std::ranges::any_of(runs_, [&](const ListedRun& facts) {
-    if (facts.run.state != store::RunState::running) return false;
-    const auto now = store_.catalog().run(facts.run.id);
-    return !now || now->state != store::RunState::running;
-  });
-}
-
-void RunTable::read_all() {
-  const auto begin = Clock::now();
-  runs_ = read_listing(store_, {.metrics = true, .arguments = true});
-  texts_.clear();
-  for (const ListedRun& facts : runs_) texts_.push_back(searched_text(facts));
-  usual_ = usual_columns();
-  find_texts();
-  is_whole_ = true;
-  next_whole_ = Clock::now() + kRunsShare * (Clock::now() - begin);
-}
-
-/// What changes all the time are the newest runs, and those that go on.
-void RunTable::read_running() {
-  const auto newest = read_listing(store_, {.limit = kNewest, .metrics = true, .arguments = true});
-  std::map<std::int64_t, std::size_t> places;
-  for (std::size_t i = 0; i < runs_.size(); ++i) places[runs_[i].run.id] = i;
-  std::vector<ListedRun> added;
-  const auto put = [&](ListedRun facts) {
-    const auto place = places.find(facts.run.id);
-    if (place == places.end()) {
-      added.push_back(std::move(facts));
-    } else {
-      texts_[place->second] = searched_text(facts);
-      runs_[place->second] = std::move(facts);
-    }
-  };
-  for (const ListedRun& facts : newest) put(facts);
-  for (ListedRun& facts : runs_) {
-    if (facts.run.state != store::RunState::running) continue;
-    auto run = store_.catalog().run(facts.run.id);
-    if (!run) continue;
-    stand_for_group(store_.catalog(), *run);
-    facts.run = *std::move(run);
-    facts.metrics = store_.catalog().metrics(facts.run.id);
-  }
-  for (auto facts = added.rbegin(); facts != added.rend(); ++facts) {
-    texts_.insert(texts_.begin(), searched_text(*facts));
-    runs_.insert(runs_.begin(), std::move(*facts));
-  }
-  is_whole_ = false;
-}
-
-void RunTable::find_texts() {
-  text_arguments_.clear();
-  for (const ListedRun& facts : runs_) {
-    for (const auto& argument : facts.arguments) {
-      if (argument.type == "text") text_arguments_.insert("arg:" + argument.name);
-    }
-  }
-}
-
-void RunTable::refresh() {
-  const std::int64_t mark = store::change_mark(store_);
-  const bool died = has_died();
-  const bool may_read_all = Clock::now() >= next_whole_;
-  if (mark == seen_ && !died && (is_whole_ || !may_read_all)) return;
-  if (seen_ < 0 || may_read_all) {
-    read_all();
-  } else {
-    read_running();
-  }
-  seen_ = mark;
-  ++generation_;
-}
-
-/// The metrics that most runs have, and the arguments in which runs differ.
-std::vector<std::string> RunTable::usual_columns() const {
+/// Built-in columns, arguments in which runs differ, and the metrics that most runs have.
+std::vector<std::string> usual_columns(std::span<const ListedRun> runs) {
   std::vector<std::string> metrics;  // in the order in which they were met
   std::map<std::string, std::size_t> having;
   std::vector<std::string> arguments;
   std::map<std::string, std::set<std::string>> values;
-  for (const ListedRun& facts : runs_) {
+  for (const ListedRun& facts : runs) {
     for (const auto& metric : facts.metrics) {
       if (metric.doubtful || !number(metric.type, metric.last)) continue;
       if (having[metric.name]++ == 0) metrics.push_back(metric.name);
@@ -175,6 +104,117 @@ std::vector<std::string> RunTable::usual_columns() const {
   return names;
 }
 
+/// Arguments that are a text in some run.
+std::set<std::string> text_arguments_of(std::span<const ListedRun> runs) {
+  std::set<std::string> names;
+  for (const ListedRun& facts : runs) {
+    for (const auto& argument : facts.arguments) {
+      if (argument.type == "text") names.insert("arg:" + argument.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+bool RunTable::has_died() const {
+  return std::ranges::any_of(shown_.runs, [&](const ListedRun& facts) {
+    if (facts.run.state != store::RunState::running) return false;
+    const auto now = store_.catalog().run(facts.run.id);
+    return !now || now->state != store::RunState::running;
+  });
+}
+
+RunTable::~RunTable() { stop_.request_stop(); }
+
+RunTable::Contents RunTable::read(const store::Store& store, std::size_t limit,
+                                  const std::stop_token& stop) {
+  const auto begin = Clock::now();
+  Contents contents;
+  contents.seen = store::change_mark(store);
+  each_listed(store, {.limit = limit, .metrics = true, .arguments = true}, now_us(),
+              [&](ListedRun& facts) {
+                if (stop.stop_requested()) throw Error("the runs are not needed any more");
+                contents.texts.push_back(searched_text(facts));
+                contents.runs.push_back(std::move(facts));
+              });
+  contents.usual = usual_columns(contents.runs);
+  contents.text_arguments = text_arguments_of(contents.runs);
+  contents.is_whole = contents.runs.size() < limit;
+  contents.took = Clock::now() - begin;
+  return contents;
+}
+
+bool RunTable::are_many() const { return store_.catalog().count_runs({}, many_ + 1) > many_; }
+
+void RunTable::take(Contents contents) {
+  next_whole_ = Clock::now();
+  if (contents.is_whole) next_whole_ += kRunsShare * contents.took;
+  shown_ = std::move(contents);
+}
+
+/// Reads in a store of its own, since a listing has the catalog for itself.
+void RunTable::begin_reading_all() {
+  whole_ = std::async(std::launch::async, [home = store_.home(), stop = stop_.get_token()] {
+    return read(*store::Store::open(home, store::OpenMode::read_only), SIZE_MAX, stop);
+  });
+}
+
+/// Reads the runs that change all the time: the newest ones, and those that are running.
+void RunTable::read_running() {
+  const auto newest =
+      read_listing(store_, {.limit = kNewest, .metrics = true, .arguments = true}, now_us());
+  std::map<std::int64_t, std::size_t> places;
+  for (std::size_t i = 0; i < shown_.runs.size(); ++i) places[shown_.runs[i].run.id] = i;
+  std::vector<ListedRun> added;
+  const auto put = [&](ListedRun facts) {
+    const auto place = places.find(facts.run.id);
+    if (place == places.end()) {
+      added.push_back(std::move(facts));
+    } else {
+      shown_.texts[place->second] = searched_text(facts);
+      shown_.runs[place->second] = std::move(facts);
+    }
+  };
+  for (const ListedRun& facts : newest) put(facts);
+  for (ListedRun& facts : shown_.runs) {
+    if (facts.run.state != store::RunState::running) continue;
+    auto run = store_.catalog().run(facts.run.id);
+    if (!run) continue;
+    stand_for_group(store_.catalog(), *run);
+    facts.run = *std::move(run);
+    facts.metrics = store_.catalog().metrics(facts.run.id);
+  }
+  for (auto facts = added.rbegin(); facts != added.rend(); ++facts) {
+    shown_.texts.insert(shown_.texts.begin(), searched_text(*facts));
+    shown_.runs.insert(shown_.runs.begin(), std::move(*facts));
+  }
+  shown_.is_whole = false;
+}
+
+void RunTable::refresh() {
+  if (whole_.valid() && whole_.wait_for(Clock::duration::zero()) == std::future_status::ready) {
+    take(whole_.get());
+    ++generation_;
+  }
+  const std::int64_t mark = store::change_mark(store_);
+  const bool has_changed = mark != shown_.seen || has_died();
+  const bool may_read_all = !whole_.valid() && Clock::now() >= next_whole_;
+  if (!has_changed && (shown_.is_whole || !may_read_all)) return;
+  const bool is_first = shown_.seen < 0;
+  if ((is_first || may_read_all) && !are_many()) {
+    take(read(store_, SIZE_MAX, stop_.get_token()));
+  } else if (is_first) {
+    take(read(store_, many_ / kAtFirst, stop_.get_token()));
+  } else {
+    if (may_read_all) begin_reading_all();
+    if (!has_changed) return;
+    read_running();
+    shown_.seen = mark;
+  }
+  ++generation_;
+}
+
 const std::vector<std::size_t>& RunTable::order(const TableQuestion& question) {
   const bool same = ordered_.generation == generation_ && ordered_.sort == question.sort &&
                     ordered_.search == question.search && ordered_.falling == question.falling;
@@ -182,19 +222,20 @@ const std::vector<std::size_t>& RunTable::order(const TableQuestion& question) {
   const std::int64_t now = now_us();
   std::vector<std::size_t> indices;
   if (question.sort.empty()) {
-    for (std::size_t i = 0; i < runs_.size(); ++i) indices.push_back(i);
+    for (std::size_t i = 0; i < shown_.runs.size(); ++i) indices.push_back(i);
     if (question.falling) std::ranges::reverse(indices);
-  } else if (!runs_.empty()) {
-    indices = listing_order(runs_, find_column(question.sort, runs_),
+  } else if (!shown_.runs.empty()) {
+    indices = listing_order(shown_.runs, find_column(question.sort, shown_.runs),
                             question.falling ? Order::falling : Order::rising, now);
   }
   if (is_condition(question.search)) {
-    const auto holds = run_filter(runs_, {question.search}, now);
-    std::erase_if(indices, [&](std::size_t i) { return !holds(runs_[i]); });
+    const auto holds = run_filter(shown_.runs, {question.search}, now);
+    std::erase_if(indices, [&](std::size_t i) { return !holds(shown_.runs[i]); });
   } else {
     for (const std::string& word : words_of(question.search)) {
-      std::erase_if(indices,
-                    [&](std::size_t i) { return texts_[i].find(word) == std::string::npos; });
+      std::erase_if(indices, [&](std::size_t i) {
+        return shown_.texts[i].find(word) == std::string::npos;
+      });
     }
   }
   ordered_ = {generation_, question.sort, question.search, question.falling, std::move(indices)};
@@ -209,13 +250,14 @@ Json RunTable::rows(const TableQuestion& question) {
   const std::size_t end = begin + std::min({question.limit, kRowsMax, indices.size() - begin});
   Json columns = Json::array(), rows = Json::array();
   std::vector<RunColumn> shown;
-  for (const std::string& name : question.columns.empty() ? usual_ : question.columns) {
+  for (const std::string& name : question.columns.empty() ? shown_.usual : question.columns) {
     try {
-      shown.push_back(find_column(name, runs_));
+      shown.push_back(find_column(name, shown_.runs));
     } catch (const NotFound&) {
       continue;
     }
-    const bool is_right = shown.back().align == Align::right && !text_arguments_.contains(name);
+    const bool is_right =
+        shown.back().align == Align::right && !shown_.text_arguments.contains(name);
     columns.push_back({{"name", name},
                        {"title", title_of(name)},
                        {"align", is_right ? "right" : "left"},
@@ -223,14 +265,14 @@ Json RunTable::rows(const TableQuestion& question) {
   }
   const std::int64_t now = now_us();
   for (std::size_t i = begin; i < end; ++i) {
-    const ListedRun& facts = runs_[indices[i]];
+    const ListedRun& facts = shown_.runs[indices[i]];
     Json cells = Json::array();
     for (const RunColumn& column : shown) cells.push_back(column.field(facts, now).text);
     rows.push_back({{"id", facts.run.key},
                     {"state", std::string(store::to_string(facts.run.state))},
                     {"cells", std::move(cells)}});
   }
-  return {{"runs", runs_.size()},
+  return {{"runs", shown_.runs.size()},
           {"found", indices.size()},
           {"offset", begin},
           {"columns", std::move(columns)},
@@ -241,7 +283,7 @@ Json RunTable::columns() {
   const std::lock_guard lock(mutex_);
   refresh();
   std::set<std::string> metrics, arguments;
-  for (const ListedRun& facts : runs_) {
+  for (const ListedRun& facts : shown_.runs) {
     for (const auto& metric : facts.metrics) {
       if (number(metric.type, metric.last)) metrics.insert("metric:" + metric.name);
     }
@@ -257,7 +299,7 @@ Json RunTable::columns() {
   for (const std::string& name : metrics) {
     for (const char* what : {":min", ":max"}) put(name + what);
   }
-  return {{"columns", std::move(columns)}, {"usual", usual_}};
+  return {{"columns", std::move(columns)}, {"usual", shown_.usual}};
 }
 
 std::string RunTable::mark() {

@@ -11,8 +11,7 @@
 namespace flor::cli {
 
 /// Decides which connections of strangers are dropped. A user's request arrives right after its
-/// connection was made, so that the oldest stranger is the one that has nothing to say. Not
-/// thread-safe.
+/// connection was made, so the oldest stranger is the one that has nothing to say. Not thread-safe.
 class Strangers {
  public:
   using Id = std::uint64_t;
@@ -26,7 +25,7 @@ class Strangers {
   void add(Id id, Time now);
   /// Forgets a connection that was closed, or has shown the token. It may be unknown.
   void forget(Id id);
-  /// Removes and returns those that are to be dropped now.
+  /// Removes and returns the connections to drop now.
   std::vector<Id> take_excess(Time now);
   std::size_t size() const { return places_.size(); }
 

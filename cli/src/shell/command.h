@@ -1,4 +1,4 @@
-// What a subcommand is. The parser (CLI11) stays behind Syntax, in one translation unit.
+// A subcommand: its name, help, options and work. Only syntax.cpp and app.cpp see CLI11.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Syntax {
   void operands(std::string name, std::vector<std::string>& target, std::string help);
   /// -- NAME...: all words after "--", which is never one of the other operands.
   void rest(std::string name, std::vector<std::string>& target, std::string help);
-  /// What receives them; null if the command takes none.
+  /// The variable that receives them; null if the command takes none.
   std::vector<std::string>* rest_target() const { return rest_; }
   /// `names` as "-n,--limit".
   void flag(std::string names, bool& target, std::string help);
@@ -41,16 +41,18 @@ class Syntax {
   void option(std::string names, std::string value, std::optional<std::uint64_t>& target,
               std::string help, std::uint64_t least = 0);
 
-  /// An option of another tool, or of an earlier time, and what to say instead of it.
+  /// An option of another tool, or of an earlier time, and the words that point to the right one.
   void other_name(std::string name, std::string instead);
   const std::map<std::string, std::string>& other_names() const { return other_names_; }
-  /// Without values: "-n", "--limit".
-  std::vector<std::string> option_names() const;
-
   struct Entry {
     std::string left;  ///< "-n, --limit N"
     std::string help;
     bool operand = false;
+    bool required = false, many = false;  ///< of operands
+    bool after_dashes = false;            ///< an operand that only "--" begins
+    enum class Takes : std::uint8_t { nothing, value, values, count };
+    Takes takes = Takes::nothing;  ///< of options; values: may be given several times
+    std::uint64_t least = 0;       ///< of a count
   };
   const std::vector<Entry>& entries() const { return entries_; }
   /// "[OPTIONS] METRIC..."
@@ -70,9 +72,11 @@ class Command {
   virtual ~Command() = default;
 
   virtual std::string_view name() const = 0;
-  /// A few words for the list of commands.
+  /// Other words for the name, as other tools have them.
+  virtual std::vector<std::string_view> aliases() const { return {}; }
+  /// A few words for the list of commands, in the imperative.
   virtual std::string_view summary() const = 0;
-  /// What it does and examples of it, printed under the options by --help.
+  /// An explanation with examples, printed under the options by --help.
   virtual std::string_view lesson() const = 0;
   virtual void setup(Syntax& syntax) = 0;
   /// Results go to context.out(). Throws flor::Error; returns the exit status otherwise.

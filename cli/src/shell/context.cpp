@@ -1,4 +1,4 @@
-// What every command shares.
+// The state that every command shares.
 #include "shell/context.h"
 
 #include "output/terminal_text.h"

@@ -1,4 +1,4 @@
-// What every command shares: the global options, the store, and where output goes.
+// Shared by every command: the global options, the store, and where output goes.
 #pragma once
 
 #include "output/color.h"

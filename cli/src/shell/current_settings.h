@@ -5,7 +5,8 @@
 
 namespace flor::cli {
 
-/// As `set_current_settings` was told; before that, without flags. Used by one thread.
+/// The settings last passed to `set_current_settings`; before that, those without flags. Used by
+/// one thread.
 const store::Settings& current_settings();
 void set_current_settings(store::Settings settings);
 

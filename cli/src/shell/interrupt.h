@@ -1,4 +1,4 @@
-// Commands that somebody ends with Ctrl-C, in order.
+// Commands that end in order at Ctrl-C.
 #pragma once
 
 #include <csignal>

@@ -44,7 +44,7 @@ std::string page_title(std::string_view name, const std::string& version) {
   return fmt::format(".TH \"{}\" \"1\" \"\" \"flor {}\" \"Flor\"\n", plain(upper), plain(version));
 }
 
-/// Paragraphs are filled; what stands under a line that ends with ':' keeps its lines.
+/// Fills paragraphs; text below a line that ends with ':' keeps its lines.
 std::string running_text(std::string_view text) {
   std::string result;
   bool as_it_is = false, between = true;
@@ -89,6 +89,9 @@ std::string page_of(const CommandPage& command, const Pages& pages, const std::s
   text += fmt::format(".SH NAME\nflor\\-{} \\- {}\n", plain(command.name), plain(command.summary));
   text +=
       fmt::format(".SH SYNOPSIS\n\\fBflor {}\\fR {}\n", plain(command.name), plain(command.usage));
+  for (const std::string& alias : command.aliases) {
+    text += fmt::format(".br\n\\fBflor {}\\fR {}\n", plain(alias), plain(command.usage));
+  }
   text += ".SH DESCRIPTION\n" + running_text(command.lesson);
   text += options("OPERANDS", command.entries, true);
   text += options("OPTIONS", command.entries, false);
@@ -98,11 +101,14 @@ std::string page_of(const CommandPage& command, const Pages& pages, const std::s
 
 std::string overview(const Pages& pages, const std::string& version) {
   std::string text = page_title("flor", version);
-  text += ".SH NAME\nflor \\- what was recorded of trainings, and what can still be asked\n";
+  text += ".SH NAME\nflor \\- look at recorded trainings, and ask them for values they did not log\n";
   text += ".SH SYNOPSIS\n\\fBflor\\fR [OPTIONS] COMMAND ...\n";
   text += ".SH DESCRIPTION\n" + running_text(pages.introduction);
   text += ".SH COMMANDS\n";
+  std::string group;
   for (const CommandPage& command : pages.commands) {
+    if (command.group != group) text += fmt::format(".SS {}\n", plain(command.group));
+    group = command.group;
     text += fmt::format(".TP\n\\fBflor {}\\fR\n{}, see \\fBflor\\-{}\\fR(1)\n", plain(command.name),
                         plain(command.summary), plain(command.name));
   }

@@ -1,4 +1,4 @@
-// The commands as texts: what the manual and the completions of shells are made from.
+// The commands as texts, from which the manual and the completions of shells are made.
 #pragma once
 
 #include "shell/command.h"
@@ -9,7 +9,10 @@
 namespace flor::cli {
 
 struct CommandPage {
-  std::string name, summary, lesson, usage;
+  std::string group;  ///< "Look at runs"
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string summary, lesson, usage;
   std::vector<Syntax::Entry> entries;
 };
 

@@ -1,4 +1,4 @@
-// Several runs, one after another: one that is refused is said, and does not keep the others from
+// Several runs, one after another: a refused one is reported, and does not keep the others from
 // being done.
 #pragma once
 
@@ -17,10 +17,10 @@ class Refusals {
  public:
   explicit Refusals(Context& context) : context_(context) {}
 
-  /// Does `work`, for one of `count` runs. Where that throws an Error it says "WHAT: why" in a line
-  /// and returns the reason; else it returns nothing. Throws the Error where the run is the only
-  /// one, and where a place does not answer for the second run in a row: it would not answer for
-  /// the others either.
+  /// Does `work`, for one of `count` runs. Where that throws an Error it prints "WHAT: why" in a
+  /// line and returns the reason; else it returns nothing. Throws the Error where the run is the
+  /// only one, and where a place does not answer for the second run in a row: it would not answer
+  /// for the others either.
   std::string attempt(std::size_t count, std::string_view what, const std::function<void()>& work);
 
   /// The status with which to end: that of the first refusal, but damage counts more.

@@ -1,16 +1,14 @@
 // Declares operands and options to CLI11 and keeps their help.
-#include "output/terminal_text.h"
 #include "shell/command.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <sstream>
 
 namespace flor::cli {
 namespace {
+
+using Takes = Syntax::Entry::Takes;
 
 /// "-n,--limit" as people read it: "-n, --limit".
 std::string spaced(const std::string& names) {
@@ -26,10 +24,10 @@ std::string spaced(const std::string& names) {
 }  // namespace
 
 void Syntax::operand(std::string name, std::string& target, std::string help, bool required) {
-  CLI::Option* option = app_.add_option(name, target);
-  if (required) option->required();
+  app_.add_option(name, target);
   operands_ += required ? " " + name : " [" + name + "]";
-  entries_.push_back({std::move(name), std::move(help), true});
+  entries_.push_back(
+      {.left = std::move(name), .help = std::move(help), .operand = true, .required = required});
 }
 
 void Syntax::operands(std::string name, std::vector<std::string>& target, std::string help) {
@@ -37,61 +35,47 @@ void Syntax::operands(std::string name, std::vector<std::string>& target, std::s
   std::ranges::replace(one_word, ' ', '_');
   app_.add_option(one_word, target);
   operands_ += " " + name + "...";
-  entries_.push_back({std::move(name), std::move(help), true});
+  entries_.push_back(
+      {.left = std::move(name), .help = std::move(help), .operand = true, .many = true});
 }
 
 void Syntax::rest(std::string name, std::vector<std::string>& target, std::string help) {
   rest_ = &target;
   operands_ += " [-- " + name + "...]";
-  entries_.push_back({std::move(name), std::move(help), true});
+  entries_.push_back(
+      {.left = std::move(name), .help = std::move(help), .operand = true, .after_dashes = true});
 }
 
 void Syntax::flag(std::string names, bool& target, std::string help) {
-  app_.add_flag(names, target);
+  app_.add_flag(names, target)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   entries_.push_back({spaced(names), std::move(help)});
 }
 
 void Syntax::option(std::string names, std::string value, std::string& target, std::string help) {
   app_.add_option(names, target)->type_name(value);
-  entries_.push_back({spaced(names) + " " + value, std::move(help)});
+  entries_.push_back(
+      {.left = spaced(names) + " " + value, .help = std::move(help), .takes = Takes::value});
 }
 
 void Syntax::option(std::string names, std::string value, std::vector<std::string>& target,
                     std::string help) {
   // One value for each time it is given: an operand may follow.
   app_.add_option(names, target)->type_name(value)->allow_extra_args(false);
-  entries_.push_back({spaced(names) + " " + value, std::move(help)});
+  entries_.push_back(
+      {.left = spaced(names) + " " + value, .help = std::move(help), .takes = Takes::values});
 }
 
 void Syntax::option(std::string names, std::string value, std::optional<std::uint64_t>& target,
                     std::string help, std::uint64_t least) {
-  // Before CLI11 converts it: a negative number would become a great one.
-  const auto is_count = [least](const std::string& text) {
-    std::uint64_t count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    const bool good = error == std::errc() && end == text.data() + text.size() && count >= least;
-    return good ? std::string()
-                : fmt::format("{} is not a whole number from {} on", printable(text), least);
-  };
-  app_.add_option(names, target)->type_name(value)->check(is_count);
-  entries_.push_back({spaced(names) + " " + value, std::move(help)});
+  app_.add_option(names, target)->type_name(value);
+  entries_.push_back({.left = spaced(names) + " " + value,
+                      .help = std::move(help),
+                      .takes = Takes::count,
+                      .least = least});
 }
 
 void Syntax::other_name(std::string name, std::string instead) {
   other_names_.emplace(std::move(name), std::move(instead));
-}
-
-std::vector<std::string> Syntax::option_names() const {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries_) {
-    if (entry.operand) continue;
-    std::istringstream words(entry.left);
-    for (std::string word; words >> word && word.starts_with('-');) {
-      if (word.ends_with(',')) word.pop_back();
-      names.push_back(std::move(word));
-    }
-  }
-  return names;
 }
 
 std::string Syntax::usage() const { return "[OPTIONS]" + operands_; }

@@ -3,6 +3,7 @@
 #include "choose/run_spec.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
+#include "protocol/program_of_run.h"
 #include "shell/context.h"
 
 #include <flor/store/error.h>
@@ -16,31 +17,35 @@
 namespace flor::cli {
 namespace {
 
-/// Columns of what a refusal shows of a command: it is one line.
+/// The columns of a command that a refusal shows: it is one line.
 constexpr std::size_t kRefusalWidth = 120;
 
 /// A word as a user types it, safe to print.
 std::string as_typed(std::string_view word) { return printable(shell_word(word)); }
 
-/// The program that would be executed, and its arguments; also the name by which it is called,
-/// where the first word is not the program.
+/// The program to execute, and its arguments; also the name by which it is called, if the first
+/// word is not the program.
 std::string command_text(const store::Run& run) {
-  std::string text = as_typed(run.start.program);
+  const std::string interpreter = detail::interpreter_of(run);
+  std::string text = as_typed(interpreter.empty() ? run.start.program : interpreter);
   const auto& words = run.start.command.words();
   for (std::size_t i = 1; i < words.size(); ++i) text.append(" ").append(as_typed(words[i]));
   const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  if (!words.empty() && name(words.front()) != name(run.start.program)) {
+  if (!interpreter.empty()) {
+    text += fmt::format(" (in {}, the script {})", as_typed(run.start.directory),
+                        as_typed(run.start.program));
+  } else if (!words.empty() && name(words.front()) != name(run.start.program)) {
     text += fmt::format(" (called {})", as_typed(words.front()));
   }
   return text;
 }
 
-/// All that decides what is executed or built, in one text.
+/// All facts that decide what is executed or built, in one text.
 std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
   const auto build = catalog.build(run.id);
   const store::NewRun& start = run.start;
   std::vector<std::string> facts{start.program,    start.program_digest, start.directory,
-                                 start.repository, start.commit};
+                                 start.repository, start.commit, detail::interpreter_of(run)};
   facts.push_back(build ? build->recipe : "");
   const auto& words = start.command.words();
   facts.insert(facts.end(), words.begin(), words.end());
@@ -49,7 +54,7 @@ std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
   return text;
 }
 
-/// A run that was recorded here with the very same program, command, directory, version and recipe.
+/// Whether a run recorded here has the very same program, command, directory, version and recipe.
 bool is_same_as_here(const store::Catalog& catalog, const store::Run& run) {
   if (run.start.program_digest.empty()) return false;
   const std::string facts = facts_text(catalog, run);
@@ -62,6 +67,7 @@ bool is_same_as_here(const store::Catalog& catalog, const store::Run& run) {
         other.start.command == run.start.command) {
       alike.push_back(other);
     }
+    return true;
   });
   for (const store::Run& one : alike) found = found || facts_text(catalog, one) == facts;
   return found;

@@ -1,6 +1,6 @@
-// Permission to execute what a run recorded. A run that came from elsewhere says what its writer
-// wants: neither its program, nor its command, recipe, directory or environment is used for anything
-// that runs without the user's word. docs/security.md has the rules.
+// Permission to execute what a run recorded. A run from elsewhere does what its writer wants:
+// neither its program, nor its command, recipe, directory or environment is used in anything that
+// is executed without the user's consent. docs/security.md has the rules.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -13,21 +13,22 @@ namespace flor::cli {
 
 class Context;
 
-/// The proof that a program may be executed, or a version built, with the reason. A Launch, which
+/// Proof that a program may be executed, or a version built, with the reason. A Launch, which
 /// starts a program, and a BuildPlan, which builds one, cannot be made without it, and only a Gate
 /// makes it.
 class Permit {
  public:
   enum class Reason {
-    recorded_here,  ///< the run was, in this home
-    same_as_here,   ///< a run that was recorded here says the same, word for word
+    recorded_here,  ///< the run was recorded in this home
+    same_as_here,   ///< a run recorded here has the same facts, word for word
     named,          ///< the user wrote the program into the command line
     trusted,        ///< --trust
     confirmed,      ///< the user was shown the command on the terminal, and said yes
-    ordered,        ///< of a seat: the replay that it works for has a permit
+    ordered,        ///< for a seat: its replay has a permit
   };
   Reason reason() const { return reason_; }
-  /// The run says what this machine said, so that its paths and tools are those of this machine.
+  /// Whether the run's facts are this machine's own, so that its paths and tools are those of this
+  /// machine.
   bool is_ours() const {
     return reason_ == Reason::recorded_here || reason_ == Reason::same_as_here;
   }
@@ -38,18 +39,18 @@ class Permit {
   Reason reason_;
 };
 
-/// Looks at each run whose program is to be executed or built.
+/// Examines each run whose program is to be executed or built.
 class Gate {
  public:
-  /// The reason for which it is looked at: it says what the user can type instead.
+  /// The reason of the request: it decides which command a refusal suggests.
   enum class Use { replay, build };
 
   /// `trust`: --trust was given.
   Gate(Context& context, Use use, bool trust) : context_(context), use_(use), trust_(trust) {}
 
-  /// On a terminal the command of a run from elsewhere is shown and asked for, once for all runs
-  /// that say the same. Throws UsageError where there is no terminal, with what to type, and Error
-  /// where the user says no.
+  /// On a terminal, shows the command of a run from elsewhere and asks the user, once for all runs
+  /// with the same facts. Throws UsageError, with what to type, if there is no terminal, and Error
+  /// if the user says no.
   Permit pass(const store::Run& run);
 
   /// For a program that the user wrote into the command line.
@@ -64,7 +65,7 @@ class Gate {
   Context& context_;
   Use use_;
   bool trust_;
-  std::set<std::string> confirmed_;  ///< what was shown
+  std::set<std::string> confirmed_;  ///< the facts that the user confirmed
 };
 
 /// Throws NotFound for a run that names no program: there is nothing to execute.

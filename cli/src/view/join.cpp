@@ -77,7 +77,7 @@ struct PlaceHash {
   }
 };
 
-/// Deeper loops come first, then as they were first met.
+/// The paths of all loops: deeper loops first, then in the order of first occurrence.
 class Paths {
  public:
   Paths(std::span<const std::string> names, std::span<const Value> values)
@@ -104,7 +104,7 @@ class Paths {
   std::size_t source(std::size_t path, std::size_t column) const {
     return sources_[path * columns_ + column];
   }
-  /// True if the path is the source of any other.
+  /// Whether the path is the source of any other.
   bool is_source(std::size_t path) const { return std::ranges::count(sources_, path) > 0; }
   bool holds(std::size_t path, std::size_t column) const {
     return holds_[path * columns_ + column];
@@ -132,7 +132,7 @@ class Paths {
     for (std::size_t path = 0; path < paths_.size(); ++path) {
       for (std::size_t column = 0; column < columns_; ++column) {
         if (holds(path, column)) continue;
-        // Sorted by depth, deepest first: the first that fits is the innermost.
+        // Paths are sorted, deepest first: so the first that fits is the innermost.
         for (std::size_t outer = path + 1; outer < paths_.size(); ++outer) {
           if (!holds(outer, column) || !lies_in(paths_[path], paths_[outer])) continue;
           sources_[path * columns_ + column] = outer;
@@ -145,7 +145,7 @@ class Paths {
   std::size_t columns_;
   std::vector<std::string_view> paths_;
   std::vector<Item> items_;
-  std::vector<bool> holds_;           // a cell for each path and column
+  std::vector<bool> holds_;           // one for each path and column
   std::vector<std::size_t> sources_;  // likewise
 };
 
@@ -182,14 +182,14 @@ class Joiner {
   std::size_t columns_;
   Paths paths_;
   std::vector<Join::Row> rows_;
-  std::vector<std::size_t> path_of_;   // of each row
-  std::vector<std::size_t> last_row_;  // of the same place, for each row
+  std::vector<std::size_t> path_of_;   // for each row
+  std::vector<std::size_t> last_row_;  // for each row, the last one of its place
   std::vector<const Value*> cells_;
   std::vector<bool> repeated_;  // cells whose value also stands in rows further in
   std::unordered_map<PlaceKey, std::size_t, PlaceHash> outer_;
 };
 
-/// Puts what was logged at the same place into the same row.
+/// Puts values logged at the same place into the same row.
 void Joiner::gather() {
   std::vector<Item> items = paths_.take_items();
   if (!std::ranges::is_sorted(items, before)) std::ranges::stable_sort(items, before);
@@ -211,7 +211,7 @@ void Joiner::gather() {
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     if (!paths_.is_source(path_of_[row])) continue;
     const Place& place = *rows_[row].place;
-    // The first row of a place stays; last_row_ leads to the others.
+    // The entry is the first row of a place; last_row_ leads to the others.
     outer_.emplace(PlaceKey{path_of_[row], place.epoch, place.step, place.inner}, row);
   }
 }
@@ -237,7 +237,7 @@ std::size_t Joiner::find_outer(const PlaceKey& key, std::size_t column) const {
   return found;
 }
 
-/// Repeats what was logged further out.
+/// Repeats values from outer places in the rows inside these.
 void Joiner::spread() {
   for (std::size_t column = 0; column < columns_; ++column) {
     PlaceKey last_key{kNone, 0, 0, {}};
@@ -257,7 +257,7 @@ void Joiner::spread() {
   }
 }
 
-/// True if every value that was logged at the row's own place stands in rows further in as well.
+/// Whether every value logged at the row's own place also stands in rows further in.
 bool Joiner::is_repeated(std::size_t row) const {
   if (!paths_.is_source(path_of_[row])) return false;
   for (std::size_t column = 0; column < columns_; ++column) {
@@ -294,7 +294,7 @@ Join::Join(std::span<const std::string> names, std::span<const Value> values)
 }
 
 void Join::drop_outside_loops() {
-  // They come first: their epoch is -1.
+  // These rows come first: their epoch is -1.
   const auto inside =
       std::ranges::find_if(rows_, [](const Row& row) { return row.place->epoch >= 0; });
   const auto dropped = inside - rows_.begin();

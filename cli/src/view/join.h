@@ -1,5 +1,5 @@
 // Values of several metrics in one table: those that were logged at the same place share a row, and
-// what was logged further out belongs to every place inside it.
+// values from outer loops belong to every place inside.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -15,9 +15,9 @@ namespace flor::cli {
 ///
 /// A row is a place and an ordinal. A value that was logged further out (an accuracy per epoch) is
 /// repeated in each row inside its place (a loss per step) unless its metric was logged there
-/// itself, or several times in the outer place: then it would not be clear which one is meant.
-/// What is repeated nowhere keeps a row of its own, so every value is in at least one row.
-/// Rows are ordered by epoch, loop, step, indices of deeper loops, ordinal.
+/// itself, or several times in the outer place, which would be ambiguous. A value that is repeated
+/// nowhere keeps a row of its own, so every value is in at least one row. Rows are ordered by
+/// epoch, loop, step, indices of deeper loops, ordinal.
 class Join {
  public:
   struct Row {
@@ -28,12 +28,12 @@ class Join {
   /// `values` must outlive the join; those of other names are ignored. `names` are distinct.
   Join(std::span<const std::string> names, std::span<const store::Value> values);
 
-  /// Drops the rows of what was logged outside every loop.
+  /// Drops rows of values that were logged outside every loop.
   void drop_outside_loops();
 
   std::size_t size() const { return rows_.size(); }
   const Row& row(std::size_t index) const { return rows_[index]; }
-  /// One a name; null where the row has no such value.
+  /// One value for each name; null if the row has none.
   std::span<const store::Value* const> cells(std::size_t index) const {
     return std::span(cells_).subspan(index * columns_, columns_);
   }

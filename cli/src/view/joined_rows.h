@@ -1,4 +1,4 @@
-// Rows of joined values, for people and as docs/cli.md specifies them.
+// Rows of joined values, for the user and for programs (specified by docs/cli.md).
 #pragma once
 
 #include "output/color.h"
@@ -16,15 +16,15 @@ namespace flor::cli {
 /// "recorded", "hindsight" or "evaluated"; for several values also "recorded+hindsight".
 std::string_view origin_of(const store::Value& value);
 std::string origin_of(std::span<const store::Value* const> cells);
-/// How far it can be trusted: "recorded", "verified", ...; "evaluated" of an evaluator's.
+/// How far a value can be trusted: "recorded", "verified", ...; "evaluated" for an evaluator's.
 std::string_view verdict_of(const store::Value& value);
 std::string verdict_of(std::span<const store::Value* const> cells);
-/// `name` is what the catalog calls doubtful values of that metric.
+/// Whether `name` is the catalog's name for doubtful values of that metric.
 bool is_doubtful_of(std::string_view name, std::string_view metric);
-/// How a table shows that the run itself did not log it.
+/// The tone by which a table marks values that the run itself did not log.
 Tone origin_tone(const store::Value& value);
 
-/// An index of a loop, or null where there is none.
+/// An index of a loop, or null if there is none.
 Json index_json(std::int64_t index);
 /// "4,0" as [4, 0]; null for no indices.
 Json inner_json(const std::string& inner);

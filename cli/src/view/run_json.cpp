@@ -19,7 +19,7 @@ std::optional<Number> parse(const std::string& text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-/// The value with its own type; as text where it does not read as that type.
+/// The value with its own type; as text if it cannot be parsed as that type.
 Json argument_json(const store::Argument& argument) {
   if (argument.type == "int") {
     if (const auto value = parse<std::int64_t>(argument.value)) return *value;

@@ -12,7 +12,7 @@ namespace flor::cli {
 
 /// The fields of `flor list` for one run, in order.
 Json run_json(const store::Run& run);
-/// {"kind", "from", "since"}; the last two are null for what was recorded here.
+/// {"kind", "from", "since"}; the last two are null for runs recorded here.
 Json origin_json(const store::RunOrigin& origin);
 /// {"name": typed value, ...}
 Json arguments_json(std::span<const store::Argument> arguments);

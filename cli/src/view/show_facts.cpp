@@ -1,4 +1,4 @@
-// What flor show knows of a run and of one of its epochs.
+// Reads the facts of a run and of one of its epochs for flor show.
 #include "view/show_facts.h"
 
 #include "choose/run_spec.h"
@@ -14,7 +14,7 @@ namespace flor::cli {
 
 namespace {
 
-/// Where all ranks of a group can go on, if it is one that can.
+/// Where all ranks of a group can resume, if the group can be resumed.
 std::optional<store::ResumePoint> group_point(const store::Catalog& catalog, const store::Run& run,
                                               const std::vector<store::Run>& ranks) {
   const store::RunState state = catalog.group_state(run);
@@ -27,7 +27,7 @@ std::optional<store::ResumePoint> group_point(const store::Catalog& catalog, con
   return whole ? store::common_resume_points(catalog, ids).front() : store::ResumePoint{};
 }
 
-/// Epochs that were to be stored, and could not be, are not stored: cuts them out of the ranges.
+/// Cuts epochs out of the ranges that should have been stored and could not be.
 std::vector<store::StorageDecision> with_gaps(const ShownRun& shown) {
   std::vector<store::StorageDecision> result;
   for (store::StorageDecision rest : shown.decisions) {
@@ -91,7 +91,7 @@ ShownEpoch ShownEpoch::read(const store::Catalog& catalog, const ShownRun& shown
                             std::int64_t epoch) {
   ShownEpoch result;
   result.epoch = epoch;
-  // The last main loop that begins at or before the epoch; an empty one holds none.
+  // Finds the last main loop that begins at or before the epoch; an empty one holds none.
   for (const store::MainLoop& loop : shown.loops) {
     if (loop.first_epoch > epoch) continue;
     result.main_loop = loop.ordinal;

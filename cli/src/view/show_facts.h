@@ -1,4 +1,4 @@
-// What flor show knows of a run and of one of its epochs, for its text and its JSON.
+// The facts of a run and of one of its epochs, for the text and the JSON of flor show.
 #pragma once
 
 #include "protocol/build_recipe.h"
@@ -29,15 +29,15 @@ struct ShownRun {
   std::vector<store::SavedCheckpoint> saved = {};
   std::vector<store::DiscardedCheckpoint> discarded = {};
   std::optional<store::CheckpointStrategy> strategy = {};
-  std::optional<store::RunBuild> build = {};  ///< absent where the program said nothing
+  std::optional<store::RunBuild> build = {};  ///< absent if the program has none
   std::optional<detail::BuildRecipe> recipe = {};
-  std::vector<store::Run> ranks = {};  ///< all of its group, by rank; empty without one
+  std::vector<store::Run> ranks = {};  ///< all runs of its group, by rank; empty without one
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 
-  /// Name of a main loop; its ordinal if the catalog does not know it.
+  /// The name of a main loop; its ordinal if the catalog does not know it.
   std::string loop_name(std::int64_t ordinal) const;
-  /// Counts the iterations of all main loops on.
+  /// The epoch of an iteration, counted over all main loops.
   std::int64_t epoch_of(std::int64_t main_loop, std::int64_t iteration) const;
 };
 
@@ -47,7 +47,7 @@ struct ShownEpoch {
   std::int64_t main_loop = 0, iteration = 0;
   std::optional<store::Iteration> timing;  ///< absent: the epoch was not completed
   std::vector<store::LoopExecution> executions;
-  std::vector<store::CheckpointInfo> checkpoints;  ///< the boundaries around it and its loops' ends
+  std::vector<store::CheckpointInfo> checkpoints;  ///< boundaries around it, and ends of its loops
   std::vector<store::Value> values;
   std::optional<store::StorageDecision> decision;  ///< why it is stored or not
 

@@ -1,4 +1,4 @@
-// The part of flor show that says what recording cost, and why epochs are stored or not.
+// The part of flor show about the cost of recording, and about why epochs are stored or not.
 #pragma once
 
 #include "output/json.h"
@@ -11,18 +11,18 @@
 
 namespace flor::cli {
 
-/// "1.22 %"; "-" of nothing.
+/// "1.22 %"; "-" if the whole is 0.
 std::string percent(double part, double whole);
 
 /// "stored: within the overhead budget", "not stored: the writer was late".
 std::string reason_text(store::StorageReason reason);
 
-/// What recording cost and by which measurements it was decided.
+/// Prints the cost of recording, and the measurements that decided.
 void print_recording(Context& context, const ShownRun& shown);
-/// A line for each stretch of epochs with one reason.
+/// Prints a line for each stretch of epochs with one reason.
 void print_decisions(Context& context, const ShownRun& shown);
 
-/// For programs.
+/// The same, for programs.
 Json recording_json(const ShownRun& shown);
 Json decisions_json(const ShownRun& shown);
 

@@ -28,7 +28,7 @@ Tone tone_of(std::string_view line) {
   return Tone::plain;
 }
 
-/// Like printable, but tabs stay: source code is full of them and they do no harm.
+/// Like printable, but tabs stay: source code is full of them, and they do no harm.
 std::string printable_code(std::string_view line) {
   std::string result;
   while (true) {

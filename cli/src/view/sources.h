@@ -1,4 +1,4 @@
-// The recorded sources of runs, as far as their repositories still have them.
+// The recorded sources of runs, if their repositories still have them.
 #pragma once
 
 #include "git/shadow.h"
@@ -19,19 +19,19 @@ namespace flor::cli {
 
 class Context;
 
-/// The directories in which the sources of a run may be looked for, the best first. A run from
-/// elsewhere names none: the configuration of a repository may say what git executes.
+/// The directories to search for the sources of a run, the best first. A run from elsewhere adds
+/// none: the configuration of a repository can name programs that git executes.
 std::vector<std::filesystem::path> places_of_sources(const store::Run& run);
 
-/// Opens each repository once, and says once which of them cannot be used.
+/// Opens each repository once, and reports once each that cannot be used.
 class Sources {
  public:
   explicit Sources(Context& context);
-  /// `note` is told what people should know.
+  /// `note` gets remarks for the user.
   explicit Sources(std::function<void(const std::string&)> note) : note_(std::move(note)) {}
 
-  /// A repository that has every one of `commits`, of the places where the sources of `run` may be;
-  /// or nothing.
+  /// A repository that has every one of `commits`, among the places where the sources of `run` may
+  /// be; or nothing.
   const git::Repository* find(const store::Run& run, const std::vector<std::string>& commits);
 
  private:
@@ -43,11 +43,11 @@ class Sources {
   std::set<std::string> said_;
 };
 
-/// What changed in the sources from one version to another.
+/// The changes in the sources from one version to another.
 struct SourceChange {
-  bool known = false;  ///< false: at least one of them is not known any more
+  bool known = false;  ///< false: at least one of the versions is not known any more
   std::vector<git::FileChange> changes = {};
-  std::string patch = {};  ///< unified diff; empty if nobody asked for it
+  std::string patch = {};  ///< unified diff; empty unless asked for
 };
 /// `run`: recorded at one of the commits, or after them; `lines`: around each change of the patch.
 SourceChange source_change(Sources& sources, const store::Run& run, const std::string& from,
@@ -59,9 +59,9 @@ std::string change_summary(const std::vector<git::FileChange>& changes);
 Json changes_json(const std::vector<git::FileChange>& changes);
 
 class Table;
-/// One row a file: kind, path, +added, -removed.
+/// One row for each file: kind, path, +added, -removed.
 Table changes_table(const std::vector<git::FileChange>& changes);
-/// Writes a unified diff: escaped line by line, coloured where that is wanted.
+/// Writes a unified diff: escaped line by line, coloured if wanted.
 void print_patch(Context& context, std::string_view diff);
 
 }  // namespace flor::cli

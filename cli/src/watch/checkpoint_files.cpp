@@ -35,7 +35,7 @@ Handover parse_handover(const std::string& text) {
 }
 
 void remove_abandoned_files(const store::Store& store) {
-  // Listed before who lives is asked: whoever makes files is among these by then.
+  // Listed before the live watches are: a watch that makes files is among those by then.
   std::vector<fs::path> directories;
   std::error_code error;
   for (fs::directory_iterator walk(scratch(store), error);
@@ -108,8 +108,8 @@ void CheckpointFiles::run(const std::stop_token& stop) {
   }
 }
 
-/// The one of that name, or another of the same content: what is judged is the content. Throws
-/// NotFound if there is none.
+/// Finds the checkpoint of that name, or another with the same content: jobs are about contents.
+/// Throws NotFound if there is none.
 CheckpointFiles::Found CheckpointFiles::find(const store::NewJob& job) const {
   const auto use = [&](const std::string& reference) {
     Found found{.use = store_->use_run(reference.substr(0, reference.find('@'))),

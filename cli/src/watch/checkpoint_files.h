@@ -1,5 +1,5 @@
-// Checkpoints of Flor's own, made ready for an evaluator: as a file that is there while it is
-// judged, or looked up only, to be read in place.
+// Prepares checkpoints of Flor's own for an evaluator: as a file that exists while it is judged, or
+// only looked up, to be read in place.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -20,7 +20,7 @@
 
 namespace flor::cli {
 
-/// What an evaluator is given of a checkpoint of Flor's own.
+/// The form in which an evaluator gets a checkpoint of Flor's own.
 enum class Handover {
   safetensors,
   pt,
@@ -29,19 +29,18 @@ enum class Handover {
 /// Throws UsageError.
 Handover parse_handover(const std::string& text);
 
-/// Makes them in a thread of its own: a large one takes longer than a lease may go without a word.
-/// The files lie below `scratch/OWNER` of the store. Other calls come from one thread.
+/// Makes the files in a thread of its own: writing a large one takes longer than a lease may stay
+/// unrenewed. They lie below `scratch/OWNER` of the store. Other calls come from one thread.
 class CheckpointFiles {
  public:
-  /// `owner`: key of the lock that the process holds. Removes what processes left that have died.
+  /// `owner`: key of the lock that the process holds. Removes files that dead processes left.
   CheckpointFiles(std::shared_ptr<store::Store> store, std::string owner, Handover form);
-  /// Removes all files. Does not wait for the end of one that is being made, but for that of the
-  /// tensor it is at.
+  /// Removes all files. If one is being made, waits for its current tensor only.
   ~CheckpointFiles();
   CheckpointFiles(const CheckpointFiles&) = delete;
   CheckpointFiles& operator=(const CheckpointFiles&) = delete;
 
-  /// Begins; `take` gives what becomes of it.
+  /// Begins to make the file; `take` returns the result.
   void make(const store::Lease& lease, const store::NewJob& job);
   struct Made {
     store::Lease lease;
@@ -49,8 +48,8 @@ class CheckpointFiles {
     enum class End {
       made,
       gone,     ///< its content is in no checkpoint any more
-      damaged,  ///< it cannot be read, or the form cannot hold it: that will not change
-      later,    ///< the disk is full, or something is missing that may come back: not its fault
+      damaged,  ///< it cannot be read, or the form cannot hold it: trying again will not help
+      later,    ///< the disk is full, or something is missing for now: not the checkpoint's fault
     };
     End end = End::made;
     std::string failure = {};  ///< why there is no path
@@ -58,7 +57,7 @@ class CheckpointFiles {
   /// Readable when there is something to take.
   int descriptor() const { return news_; }
   std::vector<Made> take();
-  /// The evaluation has ended, or is not wanted any more: its file goes.
+  /// Removes the file of an evaluation that has ended, or is not wanted any more.
   void drop(const store::Lease& lease);
 
  private:
@@ -88,7 +87,7 @@ class CheckpointFiles {
   std::jthread thread_;
 };
 
-/// Removes what was made for processes that have died. `flor gc` does so, too.
+/// Removes files that were made for processes that have died. `flor gc` does so, too.
 void remove_abandoned_files(const store::Store& store);
 
 }  // namespace flor::cli

@@ -23,16 +23,16 @@ struct Found {
   store::Digest content;
 };
 
-/// True of what names a checkpoint of Flor's own, not a file.
+/// Whether it names a checkpoint of Flor's own, not a file.
 inline bool is_reference(const std::string& path) { return !path.starts_with('/'); }
 
-/// As people read it: of a reference the first digits of the key.
+/// The path as shown to users: a reference with the first digits of its key.
 inline std::string shown_path(const std::string& path) {
   const std::size_t at = path.find('@');
   return is_reference(path) && at != path.npos ? path.substr(0, 8) + path.substr(at) : path;
 }
 
-/// Not thread-safe: the thread that finds is the only one that uses it.
+/// Not thread-safe: only the finder's thread uses it.
 class CheckpointSource {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,28 +40,29 @@ class CheckpointSource {
 
   virtual ~CheckpointSource() = default;
 
-  /// The names under which the store remembers what was found there.
+  /// The names under which the store remembers the checkpoints found there.
   virtual std::vector<std::string> places() const = 0;
   /// Everything there, complete or not, oldest first.
   virtual std::vector<Known> present(std::size_t place) const = 0;
-  /// What is there under this path now; nothing if it is gone.
+  /// The identity of the checkpoint under this path now; nothing if it is gone.
   virtual std::optional<store::FileIdentity> identify_at(const std::string& path) const = 0;
-  /// It need not be found, as long as it is this.
+  /// Does not report the checkpoint as found, as long as it has this identity.
   virtual void know(std::size_t place, const std::string& path,
                     const store::FileIdentity& file) = 0;
 
-  /// Readable when there is something to do; so is it at `due`.
+  /// Readable when `step` has something to do; it also has at `due`.
   virtual int descriptor() const = 0;
   virtual Clock::time_point due() const = 0;
-  /// Does what is to be done, and hands over what is found as soon as it is, the oldest first.
+  /// Does the work that is due, and hands over each checkpoint as soon as it is found, oldest
+  /// first.
   virtual void step(const std::function<void(Found)>& hand_over) = 0;
 
-  /// How much may still come of what is there: files that somebody writes, runs that are being
+  /// How many more may still come from there: files that are being written, runs that are being
   /// recorded.
   virtual std::size_t expected() const = 0;
-  /// Paths of all that is incomplete.
+  /// Paths of all incomplete checkpoints.
   virtual std::vector<std::string> incomplete() const = 0;
-  /// What people should know since the last call.
+  /// Remarks for the user since the last call.
   virtual std::vector<std::string> remarks() = 0;
 };
 

@@ -20,12 +20,12 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// A directory that is not there is looked for so often.
+/// Time between two looks for a directory that is missing.
 constexpr milliseconds kMissing{1000};
 
 constexpr std::uint32_t kOfDirectory = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
                                        IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-/// Only whether it is there.
+/// Reports only whether it is there.
 constexpr std::uint32_t kOfPlace = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kBelow =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR;
@@ -69,7 +69,8 @@ void sort_by_age(std::vector<std::pair<std::string, store::FileIdentity>>& files
   });
 }
 
-/// A scan that finds nothing costs time for each file: not more than one part in so many of all.
+/// A scan that finds nothing costs time for each file: it may take one part in this many of all
+/// time.
 constexpr int kScanShare = 4000;
 
 bool links_to_neighbour(const fs::path& path) {
@@ -234,7 +235,7 @@ void DirectoryWatch::handle(int watch, std::uint32_t mask, const std::string& na
     if (mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) {
       detach(directory);
     } else if (!name.empty() && is_checkpoint(directory.path / name)) {
-      // What was only begun is closed later, except hard links, which are whole at once.
+      // Files that were only begun are closed later, except hard links, which are whole at once.
       notice(i, (directory.path / name).string(), (mask & IN_MOVED_TO) != 0);
     }
     return;
@@ -251,7 +252,7 @@ void DirectoryWatch::scan(std::size_t index) {
   for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
     const std::string& path = walk->path().native();
     const auto known = directory.known.find(path);
-    // Whether a name is a checkpoint's takes longer to say than that nothing has changed.
+    // Comparing a known file is quicker than deciding whether a name is a checkpoint's.
     if (known == directory.known.end() && !is_checkpoint(walk->path())) continue;
     const auto file = identify(walk->path());
     if (!file || (known != directory.known.end() && known->second == *file)) continue;
@@ -273,7 +274,7 @@ void DirectoryWatch::scan(std::size_t index) {
                                                            : net);
 }
 
-/// Something happened to it: it is looked at in this step.
+/// Something happened to the checkpoint: it is examined in this step.
 void DirectoryWatch::notice(std::size_t index, const std::string& path, bool published) {
   Candidate& candidate = candidates_[path];
   candidate.directory = index;
@@ -283,7 +284,7 @@ void DirectoryWatch::notice(std::size_t index, const std::string& path, bool pub
 }
 
 void DirectoryWatch::note_change(Candidate& candidate, const store::FileIdentity& file) {
-  // The clock of another machine says nothing here.
+  // The clock of another machine cannot be compared with ours.
   const bool is_local = !directories_[candidate.directory].polled;
   const nanoseconds old = candidate.is_new && is_local ? age(file) : nanoseconds(0);
   if (!candidate.is_new) candidate.published = false;
@@ -309,7 +310,7 @@ std::optional<Found> DirectoryWatch::look(const std::string& path, Candidate& ca
       return Found{candidate.directory, path, candidate.file, *content};
     }
   }
-  // Events come when something happens; this is the net, and the wait for what settles.
+  // Events come when something happens; this is the fallback, and the wait for files to settle.
   candidate.pause = std::clamp(candidate.pause * 2, milliseconds(1000), options_.rescan);
   candidate.next_look = now + candidate.pause;
   if (seen.form == Wholeness::unknown && !seen.being_written) {
@@ -379,7 +380,7 @@ void DirectoryWatch::step(const std::function<void(Found)>& hand_over) {
   for (const std::string& path : due_candidates()) {
     const auto found = candidates_.find(path);
     Candidate& candidate = found->second;
-    // What was written to while it was examined shows in its identity.
+    // Taken before examining: a write during the examination shows as another identity.
     const auto file = identify(path);
     if (!file) {
       forget(found);

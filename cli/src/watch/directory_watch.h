@@ -1,5 +1,5 @@
 // Finds checkpoints in directories as soon as they are complete: by inotify where the file system
-// tells of changes, by looking at intervals where it does not.
+// reports changes, by polling where it does not.
 #pragma once
 
 #include "choose/pattern.h"
@@ -21,7 +21,7 @@
 
 namespace flor::cli {
 
-/// Names that are taken for checkpoints unless --filter says otherwise.
+/// Names that count as checkpoints without --filter.
 inline constexpr const char* kDefaultFilter =
     R"(\.(pt|pth|ckpt|safetensors|model|state)$|^(checkpoint|ckpt|step|epoch|global_step)[-_]?[0-9]+$)";
 
@@ -29,25 +29,25 @@ struct DirectoryWatchOptions {
   Pattern filter{"--filter", kDefaultFilter};  ///< searched for in names
   std::string marker = {};                     ///< of complete directories, see `examine`
   std::chrono::milliseconds settle{2000};
-  /// How often everything is looked at: as a net where there are events, and where there are none.
+  /// Time between scans: as a fallback where there are events, and where there are none.
   std::chrono::milliseconds rescan{60'000}, poll{5000};
   bool only_poll = false;  ///< as if no file system had events
 };
 
-/// Makes a directory that is to be watched, with those above it. False where it is there already,
-/// also where another process makes it at the same time. Throws NotFound where it cannot be made.
+/// Makes a directory to watch, with those above it. False if it exists already, even if another
+/// process makes it at the same time. Throws NotFound if it cannot be made.
 bool make_watched_directory(const std::filesystem::path& path);
 
-/// True of file systems on which other machines write without events here.
+/// Whether other machines can write to the file system without events here.
 bool has_no_events(const std::filesystem::path& path);
 
-/// Looks one level deep. Left out are hidden names, links to something in the same directory, and,
-/// with a remark, what is or has a link that leads out of the directory.
-/// A checkpoint is a file or a directory.
+/// Looks one level deep. A checkpoint is a file or a directory. Left out are hidden names, links to
+/// something in the same directory, and, with a remark, checkpoints that are or hold a link out of
+/// the directory.
 class DirectoryWatch final : public CheckpointSource {
  public:
-  /// Watches from now on; so a scan that follows misses nothing. `directories`: absolute; they
-  /// may come later, and come and go.
+  /// Watches from now on, so a scan that follows misses nothing. `directories`: absolute; they may
+  /// appear later, vanish and come back.
   DirectoryWatch(std::vector<std::filesystem::path> directories,
                  const DirectoryWatchOptions& options);
   ~DirectoryWatch() override;
@@ -65,14 +65,14 @@ class DirectoryWatch final : public CheckpointSource {
 
   int descriptor() const override { return inotify_; }
   Clock::time_point due() const override;
-  /// What was completed first comes first, as far as events or, without them, the times of files
-  /// tell that. Numbers in names decide between equal times.
+  /// In order of completion, as far as events or, without them, the times of files tell. Numbers in
+  /// names decide between equal times.
   void step(const std::function<void(Found)>& hand_over) override;
 
-  /// Incomplete ones that may still become complete: somebody writes them, or they changed lately.
+  /// Incomplete ones that may still become complete: being written, or changed lately.
   std::size_t expected() const override;
   std::vector<std::string> incomplete() const override;
-  /// Directories that went, and came back; what will not become complete.
+  /// Directories that vanished or came back; checkpoints that will not become complete.
   std::vector<std::string> remarks() override;
 
  private:
@@ -105,7 +105,7 @@ class DirectoryWatch final : public CheckpointSource {
   void note_stall(const std::string& path, Candidate& candidate, bool stalled);
   std::vector<std::string> due_candidates() const;
   bool is_checkpoint(const std::filesystem::path& path) const;
-  /// Nothing while it is not complete.
+  /// Nothing while the checkpoint is not complete.
   std::optional<Found> look(const std::string& path, Candidate& candidate);
   void watch_below(const std::filesystem::path& path);
   void forget_below(const std::string& path);

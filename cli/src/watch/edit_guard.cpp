@@ -31,7 +31,7 @@ bool EditGuard::is_settled() const { return changed_ && file_ && Clock::now() >=
 
 EditGuard::Clock::time_point EditGuard::due() const {
   if (!changed_) return Clock::time_point::max();
-  return file_ ? *changed_ + kSettle : Clock::now() + kSettle;  // it may come back
+  return file_ ? *changed_ + kSettle : Clock::now() + kSettle;  // the file may come back
 }
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// Whether somebody edits the file of an evaluator while it judges.
+// Notices edits of an evaluator's file while the evaluator is in use.
 #pragma once
 
 #include "queue/sightings.h"
@@ -15,27 +15,28 @@ class EditGuard {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The file is now as the workers know it.
+  /// The workers know the file as it is now.
   explicit EditGuard(EvaluatorSpec evaluator);
 
-  /// Looks at the file, which is cheap while nobody has touched it. True from when it has another
-  /// content than the workers know, or none: what they are given then is not judged by what they
-  /// are called.
+  /// Looks at the file, which is cheap while it is untouched. Returns true from when its content
+  /// differs from the one that the workers know, or it is gone: a job given to them then would be
+  /// judged by a version other than its evaluator's digest says.
   bool look();
-  /// `look` has said so, and the file has been left alone since for long enough to be whole.
+  /// Whether `look` returned true, and the file has been left alone since for long enough to be
+  /// whole.
   bool is_settled() const;
-  /// It is not to be settled for a while yet.
+  /// Delays settling: the wait starts again.
   void postpone() {
     if (changed_) changed_ = Clock::now();
   }
-  /// When that may be; the end of time if nobody has edited it.
+  /// When `is_settled` may become true; the end of time if there was no edit.
   Clock::time_point due() const;
-  /// From now on the workers know the file as it was looked at last.
+  /// From now on the workers know the file as `look` last saw it.
   void accept() {
     known_ = digest_;
     changed_.reset();
   }
-  /// What the file is called by as it is now.
+  /// The digest of the evaluator with the file as `look` last saw it.
   const std::string& digest() const { return digest_; }
 
  private:

@@ -1,4 +1,4 @@
-// Finding checkpoints in a thread of its own: reading them to know their content takes time, in
+// Finds checkpoints in a thread of its own: reading them to know their content takes time, during
 // which leases must be prolonged.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace flor::cli {
 
 class Finder {
  public:
-  /// Takes the source over: nobody else touches it while the finder lives.
+  /// Takes the source over: no other thread may touch it while the finder lives.
   explicit Finder(CheckpointSource& watch);
   ~Finder();
   Finder(const Finder&) = delete;
@@ -27,9 +27,9 @@ class Finder {
     std::vector<std::string> remarks = {};
     bool is_idle = false;  ///< everything was looked at, and nothing is expected
     std::vector<std::string> incomplete = {};  ///< paths
-    std::string failure = {};                  ///< why the finder has ended; empty if it goes on
+    std::string failure = {};                  ///< why the finder has ended; empty while it runs
   };
-  /// What has come since the last call. Never waits.
+  /// News since the last call. Never waits.
   News take();
 
  private:

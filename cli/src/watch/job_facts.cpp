@@ -16,11 +16,11 @@ namespace {
 
 using store::Job;
 
-/// Leases of a queue on a server have tokens that are never used again, though its jobs may be
-/// numbered otherwise in the home; those of the home are small.
+/// Leases of a queue on a server have tokens that are never used again, while the home may number
+/// its jobs differently; tokens of the home are small.
 bool is_of_server(const store::Lease& lease) { return lease.token > 1'000'000'000'000; }
 
-/// The attempts at a job that wrote something on this machine, in order.
+/// The attempts at a job that wrote a log on this machine, in order.
 std::vector<store::Lease> logged(const store::Store& store, const Job& job) {
   std::vector<store::Lease> found;
   const auto directory = job_log(store, job.lease).parent_path();

@@ -17,11 +17,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Who is killed between a commit and the bell is not heard: this is the net. That a run was killed
-/// is never heard.
+/// Time between looks without a bell: a process killed between a commit and the bell rings none,
+/// and the end of a run that was killed is never announced.
 constexpr milliseconds kLook{10'000}, kLookAtRuns{1000};
 
-/// The number of a checkpoint takes the part of the inode.
+/// The number of a checkpoint takes the place of the inode.
 store::FileIdentity identity_of(const store::CheckpointInfo& info) {
   return {.inode = info.id,
           .bytes = static_cast<std::int64_t>(info.raw_bytes),
@@ -82,7 +82,7 @@ void RunWatch::step(const std::function<void(Found)>& hand_over) {
   char events[4096];
   while (::read(inotify_, events, sizeof events) > 0) {
   }
-  // Before the checkpoints: a run that has ended commits none after that.
+  // Counted before the checkpoints are listed: a run that has ended commits no more.
   std::size_t running = 0;
   for (const Scope& scope : scopes_) {
     running += static_cast<std::size_t>(store::running(*store_, scope.what));

@@ -1,5 +1,5 @@
 // Finds the checkpoints of Flor's own runs as soon as they are committed: woken by the store's
-// bell, which whoever records rings.
+// bell, which every recording process rings.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -18,8 +18,8 @@ namespace flor::cli {
 
 class RunWatch final : public CheckpointSource {
  public:
-  /// `store`: of its own, so that it waits for nobody's transactions. `poll`: how often it is
-  /// looked at where the bell of another machine is not heard.
+  /// `store`: opened for this object, so that it never waits for another's transactions. `poll`:
+  /// time between looks where the bell of another machine is not heard.
   RunWatch(std::shared_ptr<store::Store> store, std::vector<store::CheckpointScope> scopes,
            std::chrono::milliseconds poll);
   ~RunWatch() override;

@@ -25,9 +25,9 @@ namespace {
 using std::chrono::milliseconds;
 using store::JobReport;
 
-/// Who is asked to end learns of it by a bell; this is the net.
+/// A request to end comes with a bell; this interval is the fallback.
 constexpr milliseconds kAsk{10'000};
-/// For each worker, besides that of what it is at.
+/// Files made ahead for each worker, besides that of its current job.
 constexpr std::size_t kFilesAhead = 2;
 /// See `next_lease`.
 constexpr milliseconds kHidden{1000};
@@ -59,7 +59,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       owner_(store::new_run_key()),
       lock_(store.lock_run(owner_)),
       watch_(open_source(store, plan_)) {
-  ::signal(SIGIO, SIG_IGN);  // of leases on files that somebody wants to write
+  ::signal(SIGIO, SIG_IGN);  // of leases on files that another process wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
   store::require_directory_in_home(job_logs(store));
   orders_.owner = owner_;
@@ -88,7 +88,7 @@ std::unique_ptr<EvaluationGroup> WatchCoordinator::open_group(const WatchPlan::J
   if (plan_.engine.is_local()) {
     return std::make_unique<WorkerGroup>(judge.group, evaluator, job_logs(store_), note_);
   }
-  // What is below `scratch` goes with the watch, however it ends.
+  // The files below `scratch` are removed with the watch, however it ends.
   ClusterPlan cluster{.engine = plan_.engine,
                       .name = watch_job_name(owner_),
                       .directory = {},
@@ -138,7 +138,8 @@ void WatchCoordinator::watch() {
   }
 }
 
-/// It ends because of an error, which its caller tells; what came out before counts.
+/// The watch ends because of an error, which its caller reports; results that came before still
+/// count.
 void WatchCoordinator::rescue(const std::string& reason) {
   try {
     give_back();
@@ -147,7 +148,7 @@ void WatchCoordinator::rescue(const std::string& reason) {
   }
 }
 
-/// Of who was asked to end: what nobody has begun is given back.
+/// After a request to end: returns jobs that no worker has begun to the queue.
 void WatchCoordinator::wind_down() {
   if (stop_request_ == store::StopRequest::none) return;
   for (const auto& group : groups_) {
@@ -177,7 +178,7 @@ void WatchCoordinator::wait() {
   if (waiting[0].revents != 0) {
     queue_.hush();
     look_ = true;
-    next_heartbeat_ = Clock::now();  // somebody may have cancelled what we are at
+    next_heartbeat_ = Clock::now();  // a running job may have been cancelled
   }
   if (waiting[1].revents != 0) {
     drain(signals_);
@@ -206,7 +207,7 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
   return std::min(due, next_lease(Clock::now()));
 }
 
-/// When there may be a job for a worker that is free, as things are `now`.
+/// When there may be a job for a free worker, as of `now`.
 WatchCoordinator::Clock::time_point WatchCoordinator::next_lease(Clock::time_point now) const {
   bool wants = false;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -215,8 +216,8 @@ WatchCoordinator::Clock::time_point WatchCoordinator::next_lease(Clock::time_poi
     wants = true;
   }
   if (!wants || !next_us_) return Clock::time_point::max();
-  // Not a moment too early. If it is over, that was a job for somebody who is busy, and may hide
-  // when there is one for the others.
+  // Not a moment too early. A time in the past belongs to a job for a group that is busy, and may
+  // hide the time of a job for another group.
   const std::int64_t left = *next_us_ - now_us();
   return left < 0 ? asked_ + kHidden : now + std::chrono::microseconds(left + 1000);
 }
@@ -242,7 +243,7 @@ void WatchCoordinator::take_news() {
   incomplete_ = std::move(news.incomplete);
 }
 
-/// A checkpoint of Flor's own is made ready before a worker gets it.
+/// A checkpoint of Flor's own is written to a file before a worker gets the job.
 void WatchCoordinator::hand_over(const store::LeasedJob& job) {
   if (ends_) return orders_.reports.push_back({job.lease, JobReport::Kind::back});
   if (!is_reference(job.what.path)) return groups_[index_of(job.what.evaluator)]->give(job);
@@ -254,7 +255,7 @@ void WatchCoordinator::hand_over(const store::LeasedJob& job) {
 void WatchCoordinator::take_files() {
   for (const CheckpointFiles::Made& made : files_->take()) {
     auto node = preparing_.extract(made.lease);
-    if (node.empty()) {  // called off meanwhile
+    if (node.empty()) {  // cancelled meanwhile
       files_->drop(made.lease);
       continue;
     }
@@ -282,10 +283,10 @@ void WatchCoordinator::take_file(const CheckpointFiles::Made& made, store::Lease
   }
 }
 
-/// It is no failure of the job that there is no room for its file. Nothing is leased for a while.
+/// Lacking room for its file is no failure of the job. Nothing is leased for a while.
 void WatchCoordinator::postpone(const store::Lease& lease, const std::string& reason) {
   orders_.reports.push_back({lease, JobReport::Kind::back});
-  if (next_file_) return;  // as those that were begun before
+  if (next_file_) return;  // this file was begun before the pause
   file_failure_ = printable(reason);
   if (!files_failing_since_) {
     files_failing_since_ = Clock::now();
@@ -295,7 +296,7 @@ void WatchCoordinator::postpone(const store::Lease& lease, const std::string& re
   next_file_ = Clock::now() + file_pause_;
 }
 
-/// What the job is called; its file is not needed any more.
+/// The name of the job's checkpoint; removes its file, which is not needed any more.
 std::string WatchCoordinator::found_path(const store::LeasedJob& job) {
   const auto node = references_.extract(job.lease);
   if (node.empty()) return job.what.path;
@@ -330,7 +331,7 @@ void WatchCoordinator::note_verdict(Verdict verdict) {
                              std::move(verdict.text)});
 }
 
-/// Somebody waits for the end of a watch that ends when it is idle.
+/// A user waits for a watch that ends when idle, so it must not retry for ever.
 void WatchCoordinator::lose_patience() const {
   if (!plan_.until_idle) return;
   const auto is_over = [&](const std::optional<Clock::time_point>& since) {
@@ -364,7 +365,7 @@ std::size_t WatchCoordinator::wanted(std::size_t index) const {
   std::size_t most = group.wanted();
   const bool reads_runs = !plan_.scopes.empty() || reads_files_.contains(group.evaluator());
   if (reads_runs && plan_.handover != Handover::reference) {
-    // Each needs the room of a checkpoint.
+    // Each job needs room for a checkpoint.
     const std::size_t workers = plan_.judges[index].group.workers;
     const std::size_t room = (1 + kFilesAhead) * std::max<std::size_t>(1, workers);
     const std::size_t taken = group.leases().size();
@@ -374,7 +375,7 @@ std::size_t WatchCoordinator::wanted(std::size_t index) const {
 }
 
 bool WatchCoordinator::is_idle() {
-  // An evaluator that cannot be loaded is to be told of, though there is nothing to judge.
+  // An evaluator that cannot be loaded must be reported, though there is nothing to judge.
   const bool rests =
       finder_idle_ && !has_orders() && !next_file_ && !exchange_.is_busy() && !sync_.is_busy() &&
       accepted_.empty() && leases().empty() &&
@@ -383,7 +384,7 @@ bool WatchCoordinator::is_idle() {
     found_nothing_open_ = false;
     return false;
   }
-  if (!found_nothing_open_ && !next_us_) look_ = true;  // the queue has the last word
+  if (!found_nothing_open_ && !next_us_) look_ = true;  // ask the queue once more
   return found_nothing_open_;
 }
 

@@ -1,4 +1,4 @@
-// `flor watch`: what is found becomes jobs, jobs go to workers, what they say becomes results.
+// `flor watch`: turns found checkpoints into jobs, gives jobs to workers, and stores their results.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -31,26 +31,26 @@
 namespace flor::cli {
 
 struct WatchPlan {
-  /// Absolute. None: what others have found is judged.
+  /// Absolute. If empty, it judges jobs that other processes have added.
   std::vector<std::filesystem::path> directories;
   std::vector<store::CheckpointScope> scopes = {};  ///< Flor's own runs, instead of directories
   Handover handover = Handover::safetensors;        ///< of their checkpoints
-  /// What judges, and in which of the directories; nothing: in all.
+  /// An evaluator, and the directory whose checkpoints it judges; nothing: all.
   struct Judge {
     GroupPlan group;
     std::optional<std::filesystem::path> directory = {};
   };
   std::vector<Judge> judges;  ///< at least one
-  std::string arguments;      ///< what they are told besides the path: a JSON object, or nothing
+  std::string arguments;      ///< for the evaluators, besides the path: a JSON object, or nothing
   DirectoryWatchOptions finding;
   store::JobOrder order = store::JobOrder::fifo;
   store::RetryPolicy retries;
   EngineWish engine;                           ///< where the workers are
-  std::chrono::milliseconds idle{60'000};      ///< so long those on other machines wait for a job
+  std::chrono::milliseconds idle{60'000};      ///< how long workers elsewhere wait for a job
   std::chrono::milliseconds lease{30'000};     ///< prolonged three times before it ends
-  bool existing = false;                       ///< what is there at the beginning is judged, too
+  bool existing = false;                       ///< judges checkpoints from before the start, too
   bool until_idle = false;                     ///< ends when there is nothing to do
-  std::chrono::milliseconds patience{60'000};  ///< of one that does, while nothing can be written
+  std::chrono::milliseconds patience{60'000};  ///< with `until_idle`, while writing fails
 };
 
 /// An evaluation has ended.
@@ -60,15 +60,15 @@ struct JobEvent {
   std::int64_t job = 0;
   std::string path;
   std::string text;    ///< the result, or why there is none
-  double seconds = 0;  ///< that it took
+  double seconds = 0;  ///< how long it took
 };
 
-/// An evaluator that is edited meanwhile judges as it was what its workers are at, and then becomes
-/// another one, which takes over what waits.
+/// When an evaluator is edited, its workers finish their jobs with the old version; then it becomes
+/// a new evaluator, which takes over the waiting jobs.
 ///
-/// Everything happens in the thread that calls `run`, except what takes long: finding, and the
-/// queue, which a thread asks while more is collected for it. Workers get their next jobs as soon
-/// as the queue knows of it; what came out is told as soon as it is durable.
+/// Everything happens in the thread that calls `run`, except slow work: finding, and exchanges with
+/// the queue, during which more is collected for the next one. Workers get their next jobs as soon
+/// as the queue knows of a result, which is reported as soon as it is durable.
 class WatchCoordinator {
  public:
   using Say = std::function<void(const JobEvent&)>;
@@ -81,16 +81,16 @@ class WatchCoordinator {
   WatchCoordinator(const WatchCoordinator&) = delete;
   WatchCoordinator& operator=(const WatchCoordinator&) = delete;
 
-  /// Until it is idle, if that was asked for, or somebody asks it to end (queue/watchers.h),
-  /// or SIGINT or SIGTERM comes, which the caller has blocked. Leases that it still has are given
-  /// back then. Returns `done`, also when it was asked to end; `partly_done` if a checkpoint has
-  /// been given up or was never complete; or `interrupted`. While the queue cannot be written it
-  /// keeps what it has to say, and tries again; Error if that is lost in the end.
+  /// Runs until it is idle, if `until_idle` is set, or a process asks it to end (queue/watchers.h),
+  /// or SIGINT or SIGTERM comes, which the caller has blocked. Then returns its leases to the
+  /// queue. Returns `done`, also when it was asked to end; `partly_done` if a checkpoint has been
+  /// given up or was never complete; or `interrupted`. While the queue cannot be written it keeps
+  /// its reports and tries again; Error if they are lost in the end.
   ExitStatus run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// What other processes do is learnt of by the bell; this is the net.
+  /// The bell announces what other processes do; this interval is the fallback.
   static constexpr std::chrono::milliseconds kLook{60'000};
   /// Between tries to write what cannot be written.
   static constexpr std::chrono::milliseconds kFirstPause{200}, kLongestPause{10'000};
@@ -98,7 +98,8 @@ class WatchCoordinator {
   struct Pair {
     std::int64_t watch = 0;  // of WatchMemory
     EvaluationGroup* group = nullptr;
-    /// What this evaluator need not judge, though another of the directory has to.
+    /// Checkpoints that this evaluator need not judge, though another evaluator of the directory
+    /// must.
     std::unordered_map<std::string, store::FileIdentity> known;
   };
 
@@ -170,19 +171,19 @@ class WatchCoordinator {
   std::chrono::milliseconds file_pause_{0};
   std::optional<Clock::time_point> files_failing_since_;
   std::string file_failure_;                        // the latest
-  std::set<std::int64_t> reads_files_;              // evaluators that were given some of them
-  std::map<store::Lease, std::string> references_;  // of those that were
+  std::set<std::int64_t> reads_files_;              // evaluators that were given such files
+  std::map<store::Lease, std::string> references_;  // their checkpoints, by the lease of the job
   store::JobOrders orders_;                         // of the next exchange
   store::JobOrders said_;                           // of the one that runs
-  std::map<store::Lease, JobEvent> events_;         // reported; not told of yet
+  std::map<store::Lease, JobEvent> events_;         // reported to the queue; not shown yet
   std::vector<JobEvent> accepted_;                  // by the queue; not durable yet
-  std::vector<JobEvent> syncing_;                   // as the sync that runs makes them
+  std::vector<JobEvent> syncing_;                   // being made durable by the running sync
   std::optional<std::int64_t> next_us_;             // when there may be more to lease
   std::vector<bool> more_;  // by group: the latest exchange did not say that there is none
   Clock::time_point next_heartbeat_, next_look_, next_ask_, asked_;
   store::StopRequest stop_request_ = store::StopRequest::none;
   bool look_ = true, stop_ = false, gave_up_ = false, finder_idle_ = false;
-  bool ends_ = false;                // what is leased now goes back at once
+  bool ends_ = false;                // new leases are returned at once
   bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
   // While the queue cannot be written:
   std::optional<Clock::time_point> failing_since_;

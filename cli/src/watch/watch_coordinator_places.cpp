@@ -1,4 +1,4 @@
-// WatchCoordinator: what is watched for whom, and evaluators that are edited.
+// WatchCoordinator: which evaluators judge which places, and edits of evaluators.
 #include "output/terminal_text.h"
 #include "watch/watch_coordinator.h"
 
@@ -33,8 +33,8 @@ void WatchCoordinator::open_pairs(std::size_t place) {
   forget_what_all_know(place);
 }
 
-/// What was there when a directory was watched for the first time is not judged, unless that is
-/// asked for; what came since is.
+/// Checkpoints that existed when a directory was watched for the first time are judged only with
+/// `existing`; later ones always are.
 void WatchCoordinator::open_pair(std::size_t place, Pair& pair, const std::string& spec) {
   std::vector<store::Sighting> present;
   if (!plan_.existing) {
@@ -58,9 +58,9 @@ void WatchCoordinator::open_pair(std::size_t place, Pair& pair, const std::strin
   take_over(pair.group->evaluator(), spec, seen);
 }
 
-/// What was still to be judged when the evaluator was edited is judged as it is now: nobody would
-/// do the old jobs, and what was seen is not found again. They are forgotten, so that they may come
-/// again if it is edited back.
+/// Hands jobs that waited when the evaluator was edited to its new version: no worker would do the
+/// old jobs, and their checkpoints are not found again. The old jobs are dropped, so that they can
+/// be added again if the edit is undone.
 void WatchCoordinator::take_over(std::int64_t evaluator, const std::string& spec,
                                  const std::vector<store::Sighting>& seen) {
   std::set<std::int64_t> older;
@@ -69,7 +69,7 @@ void WatchCoordinator::take_over(std::int64_t evaluator, const std::string& spec
   }
   if (older.empty()) return;
   store::JobOrders orders{.owner = owner_, .retries = plan_.retries};
-  // What a watch had that has died is free from now on.
+  // Leases of a watch that has died are free from now on.
   orders.lease_us = orders_.lease_us;
   orders.requests = {{evaluator, 0}};
   queue_.exchange(orders);
@@ -101,7 +101,7 @@ void WatchCoordinator::take_over(std::int64_t evaluator, const std::string& spec
   }
 }
 
-/// Such files are never read, and need not be remembered twice.
+/// Lets the source skip files that all evaluators know: they are never read, nor remembered twice.
 void WatchCoordinator::forget_what_all_know(std::size_t place) {
   std::vector<Pair>& pairs = pairs_[place];
   if (pairs.empty()) return;
@@ -117,7 +117,7 @@ void WatchCoordinator::forget_what_all_know(std::size_t place) {
   }
 }
 
-/// Says who watches, to those who ask and to those who delete checkpoints.
+/// Announces this watch to processes that list watches and to those that delete checkpoints.
 void WatchCoordinator::enter() {
   store::Watcher self{.key = owner_, .pid = ::getpid(), .host = host_name()};
   const std::vector<std::string> places = watch_->places();
@@ -128,7 +128,7 @@ void WatchCoordinator::enter() {
       if (judge.directory && judge.directory->string() != place) continue;
       self.places.push_back({place, judge.group.evaluator.text()});
     }
-    // One that judges what others have found.
+    // A watch that judges jobs which other processes have added.
     if (places.empty()) self.places.push_back({"", judge.group.evaluator.text()});
   }
   entry_.emplace(store_, self);
@@ -138,8 +138,8 @@ void WatchCoordinator::enter() {
   ::setenv("FLOR_HOME", store_.home().c_str(), 1);
 }
 
-/// Nothing is begun any more by workers that know another evaluator than there is now. When they
-/// are through with what they are at, others take their place.
+/// Workers of an edited evaluator begin no more jobs. When they have finished the current ones, new
+/// workers replace them.
 void WatchCoordinator::notice_edits() {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const bool was_edited = guards_[i].due() != Clock::time_point::max();
@@ -166,8 +166,9 @@ WatchCoordinator::Clock::time_point WatchCoordinator::next_edit() const {
   return preparing_.empty() && !failing_since_ ? due : Clock::time_point::max();
 }
 
-/// What waits becomes the evaluator's as it is now, whose number this returns; nothing if the queue
-/// cannot be written at the moment. The finder does not mind that the source is asked meanwhile.
+/// Hands waiting jobs to the evaluator's new version, whose number this returns; nothing if the
+/// queue cannot be written at the moment. The source may be asked meanwhile, beside the finder's
+/// thread.
 std::optional<std::int64_t> WatchCoordinator::take_over_edited(std::size_t index) {
   const std::string spec = plan_.judges[index].group.evaluator.text();
   try {
@@ -181,7 +182,7 @@ std::optional<std::int64_t> WatchCoordinator::take_over_edited(std::size_t index
     return evaluator;
   } catch (const Damaged&) {
     throw;
-  } catch (const Error&) {  // the next exchange says so
+  } catch (const Error&) {  // the next exchange reports it
     guards_[index].postpone();
     look_ = true;
     return std::nullopt;

@@ -1,4 +1,4 @@
-// WatchCoordinator: what it says to the queue, and what it is told.
+// WatchCoordinator: its exchanges with the queue.
 #include "output/terminal_text.h"
 #include "watch/watch_coordinator.h"
 
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using store::JobReport;
 
-/// For so long the last words are tried, with such pauses.
+/// How long the last reports are tried, and the pause between tries.
 constexpr milliseconds kLastTries{2000}, kBetween{200};
 
 template <typename T>
@@ -27,7 +27,7 @@ void put_before(std::vector<T> first, std::vector<T>& rest) {
   rest = std::move(first);
 }
 
-/// What the call returns; it is called again until then if it fails.
+/// Repeats the call until it succeeds, or fails at a time after `until`.
 template <typename Call>
 auto insist(std::chrono::steady_clock::time_point until, const Call& call) {
   for (;;) {
@@ -109,7 +109,7 @@ void WatchCoordinator::note_replies(const store::JobReplies& replies) {
   }
 }
 
-/// What is judged is the content: a copy is told of, not judged.
+/// Jobs are about contents: a copy of a checkpoint is reported, not judged again.
 void WatchCoordinator::note_copies(const store::JobReplies& replies) {
   std::size_t copies = 0;
   std::string first;
@@ -124,7 +124,7 @@ void WatchCoordinator::note_copies(const store::JobReplies& replies) {
                                   : fmt::format(", and {} more are copies", copies - 1)));
 }
 
-/// Results may have taken hours.
+/// Keeps all reports for the next try: results may have taken hours.
 void WatchCoordinator::keep_orders(const std::string& reason) {
   std::erase_if(said_.reports,
                 [](const JobReport& report) { return report.kind == JobReport::Kind::alive; });
@@ -132,7 +132,7 @@ void WatchCoordinator::keep_orders(const std::string& reason) {
   put_before(std::move(said_.additions), orders_.additions);
   put_before(std::move(said_.sightings), orders_.sightings);
   look_ = true;
-  next_heartbeat_ = Clock::now();  // none of them was heard
+  next_heartbeat_ = Clock::now();  // none of them arrived
   pause_ = failing_since_ ? std::min(pause_ * 2, kLongestPause) : kFirstPause;
   next_try_ = Clock::now() + pause_;
   failure_ = reason;
@@ -156,7 +156,7 @@ void WatchCoordinator::obey(const JobReport& report, bool accepted) {
   events_.erase(event);
 }
 
-/// Tells of what has become durable, and begins to make durable what was accepted meanwhile.
+/// Shows results that have become durable, and begins a sync of those accepted meanwhile.
 void WatchCoordinator::publish() {
   try {
     if (sync_.take()) {
@@ -204,7 +204,7 @@ void WatchCoordinator::give_back() {
     ::poll(&waiting, 1, -1);
     take_replies();
   }
-  // What failed may have leased something that it could not tell of.
+  // After an error we go on: the failed exchange may have leased jobs that we do not know of.
   if (!has_orders() && !failing_since_ && accepted_.empty() && syncing_.empty()) return;
   try {
     const auto until = Clock::now() + kLastTries;
@@ -223,7 +223,7 @@ void WatchCoordinator::give_back() {
   tell(std::exchange(accepted_, {}));
 }
 
-/// What there is to say is said now, and asks for nothing yet.
+/// Moves all orders into `said_`, the next exchange, without requests for jobs yet.
 void WatchCoordinator::begin_saying() {
   orders_.requests.clear();
   said_ = orders_;

@@ -71,8 +71,8 @@ ContentWriter::ContentWriter(git_repository* repository, std::filesystem::path r
   git_config* config = nullptr;
   check(git_repository_config_snapshot(&config, repository), "cannot read the git configuration");
   config_.reset(config);
-  // libgit2's filters ask the index of the repository. They get one in memory that holds only what
-  // they may ask for: the real one may be of a form that libgit2 does not read.
+  // libgit2's filters ask the index of the repository. They get one in memory that holds only the
+  // entries that they may ask for: the real one may have a form that libgit2 cannot read.
   git_index* memory = nullptr;
   check(git_index_new(&memory), "cannot make an index");
   index_.reset(memory);

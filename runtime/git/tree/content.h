@@ -12,14 +12,14 @@
 
 namespace flor::git {
 
-/// What became of a file: its object, or why there is none.
+/// The result of storing a file: its object, or why there is none.
 struct StoredContent {
   git_oid id{};
   bool stored = false;
   bool vanished = false;  ///< the file went away meanwhile: not a problem
   bool settled = true;    ///< false: it changed while it was read, so its stat data says nothing
   std::string problem;
-  std::string secret = {};  ///< kind of what it holds: it was not stored
+  std::string secret = {};  ///< kind of the secret in it: it was not stored
 };
 
 class ContentWriter {

@@ -10,7 +10,7 @@
 namespace flor::git {
 
 /// Runs `command` by the shell in `root`, with the open file `input` as its standard input, and
-/// returns what it writes; "%f" stands for `path`, quoted. Nothing if it fails.
+/// returns its output; "%f" stands for `path`, quoted. Nothing if it fails.
 std::optional<std::string> run_clean_command(const std::string& command,
                                              const std::filesystem::path& root,
                                              const std::string& path, int input);

@@ -126,8 +126,8 @@ bool Glob::match_token(const Token& token, char c) const {
   return match_bracket(pattern_, at, c).value_or(false);
 }
 
-/// Where the text does not go on as the pattern does, the last star takes one byte more: an earlier
-/// one need not be tried again, since the last can take all that it could.
+/// Where the text does not continue as the pattern does, the last star takes one byte more: an
+/// earlier one need not be tried again, since the last can take all that it could.
 bool Glob::match_part(const Part& part, std::string_view text, std::size_t* steps) const {
   std::size_t token = part.begin, at = 0, star = tokens_.size(), taken = 0;
   while (at < text.size()) {

@@ -1,5 +1,5 @@
 // Patterns of .gitignore files (and of flor.exclude, which has the same form), and the stack of
-// them that holds for a directory while the work tree is walked.
+// those in force in a directory while the work tree is walked.
 #pragma once
 
 #include "git/tree/glob.h"
@@ -17,8 +17,8 @@ class PatternList {
   /// `base` is the directory the patterns are relative to: empty or with a trailing slash.
   PatternList(std::string_view text, std::string base);
 
-  /// True: excluded; false: included again by a `!` pattern; nothing: no pattern speaks of it.
-  /// `path` is relative to the root of the work tree.
+  /// True: excluded; false: included again by a `!` pattern; nothing: no pattern matches. `path` is
+  /// relative to the root of the work tree.
   std::optional<bool> excludes(std::string_view path, bool is_directory) const;
   bool empty() const { return patterns_.empty(); }
 
@@ -40,7 +40,7 @@ class PatternList {
   std::vector<Pattern> patterns_;
 };
 
-/// Pattern lists by rising precedence; the last list that speaks of a path decides.
+/// Pattern lists by rising precedence; the last list with a match for a path decides.
 class IgnoreStack {
  public:
   void push(PatternList list) { lists_.push_back(std::move(list)); }

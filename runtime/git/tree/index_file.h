@@ -22,7 +22,7 @@ struct TrackedEntry {
   git_oid id{};
   bool skip_worktree = false;  ///< sparse checkout: not expected in the work tree
   bool conflicted = false;     ///< of an unfinished merge; id is one of the sides
-  /// What git saw when it last compared the file, cut to 32 bits as the format has it.
+  /// The file's stat data when git last compared it, cut to 32 bits as the format has it.
   std::uint32_t ctime_s = 0, ctime_ns = 0, mtime_s = 0, mtime_ns = 0;
   std::uint32_t inode = 0, size = 0;
 

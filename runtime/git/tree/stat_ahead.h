@@ -1,5 +1,5 @@
-// Looks at tracked files on a second thread, from the last to the first, while the walk comes from
-// the first: asking the kernel for 10,000 files is most of what a commit of them costs.
+// Looks at tracked files on a second thread, from the last to the first, while the walk starts at
+// the first: asking the kernel about 10,000 files is most of the cost of committing them.
 #pragma once
 
 #include "git/tree/index_file.h"

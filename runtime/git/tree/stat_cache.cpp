@@ -14,11 +14,11 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kMagic = "FLORSTAT";
-/// Also another one where more is found to be a secret: what was searched is searched again.
+/// Increased, too, when more counts as a secret: files searched before are searched again.
 constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderSize = 8 + sizeof(std::uint64_t);  // magic, checksum of the rest
 constexpr std::int64_t kSecond = 1'000'000'000;
-/// Longer than a tick of any kernel's coarse clock, which is what stamps files.
+/// Longer than a tick of any kernel's coarse clock, which stamps files.
 constexpr std::int64_t kRacyMargin = 20'000'000;
 
 template <typename T>

@@ -1,6 +1,6 @@
-// What the last shadow commit of a work tree saw of each file, so that the next one reads only what
-// changed. Only a cache: any other process may replace it at any time, and one that is missing,
-// damaged or of another version is the same as none.
+// The stat data of each file at the last shadow commit of a work tree, so that the next one reads
+// only changed files. Only a cache: any other process may replace it at any time, and one that is
+// missing, damaged or of another version is the same as none.
 #pragma once
 
 #include "git/library.h"
@@ -26,7 +26,7 @@ struct FileStat {
   bool operator==(const FileStat&) const = default;
 };
 
-/// A file of the work tree as it goes into a tree.
+/// A file of the work tree as it is entered into a tree.
 struct FileEntry {
   std::string path;
   std::uint32_t mode = 0;  ///< as in trees
@@ -48,7 +48,7 @@ struct StatCache {
   std::vector<FileEntry> entries;    ///< by path
   std::vector<DirectoryTree> trees;  ///< of every directory, by path
 
-  /// True if the entry's content is known to be what the file with this stat holds. Files that
+  /// True if the entry's content is known to be that of the file with this stat data. Files that
   /// changed within the resolution of the clock before the walk are never trusted.
   bool trusts(const FileEntry& entry, const FileStat& now) const;
 

@@ -11,7 +11,7 @@ namespace flor::git {
 
 struct Submodule {
   std::optional<git_oid> head;  ///< the commit that is checked out
-  std::string problem;          ///< what the recorded commit does not say about its files
+  std::string problem;          ///< why the recorded commit does not describe its files
 };
 
 /// Whether `directory` is the root of a repository's work tree.

@@ -9,8 +9,8 @@
 
 namespace flor::git {
 
-/// Writes the trees for `entries` (by path, no path twice and none below another) and returns that
-/// of every directory, by path, the root first. What `cache` has is taken to be in the database.
+/// Writes the trees for `entries` (by path, no path twice and none below another) and returns those
+/// of all directories, by path, the root first. Trees in `cache` are taken to be in the database.
 std::vector<DirectoryTree> write_trees(git_odb* odb, std::span<const FileEntry> entries,
                                        const StatCache& cache);
 

@@ -11,7 +11,7 @@
 
 namespace flor::git {
 
-/// Holds git's own lock of the index; lets go of it without a change unless published.
+/// Holds git's own lock of the index; releases it without a change unless published.
 class UserIndexUpdate {
  public:
   /// Throws flor::Busy if the lock cannot be had within a few seconds.

@@ -85,7 +85,7 @@ std::string read_small(int directory, const char* name) {
   return text;
 }
 
-/// What a directory hands down to those in it.
+/// Properties of a directory that hold for all entries in it.
 struct Inherited {
   bool ignored = false;   ///< only tracked files count
   bool excluded = false;  ///< by flor.exclude
@@ -120,7 +120,7 @@ class Walker {
   StatAhead ahead_;
   IgnoreStack ignore_;
   PatternList exclude_{"", ""};
-  std::string path_;  ///< of what is being looked at; directories end with a slash
+  std::string path_;  ///< of the present entry; directories end with a slash
   std::size_t tracked_at_ = 0, cached_at_ = 0;
   std::vector<const TrackedEntry*> links_;  ///< tracked submodules
   std::vector<std::string> without_;        ///< directories that are never recorded, relative

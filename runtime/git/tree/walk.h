@@ -1,5 +1,5 @@
-// Walks a work tree and finds what belongs into a commit of it: everything tracked, and everything
-// untracked that is not ignored and not to be left out.
+// Walks a work tree and finds the files that belong into a commit of it: everything tracked, and
+// everything untracked that is not ignored and not to be left out.
 #pragma once
 
 #include "git/library.h"

@@ -77,8 +77,8 @@ void sort_by_path(std::vector<FileEntry>& entries) {
   }
 }
 
-/// Tracked files that are not in the work tree and yet not deleted: outside of a sparse checkout,
-/// or where nobody can look.
+/// Adds tracked files that are not in the work tree and yet not deleted: outside of a sparse
+/// checkout, or in a directory that cannot be read.
 void add_unseen(const IndexFile& index, const Walked& walked, std::vector<FileEntry>& entries) {
   std::vector<FileEntry> kept;
   for (std::size_t i = 0; i < index.entries.size(); ++i) {

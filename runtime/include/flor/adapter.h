@@ -1,4 +1,4 @@
-// What a tensor library tells the core of Flor about itself. <flor/torch.h> registers libtorch's.
+// The interface of a tensor library to the core of Flor. <flor/torch.h> registers libtorch's.
 #pragma once
 
 #include <flor/state.h>
@@ -25,7 +25,7 @@ struct Adapter {
   /// Facts that an exact replay depends on: {"libtorch": "1.13.1", "blas": "...", "cuda": "..."}.
   std::function<std::map<std::string, std::string>()> environment;
   /// The state of all generators that a program can draw from without having made them, also of
-  /// devices that are not in use yet; and back. As text, since it is one of those facts
+  /// devices that are not in use yet; and the reverse. As text, since it is one of those facts
   /// ("generators") as it is in flor::init.
   std::function<std::string()> generators;
   std::function<void(const std::string&)> set_generators;

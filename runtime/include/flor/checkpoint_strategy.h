@@ -19,27 +19,27 @@ using store::ScoreOrder;
 /// Which of two checkpoints with equal scores ranks higher.
 using store::Tie;
 
-/// What a run keeps of its checkpoints, given to `Session::keep`:
+/// The checkpoints that a run keeps, given to `Session::keep`:
 ///
 ///   session.keep({.num_to_keep = 2, .score_attribute = "loss", .score_order =
 ///   flor::ScoreOrder::min});
 ///
-/// - `num_to_keep`: how many epochs, and how many saved checkpoints, each for themselves; at
-/// least 1.
-///   Left out: all of them, which still says what `best_checkpoint` goes by.
+/// - `num_to_keep`: how many epochs, and how many saved checkpoints, each counted separately;
+///   at least 1. Omitted: all of them, but the strategy still defines `best_checkpoint`.
 /// - `score_attribute`: name of a logged number, or of a score of `save_checkpoint`. Empty: newer
 ///   ones rank higher. A score that is missing, NaN or no number ranks worst; one that comes later,
 ///   from a replay too, ranks its checkpoint anew.
 /// - `score_order`: max (the default) or min. `tie`: older (the default) or newer.
 ///
 /// The best is never deleted. Nor is the latest while the run may still be resumed, so that there
-/// may be one more than asked for; once the run has finished it ranks like the others. What is
-/// deleted can be brought back until `flor gc` (docs/retention.md), and replays compute it again.
+/// may be one more than asked for; once the run has finished it ranks like the others. Deleted
+/// checkpoints can be brought back until `flor gc` (docs/retention.md), and replays compute them
+/// again.
 using store::CheckpointStrategy;
 
 /// A number by which a checkpoint ranks.
 struct MetricScore {
-  /// Of a metric, by any number.
+  /// The score of a metric, from any number.
   template <typename Number>
     requires std::is_arithmetic_v<Number>
   MetricScore(std::string_view metric, Number score)
@@ -61,29 +61,28 @@ struct Checkpoint {
   std::string address() const;
 };
 
-/// Takes a checkpoint of all that is registered now, and of what flor::with attached to the nested
-/// loop that is being executed; beside those that Flor takes by itself, and at any moment. It is
-/// durable when the run ends, or with the next call of `best_checkpoint` or `latest_checkpoint`.
-/// Costs the training thread as much as a checkpoint at the end of an epoch.
+/// Takes a checkpoint of all that is registered now, and of the variables that flor::with attached
+/// to the nested loop that is being executed; in addition to Flor's own checkpoints, and at any
+/// moment. It is durable when the run ends, or with the next call of `best_checkpoint` or
+/// `latest_checkpoint`. Costs the training thread as much as a checkpoint at the end of an epoch.
 ///
 /// Named `s1`, `s2`, ... in the order in which they are taken, or `name`: letters, digits, '.', '_'
-/// and
-/// '-', the first one a letter. One of the same name replaces the one before. `scores` are what it
-/// ranks by; what is not among them is looked up in what was logged at its place, else in its
-/// epoch.
+/// and '-', the first one a letter. One of the same name replaces the one before. `scores` are the
+/// scores to rank by; any other is looked up in the values logged at its place, else in its epoch.
 ///
 /// While recording only; a replay compares the state with the recorded one, and otherwise nothing
 /// is done. Belongs to the thread that called flor::init. Throws UsageError for a wrong name or
 /// thread; a checkpoint that cannot be stored is reported like any other, and the training goes on.
 Checkpoint save_checkpoint(std::initializer_list<MetricScore> scores = {});
 Checkpoint save_checkpoint(std::string_view name, std::initializer_list<MetricScore> scores = {});
-/// Scores that are known only later.
+/// Adds scores that are known only later.
 void score_checkpoint(const Checkpoint& saved, std::initializer_list<MetricScore> scores);
 
 /// The stored checkpoint of this run with the best score by its strategy, of the saved ones if
-/// there are any, else of the epochs; without a `score_attribute` the newest. Waits until what was
-/// taken is durable. Nothing if none is stored, or no session is open. In a replay: of the whole
-/// recorded run. A rank finds what it has stored itself, by what rank 0 has logged so far.
+/// there are any, else of the epochs; without a `score_attribute` the newest. Waits until the
+/// checkpoints taken so far are durable. Nothing if none is stored, or no session is open. In a
+/// replay: of the whole recorded run. A rank finds checkpoints that it has stored itself, ranked by
+/// the values that rank 0 has logged so far.
 std::optional<Checkpoint> best_checkpoint();
 /// The newest one, likewise.
 std::optional<Checkpoint> latest_checkpoint();

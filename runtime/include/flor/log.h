@@ -31,8 +31,8 @@ struct Table {
 
 namespace detail {
 
-// Each copies what it is given and returns; without a session that records or replays it does
-// nothing. Thread-safe. Never throws while recording; a value that cannot be kept is reported once.
+// Each copies its arguments and returns; without a session that records or replays it does nothing.
+// Thread-safe. Never throws while recording; a value that cannot be kept is reported once.
 void log_boolean(std::string_view name, bool value) noexcept;
 void log_integer(std::string_view name, std::int64_t value) noexcept;
 void log_real(std::string_view name, double value) noexcept;
@@ -44,7 +44,7 @@ void log_histogram(std::string_view name, std::span<const double> values, int bi
 void log_table(std::string_view name, const Table& table) noexcept;
 /// Says that a value of this name was not kept, and why.
 void log_refused(std::string_view name, std::string_view reason) noexcept;
-/// False if logging would do nothing: no need to compute what would be logged.
+/// False if logging would do nothing: the value need not be computed.
 bool logging() noexcept;
 
 template <typename T>
@@ -60,7 +60,7 @@ concept Loggable = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<
 /// Records `value` under `name` at the current place in the loops and returns it, so that an
 /// expression can be logged where it stands. Numbers, booleans, strings, flor::Json, and any type
 /// with dump() (nlohmann::json); with <flor/torch.h> also tensors of one element. Costs well under
-/// a microsecond; what is logged is written in the background.
+/// a microsecond; logged values are written in the background.
 template <typename T>
   requires detail::Loggable<std::remove_cvref_t<T>>
 std::decay_t<T> log(std::string_view name, T&& value) {
@@ -122,7 +122,7 @@ void log_tensor(std::string_view name, std::span<const T> values, std::vector<st
                       std::as_bytes(values));
 }
 
-/// The same of a std::vector, std::array or another contiguous range.
+/// The same for a std::vector, std::array or another contiguous range.
 template <std::ranges::contiguous_range R>
   requires std::is_arithmetic_v<std::ranges::range_value_t<R>>
 void log_tensor(std::string_view name, const R& values, std::vector<std::int64_t> sizes) {
@@ -130,7 +130,7 @@ void log_tensor(std::string_view name, const R& values, std::vector<std::int64_t
 }
 
 /// Keeps the distribution of `values`: `bins` of equal width between the least and the greatest
-/// finite value, and the counts of what is not finite.
+/// finite value, and the counts of non-finite values.
 inline void log_histogram(std::string_view name, std::span<const double> values, int bins = 64) {
   detail::log_histogram(name, values, bins);
 }

@@ -1,5 +1,5 @@
-// flor::loop: wraps what a range-for iterates. Header-only as far as the element type matters; what
-// happens at the edges of the loop is in the runtime.
+// flor::loop: wraps the range of a range-for. Header-only as far as the element type matters; the
+// actions at the edges of the loop are in the runtime.
 #pragma once
 
 #include <flor/state.h>
@@ -99,8 +99,8 @@ class LoopScope {
 
 std::unique_ptr<LoopScope> open_scope(std::string_view name, LoopSettings settings);
 
-/// What range-for needs, no more: libtorch's DataLoader is no std::ranges::input_range, since its
-/// iterator has no post-increment.
+/// A range that range-for accepts, no more: libtorch's DataLoader is no std::ranges::input_range,
+/// since its iterator has no post-increment.
 template <typename I>
 concept Cursor = requires(I& cursor) {
   ++cursor;
@@ -163,7 +163,7 @@ class Counter {
   std::ptrdiff_t count_;
 };
 
-/// Of two kinds of integers the one that holds both: with a sign if one of them has one.
+/// The integer type that holds both: signed if one of them is.
 template <std::integral A, std::integral B>
 using EitherInteger =
     std::conditional_t<std::signed_integral<A> == std::signed_integral<B>, std::common_type_t<A, B>,
@@ -338,7 +338,7 @@ detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last
   return {static_cast<Int>(first), static_cast<Int>(last), step};
 }
 
-/// Wraps what a range-for iterates:
+/// Wraps the range of a range-for:
 ///
 ///   for (int epoch : flor::loop("epoch", epochs))
 ///     for (auto& batch : flor::loop("train", *loader, flor::with(running_loss))) { ... }

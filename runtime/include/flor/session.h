@@ -59,18 +59,18 @@ Session init(const char* source_file = __builtin_FILE());
 /// `flor::own_flags({"--record"})`. To be called before flor::init.
 void own_flags(std::initializer_list<std::string_view> names);
 
-/// Where to write a file of the program's own: `std::ofstream(flor::output("samples/7.png"))`. The
-/// path itself, with its directories made; during a replay the same path in a directory of that
-/// replay (of each of its processes, where it has several) in the store, so that what the recording
-/// wrote stays.
+/// A path for a file of the program's own: `std::ofstream(flor::output("samples/7.png"))`. The path
+/// itself, with its directories made; during a replay the same path in a directory of that replay
+/// (of each of its processes, where it has several) in the store, so that the files of the
+/// recording stay.
 std::filesystem::path output(const std::filesystem::path& path);
 
-/// What the current session does.
+/// The mode of the current session.
 Mode mode() noexcept;
 inline bool recording() noexcept { return mode() == Mode::record; }
 inline bool replaying() noexcept { return mode() == Mode::replay; }
 /// True while a replay visits iterations only to rebuild the state that the next one starts from;
-/// nothing that is logged then is kept.
+/// values logged then are not kept.
 bool catching_up() noexcept;
 
 }  // namespace flor

@@ -1,5 +1,6 @@
-// What a program registers: flor::checkpoints, flor::with, flor::named. How a type is saved is in
-// <flor/state/state_traits.h>. Knows nothing of libtorch; <flor/torch.h> adds its types.
+// The registration of a program's state: flor::checkpoints, flor::with, flor::named. How a type is
+// saved is in <flor/state/state_traits.h>. Knows nothing of libtorch; <flor/torch.h> adds its
+// types.
 #pragma once
 
 #include <flor/overlap.h>
@@ -120,11 +121,11 @@ class [[nodiscard("the state is checkpointed for as long as this object lives")]
 };
 
 /// Registers the state of the training: modules, optimizers, schedulers, tensors, numbers, strings,
-/// containers of those, random engines, and every type that has StateTraits. What a loop changes
-/// and is not registered is not there when the loop is skipped. Objects are known by their order of
-/// registration within their kind ("model", "model2", "optimizer"), or by `flor::named`.
+/// containers of those, random engines, and every type that has StateTraits. A change that a loop
+/// makes to unregistered state is missing when the loop is skipped. Objects are known by their
+/// order of registration within their kind ("model", "model2", "optimizer"), or by `flor::named`.
 /// libtorch's random generators are always included. Takes references; costs nothing without flags.
-/// flor::overlapping among the arguments: see there.
+/// See flor::overlapping for its effect among the arguments.
 template <typename... T>
 Checkpoints checkpoints(T&&... objects) {
   std::vector<detail::Slot> slots;

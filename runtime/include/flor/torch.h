@@ -1,6 +1,6 @@
-// Support for libtorch: what flor::checkpoints and flor::log do with modules, optimizers,
-// schedulers and tensors. Including it in one file of a program also registers libtorch's random
-// generators and threads with Flor.
+// Support for libtorch: modules, optimizers, schedulers and tensors for flor::checkpoints and
+// flor::log. Including it in one file of a program also registers libtorch's random generators and
+// threads with Flor.
 //
 // Includes no header of libtorch, so that it costs nothing where it is not used; a program includes
 // <torch/torch.h>, or the narrower headers it needs, itself and in any order.
@@ -74,8 +74,8 @@ void load(at::Generator& generator, const StateReader& reader);
 /// The module in `any`, which must not be empty.
 ::torch::nn::Module& module_of(const ::torch::nn::AnyModule& any);
 
-/// What `write` puts into a libtorch archive. Made in memory, as libtorch's writer throws in its
-/// destructor when it cannot write.
+/// The content that `write` puts into a libtorch archive. Made in memory, as libtorch's writer
+/// throws in its destructor when it cannot write.
 std::string archived(const std::function<void(::torch::serialize::OutputArchive&)>& write);
 void unarchive(const std::string& content,
                const std::function<void(::torch::serialize::InputArchive&)>& read);
@@ -127,8 +127,8 @@ template <libtorch::ModuleHolder T>
 inline constexpr bool kMustExist<T> = true;
 }  // namespace detail
 
-/// What libtorch knows of the object, and what a class of the user's saves in addition by
-/// save(std::ostream&) const or save(const flor::StateWriter&) const.
+/// The state that libtorch knows of the object, and in addition that which a class of the user's
+/// saves by save(std::ostream&) const or save(const flor::StateWriter&) const.
 template <libtorch::Known T>
 struct StateTraits<T> {
   static constexpr std::string_view kind = libtorch::kind_of<T>();
@@ -218,9 +218,9 @@ struct StateTraits<T> {
   }
 };
 
-/// Logs the value of a tensor of one element and returns the tensor. Only where something is
-/// recorded or replayed it waits for the device that computes the tensor. A tensor of more elements
-/// or of complex numbers is reported once and not logged.
+/// Logs the value of a tensor of one element and returns the tensor. Waits for the device that
+/// computes the tensor only where something is recorded or replayed. A tensor of more elements or
+/// of complex numbers is reported once and not logged.
 const at::Tensor& log(std::string_view name, const at::Tensor& value);
 at::Tensor log(std::string_view name, at::Tensor&& value);
 

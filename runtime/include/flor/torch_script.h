@@ -1,6 +1,6 @@
-// Support for TorchScript: what flor::checkpoints does with a torch::jit::Module, one that
-// torch::jit::load has read or that was defined in the program. Includes no header of libtorch; a
-// program includes <torch/script.h> itself.
+// Support for TorchScript: torch::jit::Module for flor::checkpoints, one that torch::jit::load has
+// read or that was defined in the program. Includes no header of libtorch; a program includes
+// <torch/script.h> itself.
 #pragma once
 
 #include <flor/torch.h>
@@ -15,7 +15,7 @@ namespace flor {
 namespace libtorch {
 
 /// Parameters and buffers like those of a torch::nn::Module, in place, so that an optimizer that
-/// was given them goes on with them; and the other attributes of the module and those below it,
+/// was given them keeps using them; and the other attributes of the module and those below it,
 /// which are set anew: `training`, numbers, texts, None, tensors, and lists, tuples and
 /// dictionaries of these. Throws flor::Error, which names the attribute, where there is one of
 /// another kind, and, having changed nothing, where the module is not the recorded one.

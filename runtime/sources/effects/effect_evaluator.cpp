@@ -66,7 +66,8 @@ StepEffects Evaluator::evaluate(const Step& step) {
   return std::move(out_);
 }
 
-/// 2.0_km, or a text of which that is not known.
+/// Whether there is a literal like 2.0_km, whose operator may do anything; a text with '_' counts,
+/// too.
 bool Evaluator::has_own_literal(Range range) const {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (reader_.is_literal(k) && reader_.text(k).find('_') != std::string_view::npos) return true;
@@ -92,7 +93,7 @@ Evaluator::Value Evaluator::expression(Range range) {
   bool through = false, chooses = false;
   if (++depth_ > kNestingMax) range.end = range.begin;
   effects_.work_ += kWorkOfExpression;
-  std::size_t start = range.begin;  // of a statement: what stands there has no left operand
+  std::size_t start = range.begin;  // of a statement: a token there has no left operand
   const auto is_binary = [&](std::size_t k) { return k != start && reader_.operand_ends_before(k); };
   for (std::size_t k = range.begin; k < range.end;) {
     if (reader_.is_directive(k)) {
@@ -144,7 +145,7 @@ Evaluator::Value Evaluator::expression(Range range) {
       next_changes = true;
       ++k;
     } else if ((is_assembler(reader_.text(k)) || reader_.is(k, "new")) && reader_.is(k + 1, "(")) {
-      const std::size_t open = k + 1;  // what is given to it is where it writes
+      const std::size_t open = k + 1;  // asm, placement new: writes there
       Value given;
       for (std::size_t i = open + 1; i < reader_.behind(open); ++i) {
         const int id = reader_.is_name(i) ? model_.resolve(body_, reader_.text(i), i) : -1;
@@ -206,7 +207,7 @@ Evaluator::Value Evaluator::expression(Range range) {
   return all;
 }
 
-/// The program defines such an operator, and it changes what it is given.
+/// Whether the program defines such an operator, which changes its operands.
 bool Evaluator::is_own_operator(std::string_view symbol) {
   for (const int id : model_.functions("operator")) {
     const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
@@ -365,7 +366,7 @@ Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end
       read(index);
       read(value);
       k = reader_.behind(k);
-      // An index may insert, as into a map; it does not into what has a number for each element.
+      // An index may insert, as into a map; not into a container with a number for each element.
       const bool inserts = value.kind == Kind::container && index.kind != Kind::number;
       const bool unknown = value.kind == Kind::unknown && index.kind != Kind::number;
       if ((inserts || unknown) && !value.constant) mutate(value);
@@ -583,7 +584,7 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
   return postfix(variable_value(model_.shared(word), name.at), k, end);
 }
 
-/// The name of what these sources do not have, by its qualifier.
+/// Whether the qualifier says that the name belongs to code outside these sources.
 bool Evaluator::is_elsewhere(const Name& name) const {
   if (name.qualifiers.empty()) return model_.is_foreign_name(reader_.text(name.at));
   return !name.qualifiers.back().empty() && !model_.is_scope(name.qualifiers.back());
@@ -616,11 +617,11 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
   return value;
 }
 
-/// `through`: what the target refers to changes, not only what it is called.
+/// `through`: the object that the target refers to changes, not only the variable.
 void Evaluator::assign(const Value& target, const Value& value, bool through) {
   for (const auto& [variable, extent] : target.keys) {
     const Type& type = model_.variable(variable).type;
-    // Proxies pass on what they are assigned: std::tie(a, b), bits[3].
+    // Proxies pass on assigned values: std::tie(a, b), bits[3].
     const bool proxy =
         type.kind == Kind::unknown && !type.pointer && (type.deduced || type.standard);
     const bool rebinds = !through && !target.through && !type.reference && !proxy &&

@@ -22,15 +22,15 @@ Effects::Effects(Model& model, std::size_t work_max) : model_(model), work_max_(
   for (const Body& body : model_.bodies()) steps_.emplace_back(body.steps.size());
   summaries_.resize(model_.bodies().size());
   users_.resize(model_.bodies().size());
-  // Bodies are taken up again where something changed that they are known to have looked at; in the
-  // end all of them, until that changes nothing.
+  // Bodies are evaluated again when a summary that they looked at has changed; in the end all of
+  // them, until that changes nothing.
   do {
     open_.assign(model_.bodies().size(), true);
     while (round()) {}
   } while (complete_ && !settled_);
 }
 
-/// The statements that may do something else than was known; false if there are none any more.
+/// Evaluates the open bodies once; false if none is open any more.
 bool Effects::round() {
   const std::size_t variables = model_.variables().size();
   std::vector<bool> evaluated(steps_.size());
@@ -182,7 +182,8 @@ Summary Effects::summarize(int id) const {
       if (const auto parameter = parameter_of(variable)) out.iterates.insert(*parameter);
     }
   }
-  // From the few parameters back to what keeps them: there may be many that keep something.
+  // From the few parameters back to the variables that keep them: there may be many that keep
+  // something.
   std::vector<std::pair<int, int>> parameters;  // number and variable
   if (body.self >= 0) parameters.emplace_back(-1, body.self);
   for (std::size_t i = 0; i < body.parameters.size(); ++i) {

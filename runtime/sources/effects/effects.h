@@ -1,5 +1,5 @@
-// What each statement of a program may read and change, through calls and aliases: whatever is not
-// known to be only read counts as changed.
+// Finds the variables that each statement of a program may read and change, through calls and
+// aliases: a variable counts as changed unless it is known to be only read.
 #pragma once
 
 #include "sources/syntax/model.h"
@@ -16,11 +16,11 @@
 
 namespace flor::sources {
 
-/// A variable as far as a statement has to do with it.
+/// The part of a variable that a statement uses.
 enum class Extent {
   whole,
   part,    ///< a member, which counts for itself
-  rebound  ///< it is given another value; what it referred to stays as it is
+  rebound  ///< it is given another value; the object it referred to stays as it is
 };
 
 class Keys {
@@ -44,7 +44,7 @@ struct Call {
 
 struct StepEffects {
   Keys reads, writes;
-  Keys assigned;    ///< of `writes` what is assigned by an operator
+  Keys assigned;    ///< those of `writes` that an operator assigns
   Keys asked;       ///< objects of types that are not shown, whose methods are called
   Keys attached;    ///< by flor::with, in the header of a loop
   Keys registered;  ///< by flor::checkpoints
@@ -53,7 +53,7 @@ struct StepEffects {
   std::set<int> handed_on;  ///< bodies of functions that are named and not called
 };
 
-/// What a call of a function does to what it is given and to what is shared.
+/// The effects of a function call on its arguments and on shared variables.
 struct Summary {
   std::set<int> writes, iterates;  ///< numbers of parameters; -1: the object it is called on
   std::set<std::pair<int, int>> stores;  ///< variable or ~parameter that keeps a parameter
@@ -72,9 +72,9 @@ class Effects {
   explicit Effects(Model& model, std::size_t work_max = kWorkMax);
 
   const Model& model() const { return model_; }
-  /// Nothing is known for sure where it is not: what statements do was not found out to the end.
+  /// False if the analysis gave up: then nothing is known for sure about any statement.
   bool complete() const { return complete_; }
-  /// That what was asked of it afterwards was too much, too.
+  /// Whether it gave up, or the searches made since were too much work.
   bool is_spent() const { return !complete_ || work_ > work_max_; }
   const StepEffects& of(int body, int step) const {
     return steps_[static_cast<std::size_t>(body)][static_cast<std::size_t>(step)];
@@ -105,10 +105,10 @@ class Effects {
   std::vector<Summary> summaries_;
   std::unordered_set<std::uint64_t> links_;
   std::vector<std::vector<int>> refers_, referred_;  ///< the same, by variable
-  /// What operators, conversions and iterators of the program's own classes do to what is shared:
-  /// expressions call them without their names.
+  /// Effects on shared variables of operators, conversions and iterators of the program's own
+  /// classes: expressions call them without their names.
   Keys implicit_reads_, implicit_writes_;
-  std::map<int, StepEffects> lambdas_;  ///< what calling the lambda in the variable does
+  std::map<int, StepEffects> lambdas_;  ///< effects of calling the lambda in the variable
   std::vector<std::unordered_set<int>> users_;  ///< bodies that looked at a summary
   std::vector<bool> open_;  ///< bodies that are to be evaluated (again)
   int evaluated_ = -1;      ///< the body that is

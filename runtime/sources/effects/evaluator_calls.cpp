@@ -1,4 +1,4 @@
-// Calls: of the program's functions by what they do, of libraries by what is known of them.
+// Calls: of the program's functions by their summaries, of library functions by lists.
 #include "sources/effects/effect_evaluator.h"
 #include "sources/syntax/logging.h"
 #include "sources/syntax/words.h"
@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 6> kLoaders = {
 
 constexpr int kObjectsDeepMax = 6;  // one in another
 
-/// A copy of it refers to nothing.
+/// Whether a copy of it refers to nothing else.
 bool is_plain(const Type& type) {
   return !type.reference && (type.kind == Kind::number || type.kind == Kind::setting ||
                              type.kind == Kind::container);
@@ -184,7 +184,7 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
   }
   if (!leaves && purity.pure && !has_hidden_state(word) &&
       !(in_place || (among("functional") && model_.mentions_inplace()))) {
-    for (const Value& value : values) {  // algorithms call what they are given
+    for (const Value& value : values) {  // algorithms call their arguments
       if (value.taken || value.lambda >= 0) mutate(value);
     }
     if (purity.fresh) result.keys = {};
@@ -418,7 +418,7 @@ void Evaluator::use(std::string_view own, int depth) {
   for (const std::string_view name : model_.fields_of(own)) {
     const int field = model_.shared(name);
     const Type& type = model_.variable(field).type;
-    // References lead to what is not its own.
+    // References lead to objects that are not its own.
     if (model_.is_kept_by_owner(name) || type.reference || type.pointer) continue;
     out_.reads.add(field, Extent::whole);
     if (type.kind == Kind::own && type.own != own) use(type.own, depth + 1);
@@ -512,8 +512,8 @@ void Evaluator::apply(int id, const std::vector<Value>& values, const Value* rec
   for (std::size_t i = body.parameters.size(); i < values.size(); ++i) mutate(values[i]);
 }
 
-/// An object of a class of the program: its constructors run, and its members may keep what it is
-/// made of.
+/// Evaluates an object of a class of the program: its constructors run, and its members may keep
+/// their arguments.
 Evaluator::Value Evaluator::construct(std::string_view own, const std::vector<Value>& values,
                                       const Value* place) {
   Value object;
@@ -532,7 +532,7 @@ Evaluator::Value Evaluator::construct(std::string_view own, const std::vector<Va
     if (!may_be_kept(value, false)) continue;
     if (value.kind == Kind::own && model_.is_plain_class(value.own) && !value.taken &&
         written_here) {
-      continue;  // its constructors say what they keep
+      continue;  // its constructors show what they keep
     }
     for (const std::string_view field : model_.fields_of(own)) {
       if (written_here) break;

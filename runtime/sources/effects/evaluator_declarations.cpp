@@ -1,4 +1,4 @@
-// Declarations: what a new variable refers to from its beginning.
+// Declarations: the objects that a new variable refers to from its beginning.
 #include "sources/effects/effect_evaluator.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ void Evaluator::know_parts(std::size_t close, std::string_view own) {
   }
 }
 
-/// What is made of values in parentheses or braces.
+/// Initializes a variable with values in parentheses or braces.
 void Evaluator::make(int id, const std::vector<Value>& values) {
   const Type type = model_.variable(id).type;
   Value target;
@@ -142,7 +142,7 @@ void Evaluator::initialize(int id, const Value& value) {
     }
     return;
   }
-  // An object of its own, as far as anything tells: what it holds is not shown.
+  // Taken for an object of its own: its content is not shown.
   const bool own =
       kind == Kind::unknown && !type.reference && !type.pointer && (type.named || type.deduced);
   refer(target, own ? without_outside(value) : value);

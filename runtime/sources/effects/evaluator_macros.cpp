@@ -22,7 +22,7 @@ bool Evaluator::may_leave(const std::vector<Token>& tokens, std::size_t k) const
          !function_purity(word).pure && !is_print(word) && !is_keyword(word);
 }
 
-/// x##_count: all variables of which that may be the name.
+/// x##_count: all variables that may have the pasted name.
 void Evaluator::add_pasted(Range macro, const std::vector<Token>& tokens, std::size_t at,
                            Value& value) {
   const auto given = [&](std::string_view word) {  // a parameter of the macro
@@ -42,7 +42,7 @@ void Evaluator::add_pasted(Range macro, const std::vector<Token>& tokens, std::s
   }
 }
 
-/// A macro may do anything to what it mentions where it stands.
+/// A macro may do anything to the variables that it mentions, where it stands.
 Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
   Value value;
   const Inner& inner = *model_.macro(macro);

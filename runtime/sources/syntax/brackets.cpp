@@ -51,7 +51,7 @@ class Matcher {
     if (opens(token)) {
       stack.push_back(at);
     } else if (closes(token)) {
-      // A brace closes what was left open inside of it; other brackets that do not fit are noise.
+      // A brace closes brackets left open inside of it; other brackets that do not fit are noise.
       if (token.is("}")) {
         std::size_t top = stack.size();
         while (top > 0 && !tokens_[stack[top - 1]].is("{")) --top;

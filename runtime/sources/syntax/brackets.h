@@ -19,8 +19,8 @@ struct Range {
 
 /// One #if with its #elif, #else and #endif.
 struct Conditional {
-  std::vector<std::size_t> branches;  ///< the '#' of each of them but #endif
-  std::size_t end = 0;                ///< behind the line of #endif, or of the text
+  std::vector<std::size_t> branches;  ///< the '#' of each of them except #endif
+  std::size_t end = 0;                ///< after the line of #endif, or the end of the text
 };
 
 struct Brackets {
@@ -29,13 +29,13 @@ struct Brackets {
   std::vector<Conditional> conditionals;
 };
 
-/// Position behind the directive whose '#' is at `at`.
+/// Position after the directive whose '#' is at `at`.
 std::size_t directive_end(const std::vector<Token>& tokens, std::size_t at);
 /// "define", "include", ...; empty for a lone '#'.
 std::string_view directive_name(const std::vector<Token>& tokens, std::size_t at);
 
 /// Brackets of directives match among themselves. The branches of a conditional may each open or
-/// close brackets: what follows goes on from the first.
+/// close brackets: the text after it continues from the state of the first.
 Brackets match_brackets(const std::vector<Token>& tokens);
 
 }  // namespace flor::sources

@@ -80,8 +80,8 @@ bool ends_statement(const Token& token) {
   return token.is(";") || token.is("{") || token.is("}") || token.starts_directive;
 }
 
-/// The same insertion can often be told in several ways: "b ;" after "a ;", or "; b" after "a".
-/// Takes the one that begins behind a statement, or leaves it.
+/// Describes an ambiguous insertion in the best way: it may be "b ;" after "a ;", or "; b" after
+/// "a". Takes the one that begins after a statement, or leaves it.
 void slide(Range& range, Range& other, const Sequence& sequence, std::size_t low,
            std::size_t high) {
   const auto good = [&](std::size_t begin, std::size_t end) {

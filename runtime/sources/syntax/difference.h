@@ -15,8 +15,8 @@ struct Hunk {
 
 using Sequence = std::vector<const Token*>;
 
-/// What is equal in both and in the same order is in no hunk. Where there is a choice, hunks begin
-/// and end with statements. Sequences that differ nearly everywhere come back as one hunk.
+/// Tokens that are equal in both, in the same order, are in no hunk. Where there is a choice, hunks
+/// begin and end with statements. Sequences that differ nearly everywhere come back as one hunk.
 std::vector<Hunk> difference(const Sequence& before, const Sequence& now);
 
 }  // namespace flor::sources

@@ -44,7 +44,7 @@ class Lexer {
   }
 
  private:
-  /// Length of a backslash and the newline behind it, 0 where there is none.
+  /// Length of a backslash and the newline after it, 0 where there is none.
   std::size_t splice(std::size_t at) const {
     if (at + 1 >= source_.size() || source_[at] != '\\') return 0;
     if (source_[at + 1] == '\n') return 2;

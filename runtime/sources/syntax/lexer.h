@@ -1,5 +1,5 @@
-// Splits C++ source text into tokens: comments and white space are gone, literals are whole, lines
-// that are continued are one. Takes any text; what is not C++ gives some tokens, never an error.
+// Splits C++ source text into tokens: without comments and white space, literals as one token,
+// continued lines joined. Takes any text; text that is no C++ gives some tokens, never an error.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What is known of the standard library and of libtorch: which types hold plain values, and which
-// of their functions and methods change neither what they are called on nor what they are given.
+// Lists of the standard library and of libtorch: types that hold plain values, and functions and
+// methods that change neither their object nor their arguments.
 // Everything that is not listed may change both.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class Kind {
 
 bool is_number_type(std::string_view word);
 bool is_setting_type(std::string_view word);
-/// A method that says what a setting is, or sets it.
+/// A method that reads a setting, or sets it.
 bool is_setting_method(std::string_view name);
 bool is_container_type(std::string_view word);
 /// A namespace in a library's whose functions have a state of their own, or may be the program's.
@@ -36,8 +36,8 @@ struct Purity {
   bool pure = false, fresh = false, number = false;
 };
 Purity method_purity(std::string_view name);
-/// Of a tensor's methods, one that changes the tensor by its arguments, and keeps none of them:
-/// libtorch's mark of these is the underscore at their ends.
+/// A tensor method that changes the tensor by its arguments, and keeps none of them: libtorch marks
+/// these by an underscore at the end.
 bool works_in_place(std::string_view name);
 /// Free functions of the standard library, of libtorch, and those that print.
 Purity function_purity(std::string_view name);

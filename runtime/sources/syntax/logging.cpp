@@ -55,8 +55,8 @@ class Stripper {
   void mark(std::size_t at) {
     if (!tokens_[at].directive) looking_[at - piece_.begin] = true;
   }
-  /// What a header controls leaves its braces to it, written or not: what follows is not controlled
-  /// in its place. An else with nothing in it says nothing.
+  /// Marks a statement without its braces if a header controls it, written or not: the next
+  /// statement does not become controlled in its place. An empty else does nothing.
   void mark_statement(Range range) {
     const std::size_t before = code_before(range.begin);
     if (before > piece_.begin && is(before, "else")) {
@@ -110,7 +110,7 @@ class Stripper {
   bool can_own(std::string_view name, int depth) const {
     return is_new(name) || (block_locals_ && depth > 0 && !is_keyword(name));
   }
-  /// `at`: the name in its declaration. What a reference or a pointer leads to is not its own.
+  /// `at`: the name in its declaration. The target of a reference or a pointer is not its own.
   void own(std::size_t at, bool leads = false) {
     const std::string_view name = tokens_[at].text;
     const Token& before = tokens_[at - 1];
@@ -138,7 +138,7 @@ class Stripper {
     std::size_t begin_;
   };
 
-  /// The name of what an assignment at `at` changes.
+  /// The name of the variable that an assignment at `at` changes.
   std::string_view target(std::size_t at, std::size_t begin) const {
     if ((tokens_[at].is("++") || tokens_[at].is("--")) && is_word(at + 1)) {
       return tokens_[at + 1].text;
@@ -196,7 +196,7 @@ class Stripper {
     if (is(at, "if")) return harmless_if(statement, depth);
     if (is(at, "for") && is(at + 1, "(")) return harmless_for(statement, depth);
     if (is_word(at) && one_of(tokens_[at].text, kLeaves)) return false;
-    // What a block declares is its own from there on, in its own declaration, too.
+    // A variable declared in a block is its own from there on, in its own declaration, too.
     const bool declared = block_locals_ && depth > 0 && declares(statement, depth);
     if (!pure(statement)) return false;
     return declared || shows(statement) || declares(statement, depth) || works_on_own(at);
@@ -238,7 +238,7 @@ class Stripper {
     return body < statement.end && pure(header) && harmless({body, statement.end}, depth + 1);
   }
 
-  /// What a `for` or `if` declares is its own, whatever else has that name.
+  /// A variable declared in a `for` or `if` is its own, whatever else has that name.
   void declare_in_header(Range header) {
     for (std::size_t k = header.begin + 2; k < header.end; ++k) {
       const bool ends = is(k, "=") || is(k, ":") || is(k, ",") || is(k, "]");
@@ -299,7 +299,7 @@ class Stripper {
       guard = guard || tokens_[at].text.ends_with("Guard") || tokens_[at].text.ends_with("guard");
       ++at;
     }
-    // A guard works on what follows it in its block.
+    // A guard affects the statements that follow it in its block.
     if (guard && depth == 0) return false;
     if (is(at, "[") && at > statement.begin) return binds(at, depth);
     if (at < statement.begin + 2 || !is_word(at - 1)) return false;
@@ -336,7 +336,7 @@ class Stripper {
   bool works_on_own(std::size_t at) const {
     while (is(at, "++") || is(at, "--") || is(at, "(")) ++at;
     return is_word(at) && own_.contains(tokens_[at].text) && !leading_.contains(tokens_[at].text) &&
-           !is(at + 1, "->");  // what it points to
+           !is(at + 1, "->");  // the object it points to
   }
 
   /// flor::log("name", value) inside an expression.
@@ -374,8 +374,8 @@ class Stripper {
   const Words& known_;
   bool block_locals_;
   Words own_;  // variables that harmless statements declare
-  Words leading_;                           // those of them that are references or pointers
-  std::vector<std::string_view> shadowed_;  // those of them that the other version has, too
+  Words leading_;                           // references or pointers among them
+  std::vector<std::string_view> shadowed_;  // those that the other version has, too
   std::vector<bool> looking_;
 };
 

@@ -1,5 +1,5 @@
-// Tells statements that only look at the computation (log, print, and the variables made for that)
-// from those that are part of it.
+// Distinguishes statements that only look at the computation (log, print, and the variables made
+// for that) from those that are part of it.
 #pragma once
 
 #include "sources/syntax/structure.h"
@@ -15,11 +15,11 @@ using Words = std::set<std::string_view>;
 /// The identifiers among the tokens of `range`.
 Words identifiers(const std::vector<Token>& tokens, Range range);
 
-/// What counts as a variable of a statement's own.
+/// The variables that count as a statement's own.
 enum class Own {
   new_names,     ///< names that the other version does not have
-  block_locals,  ///< those that it declares in its own blocks and headers, too; only for what one
-                 ///< version has and the other has not
+  block_locals,  ///< and those declared in its own blocks and headers; only for text that one
+                 ///< version has and the other lacks
 };
 
 /// For each token of `piece`: whether it belongs to a statement that computes nothing which

@@ -35,7 +35,7 @@ bool has_word(const Reader& reader, Range tokens, std::string_view word) {
   return false;
 }
 
-/// Of a variable of a namespace: extern "C" int n; or within the braces of one.
+/// Whether a variable of a namespace is extern "C" int n; or within the braces of an extern "C".
 bool has_c_linkage(const Reader& reader, Range type, std::size_t at) {
   if (has_word(reader, type, "static")) return false;
   for (std::size_t k = type.begin; k < type.end; ++k) {
@@ -59,7 +59,7 @@ bool Body::is_destructor() const {
   return reader->is(head.begin, "~") || reader->is(head.begin + 1, "~");
 }
 
-/// Of another object of its class.
+/// Whether it is a constructor that copies another object of its class.
 bool Body::copies() const {
   if (!is_constructor() || parameters.size() > 1) return false;
   for (std::size_t k = head.begin; k + 1 < head.end; ++k) {
@@ -414,7 +414,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
   int depth = 0;
   std::string_view first;  ///< word before template arguments
   struct List {
-    bool array, size;  ///< of what; after its comma stands a number, by whatever name
+    bool array, size;  ///< std::array; past its comma, where a number stands, even if named
   };
   std::vector<List> lists;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
@@ -483,7 +483,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
       type.reference = type.reference || alias->second.reference;
       type.torch = type.torch || alias->second.torch;
     } else if (foreign) {
-      known = false;  // a class of another library, whatever it is called
+      known = false;  // a class of another library, whatever its name
     } else if (word == "Tensor") {
       type.kind = Kind::tensor;
       type.torch = true;

@@ -1,5 +1,6 @@
 // A program as the analysis of effects sees it: functions with their statements, and the variables
-// that names in them mean. By names, without a compiler: what cannot be told apart is one variable.
+// that names in them mean. By names, without a compiler: variables that it cannot distinguish are
+// one.
 #pragma once
 
 #include "sources/syntax/libraries.h"
@@ -20,7 +21,7 @@ struct Type {
   Kind kind = Kind::unknown;
   bool constant = false, reference = false, deduced = false;
   bool frozen = false;        ///< constant with all that it holds: plain values, or `element`
-  bool restarts = false;      ///< a container, of whatever: to go through it changes nothing
+  bool restarts = false;      ///< a container, of any elements: iterating it changes nothing
   bool pointer = false;
   bool view = false;          ///< of text or numbers that something else holds
   bool file = false;          ///< a stream to or from a file, or a device
@@ -32,8 +33,8 @@ struct Type {
   std::string_view element = {};  ///< the program's class that a container holds
 };
 
-/// A variable: a local, a parameter, or what all members and variables of namespaces of one name
-/// are together.
+/// A variable: a local, a parameter, or all members and variables of namespaces that have one name,
+/// taken together.
 struct Variable {
   std::string_view name;
   int body = -1;    ///< -1: shared by all functions
@@ -106,7 +107,7 @@ class Model {
     return is_field(name) && !not_only_fields_.contains(name);
   }
   bool is_shared(std::string_view name) const { return shared_.contains(name); }
-  /// Kept with the object that holds it: a registered part of a module, or what `save` writes.
+  /// Kept with the object that holds it: a registered part of a module, or written by `save`.
   bool is_kept_by_owner(std::string_view name) const { return kept_by_owner_.contains(name); }
   const std::vector<int>& functions(std::string_view name) const;
   bool is_class(std::string_view name) const { return classes_.contains(name); }
@@ -136,7 +137,7 @@ class Model {
   const std::vector<std::string_view>& in_union_with(std::string_view name) const;
   /// Layers and functions of libtorch may work in place, since the program says so somewhere.
   bool mentions_inplace() const { return mentions_inplace_; }
-  /// What a function returns that is declared and not defined here, or nothing.
+  /// The return type of a function that is declared and not defined here, or nothing.
   const Type* prototype(std::string_view name) const;
 
  private:

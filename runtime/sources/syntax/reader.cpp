@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 11> kAssigningMarks = {"=",  "+=", "-=", "*=",  "/=", "%=",
                                                            "&=", "|=", "^=", "<<=", ">>="};
-/// Before what is no name of a variable that is declared.
+/// Words that do not precede the name of a declared variable.
 constexpr std::array<std::string_view, 16> kNoTypes = {
     "return", "else", "do",  "throw", "case",  "goto",    "new",      "delete",
     "not",    "and",  "or",  "using", "break", "typedef", "co_yield", "namespace"};
@@ -126,7 +126,7 @@ std::vector<Range> Reader::split(Range range) const {
   return parts;
 }
 
-/// Of a name in `auto& [a, b]` the position behind its type; `begin` where it is in none.
+/// For a name in `auto& [a, b]`: the position after its type; `begin` where it is in none.
 std::size_t Reader::binding_type(std::size_t at, std::size_t begin) const {
   std::size_t k = at;
   while (k > begin && (is_name(k) || is(k, ","))) --k;

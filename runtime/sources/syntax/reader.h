@@ -1,5 +1,5 @@
-// Reads the tokens of a source without a compiler: names, brackets, template arguments, and what is
-// declared where.
+// Reads the tokens of a source without a compiler: names, brackets, template arguments, and
+// declarations.
 #pragma once
 
 #include "sources/syntax/source.h"
@@ -34,12 +34,12 @@ class Reader {
   bool is_assignment(std::size_t at) const;
   /// `>` `>` that shifts; template arguments are stepped over before they are seen.
   bool is_right_shift(std::size_t at) const;
-  /// An operand ends before `at`: what stands there is an operator of two operands.
+  /// An operand ends before `at`: a token there is an operator with two operands.
   bool operand_ends_before(std::size_t at) const;
 
   std::size_t behind(std::size_t at) const;  ///< the bracket that closes the one at `at`
   std::size_t opening(std::size_t at) const;  ///< of the closing bracket at `at`; else `at`
-  /// Behind template arguments that begin at `at`; `at` where none do.
+  /// Position after template arguments that begin at `at`; `at` where none do.
   std::size_t behind_angles(std::size_t at) const;
   /// The innermost bracket that is open at `at`, or nothing.
   std::optional<std::size_t> bracket_around(std::size_t at) const;
@@ -51,7 +51,7 @@ class Reader {
     Range type;
     bool binding = false;  ///< one of several, of `auto [a, b]`
   };
-  /// What the name at `at` is declared as, if it is declared there as a variable.
+  /// The declaration of the name at `at`, if a variable is declared there.
   std::optional<Declared> declared(std::size_t at, std::size_t begin) const;
 
  private:

@@ -38,7 +38,7 @@ std::size_t code_before(const std::vector<Token>& tokens, std::size_t at, std::s
 
 Range Spelling::in_file(Range range, Range piece) const {
   if (range.empty()) {
-    // Right behind what stands before it, so that it is where it was removed from.
+    // Right after the token before it, which is where it was removed from.
     const std::size_t begin = range.begin > 0        ? at[range.begin - 1].end
                               : at.empty()           ? piece.end
                                                      : at[range.begin].begin;

@@ -1,5 +1,5 @@
-// The tokens of a part of a source as two versions of it are compared: each statement that an if or a
-// loop controls stands in braces, whether they are written or not.
+// The tokens of a part of a source in a normal form for comparing two versions: each statement that
+// an if or a loop controls stands in braces, whether they are written or not.
 #pragma once
 
 #include "sources/syntax/difference.h"
@@ -24,7 +24,7 @@ struct PieceOfSource {
 };
 
 /// `without`: for each token of the piece whether it is left out. Statements with one of `macros`,
-/// or with what looks like a call of one, stay as they are: they may be several statements.
+/// or with a seeming call of one, stay as they are: they may be several statements.
 Spelling spell(const PieceOfSource& piece, const Words& macros, const std::vector<bool>* without);
 
 void add_macros_of(const Source& source, Words& macros);

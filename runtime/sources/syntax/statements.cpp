@@ -59,7 +59,7 @@ class Walker {
     return is(head, "(") ? code(behind(head)) : tokens_.size();
   }
 
-  /// The next token at or behind `at` that belongs to no directive.
+  /// The next token at or after `at` that belongs to no directive.
   std::size_t code(std::size_t at) const {
     while (at < tokens_.size() && tokens_[at].directive) ++at;
     return at;
@@ -67,7 +67,7 @@ class Walker {
   bool is(std::size_t at, std::string_view text) const {
     return at < tokens_.size() && tokens_[at].is(text);
   }
-  /// Behind the bracket that closes the one at `at`; the next token where there is none.
+  /// Position after the bracket that closes the one at `at`; the next token where there is none.
   std::size_t behind(std::size_t at) const {
     const std::size_t partner = brackets_.partner[at];
     return partner != Brackets::kNone && partner > at ? partner + 1 : at + 1;

@@ -14,8 +14,8 @@ std::size_t behind_label(const std::vector<Token>& tokens, const Brackets& brack
 /// Every `for`, in the order of the keywords.
 std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets);
 
-/// The statements in `range` that an if, else, for, while or do controls without braces around them:
-/// with braces they were the same.
+/// The statements in `range` that an if, else, for, while or do controls without braces around
+/// them: braces would not change their meaning.
 std::vector<Range> bare_bodies(const std::vector<Token>& tokens, const Brackets& brackets,
                                Range range);
 

@@ -72,7 +72,7 @@ std::size_t StepFinder::statement(std::size_t at, std::size_t end, int parent, i
   return stop;
 }
 
-/// if, for, while, switch, catch, with what they control.
+/// if, for, while, switch, catch, with the statements that they control.
 std::size_t StepFinder::controlled(std::size_t at, std::size_t end, int parent, int depth) {
   std::size_t open = at + 1;
   while (open < end && !reader_.is(open, "(") && open < at + 3) ++open;

@@ -1,4 +1,4 @@
-// The statements of a function, and what decides whether they are executed.
+// Finds the statements of a function, and the headers that control whether they are executed.
 #pragma once
 
 #include "sources/syntax/model.h"

@@ -9,7 +9,7 @@
 namespace flor::sources {
 namespace {
 
-/// What stands before a '(' that begins no list of parameters.
+/// Words before a '(' that begins no list of parameters.
 constexpr std::array<std::string_view, 14> kNoCallee = {
     "alignas", "decltype",   "noexcept", "requires", "explicit", "throw",  "__attribute__",
     "typeof",  "__declspec", "sizeof",   "if",       "while",    "return", "static_assert"};
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 19> kCalledByOthers = {
     "backward",  "call", "apply", "parse",  "apply_batch", "await_ready", "await_suspend",
     "get_batch", "load", "save",  "format", "await_resume"};
 
-/// Behind a function's parameters.
+/// Words that may follow a function's parameters.
 constexpr std::array<std::string_view, 9> kAfterParameters = {
     "const", "volatile", "noexcept", "override", "final", "mutable", "try", "constexpr", "static"};
 
@@ -32,7 +32,7 @@ bool is_class_key(const Token& token) {
   return token.is("class") || token.is("struct") || token.is("union");
 }
 
-/// What stands before a '{' at the level of namespaces and classes.
+/// The tokens before a '{' at the level of namespaces and classes.
 struct Head {
   bool is_namespace = false, is_class = false, is_enum = false;
   bool assigned = false, special = false, derived = false;
@@ -96,8 +96,8 @@ class Scanner {
     return tokens_[at].is("public") || tokens_[at].is("private") || tokens_[at].is("protected");
   }
 
-  /// Takes the braces behind `head`; returns the position to go on from, and whether the piece
-  /// ended there in `ended_`.
+  /// Takes the braces after `head`; returns the position where to continue, and in `ended_` whether
+  /// the piece ended there.
   std::size_t brace(Range head, const Scope& in, int depth) {
     const std::size_t open = head.end, close = behind(open);
     const Head facts = examine(head, in);
@@ -113,7 +113,7 @@ class Scanner {
                   .local = in.local,
                   .top = in.top && tokens_[head.begin].is("extern")};
       scope({open + 1, inner_end}, inner, depth + 1);
-      ended_ = true;  // what follows the closing brace is a declaration of its own
+      ended_ = true;  // a declaration of its own follows the closing brace
       return inner_end < close ? closing(inner_end, in) : close;
     }
     if (facts.is_enum || facts.assigned || in_initializers(facts, open)) {
@@ -346,7 +346,7 @@ class Scanner {
     add(std::move(piece), in);
   }
 
-  /// What stands before an initializer, parameters, or the end; enumerators, too.
+  /// Names before an initializer, parameters, or the end; enumerators, too.
   std::vector<std::string_view> declared_names(Range range) const {
     std::vector<std::string_view> names;
     const bool enumeration = tokens_[range.begin].is("enum");

@@ -1,6 +1,6 @@
-// What a source file consists of: functions, declarations and directives, which follow each other
+// The parts of a source file: functions, declarations and directives, which follow each other
 // without gaps, and the loops, lambdas and macros inside of them. A best effort without a compiler:
-// where the text leaves a choice, more is taken to be callable, never less.
+// where the text is ambiguous, more is taken to be callable, never less.
 #pragma once
 
 #include "sources/syntax/brackets.h"
@@ -65,7 +65,7 @@ struct Structure {
 
 Structure scan(const std::vector<Token>& tokens);
 
-/// Position behind the statement that begins at `at`.
+/// Position after the statement that begins at `at`.
 std::size_t statement_end(const std::vector<Token>& tokens, const Brackets& brackets,
                           std::size_t at);
 

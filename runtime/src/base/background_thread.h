@@ -1,4 +1,4 @@
-// One thread at low priority that does the recorder's work in order, behind the training's back.
+// One thread at low priority that does the recorder's work in order, in the background.
 #pragma once
 
 #include "base/background_priority.h"
@@ -21,7 +21,7 @@ class Background {
   /// The thread becomes a member of `priority`. `name`: of the thread, at most 15 characters.
   Background(std::shared_ptr<store::BackgroundPriority> priority, std::function<void()> tick,
              const char* name = "flor-writer");
-  /// Finishes what was posted.
+  /// Finishes the posted jobs.
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
@@ -31,8 +31,8 @@ class Background {
   /// Returns when everything posted before is done.
   void drain();
 
-  /// While it lives all threads of the background run at normal priority: somebody is waiting for
-  /// them. Made by the waiting thread.
+  /// While it lives all threads of the background run at normal priority: the thread that made it
+  /// is waiting for them.
   class Hurry {
    public:
     explicit Hurry(Background& background) : hurry_(*background.priority_) {}
@@ -41,7 +41,7 @@ class Background {
     store::BackgroundPriority::Hurry hurry_;
   };
 
-  /// Something is queued or being worked on.
+  /// Whether a job is queued or being worked on.
   bool busy() const { return unfinished_.load(std::memory_order_acquire) > 0; }
   std::size_t unfinished() const { return unfinished_.load(std::memory_order_acquire); }
 

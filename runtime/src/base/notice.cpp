@@ -1,5 +1,7 @@
 #include "base/notice.h"
 
+#include "base/hosted_program.h"
+
 #include <unistd.h>
 
 #include <atomic>
@@ -40,7 +42,7 @@ void say(Level level, std::string_view line) noexcept {
   try {
     std::string text = "flor: ";
     if (rank > 0) text += "rank " + std::to_string(rank) + ": ";
-    for (const char c : line) text += c == '\n' ? ' ' : c;
+    for (const char c : in_words_of_program(std::string(line))) text += c == '\n' ? ' ' : c;
     text += '\n';
     // A lost notice is no reason to disturb the training.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());

@@ -1,4 +1,4 @@
-// What Flor tells people, on stderr, one line at a time.
+// Flor's messages to the user, on stderr, one line at a time.
 #pragma once
 
 #include <cstdint>

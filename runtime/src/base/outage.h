@@ -1,4 +1,4 @@
-// Faults of the store while a run is recorded: when it is tried again, and what is missing since.
+// Faults of the store while a run is recorded: when to try again, and the epochs missing since.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -33,7 +33,7 @@ class Outage {
   std::chrono::milliseconds pause_{};
 };
 
-/// The epochs of which something is missing. What touches is one gap.
+/// The epochs that miss something. Adjacent ones are one gap.
 class Gaps {
  public:
   explicit Gaps(std::vector<store::Gap> known = {}) : gaps_(std::move(known)) {}
@@ -47,33 +47,34 @@ class Gaps {
   std::vector<store::Gap> gaps_;  // sorted, apart from each other or of another kind
 };
 
-/// What the recorder asks before it writes, and is told afterwards. Thread-safe.
+/// The state of the store, which the recorder asks before it writes, and updates afterwards.
+/// Thread-safe.
 class StorageHealth {
  public:
   using Now = std::function<Outage::Time()>;
   /// Rows may be written where content cannot be, since they are small; content needs its rows.
   enum class Part { rows, content };
-  /// A kill in an outage loses what is known of its gaps since then.
+  /// A kill in an outage loses the gaps found within this time.
   static constexpr std::chrono::seconds kGapPause{10};
 
   explicit StorageHealth(Now now = std::chrono::steady_clock::now) : now_(std::move(now)) {}
 
-  /// It is worth while to write now.
+  /// Whether it is worthwhile to write now.
   bool may_try(Part part) const;
   bool lasts() const;
   bool lasts(Part part) const;
-  /// True: an outage begins that is to be said; one that comes back soon was said already.
+  /// True: an outage begins that should be reported; one that recurs soon was reported already.
   bool failed(Part part, std::string_view why);
-  /// Seconds that an outage had lasted which was said, if all parts work again by this.
+  /// The duration in seconds of a reported outage, if all parts work again by this.
   std::optional<double> succeeded(Part part);
 
   void set_gaps(std::vector<store::Gap> known);  ///< of a run that is resumed
-  /// The epoch is not whole, because of the latest failure if nothing else is said.
+  /// Notes that the epoch is incomplete, because of the latest failure unless `why` is given.
   void miss(std::int64_t epoch, bool values = false, std::string_view why = {});
   std::vector<store::Gap> gaps() const;
   /// The gaps, if they have changed since `written` was last called with them.
   std::optional<std::vector<store::Gap>> unwritten_gaps() const;
-  /// They have, and while an outage lasts, in which they grow, not a moment ago.
+  /// Whether gaps have changed, and, while they grow in an outage, were not written a moment ago.
   bool gaps_are_due() const;
   void written(const std::vector<store::Gap>& gaps);
 
@@ -86,7 +87,7 @@ class StorageHealth {
   std::string why_;
   Outage::Time began_{};
   std::optional<Outage::Time> said_;
-  bool to_end_ = false;  // the end of what was said is to be said, too
+  bool to_end_ = false;  // the end of the reported outage is to be reported, too
   Gaps gaps_;
   std::vector<store::Gap> written_;
   std::optional<Outage::Time> written_at_;
@@ -98,7 +99,7 @@ struct LockPatience {
   std::chrono::milliseconds usual{5000}, in_outage{250}, at_end{30'000};
 };
 
-// What tests of whole programs replace before flor::init.
+// Tests of whole programs replace these before flor::init.
 inline Outage::Time (*recorder_clock)() = std::chrono::steady_clock::now;
 inline LockPatience lock_patience;
 

@@ -1,5 +1,9 @@
 #include "base/process_facts.h"
 
+#include "base/hosted_program.h"
+
+#include "protocol/program_of_run.h"
+
 #include <flor/adapter.h>
 #include <flor/store/digest.h>
 
@@ -45,7 +49,7 @@ namespace {
 /// Known by path, size and time: they may be large, and one that was built again is another.
 int add_own_object(dl_phdr_info* object, std::size_t, void* texts) {
   const std::string_view name = object->dlpi_name;
-  if (name.find('/') == name.npos) return 0;  // the executable, and what the kernel brings
+  if (name.find('/') == name.npos) return 0;  // the executable, and the kernel's own
   for (const char* system : {"/lib/", "/lib64/", "/lib32/", "/usr/lib"}) {
     if (name.starts_with(system)) return 0;
   }
@@ -60,9 +64,10 @@ int add_own_object(dl_phdr_info* object, std::size_t, void* texts) {
 
 std::string program_digest() {
   std::string digest = store::file_digest(executable());
+  if (const HostedProgram* hosted = hosted_program()) digest += "\n" + hosted->digest();
   std::vector<std::string> objects;
   ::dl_iterate_phdr(add_own_object, &objects);
-  if (objects.empty()) return digest;
+  if (objects.empty() && !hosted_program()) return digest;
   std::ranges::sort(objects);
   for (const std::string& object : objects) digest += "\n" + object;
   return store::digest_of(std::as_bytes(std::span(digest))).hex();
@@ -89,6 +94,9 @@ std::map<std::string, std::string> environment() {
   facts["cores"] = std::to_string(std::thread::hardware_concurrency());
   facts["flor"] = FLOR_VERSION;
   facts["compiler"] = __VERSION__;
+  if (const HostedProgram* hosted = hosted_program()) {
+    facts[kInterpreterFact] = hosted->interpreter.string();
+  }
   for (const char* name :
        {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
         "CUBLAS_WORKSPACE_CONFIG", "RANK", "WORLD_SIZE", "SLURM_JOB_ID", "SLURM_PROCID"}) {

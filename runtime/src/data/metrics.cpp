@@ -38,7 +38,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// NaN wins, whatever it is compared with.
+/// NaN wins over every other value.
 double least(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 
 }  // namespace
@@ -90,7 +90,7 @@ void Metrics::mean(std::string_view name, double value, double weight) {
     throw Error(
         fmt::format("the weight of '{}' is {}: it must be a number from 0 on", name, weight));
   }
-  // What counts nothing must not spoil the rest by being infinite or no number.
+  // A value of weight 0 must not spoil the mean by being infinite or no number.
   add(name, {Kind::mean, weight > 0 ? value * weight : 0, weight});
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What one replica logged at the end of an epoch.
+/// The record that one replica logged at the end of an epoch.
 struct Record {
   std::uint64_t epoch = 0, samples = 0, seed = 0, count = 0, lanes = 0;
   Shuffle shuffle = Shuffle::none;
@@ -131,7 +131,7 @@ class Count {
     Share share = first_.share;
     share.rank = rank;
     const bool complete = first_.count == first_.share.size();
-    // Of a replica whose record was not given it is only known that it went in step.
+    // A replica whose record was not given is only known to have gone in step.
     const std::uint64_t count = found != ranks.end() ? found->second.count
                                 : complete           ? share.size()
                                                      : std::min(first_.count, share.size());
@@ -141,7 +141,7 @@ class Count {
       use(unit, share.position(i) >= share.units);
       digest += detail::sample_digest(order_[unit]);
     }
-    // What a batch of a group holds is not in the record.
+    // The record does not hold the content of a batch of a group.
     if (found == ranks.end() || first_.batches) return;
     if (fmt::format("{:016x}", digest) != found->second.digest) result_.forged.push_back(rank);
   }

@@ -79,7 +79,7 @@ class MersenneTwister {
   Block state_{};
 };
 
-/// 0, 1, 2, ... in memory of large pages where the system has them: what follows goes everywhere.
+/// 0, 1, 2, ... in memory of large pages where the system has them: later accesses go everywhere.
 template <typename Index>
 std::shared_ptr<Index[]> ascending(std::uint64_t samples) {
   constexpr std::uintptr_t kPage = 2 << 20;

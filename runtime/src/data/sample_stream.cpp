@@ -31,7 +31,7 @@ std::uint64_t digest_of(const std::vector<std::int64_t>& groups) {
   return digest;
 }
 
-/// What must be the same when a state is loaded.
+/// The fields that must be the same when a state is loaded.
 Object identity(const SampleSetup& setup, std::uint64_t groups_digest) {
   Object json{{"samples", setup.samples},
               {"shuffle", to_string(setup.shuffle)},
@@ -139,7 +139,7 @@ bool SampleStream::complete() const { return complete(place_); }
 std::uint64_t SampleStream::consumed_by_all(const Place& place) {
   const Share& share = place.share;
   const bool all_used = !place.ended && complete(place);
-  // Equal shares are complete together, and what they leave of the units is dropped.
+  // Equal shares are complete together, and the units that they leave are dropped.
   if (all_used && share.tail != Tail::uneven) return share.units;
   if (place.others > 0) return place.others;
   if (all_used) return share.units;
@@ -180,7 +180,7 @@ void SampleStream::set_epoch(std::uint64_t epoch) {
 }
 
 void SampleStream::begin_epoch(std::uint64_t epoch) {
-  // Where nobody gets any of a rest that is dropped, there is no step at the end of the epoch.
+  // If no replica gets any of a rest that is dropped, the epoch ends without a step.
   const std::uint64_t base = place_.share.base;
   if (size() == 0 && base > 0 && base < units_ && rank_ == 0) log_epoch();
   place_ = first_of(epoch);
@@ -213,7 +213,8 @@ void SampleStream::begin() {
 std::uint64_t SampleStream::batch_of(std::uint64_t batch_size) const {
   const std::uint64_t left = place_.ended ? 0 : size() - drawn_;
   if (!setup_.groups.empty()) return std::min<std::uint64_t>(left, 1);
-  // The others' last batch is full: what they do not have must not become a batch of its own.
+  // The others' last batch is full: a sample that they do not have must not become a batch of its
+  // own.
   const bool one_more = left == batch_size + 1 && place_.share.least() < size();
   return one_more ? left : std::min(left, batch_size);
 }
@@ -394,8 +395,9 @@ void SampleStream::deal_anew(Place& place) const {
   if (place.share.base == 0) place.lanes = setup_.sharded ? world() : 0;
 }
 
-/// Of another replica's place in the same deal, this one's. All replicas keep the deal, whoever's
-/// state they load, so that those that load their own and those that load another's are in step.
+/// Turns another replica's place in the same deal into this one's. All replicas keep the deal,
+/// whichever state they load, so that those that load their own and those that load another's are
+/// in step.
 void SampleStream::take_own_share(Place& place) {
   const std::uint64_t consumed = consumed_by_all(place);
   Share& share = place.share;
@@ -419,7 +421,7 @@ void SampleStream::parse(const std::string& text) {
   } else if (read.share.rank != rank()) {
     take_own_share(read);
   }
-  // A resumed loop is stepped forward first, and then told where it is: its loader goes on.
+  // A resumed loop is stepped forward first, and then told where it is: its loader continues.
   const bool goes_on = same_deal && iterating_ && read.epoch == place_.epoch &&
                        read.share.base == place_.share.base && read.lanes == place_.lanes &&
                        begun_at_ <= read.count && read.count <= drawn_ &&

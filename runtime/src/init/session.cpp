@@ -1,4 +1,5 @@
 // flor::init, and every way in which a session can end.
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "base/settings.h"
@@ -34,32 +35,32 @@ namespace {
 
 std::atomic<Runtime*> current{nullptr};
 pid_t owner = 0;                            // a forked child must not end its parent's session
-ExitStatus exit_status = ExitStatus::done;  // what a status of 0 becomes
+ExitStatus exit_status = ExitStatus::done;  // replaces a status of 0
 std::terminate_handler previous_terminate = nullptr;
-// What was registered before flor::init would be lost without a word.
+// State registered before flor::init would be lost silently, so flor::init refuses it.
 constexpr std::uint64_t kEarly = 0;  // no ticket of a registry
 std::size_t early_slots = 0;
 bool init_called = false;
-bool ended_with_scope = false;  // when the program's status was not known yet
-// Of a session that is off: --kwargs works without recording.
+bool ended_with_scope = false;  // before the program's status was known
+// Arguments for a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
 
-/// Kept until the next session: other threads may still hold a pointer. Never destroyed, since
-/// static objects go before the handlers that end the session at exit, and in a forked child there
-/// is no background thread that could be waited for.
+/// The session, kept until the next one: other threads may still hold a pointer. Never destroyed:
+/// static objects are destroyed before the exit handlers end the session, and a forked child has no
+/// background thread to wait for.
 std::unique_ptr<Runtime>& held() {
   static auto* const runtime = new std::unique_ptr<Runtime>;
   return *runtime;
 }
 
-/// A forked child has no session: its parent's goes on there, and mutexes may be held by threads
-/// that do not exist in the child.
+/// A forked child has no session: its parent's continues in the parent, and mutexes may be held by
+/// threads that do not exist in the child.
 void forget_in_child() {
   Runtime* session = current.exchange(nullptr);
   session_active = false;
   fence_needed = false;
   if (session) session->forget_in_child();
-  (void)held().release();  // its background thread is not here to be waited for
+  (void)held().release();  // its background thread does not exist in the child
   inside_flor = 0;
 }
 
@@ -81,20 +82,28 @@ void end_session(Ending ending, std::string_view message) noexcept {
 void at_exit(int status, void*) {
   if (::getpid() != owner) return;
   if (inside_flor > 0) {
-    // Called by a signal handler that interrupted Flor, whose mutexes are held for ever now. What
-    // is durable stays so, and the run shows as interrupted.
+    // Called by a signal handler that interrupted Flor, whose mutexes are held for ever now.
+    // Durable content stays, and the run shows as interrupted.
     return;
   }
-  const std::string why =
-      status == 0 ? std::string() : fmt::format("the program ended with status {}", status);
-  end_session(status == 0 ? Ending::normal : Ending::failed, why);
+  const HostedFailure* noted = status == 0 ? nullptr : noted_failure();
+  const std::string why = noted         ? noted->why
+                          : status == 0 ? std::string()
+                                        : fmt::format("the program ended with status {}", status);
+  const Runtime* session = current.load();
+  const bool is_misused = noted && noted->status == ExitStatus::usage && session &&
+                          session->mode() == Mode::record;
+  end_session(status == 0  ? Ending::normal
+              : is_misused ? Ending::abandoned
+                           : Ending::failed,
+              why);
   if (status != 0 && ended_with_scope && held()) held()->failed_after_all(why);
   // glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
+  if (noted && noted->status != ExitStatus::failed) std::exit(static_cast<int>(noted->status));
 }
 
-/// An exception that nobody catches: one line, the right status, and nothing that was recorded
-/// lost.
+/// Handles an uncaught exception: one line, the right status, and no loss of recorded data.
 void at_terminate() {
   Runtime* session = current.load();
   const bool ours = session && session->own_thread() && ::getpid() == owner;
@@ -144,7 +153,7 @@ void warn_if_older(const char* source_file) {
                   executable().filename().string(), source_file));
 }
 
-/// What was not said by a flag, as the user's or the store's file of settings has it.
+/// Takes values without a flag from the user's or the store's file of settings.
 void apply_settings(Flags& flags) {
   const auto settings =
       store::Settings::read({{.name = "home", .flag = "--flor_home", .value = flags.home}});
@@ -156,7 +165,7 @@ void apply_settings(Flags& flags) {
   }
 }
 
-/// Null: there is nothing to do, and the process shall end.
+/// Makes a session. Null if there is nothing to do, and the process should end.
 std::unique_ptr<Runtime> open_runtime(Flags flags) {
   return flags.mode == Mode::record ? make_recorder(std::move(flags))
                                     : make_replayer(std::move(flags));
@@ -165,6 +174,7 @@ std::unique_ptr<Runtime> open_runtime(Flags flags) {
 }  // namespace
 
 void flush_streams() noexcept {
+  if (const HostedProgram* hosted = hosted_program()) hosted->flush();
   std::cout.flush();
   std::fflush(nullptr);
 }
@@ -257,31 +267,45 @@ void fence() noexcept {
 
 }  // namespace detail
 
+namespace detail {
+
+Session open_session(int& argc, char** argv, const char* source_file) {
+  Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
+  if (flags.help) {
+    std::cout << flag_help();
+    end_process(ExitStatus::done);
+  }
+  if (flags.mode == Mode::off) refuse_masked(flags.kwargs);
+  plain_kwargs = flags.kwargs;
+  init_called = true;
+  if (flags.mode == Mode::off) return Session(Mode::off);
+  apply_settings(flags);
+  if (runtime()) throw Error("flor::init was called while a session is open");
+  if (early_slots > 0) {
+    throw UsageError(
+        "flor::checkpoints was called before flor::init, so that its state would "
+        "not be kept: call flor::init first in main");
+  }
+  flags.source_file = source_file;
+  if (flags.mode == Mode::record && !program_recipe() && !hosted_program()) {
+    warn_if_older(source_file);
+  }
+  watch_the_end();
+  exit_status = ExitStatus::done;
+  ended_with_scope = false;
+  held() = open_runtime(std::move(flags));
+  if (!held()) end_process(ExitStatus::done);
+  current = held().get();
+  session_active = true;
+  return Session(held()->mode());
+}
+
+}  // namespace detail
+
 Session init(int& argc, char** argv, const char* source_file) {
   using namespace detail;
   try {
-    Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
-    if (flags.help) {
-      std::cout << flag_help();
-      end_process(ExitStatus::done);
-    }
-    if (flags.mode == Mode::off) refuse_masked(flags.kwargs);
-    plain_kwargs = flags.kwargs;
-    init_called = true;
-    if (flags.mode == Mode::off) return Session(Mode::off);
-    apply_settings(flags);
-    if (runtime()) throw Error("flor::init was called while a session is open");
-    if (early_slots > 0) {
-      throw UsageError(
-          "flor::checkpoints was called before flor::init, so that its state would "
-          "not be kept: call flor::init first in main");
-    }
-    flags.source_file = source_file;
-    if (flags.mode == Mode::record && !program_recipe()) warn_if_older(source_file);
-    watch_the_end();
-    exit_status = ExitStatus::done;
-    ended_with_scope = false;
-    held() = open_runtime(std::move(flags));
+    return open_session(argc, argv, source_file);
   } catch (const Error& error) {
     say(Level::error, error.what());
     end_process(error.status());
@@ -289,10 +313,6 @@ Session init(int& argc, char** argv, const char* source_file) {
     say(Level::error, error.what());
     end_process(ExitStatus::failed);
   }
-  if (!held()) end_process(ExitStatus::done);
-  current = held().get();
-  session_active = true;
-  return Session(held()->mode());
 }
 
 Session init(const char* source_file) {
@@ -335,7 +355,7 @@ std::string Session::run() const {
 void Session::finish() noexcept {
   if (std::exchange(mode_, Mode::off) == Mode::off) return;
   detail::end_session(detail::Ending::normal, "");
-  // It came too late for a checkpoint, but the program goes on for who knows how long.
+  // The signal came too late for a checkpoint, but the program may still run for a long time.
   const int signal = detail::pending_signal.exchange(0);
   if (signal == SIGTERM || signal == SIGINT) ::raise(signal);
 }

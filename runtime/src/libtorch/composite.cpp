@@ -27,7 +27,7 @@ at::Tensor read_part(const StateReader& reader, std::string_view name, at::Scala
   return part;
 }
 
-/// Of the integers that a quantized tensor consists of.
+/// The type of the integers that a quantized tensor consists of.
 at::ScalarType integers_of(at::ScalarType type) {
   if (type == at::kQInt8) return at::kChar;
   if (type == at::kQUInt8) return at::kByte;
@@ -47,7 +47,7 @@ void write_quantized(const StateWriter& writer, const at::Tensor& tensor) {
   writer.number(kFormItem, static_cast<std::int64_t>(tensor.q_per_channel_axis()));
 }
 
-/// Made when its integers have come.
+/// Made once its integers have arrived.
 at::Tensor read_quantized(const StateReader& reader, const std::string& kind,
                           const LayoutEntry& entry, const at::Device& device) {
   const at::ScalarType type = scalar_type_named(entry.type);

@@ -14,8 +14,8 @@ namespace flor::libtorch {
 
 bool is_composite(const at::Tensor& tensor);
 
-/// Writes the parts as items and returns what kind it is, in one word. Throws an error that names
-/// the tensor where libtorch does not give them.
+/// Writes the parts as items and returns the kind, in one word. Throws an error that names the
+/// tensor where libtorch cannot provide them.
 std::string write_composite(const StateWriter& writer, const at::Tensor& tensor);
 
 /// A new tensor of that kind, which is filled before the restore as a whole returns.

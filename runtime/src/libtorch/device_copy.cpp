@@ -21,8 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Asked again and again rather than waited for: waiting spins in the driver, on a core that the
-/// training may need.
+/// Polls instead of waiting: waiting spins in the driver, on a core that the training may need.
 void await(const c10::Event& event) {
   while (!event.query()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
@@ -130,7 +129,7 @@ std::optional<Memory> ask_driver() {
   return memory;
 }
 
-/// What the driver said a moment ago, less what was staged since: asking takes as long as a copy.
+/// The driver's last answer, less the memory staged since: asking takes as long as a copy.
 class Room {
  public:
   bool has(const at::Device& device, std::size_t bytes, bool first) {

@@ -74,7 +74,7 @@ std::string strides_beside(const at::Tensor& gradient, const at::Tensor& leaf) {
   return strides == "-" ? std::string(":[]") : ":" + strides;
 }
 
-/// Of gradients that are differentiated themselves, after the word for what they hold.
+/// Suffixes for gradients that are differentiated themselves, after the word for their content.
 constexpr std::string_view kTrained = "+trained", kComputed = "+computed";
 
 std::string_view standing_of(const at::Tensor& gradient) {

@@ -1,4 +1,4 @@
-// Gradients at checkpoints: what a program can read or accumulate into after one is kept with it.
+// Gradients at checkpoints: a gradient that a program can read or accumulate into is kept.
 #pragma once
 
 #include <flor/state.h>
@@ -11,7 +11,7 @@
 
 namespace flor::libtorch {
 
-// What a layout says of a gradient, in one word; before it the form of a sparse one.
+// The words for a gradient in a layout; before them the form of a sparse one.
 inline constexpr std::string_view kNoGradient = "undefined";
 inline constexpr std::string_view kZeroGradient = "zero";
 inline constexpr std::string_view kKeptGradient = "kept";  ///< as item "grad/NAME"
@@ -22,7 +22,7 @@ struct NamedLeaf {
   at::Tensor tensor;
 };
 
-/// Writes the gradients that hold something, and describes that of each leaf.
+/// Writes the gradients that are not zero, and describes that of each leaf.
 std::vector<std::string> write_gradients(const StateWriter& writer,
                                          std::span<const NamedLeaf> leaves);
 

@@ -1,5 +1,5 @@
-// How a tensor stands in libtorch's graph of gradients: what is written down of that, and how a
-// restored tensor is made to stand so again.
+// The place of a tensor in libtorch's graph of gradients: how it is written down, and how a
+// restored tensor gets the same place.
 #pragma once
 
 #include <flor/state/state_io.h>
@@ -17,7 +17,7 @@ bool trains(const at::Tensor& tensor);
 
 Lineage lineage_of(const at::Tensor& tensor);
 
-/// A view of `base`, in elements of it, that stands to it as `standing` says.
+/// A view of `base`, in elements of it, in the relation that `standing` says.
 at::Tensor view_of(const at::Tensor& base, Standing standing, at::IntArrayRef sizes,
                    at::IntArrayRef strides, std::int64_t offset);
 

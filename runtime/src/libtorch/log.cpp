@@ -11,7 +11,8 @@
 namespace flor {
 namespace {
 
-/// Logging must not stop a training: what libtorch or the check of an argument throws is reported.
+/// Logging must not stop a training: exceptions of libtorch, or of a check of an argument, are
+/// reported.
 template <typename Body>
 void reporting(std::string_view name, Body&& body) noexcept {
   if (!detail::logging()) return;

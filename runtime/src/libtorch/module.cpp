@@ -90,7 +90,7 @@ at::Tensor read_plain(const at::Tensor& present, const LayoutEntry& entry,
   const bool fits = present.defined() && has_content(present) && present.scalar_type() == type &&
                     present.sizes() == at::IntArrayRef(sizes) &&
                     strides_text(present) == entry.strides;
-  // Of one that shares its memory the placement says whether it can stay what it is.
+  // For a tensor that shares its memory the placement says whether it can stay as it is.
   const bool stands = !fits || reader.placement("") ||
                       lineage_of(present).fits(entry.gradient == kPassedOn);
   const at::Tensor usable = stands ? present : present.detach();

@@ -151,11 +151,11 @@ class FieldReader {
   at::Tensor like_;
 };
 
-// What is recorded of an optimizer as a whole -----------------------------------------------------
+// The outline of an optimizer ---------------------------------------------------------------------
 
-/// Of which optimizer and which parameters the state is. As text: a line with the kind ("other"
-/// where libtorch's own optimizers do not account for all of it), then for each group one with the
-/// shapes of its parameters.
+/// Identifies the optimizer and the parameters that a state belongs to. As text: a line with the
+/// kind ("other" unless one of libtorch's own optimizers accounts for all of it), then a line for
+/// each group with the shapes of its parameters.
 struct Outline {
   std::string kind;
   std::vector<std::vector<std::string>> groups;

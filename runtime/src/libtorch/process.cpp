@@ -1,5 +1,5 @@
-// What belongs to the process and not to an object: random generators, threads, pinned memory, and
-// the facts about the machine that results depend on.
+// State of the process rather than of an object: random generators, threads, pinned memory, and the
+// facts about the machine that results depend on.
 #include "libtorch/tensor.h"
 
 #include <flor/adapter.h>
@@ -180,7 +180,7 @@ void run_parallel(std::size_t count, const std::function<void(std::size_t)>& bod
 
 // Environment -------------------------------------------------------------------------------------
 
-/// What at::show_config() says after `key`, up to the end of the item.
+/// The value after `key` in at::show_config(), up to the end of the item.
 std::string configured(const std::string& key) {
   const std::string config = at::show_config();
   const std::size_t found = config.find(key);
@@ -214,8 +214,8 @@ std::string cuda_device_name(int index) {
   return known ? name.data() : "unknown";
 }
 
-/// Of products of matrices and of convolutions. Newer libtorch throws where the older of its two
-/// kinds of settings contradicts the newer.
+/// The setting for products of matrices and for convolutions. Newer libtorch throws where the older
+/// of its two kinds of settings contradicts the newer.
 std::string tf32() {
   const auto flag = [](bool value) { return value ? "on" : "off"; };
   const at::Context& context = at::globalContext();

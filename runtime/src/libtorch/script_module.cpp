@@ -31,7 +31,7 @@ Leaves leaves_of(const torch::jit::Module& module) {
 }
 
 struct Attribute {
-  torch::jit::Module owner;  ///< shares what it refers to
+  torch::jit::Module owner;  ///< a handle of the same module
   std::string name;          ///< in its owner
   std::string full_name;
 };
@@ -41,7 +41,7 @@ bool is_leaf(const c10::ClassType& type, std::size_t index) {
          type.getAttribute(index)->isSubtypeOf(*c10::TensorType::get());
 }
 
-/// What is neither a leaf nor a module.
+/// Attributes that are neither leaves nor modules.
 std::vector<Attribute> attributes_of(const torch::jit::Module& module) {
   std::vector<Attribute> attributes;
   for (const auto& part : module.named_modules()) {

@@ -11,7 +11,7 @@
 
 namespace flor::libtorch {
 
-/// What beside its content makes a sparse gradient; none (0) is a dense one.
+/// Describes a sparse gradient apart from its content; none (0) means a dense one.
 struct SparseForm {
   std::int64_t dimensions = 0;  ///< those that are sparse; the first ones
   bool coalesced = false;
@@ -23,7 +23,7 @@ struct SparseForm {
 /// "sparse1u-zero" for one sparse dimension, uncoalesced, and the word "zero"; the word alone for a
 /// dense gradient.
 std::string described(const SparseForm& form, std::string_view word);
-/// The form, which is taken off the word.
+/// Removes the form from the word, and returns it.
 SparseForm take_form(std::string& word);
 
 /// As two items, of indices and of values.

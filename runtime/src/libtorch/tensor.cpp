@@ -31,7 +31,7 @@ constexpr std::array kTypes{
 };
 
 /// Types that the store has no name for (eight-bit floats, unsigned words) are kept as integers of
-/// their size; which they are is in the description that lies beside the content.
+/// their size; the description beside the content has their name.
 ElementType element_type_of_size(std::size_t size) {
   switch (size) {
     case 1:
@@ -142,7 +142,7 @@ at::Tensor tensor_in_block(const Placement& placement, at::IntArrayRef sizes,
   return tensor;
 }
 
-/// What is restored as a view of another piece, which may not have been restored yet.
+/// The tensor of which another piece is restored as a view; it may not have been restored yet.
 at::Tensor base_in_block(const Placement& base, const at::TensorOptions& options) {
   if (base.in_place) return held_by(*base.object);
   const std::size_t shape = base.type.find('[');
@@ -324,7 +324,7 @@ at::Tensor choose_tensor(const StateReader& reader, std::string_view name,
   at::Tensor tensor = fits && (!placement || placement->in_place) ? present : at::Tensor();
   translated("'" + reader.full_name(name) + "'", [&] {
     if (!tensor.defined() && shares && *placement->object) {
-      // Of a parameter that is restored later, the memory may not be there yet.
+      // The memory of a parameter that is restored later may not be there yet.
       tensor = held_by(*placement->object);
       return;
     }

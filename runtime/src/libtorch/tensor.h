@@ -31,8 +31,8 @@ bool has_content(const at::Tensor& tensor);                       ///< strided a
 at::Tensor wrap(const std::byte* content, at::IntArrayRef sizes,  ///< refers to `content`
                 at::ScalarType type);
 
-/// Who may write a tensor: only code that the user can put a flor::fence() before, or computing,
-/// too, as with the running statistics of batch norm and with gradients.
+/// The code that may write a tensor: only code that the user can put a flor::fence() before, or
+/// computations, too, as with the running statistics of batch norm and with gradients.
 enum class Writers { program, computing };
 
 /// `tensor` must be defined and dense.
@@ -58,9 +58,9 @@ void read_tensor(const StateReader& reader, std::string_view name, const at::Ten
 /// where that is how it shared when this was recorded.
 void read_leaf(const StateReader& reader, std::string_view name, const at::Tensor& leaf);
 
-/// The same for a handle: the tensor that it is to have. `present`, if that `fits` and is not to
-/// share otherwise; else a tensor of those that it shares with; else what `make` makes, which has
-/// the recorded shape and type.
+/// The same for a handle: returns the tensor that it is to have. This is `present`, if that `fits`
+/// and is not to share otherwise; else a tensor of those that it shares with; else the result of
+/// `make`, which has the recorded shape and type.
 at::Tensor read_handle(const StateReader& reader, std::string_view name, const at::Tensor& present,
                        bool fits, const std::function<at::Tensor()>& make);
 /// The same without filling it.

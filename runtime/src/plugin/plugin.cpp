@@ -15,7 +15,7 @@
 namespace flor::detail {
 namespace {
 
-/// Generators and threads as they were, whatever the plug-in did with them.
+/// Restores generators and threads, whatever the plug-in did with them.
 class AmbientGuard final : private StateSink, private StateSource {
  public:
   AmbientGuard() {
@@ -183,7 +183,7 @@ std::string where(const ProbePlace& place) {
   }
 }
 
-/// The messages of libtorch go on with a backtrace.
+/// The messages of libtorch continue with a backtrace.
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

@@ -12,7 +12,7 @@
 
 namespace flor::detail {
 
-/// What a plug-in is told about the run.
+/// The facts about the run that a plug-in can ask for.
 struct ProbedRun {
   std::string key, experiment;
   /// The recorded value of an argument; null if there was none.
@@ -22,15 +22,15 @@ struct ProbedRun {
 /// Belongs to the session's thread. Stays loaded until the process ends.
 class Plugin {
  public:
-  /// Throws UsageError where it does not fit this program, in which case nothing of it was executed
+  /// Throws UsageError where it does not fit this program; then none of its code was executed,
   /// unless it could not even be loaded.
   explicit Plugin(PluginFile file);
 
   const PluginFile& file() const { return file_; }
   bool wants(ProbeAt at) const { return (places_ & static_cast<std::uint32_t>(at)) != 0; }
 
-  /// Calls it. Random generators and the number of threads are afterwards what they were. Throws
-  /// Error, with the place, for every exception that it throws.
+  /// Calls it, and then restores random generators and the number of threads. Throws Error, with
+  /// the place, for every exception that it throws.
   void call(const ProbedRun& run, const ProbePlace& place, ProbedState& state);
 
  private:

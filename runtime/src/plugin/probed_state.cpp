@@ -45,7 +45,7 @@ class Lister final : public StateSink {
   std::vector<store::Item> items_;
 };
 
-/// Copies what is wanted on its way past.
+/// Copies the wanted items as they pass.
 class Picker final : public StateSink {
  public:
   explicit Picker(std::span<const WantedItem> wanted) {

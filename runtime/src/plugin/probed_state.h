@@ -20,7 +20,7 @@ struct WantedItem {
   std::span<std::byte> into;
 };
 
-/// Without what Flor adds by itself. Belongs to the session's thread.
+/// Without the items that Flor adds by itself. Belongs to the session's thread.
 class ProbedState {
  public:
   virtual ~ProbedState() = default;
@@ -29,7 +29,7 @@ class ProbedState {
   virtual void read(std::span<const WantedItem> wanted) = 0;
 };
 
-/// What the program has in its hands now, and the attached locals of a loop.
+/// The present state of the program, and the attached locals of a loop.
 class LiveState final : public ProbedState {
  public:
   /// Both must outlive it.
@@ -44,7 +44,7 @@ class LiveState final : public ProbedState {
   std::optional<std::vector<store::Item>> items_;
 };
 
-/// What is stored. The program's objects are not touched.
+/// The stored state. The program's objects are not touched.
 class StoredState final : public ProbedState {
  public:
   StoredState(const store::Store& store, std::int64_t checkpoint);

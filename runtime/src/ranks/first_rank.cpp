@@ -11,7 +11,7 @@ namespace {
 bool precedes(const store::CheckpointKey& a, const store::CheckpointKey& b) {
   if (a.main_loop != b.main_loop) return a.main_loop < b.main_loop;
   if (a.iteration != b.iteration) return a.iteration < b.iteration;
-  // The boundary before an iteration; of the rest of it the order is not known.
+  // The boundary before an iteration; the order of the rest of it is not known.
   return a.kind == store::CheckpointKind::boundary && b.kind != a.kind;
 }
 

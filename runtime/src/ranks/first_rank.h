@@ -1,6 +1,6 @@
-// Lets rank 0 store first what all ranks have. The store keeps every content once, but two
-// processes that write the same one at the same moment would both store it: so the others look a
-// little later.
+// Lets rank 0 store first the content that all ranks share. The store keeps every content once, but
+// two processes that write the same one at the same moment would both store it: so the others look
+// a little later.
 #pragma once
 
 #include "checkpoint/peer_checkpoints.h"
@@ -23,7 +23,7 @@ struct RankPatience {
 };
 inline RankPatience rank_patience;
 
-/// Of a rank other than 0; belongs to its background thread, never to the training.
+/// Belongs to the background thread of a rank other than 0, never to the training.
 class FirstRank {
  public:
   /// `run`: the key of rank 0's.

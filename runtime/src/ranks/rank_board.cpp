@@ -23,7 +23,7 @@ int open_board(const std::filesystem::path& path, bool create, std::size_t bytes
   const int flags = O_RDWR | (create ? O_CREAT | O_EXCL : 0);
   const int descriptor = store::open_in_home(path, flags);
   if (descriptor < 0 || !create) return descriptor;
-  // With room for all of it: storing into a hole would kill every rank if the disk is full.
+  // Allocated as a whole: storing into a hole would kill every rank if the disk is full.
   int error = 0;
   do error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
   while (error == EINTR);
@@ -49,7 +49,7 @@ RankBoard::RankBoard(std::filesystem::path path, Mode mode)
     throw Error(fmt::format("{} cannot be shared between the ranks: {}", path_.string(),
                             std::strerror(error)));
   }
-  page_ = static_cast<Page*>(memory);  // zeros are what an empty board begins with
+  page_ = static_cast<Page*>(memory);  // an empty board consists of zeros
 }
 
 RankBoard::~RankBoard() {
@@ -70,7 +70,7 @@ bool RankBoard::force(std::int64_t main_loop, std::int64_t iteration, bool own) 
 }
 
 bool RankBoard::settle(Answers& answers, std::int64_t main_loop, std::int64_t iteration, bool own) {
-  // Grows from question to question, so that a later one is told from an earlier one.
+  // Grows from question to question, so that a later one can be distinguished from an earlier one.
   const std::uint64_t question =
       (static_cast<std::uint64_t>(main_loop) + 1) << 40 | static_cast<std::uint64_t>(iteration);
   auto& answer = answers[static_cast<std::size_t>(iteration) % kAnswers];

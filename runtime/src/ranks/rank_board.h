@@ -1,6 +1,6 @@
-// What the ranks of a group tell each other while they record, without waiting: a piece of memory
-// that those on one machine share. Nothing that is exact depends on it; it makes the ranks store
-// the same epochs and stop at the same step, so that a group that is resumed loses little.
+// Messages between the ranks of a group while they record, without waiting: a piece of memory that
+// those on one machine share. No exact result depends on it; it makes the ranks store the same
+// epochs and stop at the same step, so that a group that is resumed loses little.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace flor::detail {
 class RankBoard {
  public:
   enum class Mode {
-    create,  ///< of rank 0: a new board, whatever lay there; removed with the object
+    create,  ///< of rank 0: a new board in place of any other; removed with the object
     join,
   };
   /// Throws Error where it cannot be mapped.
@@ -24,25 +24,24 @@ class RankBoard {
   RankBoard(const RankBoard&) = delete;
   RankBoard& operator=(const RankBoard&) = delete;
 
-  /// Of rank 0, when it is done: nobody joins any more. Those that did keep what they share.
+  /// Called by rank 0 when it is done: no rank joins any more. Those that did keep the memory.
   void close() noexcept;
 
-  /// Whether this iteration is stored: what the first rank says that asks holds for all. A rank
-  /// that comes so late that the answer was overwritten is told no.
+  /// Whether this iteration is stored: the answer of the first rank that asks holds for all. A rank
+  /// that comes so late that the answer was overwritten gets no.
   bool agree(std::int64_t main_loop, std::int64_t iteration, bool own);
 
-  /// The same of an iteration that is not stored by itself: whether its boundary is stored because
-  /// the last state that is kept was too long ago. The clocks of ranks do not say so at the same
-  /// moment.
+  /// The same for an iteration that is not stored by itself: whether its boundary is stored because
+  /// the last state that was kept is too old. The clocks of ranks do not say so at the same moment.
   bool force(std::int64_t main_loop, std::int64_t iteration, bool own);
 
-  /// This rank has spent on recording what it may. While one has, `agree` says no to whoever is
-  /// first.
+  /// This rank has spent on recording what it may. While one has, the first rank to call `agree`
+  /// gets no.
   void set_spent(std::int64_t rank, bool spent);
 
   /// Counted in steps and epochs that this process has done since it began, which are the same in
-  /// all ranks. True: it is to stop here. `asked`: it was told to. All stop together a little later
-  /// than the first that is asked: ranks that meet in every step are at most one apart.
+  /// all ranks. True: it is to stop here. `asked`: it was asked to. All stop together a little
+  /// later than the first that is asked: ranks that meet in every step are at most one apart.
   bool stops(std::uint64_t position, bool asked);
 
  private:

@@ -33,9 +33,9 @@ auto poll(double longest, const Look& look) -> decltype(look()) {
   }
 }
 
-/// Rank 0 is there, or was: a program without collectives may be over before others begin. What an
-/// earlier start left behind, on the same port, was begun long before this process. How late a rank
-/// may be to join one that is running is not limited.
+/// Whether rank 0 is there, or was: a program without collectives may be over before others begin.
+/// An earlier start on the same port began long before this process. How late a rank may join one
+/// that is running is not limited.
 bool is_of_this_start(store::Store& store, const store::Run& first, const store::RankLaunch& launch,
                       std::int64_t own_start_us) {
   if (first.state == store::RunState::running) return store::is_present(store, launch);

@@ -1,5 +1,5 @@
-// How the ranks of a group begin to record, or to go on, together. Rank 0 commits the sources,
-// chooses the run or the point at which all go on, and writes that down; the others wait for it.
+// How the ranks of a group begin to record, or resume, together. Rank 0 commits the sources,
+// chooses the run or the point at which all continue, and writes that down; the others wait for it.
 #pragma once
 
 #include "ranks/ranks.h"
@@ -13,7 +13,7 @@
 
 namespace flor::detail {
 
-/// How processes of one start in this place know each other.
+/// The text by which processes of one start in this place know each other.
 std::string launch_text(const Ranks& ranks, const std::filesystem::path& place);
 
 /// For a rank other than 0: waits until rank 0 has begun. Throws Error after FLOR_RANK_TIMEOUT
@@ -29,8 +29,8 @@ std::optional<store::Run> earlier_run(const store::Catalog& catalog, std::int64_
 /// may still be dying when the next one is started.
 store::Run after_its_end(const store::Catalog& catalog, const store::Run& run);
 
-/// For rank 0, before the group goes on: waits a little for ranks that are still dying. Throws Busy
-/// for one that is not.
+/// For rank 0, before the group is resumed: waits a little for ranks that are still dying. Throws
+/// Busy for one that is not.
 void await_end_of_ranks(const store::Catalog& catalog, std::int64_t group);
 
 }  // namespace flor::detail

@@ -13,8 +13,8 @@ namespace flor::detail {
 /// This process among its ranks.
 struct Ranks {
   std::int64_t rank = 0, world = 2;  ///< 0 <= rank < world, at least two
-  bool one_machine = true;           ///< all of them run on this machine, as far as is known
-  std::string launch = {};           ///< what processes that were started together have in common
+  bool one_machine = true;           ///< all run on this machine, as far as known
+  std::string launch = {};           ///< a text common to processes that were started together
 
   bool is_first() const { return rank == 0; }
 };

@@ -15,7 +15,7 @@ std::uint64_t bytes_of(const store::Value& value) {
          (text ? text->size() : 0);
 }
 
-/// Appends; the first of `added` may say more of what the last of `list` is about.
+/// Appends; the first of `added` may supersede the last of `list`.
 template <typename Element, typename Same>
 void append(std::vector<Element>& list, std::vector<Element> added, const Same& same) {
   if (!list.empty() && !added.empty() && same(list.back(), added.front())) list.pop_back();
@@ -36,7 +36,9 @@ bool same_range(const store::StorageDecision& a, const store::StorageDecision& b
 }  // namespace
 
 void ValueOutbox::add(store::Value value) {
-  bytes_ += bytes_of(value);
+  const std::uint64_t bytes = bytes_of(value);
+  bytes_ += bytes;
+  values_bytes_ += bytes;
   values_.push_back(std::move(value));
 }
 
@@ -69,11 +71,14 @@ bool ValueOutbox::flush_contents(const std::function<std::string(const LoggedCon
 }
 
 bool ValueOutbox::flush(const std::function<void(std::span<const store::Value>)>& write) {
-  constexpr std::size_t kAtOnce = 100'000;  // more would keep other writers waiting
   if (values_.empty()) return false;
   std::size_t written = 0;
   const auto forget_written = [&] {
-    for (std::size_t i = 0; i < written; ++i) bytes_ -= bytes_of(values_[i]);
+    if (written == values_.size()) return forget_values();
+    for (std::size_t i = 0; i < written; ++i) {
+      bytes_ -= bytes_of(values_[i]);
+      values_bytes_ -= bytes_of(values_[i]);
+    }
     values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(written));
   };
   try {
@@ -92,7 +97,11 @@ bool ValueOutbox::flush(const std::function<void(std::span<const store::Value>)>
 
 void ValueOutbox::hand_on(const std::function<void(std::span<const store::Value>)>& write) {
   write(values_);
-  for (const store::Value& value : values_) bytes_ -= bytes_of(value);
+  forget_values();
+}
+
+void ValueOutbox::forget_values() {
+  bytes_ -= std::exchange(values_bytes_, 0);
   values_.clear();
 }
 
@@ -107,7 +116,7 @@ bool UpdateOutbox::flush(store::Catalog& catalog) {
   for (; !updates_.empty(); updates_.pop_front()) {
     try {
       updates_.front()(catalog);
-    } catch (const NotFound&) {  // no later try would find it
+    } catch (const NotFound&) {  // a later try would not find it either
     }
   }
   return true;
@@ -160,7 +169,7 @@ void ProgressOutbox::hand_on(const std::function<void(const store::Progress&)>& 
     write(progress);
   } catch (...) {
     const std::lock_guard lock(mutex_);
-    std::swap(progress, progress_);  // `progress` is now what came meanwhile
+    std::swap(progress, progress_);  // `progress` now has what was added meanwhile
     append(progress_.loops, std::move(progress.loops), same_loop);
     append(progress_.iterations, std::move(progress.iterations), never_same);
     append(progress_.executions, std::move(progress.executions), never_same);

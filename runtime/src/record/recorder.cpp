@@ -1,5 +1,6 @@
 #include "record/recorder.h"
 
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "base/text.h"
@@ -40,7 +41,7 @@ std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                   place.string()));
 }
 
-/// A trailer is one line, whatever bytes an argument has.
+/// Makes one line of it: a trailer is one line, whatever bytes an argument has.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 32) c = ' ';
@@ -63,7 +64,7 @@ std::string commit_message(const store::NewRun& run, const Flags& flags) {
   return message;
 }
 
-/// A build that needs them has to get them from its environment.
+/// Removes secrets: a build that needs them has to get them from its environment.
 void leave_secrets_out(BuildRecipe& recipe) {
   const auto is_secret = [](const std::string& name, const std::string& value) {
     return store::masked_value(name, value) != value;
@@ -77,7 +78,7 @@ void leave_secrets_out(BuildRecipe& recipe) {
   recipe.flags = store::masked(recipe.flags);
 }
 
-/// How the program was built, if it says so. What is recorded may be other sources than its own.
+/// How the program was built, if it says so. The recorded sources may be others than its own.
 std::optional<store::RunBuild> build_of_program(const std::optional<git::Repository>& repository) {
   auto recipe = program_recipe();
   if (!recipe) return std::nullopt;
@@ -152,14 +153,14 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
   return commit.id;
 }
 
-/// The run of this process that is to be gone on with, if there is one.
+/// The run of this process that is to be resumed, if there is one.
 std::optional<store::Run> earlier_run_of(const store::Catalog& catalog,
                                          const store::RankLaunch& launch, const Ranks& ranks) {
   if (!launch.point) return std::nullopt;
   return earlier_run(catalog, launch.group, ranks.rank);
 }
 
-/// Counts what a snapshot would hold.
+/// Counts the bytes that a snapshot would hold.
 class Scales : public StateSink {
  public:
   void bytes(std::string, std::string_view content) override { total += content.size(); }
@@ -202,7 +203,7 @@ Recorder::Recorder(Flags flags)
   run.started_us = now_us();
   run.repository = place.string();
   run.directory = std::filesystem::current_path().string();
-  run.program = executable().string();
+  run.program = program_file().string();
   run.program_digest = store::file_digest(run.program);
   run.command = flags_.command;
   run.environment = environment();
@@ -348,7 +349,7 @@ bool Recorder::stores(const Frame& main) {
   return stored;
 }
 
-/// Small and rare enough to be asked before each iteration that will be stored.
+/// The size of the state; cheap enough to be asked before each iteration that will be stored.
 std::uint64_t Recorder::state_bytes() {
   const auto began = Clock::now();
   Scales scales;
@@ -442,20 +443,20 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
     end_resumed(frame, how);
     if (!frame.visited) return;
   }
-  // The last state is always kept, whatever the rule for the others.
+  // The last state is always kept, regardless of the rule for the others.
   const std::int64_t complete = frame.index + (how == LoopEnd::broke ? 1 : 0);
   const bool late = taken_boundary_ != complete;
   last_chance_ = true;
   if (late) take_forced({.main_loop = frame.ordinal, .iteration = complete, .loop = {}});
   last_chance_ = false;
-  // An iteration that is left by break or return has run as far as it ever will. That it is the
-  // last one is written down with it: a run that is resumed must not go on with another.
+  // An iteration that is left by break or return has run as far as it ever will. It is recorded as
+  // the last one in the same write: a resumed run must not continue with another.
   if (how == LoopEnd::broke) complete_iteration(frame);
   if (late) {
     schedule_.ended_with_last_iteration();
     put_schedule();
   }
-  fence();  // the last state is to be kept, and what follows is not seen again
+  fence();  // the last state is to be kept, and the code after it does not run again
   put_main_loop(frame, true, how == LoopEnd::broke);
 }
 
@@ -533,38 +534,6 @@ void Recorder::tick() {
   heed_signal();
 }
 
-void Recorder::keep(LogBatch batch) {
-  if (!store_) return;
-  if (checking_) return check_values(batch);
-  try {
-    for_each_value(
-        batch, ordinals_, [](const LoggedContent&) { return std::string(); },
-        [&](const LogRecord& record, store::Value value) {
-          watch_for_nan(record, value);
-          const bool content =
-              value.type == store::ValueType::tensor || value.type == store::ValueType::image;
-          LoggedContent* logged = content ? &batch.contents[record.bits] : nullptr;
-          if (on_the_way_ && !compare_on_way(value, logged)) logged = nullptr;
-          if (!values_.has_room()) flush_values();
-          if (!values_.has_room()) return miss(value.place.epoch, true);
-          if (logged) return values_.add(std::move(value), std::move(*logged));
-          values_.add(std::move(value));
-        });
-  } catch (const std::exception& error) {  // no memory for them
-    trouble(StorageHealth::Part::rows, error.what());
-    for (const LogRecord& record : batch.records) miss(record.epoch, true);
-  }
-  flush_values();
-}
-
-void Recorder::watch_for_nan(const LogRecord& record, const store::Value& value) {
-  if (record.type != store::ValueType::real) return;
-  const double number = std::get<double>(value.value);
-  if (const auto news = nan_watch_.note(record.name, value.name, record.epoch, number)) {
-    say(Level::warn, *news);
-  }
-}
-
 ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
   in_loop_ = true;  // a signal is too late now
   packing_.reset();
@@ -617,7 +586,7 @@ void Recorder::end_run(bool failed, const std::string& message) noexcept {
 }
 
 void Recorder::failed_after_all(std::string_view why) noexcept {
-  if (!end_is_written_) return;  // it does not count as finished, which was said
+  if (!end_is_written_) return;  // it does not count as finished, as the user was told
   try {
     const auto store = store::Store::open(home_, store::OpenMode::create);
     store->catalog().finish_run(run_.id, now_us(), true, why);
@@ -630,7 +599,8 @@ void Recorder::failed_after_all(std::string_view why) noexcept {
   }
 }
 
-/// What recording cost of the computing time; nothing where that is too short for a percentage.
+/// The share of the computing time that recording cost; nothing where that is too short for a
+/// percentage.
 std::string Recorder::overhead_text() const {
   const store::Recording recording = schedule_.recording();
   constexpr double kTooShort = 0.1;

@@ -1,4 +1,4 @@
-// Recording: snapshots on the training thread, everything else behind its back.
+// Recording: snapshots on the training thread, everything else in the background.
 #pragma once
 
 #include "base/outage.h"
@@ -26,7 +26,7 @@
 
 namespace flor::detail {
 
-/// While it lives the training waits for the background thread.
+/// Marks that the training waits for the background thread, while it lives.
 class Awaiting {
  public:
   explicit Awaiting(std::atomic<int>& count) : count_(count) { ++count_; }
@@ -38,11 +38,11 @@ class Awaiting {
   std::atomic<int>& count_;
 };
 
-/// Nothing here throws into the training: what fails is said, the program goes on, and what could
-/// not be written is written later or becomes a gap of the run.
+/// Nothing here throws into the training: failures are reported, the program continues, and data
+/// that could not be written is written later or becomes a gap of the run.
 class Recorder : public Runtime {
  public:
-  /// Commits the sources and enters the run into the catalog, or takes up the one that is to be
+  /// Commits the sources and enters the run into the catalog, or continues the one that is to be
   /// resumed. Throws where that is not possible.
   explicit Recorder(Flags flags);
   ~Recorder() override;
@@ -81,7 +81,7 @@ class Recorder : public Runtime {
   void tick() override;
 
  private:
-  /// What all threads behind the program's back have used so far, in seconds.
+  /// Processor time of all of Flor's background threads so far, in seconds.
   double background_cpu() const { return priority_->cpu_seconds() + overlap_.cpu_seconds(); }
   bool stores(const Frame& main);
   Schedule::Now now(const Frame& main);
@@ -89,7 +89,7 @@ class Recorder : public Runtime {
   bool take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
                        const std::shared_ptr<Batch>& batch,
                        std::optional<store::SnapshotItem> extra = {});
-  /// One that is stored whatever the tolerance is.
+  /// Takes a checkpoint that is stored regardless of the tolerance.
   bool take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached = {},
                    std::optional<store::SnapshotItem> extra = {});
   /// A checkpoint on its way to the writer.
@@ -141,7 +141,7 @@ class Recorder : public Runtime {
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   void flush_outputs() noexcept;
 
-  // What cannot be written, and when it is tried again: recorder_storage.cpp. On the background
+  // Writes that fail, and when they are tried again: recorder_storage.cpp. On the background
   // thread, apart from `trouble` and `update`.
   void trouble(StorageHealth::Part part, std::string_view why) noexcept;
   void works(StorageHealth::Part part) noexcept;
@@ -150,26 +150,27 @@ class Recorder : public Runtime {
   /// `write` says whether it wrote anything.
   void write_rows(const std::function<bool(store::Catalog&)>& write) noexcept;
   void flush_values() noexcept;
-  /// Writes down how far the run has got, and which files were written first.
+  /// Writes the progress of the run, and before it which files were written.
   bool write_progress(store::Catalog& catalog);
   void flush_progress() noexcept;
   /// All that was logged is durable.
   bool values_are_written() const { return values_.empty() && updates_.empty(); }
   /// Keeps the latest boundary for a better time; any other one is a gap.
   void pass_over(Taken taken) noexcept;
-  /// Keeps what is attached to a nested loop until it is stored, before the boundary if that waits.
+  /// Keeps the locals attached to a nested loop until they are stored, before the boundary if that
+  /// waits.
   void hold_entry(Taken entry) noexcept;
   void drop_held_boundary() noexcept;
   bool is_after_held(const store::CheckpointKey& entry) const;
   void miss(std::int64_t epoch, bool values = false) noexcept;
   void retry_held() noexcept;
   void write_logged() noexcept;
-  void write_waiting() noexcept;  ///< values, progress and what is held
-  /// The end: everything is tried once more, and what cannot be written then is a gap.
+  void write_waiting() noexcept;  ///< values, progress and held checkpoints
+  /// Tries everything once more at the end; what cannot be written then is a gap.
   void write_rest() noexcept;
-  /// The end of the run, in one transaction with what `write_rest` could not write: without that a
-  /// run never counts as finished. Values that alone keep it from that are lost, and said to be.
-  /// Throws what the catalog throws.
+  /// Writes the end of the run, in one transaction with the rest that `write_rest` could not write:
+  /// without that a run never counts as finished. Values are given up, with a message, if they
+  /// alone prevent that. Throws what the catalog throws.
   void write_end(
       const std::function<void(store::Catalog&, const store::UnwrittenRest&)>& end);
   void end_run(bool failed, const std::string& message) noexcept;
@@ -184,7 +185,7 @@ class Recorder : public Runtime {
   std::string overhead_text() const;
   void report(bool failed) const;
   void watch_for_nan(const LogRecord& record, const store::Value& value);
-  /// Of --kwargs: when the first main loop begins, and at the end.
+  /// Warns of unused --kwargs: when the first main loop begins, and at the end.
   void warn_of_unused_arguments(std::string_view when) const;
   void tell_of_unregistered() const;
 
@@ -198,7 +199,7 @@ class Recorder : public Runtime {
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
   void begin_in_group(const std::string& launch, const std::string& commit,
                       const std::optional<store::ResumePoint>& point);
-  /// What all ranks have is stored by rank 0; background thread.
+  /// Lets rank 0 store the state that all ranks share; background thread.
   void let_first_rank_store(const store::CheckpointKey& key, store::CheckpointWriter& writer);
   /// It is time to end, because of a signal to this process or to another rank.
   bool is_called_away();
@@ -206,8 +207,8 @@ class Recorder : public Runtime {
   // Resuming, and being preempted: recorder_resume.cpp.
   /// `point`: that of the group; null: the latest of the run.
   void go_on(store::Run run, const std::string& commit, const store::ResumePoint* point);
-  /// Whether the run can go on inside an iteration: where the sources name a variable that would be
-  /// lost there, it goes on before that iteration.
+  /// Whether the run can be resumed inside an iteration: where the sources name a variable that
+  /// would be lost there, it is resumed before that iteration.
   bool may_go_on_inside(std::int64_t run) const;
   void take_arguments(const store::Run& run);
   /// True: the sources are others.
@@ -218,12 +219,12 @@ class Recorder : public Runtime {
   void enter_resumed(Frame& frame);
   void begin_check();
   std::int64_t leave_checked(Frame& frame);
-  /// What was logged on the way to the point is logged again: it has to be the same, and what was
-  /// recorded stays.
+  /// Values on the way to the point are logged again: they have to be the same, and the recorded
+  /// ones stay.
   void know_way(const store::ResumePoint& point);
   bool compare_on_way(store::Value& value, const LoggedContent* content);
   void end_way();
-  /// Where to go on, if the iteration was only passed through.
+  /// Where to continue, if the iteration was only passed through.
   std::optional<LoopScope::Move> leave_resumed(Frame& frame);
   /// An iteration was executed again to compare it with the record: says so, or ends the process.
   void conclude_check();
@@ -250,7 +251,7 @@ class Recorder : public Runtime {
   std::unique_ptr<RankBoard> board_;       // where all ranks run on this machine
   std::unique_ptr<FirstRank> first_rank_;  // of other ranks; background thread
   std::uint64_t position_ = 0;             // steps and epochs, counted as RankBoard::stops wants it
-  std::atomic<int> awaited_{0};            // somebody waits for the background thread
+  std::atomic<int> awaited_{0};            // the training waits for the background thread
   std::unique_ptr<store::CheckpointWriter> writer_;  // used by the background thread
   /// For entries, so that the checkpoints remain differences to each other; background thread, too.
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
@@ -262,7 +263,7 @@ class Recorder : public Runtime {
   std::atomic<int> steps_unwritten_{0};
   Snapshotter snapshotter_{[this] { return background_->busy(); },
                            [this](const std::function<void()>& wait) {
-                             overlap_.fence();  // hands on what holds memory
+                             overlap_.fence();  // hands on snapshots that hold memory
                              set_haste(escalation_.waited());
                              const Background::Hurry hurry(*background_);
                              const Awaiting awaiting(awaited_);
@@ -271,7 +272,7 @@ class Recorder : public Runtime {
   Overlap overlap_{[this](const std::string& why) { stop_overlapping(why); }};
   store::CheckpointStrategy strategy_;  // background thread
   bool told_retention_ = false;         // background thread
-  /// Of a run that is resumed: code that is executed again takes its checkpoints again.
+  /// Saved checkpoints of a resumed run: code that is executed again takes its checkpoints again.
   std::map<std::string, store::SavedCheckpoint> recorded_saves_;
   bool says_in_journal_ = false;
   bool index_follows_ = true;  // when the program asked for a checkpoint last
@@ -300,10 +301,10 @@ class Recorder : public Runtime {
   std::optional<store::RunUse> use_;                           // likewise
   bool resumed_ = false;
   bool rehearsing_ = false;
-  std::atomic<bool> checking_{false};           // what is logged is compared, and not kept
+  std::atomic<bool> checking_{false};           // logged values are compared, and not kept
   std::atomic<bool> on_the_way_{false};         // in the iteration of the point, and before it
   std::map<std::string, store::Value> logged_before_;  // there, by identity; background thread
-  std::string otherwise_;  // the first of them that is logged otherwise now; background thread
+  std::string otherwise_;  // the first of them that is logged differently now; background thread
   std::atomic<bool> in_loop_{false};            // a main loop is being executed
   bool told_signal_ = false, leaving_ = false;  // background thread
   std::int64_t steps_since_ = 0;                // nested iterations since the last boundary or step

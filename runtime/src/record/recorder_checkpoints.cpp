@@ -113,7 +113,7 @@ bool Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vecto
   } catch (const std::exception& error) {
     taken.reset();
     trouble(StorageHealth::Part::content, error.what());
-  } catch (...) {  // whatever a program's own `save` throws
+  } catch (...) {  // anything that a program's own `save` throws
     taken.reset();
     trouble(StorageHealth::Part::content,
             "saving a registered object threw an exception of unknown type");
@@ -197,11 +197,11 @@ void Recorder::stop_overlapping(std::string_view why) noexcept {
         fmt::format("a checkpoint of run {} is dropped: {}; from now on the training waits for the "
                     "copies (see docs/overlap.md)",
                     run_.key.substr(0, 8), why));
-  } catch (const std::exception&) {  // it was to be said, no more
+  } catch (const std::exception&) {  // only a notice is lost
   }
 }
 
-/// The first snapshots fill fresh memory; what the next ones need is made ready meanwhile.
+/// The first snapshots fill fresh memory; buffers for the next ones are made ready meanwhile.
 void Recorder::prepare_buffers(const TakenSnapshot& taken) {
   if (prepared_ >= 2) return;
   ++prepared_;
@@ -265,8 +265,8 @@ void Recorder::write_entry(Taken entry) noexcept {
   retry_held();
 }
 
-/// A kill after a checkpoint goes back to it: by then the gaps before it are known, and so are the
-/// epochs that an outage kept waiting, and the nested loops that ended before a step.
+/// Written before a checkpoint, to which a killed run goes back: the gaps before it, the epochs
+/// that an outage kept waiting, and the nested loops that ended before a step.
 void Recorder::write_before(const store::CheckpointKey& key) {
   const auto gaps = health_.unwritten_gaps();
   if (gaps || key.kind == store::CheckpointKind::step) {
@@ -277,7 +277,7 @@ void Recorder::write_before(const store::CheckpointKey& key) {
   health_.written(*gaps);
 }
 
-/// Once it is written nothing throws: it would be kept, and stored and counted again.
+/// After it is written nothing may throw: it would be kept, and stored and counted again.
 void Recorder::store_checkpoint(Taken& taken) {
   const auto& key = taken.key;
   write_before(key);
@@ -326,7 +326,7 @@ void Recorder::count_stored(const store::CheckpointKey& key,
     say(Level::info,
         fmt::format("stored {} ({} of {})", print(key), store::print_bytes(info.stored_bytes),
                     store::print_bytes(info.raw_bytes)));
-  } catch (const std::exception&) {  // it was to be said, no more
+  } catch (const std::exception&) {  // only a notice is lost
   }
 }
 

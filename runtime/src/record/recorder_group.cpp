@@ -9,7 +9,8 @@
 
 namespace flor::detail {
 
-/// The run is in the catalog and locked. Rank 0 lets the others begin, the others have been let.
+/// Called when the run is in the catalog and locked. Rank 0 lets the others begin; they have been
+/// let.
 void Recorder::begin_in_group(const std::string& launch, const std::string& commit,
                               const std::optional<store::ResumePoint>& point) {
   store::Catalog& catalog = store_->catalog();

@@ -1,5 +1,6 @@
-// The parts of the recorder that belong to runs that do not end where they should: a run that was
-// interrupted goes on, and one that is asked to go leaves a checkpoint in the middle of an epoch.
+// The recorder's part in runs that end early: it resumes a run that was interrupted, and leaves a
+// checkpoint in the middle of an epoch when it is asked to end.
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "git/shadow.h"
@@ -10,7 +11,6 @@
 #include "record/unregistered.h"
 #include "session/preemption.h"
 #include "session/run_choice.h"
-#include "sources/analysis.h"
 
 #include <flor/adapter.h>
 
@@ -57,9 +57,9 @@ std::chrono::steady_clock::duration duration_of(double in_seconds) {
 }  // namespace
 
 // ---------------------------------------------------------------------------------------------
-// Taking up a run.
+// Continuing a run.
 
-/// What the run was started with holds, also what it had not asked for yet.
+/// The arguments of the first start stay in force, including those the program had not read yet.
 void Recorder::take_arguments(const store::Run& run) {
   for (store::Argument& argument : store_->catalog().arguments(run.id)) {
     recorded_arguments_[argument.name] = std::move(argument);
@@ -136,7 +136,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   catalog.resume_run(run.id, {.resumed_us = now_us(),
                               .point = point,
                               .commit = commit,
-                              .program_digest = store::file_digest(executable()),
+                              .program_digest = store::file_digest(program_file()),
                               .command = flags_.command});
   health_.set_gaps(catalog.gaps(run.id));
   resumed_ = true;
@@ -171,7 +171,7 @@ bool Recorder::has_other_sources(const store::Run& run, const std::string& last,
   const auto repository = git::Repository::discover(std::filesystem::current_path());
   return !repository || !repository->commit(last) ||
          std::ranges::any_of(repository->changes(last, commit), [](const git::FileChange& change) {
-           return sources::is_source(change.path) || sources::is_source(change.old_path);
+           return is_source_of_program(change.path) || is_source_of_program(change.old_path);
          });
 }
 
@@ -225,7 +225,7 @@ void Recorder::enter_resumed(Frame& frame) {
     return;
   }
   if (resumption_->point().loop.empty()) return reached();
-  // The code before the nested loop is executed again, and so is what it logs.
+  // The code before the nested loop is executed again, and logs again.
   suppress(false);
   on_the_way_ = true;
   frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
@@ -243,7 +243,7 @@ void Recorder::know_way(const store::ResumePoint& point) {
   }
 }
 
-/// False: the value becomes what was recorded, whose content is stored.
+/// False: the value is replaced by the recorded one, whose content is stored.
 bool Recorder::compare_on_way(store::Value& value, const LoggedContent* content) {
   const auto before = logged_before_.find(value_identity(value));
   if (before == logged_before_.end()) return true;
@@ -260,7 +260,7 @@ bool Recorder::compare_on_way(store::Value& value, const LoggedContent* content)
   return false;
 }
 
-/// A local that a nested loop before the point had changed, and that nothing keeps, shows here.
+/// Reports a changed local that no checkpoint keeps: a nested loop before the point had changed it.
 void Recorder::end_way() {
   background_->post([this] { flush_journal(); });
   background_->drain();
@@ -295,7 +295,7 @@ void Recorder::end_way() {
   background_->drain();
 }
 
-/// What was logged before counts for what comes after.
+/// Flushes earlier values first: they are not checked, but later ones are numbered after them.
 void Recorder::begin_check() {
   background_->post([this] { flush_journal(); });
   background_->drain();
@@ -370,7 +370,7 @@ void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
                     "the program that was interrupted",
                     frame.component, point.epoch));
   }
-  reached();  // there was nothing left to do in it
+  reached();  // nothing was left to do in it
 }
 
 void Recorder::reach(Frame& frame) {
@@ -385,7 +385,7 @@ std::int64_t Recorder::leave_checked(Frame& frame) {
   if (!resumption_->leave_checked(main_frame(), frame)) return 1;
   conclude_check();
   const std::int64_t step = resumption_->point().step;
-  // The check is no part of what is recorded.
+  // The time of the check is not recorded.
   frame.opened_at = Clock::now();
   frames_.front()->iteration_began = Clock::now() - duration_of(resumption_->elapsed().iteration);
   if (frame.index == step) {
@@ -412,7 +412,7 @@ bool Recorder::is_due() const {
          (flags_.every_seconds && seconds_since(kept_at_) >= *flags_.every_seconds);
 }
 
-/// The boundary behind an iteration is forced in all ranks or in none.
+/// The boundary after an iteration is forced in all ranks or in none.
 bool Recorder::is_forced(const Frame& main) {
   if (!flags_.every_steps && !flags_.every_seconds) return false;
   return board_ ? board_->force(main.ordinal, main.index, is_due()) : is_due();
@@ -444,7 +444,8 @@ void Recorder::take_step(const Frame& nested) {
               elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
 }
 
-/// A run goes on at the last one, or at a later boundary, and checks itself from the one before.
+/// A resumed run continues at the last step, or at a later boundary, and checks itself from the one
+/// before.
 void Recorder::add_step(const store::CheckpointKey& written) noexcept {
   std::erase(steps_, written);
   steps_.push_back(written);
@@ -483,7 +484,7 @@ void Recorder::end_preempted(const std::string& where) noexcept {
     write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
       catalog.interrupt_run(run_.id, message, rest);
     });
-    // What the other ranks have is known when they have ended, too.
+    // How far the other ranks are is known only when they have ended, too.
     say(Level::result,
         fmt::format(
             "{}; --flor {} --flor_resume goes on with run {} at {}{}", message,
@@ -505,7 +506,7 @@ void Recorder::end_preempted(const std::string& where) noexcept {
   end_process(ExitStatus::preempted);
 }
 
-/// Steps look for signals themselves. Outside of main loops nobody would, and nothing is lost
+/// Steps look for signals themselves. Outside of main loops no code does, and nothing is lost
 /// there.
 void Recorder::heed_signal() {
   if (pending_signal == 0 || leaving_) return;

@@ -17,7 +17,7 @@ void Recorder::keep_checkpoints(const store::CheckpointStrategy& strategy) {
   });
 }
 
-/// Rank 0 decides for all ranks of a group, and at the end whoever comes last. What goes wrong here
+/// Rank 0 decides for all ranks of a group, and at the end the last rank to finish. A failure here
 /// costs space, no more.
 void Recorder::delete_others(bool at_end) {
   if (!strategy_.num_to_keep || health_.lasts()) return;
@@ -36,7 +36,7 @@ void Recorder::delete_others(bool at_end) {
   }
 }
 
-/// Also the number, which is that of before where a resumed run takes it again.
+/// Also determines the number: a resumed run that takes a checkpoint again uses its old number.
 std::string Recorder::name_of_saved(std::string_view name, const SavePlace& here,
                                     std::int64_t& number) {
   const auto before = recorded_saves_.find(place_text(here.place, here.ordinal));
@@ -69,7 +69,7 @@ std::string Recorder::save_checkpoint(std::string_view name,
 }
 
 void Recorder::enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog) {
-  if (!stored_saves_.contains(saved.name)) return;  // it could not be stored, which was said
+  if (!stored_saves_.contains(saved.name)) return;  // it could not be stored, as the user was told
   // A checkpoint that is taken again at its place has its number, and maybe another name.
   std::erase_if(numbers_of_saves_,
                 [&](const auto& other) { return other.second == saved.number; });
@@ -83,7 +83,7 @@ void Recorder::score_checkpoint(std::string_view name,
                                 const std::map<std::string, double>& scores) {
   update([this, name = std::string(name), scores](store::Catalog& catalog) {
     const auto saved = numbers_of_saves_.find(name);
-    if (saved == numbers_of_saves_.end()) return;  // it could not be stored, which was said
+    if (saved == numbers_of_saves_.end()) return;  // it could not be stored, as the user was told
     for (const auto& [metric, value] : scores) {
       catalog.add_score(run_.id, saved->second, metric, value);
     }
@@ -98,8 +98,8 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
     flush_progress();  // an epoch counts once it is known to be complete
   });
   background_->drain();
-  // The training goes on whatever becomes of the index, and waits for it in earnest only once. In
-  // an outage it was told already that nothing can be stored.
+  // The training continues whatever happens to the index, and waits for it at length only once. In
+  // an outage the user was told already that nothing can be stored.
   const bool outage = health_.lasts();
   store_->set_patience(index_follows_ && !outage ? lock_patience.usual : lock_patience.in_outage);
   const bool follows = store_->catalog().follow();

@@ -1,4 +1,4 @@
-// The recorder when the store cannot be written: what waits, what is tried again, what is a gap.
+// The recorder when the store cannot be written: data that waits, is retried, or becomes a gap.
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "record/recorder.h"
@@ -30,7 +30,7 @@ void Recorder::trouble(Part part, std::string_view why) noexcept {
         fmt::format("RUN {} CANNOT BE STORED NOW: {}; the training goes on, values wait in memory, "
                     "and recording goes on when it can",
                     run_.key.substr(0, 8), why));
-  } catch (const std::exception&) {  // it was to be said, no more
+  } catch (const std::exception&) {  // only a notice is lost
   }
 }
 
@@ -85,8 +85,8 @@ void Recorder::flush_values() noexcept {
   });
 }
 
-/// The values that were logged until then go first, or it waits with them: an epoch that counts as
-/// complete has its values.
+/// Writes the values that were logged until then first, or the progress waits with them: an epoch
+/// that counts as complete has its values.
 bool Recorder::write_progress(store::Catalog& catalog) {
   struct ValuesWait {};
   bool wrote = false;
@@ -132,7 +132,7 @@ void Recorder::pass_over(Taken taken) noexcept {
   held_ = std::move(taken);
 }
 
-/// With what is attached after it: that is of use only to a replay that begins there.
+/// Drops it with the locals attached after it: those are of use only to a replay that begins there.
 void Recorder::drop_held_boundary() noexcept {
   if (!held_) return;
   miss(held_->epoch);
@@ -145,7 +145,7 @@ bool Recorder::is_after_held(const store::CheckpointKey& entry) const {
          held_->key.iteration == entry.iteration;
 }
 
-/// After a boundary that was dropped meanwhile it is not needed.
+/// Holds an entry; after a boundary that was dropped meanwhile it is not needed.
 void Recorder::hold_entry(Taken entry) noexcept {
   const std::int64_t epoch = entry.epoch;
   if (held_ && !is_after_held(entry.key)) return;
@@ -186,7 +186,7 @@ void Recorder::write_waiting() noexcept {
 void Recorder::write_rest() noexcept {
   try {
     ending_ = true;
-    // Another process that holds the catalog is waited for; locks that fail are not.
+    // Waits for another process that holds the catalog, but not for locks that fail.
     const bool locks = store_->why_locks_fail().empty();
     const auto patience = says_in_journal_ ? lock_patience.usual : lock_patience.at_end;
     store_->set_patience(locks ? patience : lock_patience.in_outage);
@@ -218,6 +218,42 @@ void Recorder::write_end(
   }
   for (const std::int64_t epoch : values_.epochs()) miss(epoch, true);
   write({});
+}
+
+void Recorder::keep(LogBatch batch) {
+  if (!store_) return;
+  if (checking_) return check_values(batch);
+  try {
+    std::size_t next_flush = values_.size() + ValueOutbox::kAtOnce;
+    for_each_value(
+        batch, ordinals_, [](const LoggedContent&) { return std::string(); },
+        [&](const LogRecord& record, store::Value value) {
+          watch_for_nan(record, value);
+          const bool content =
+              value.type == store::ValueType::tensor || value.type == store::ValueType::image;
+          LoggedContent* logged = content ? &batch.contents[record.bits] : nullptr;
+          if (on_the_way_ && !compare_on_way(value, logged)) logged = nullptr;
+          if (!values_.has_room() || values_.size() == next_flush) {
+            flush_values();
+            next_flush = values_.size() + ValueOutbox::kAtOnce;
+          }
+          if (!values_.has_room()) return miss(value.place.epoch, true);
+          if (logged) return values_.add(std::move(value), std::move(*logged));
+          values_.add(std::move(value));
+        });
+  } catch (const std::exception& error) {  // no memory for them
+    trouble(StorageHealth::Part::rows, error.what());
+    for (const LogRecord& record : batch.records) miss(record.epoch, true);
+  }
+  flush_values();
+}
+
+void Recorder::watch_for_nan(const LogRecord& record, const store::Value& value) {
+  if (record.type != store::ValueType::real) return;
+  const double number = std::get<double>(value.value);
+  if (const auto news = nan_watch_.note(record.name, value.name, record.epoch, number)) {
+    say(Level::warn, *news);
+  }
 }
 
 void Recorder::close_store() noexcept {

@@ -15,7 +15,7 @@ namespace flor::detail {
 namespace {
 
 void pack(const std::filesystem::path& root, const std::stop_token& stop) {
-  // Not the recorder's group: what others hurry does not wait for this.
+  // A group of its own: hurrying the recorder's threads does not hurry this one.
   store::BackgroundPriority priority;
   const store::BackgroundPriority::Member member(priority, "flor-git");
   try {

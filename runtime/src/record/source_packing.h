@@ -1,4 +1,4 @@
-// Keeps the shadow branch from filling the repository with loose objects, behind the training's back.
+// Keeps the shadow branch from filling the repository with loose objects, in the background.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a recording tells of the training itself: that it takes long, that a metric is no number.
+// Notices of a recording about the training itself: a long epoch, a metric that is no number.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace flor::detail {
 
-/// How far a training is whose epochs take minutes. The training's thread tells, and any thread
-/// asks `running`.
+/// The progress of a training whose epochs take minutes. The training's thread reports, and any
+/// thread asks `running`.
 class LongEpochs {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -24,7 +24,7 @@ std::vector<sources::SourceText> texts_of(const ProgramSources& known,
     if (!sources::is_source(stamp.path)) continue;
     if ((bytes += stamp.bytes) > kAllSourcesMax) return {};
     std::ifstream in(stamp.path, std::ios::binary);
-    if (!in) return {};  // what it would have registered is not known
+    if (!in) return {};  // its registrations are unknown
     texts.push_back({std::filesystem::path(stamp.path).lexically_relative(root).string(),
                      std::string{std::istreambuf_iterator<char>(in), {}}});
   }

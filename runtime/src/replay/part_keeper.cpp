@@ -10,7 +10,8 @@ void PartKeeper::hold(std::int64_t part, store::Value value) {
   if (++held_count_ >= kHeldMax) spill();
 }
 
-/// More than fits into memory: what there is becomes visible, and the part remains incomplete.
+/// Called when the values no longer fit into memory: they become visible, and the part stays
+/// incomplete.
 void PartKeeper::spill() {
   for (auto& [part, values] : held_) findings_.add_values(part, std::move(values));
   held_.clear();

@@ -1,5 +1,5 @@
-// Keeps what a replay finds, part by part: the values of an epoch are seen by others when all of
-// them are there, each once.
+// Keeps the findings of a replay, part by part: others see the values of an epoch when all of them
+// are there, each once.
 #pragma once
 
 #include "base/outage.h"
@@ -14,8 +14,8 @@
 
 namespace flor::detail {
 
-/// Belongs to the background thread. What it is made from must outlive it. Everything may throw
-/// what the catalog throws.
+/// Belongs to the background thread. Its arguments must outlive it. Everything may throw what the
+/// catalog throws.
 class PartKeeper {
  public:
   PartKeeper(Findings& findings, Assignment& assignment)
@@ -23,8 +23,8 @@ class PartKeeper {
 
   void hold(std::int64_t part, store::Value value);
   void complete(store::ReplayedPart part);
-  /// Makes what is complete durable, if `now` or if it has waited for a while. What cannot be
-  /// written is tried again later; throws only where there is no later, `now`.
+  /// Makes complete parts durable, if `now` or if they have waited for a while. A write that fails
+  /// is tried again later; throws only for `now`, when there is no later.
   void keep(bool now);
 
  private:

@@ -1,5 +1,6 @@
 #include "replay/probes.h"
 
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "git/shadow.h"
@@ -17,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More text than any program of one's own has; beyond it every caller is assumed.
+// More text than a user's own program has; beyond it, outside callers are assumed.
 constexpr std::uintmax_t kFileBytesMax = 4u << 20, kAllBytesMax = 64u << 20;
 
-/// Where the program's sources may be: where whoever built it says, or else where its source is,
-/// where it was built, where one stands, where it is itself, where the run was recorded. The last
-/// not of a fetched run: a repository may say what is executed when its files are compared.
+/// Directories that may hold the program's sources: the one that a flag names, or else those of its
+/// source file, its build, the process, its binary and the recording. The last not for a fetched
+/// run: comparing files may execute programs that its repository names.
 std::vector<fs::path> places_of_sources(const Flags& flags, const store::Run& run) {
   if (!flags.sources.empty()) return {flags.sources};
   std::vector<fs::path> places;
@@ -30,14 +31,14 @@ std::vector<fs::path> places_of_sources(const Flags& flags, const store::Run& ru
   if (source.is_absolute()) places.push_back(source.parent_path());
   if (const auto recipe = program_recipe()) places.emplace_back(recipe->source_directory);
   places.push_back(fs::current_path());
-  places.push_back(executable().parent_path());
+  places.push_back(program_file().parent_path());
   if (run.origin.recorded_here() && !run.start.repository.empty()) {
     places.emplace_back(run.start.repository);
   }
   return places;
 }
 
-/// The first repository there that has the commit.
+/// The first repository in these places that has the commit.
 std::optional<git::Repository> repository_with(const std::string& commit,
                                                const std::vector<fs::path>& places) {
   for (const fs::path& place : places) {
@@ -47,7 +48,7 @@ std::optional<git::Repository> repository_with(const std::string& commit,
       auto repository = git::Repository::discover(place);
       if (repository && repository->commit(commit)) return repository;
     } catch (const Error&) {
-      continue;  // one that cannot be used does not have it
+      continue;  // an unusable repository does not count
     }
   }
   return std::nullopt;
@@ -75,7 +76,7 @@ Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> 
   } catch (const std::exception& error) {
     problem_ = error.what();
   }
-  // What the sources show holds where the loops are executed that they say.
+  // The proof by the sources holds only if the loops that they name are executed.
   proof_ = !analysis_ ? sources::Proof{false, problem_}
            : finding_ ? analysis_->proof()
                       : sources::Proof{false, "the loops to execute were named"};
@@ -107,7 +108,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
   sources::AnalysisInput input;
   std::vector<std::string> rest;
   for (git::ComparedFile& file :
-       repository->compare_work_tree(run.start.commit, sources::is_source, {home})) {
+       repository->compare_work_tree(run.start.commit, is_source_of_program, {home})) {
     // A file that is gone may have been the program's.
     if ((file.same || file.now) && others.hold(root / file.path)) continue;
     if (file.same) {
@@ -134,10 +135,13 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
   input.program = flags.source_file;
   input.nested = nested_;
   input.main = main_;
-  analysis_ = std::make_unique<sources::Analysis>(std::move(input));
+  const HostedProgram* hosted = hosted_program();
+  analysis_ = hosted ? hosted->analyze(std::move(input))
+                     : std::make_unique<sources::Analysis>(std::move(input));
 }
 
 void Probes::warn_if_older(const fs::path& root, const std::vector<sources::ChangedText>& changed) {
+  if (hosted_program()) return;  // the sources are what runs
   std::error_code error;
   const auto built = fs::last_write_time(executable(), error);
   if (error) return;

@@ -1,10 +1,11 @@
-// Which nested loops a replay steps into: those that were named, those whose sources changed since
-// the record, and those that the program marks. Says which and why.
+// Chooses the nested loops that a replay steps into: those that the user names, those whose sources
+// changed since the recording, and those that the program marks. Announces which and why.
 #pragma once
 
 #include "protocol/flags.h"
 #include "session/runtime.h"
 #include "sources/analysis.h"
+#include "sources/concerns.h"
 
 #include <flor/store/catalog.h>
 
@@ -19,32 +20,32 @@ namespace flor::detail {
 
 class Probes {
  public:
-  /// `nested`, `main`: names of the recorded loops; `left_early`: nested ones were left before their
-  /// ranges ended, and the sources are to tell how. Compares the sources of the program with the
-  /// recorded commit; where that cannot be done, it says so in `announce`.
+  /// `nested`, `main`: names of the recorded loops; `left_early`: some nested ones were left before
+  /// their ranges ended, and the sources are to tell how. Compares the sources of the program with
+  /// the recorded commit; if that is impossible, `announce` says so.
   Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
          std::set<std::string> main, bool left_early, const std::filesystem::path& home);
 
-  /// Why each loop is stepped into, and what else changed; a line each.
+  /// Prints why each loop is stepped into, and what else changed, a line each.
   void announce() const;
   /// Names of the loops that were named or found, in that order.
   const std::vector<std::string>& loops() const { return loops_; }
-  /// The sources were compared with the recorded ones, and are the same.
+  /// True if the sources were compared with the recorded ones, and are the same.
   bool unchanged() const { return analysis_ && analysis_->nothing_changed() && older_.empty(); }
-  /// The sources compute something else than the recorded ones.
+  /// True if the sources compute something else than the recorded ones.
   bool computes_otherwise() const { return analysis_ && !analysis_->computation().empty(); }
-  /// The question needs what earlier epochs left in variables that are not kept: they are visited,
-  /// with the loops that were found executed there, too.
+  /// True if the question needs values that earlier epochs left in variables outside checkpoints:
+  /// then these epochs are visited, and the loops that were found are executed there, too.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
-  /// Whether the sources alone show that the values which are found are right.
+  /// Tells whether the sources alone prove that the values found are right.
   const sources::Proof& proof() const { return proof_; }
   struct Asked {
     bool named = false, changed = false, read = false;
-    std::string question;  ///< that reads what the loop leaves behind
+    std::string question;  ///< the one that reads values left by the loop
   };
-  /// Why this nested loop is to be executed although its end could be loaded.
+  /// The reasons to execute this nested loop although its end could be loaded.
   Asked asked(const Frame& frame);
-  /// Whether a `return` or `goto` in it may leave the function that holds it.
+  /// Tells whether a `return` or `goto` in the loop may leave the function around it.
   sources::Leaving leaving(const Frame& frame) const {
     if (!analysis_) return sources::Leaving::unknown;
     return analysis_->leaving({frame.place.file, frame.place.line, frame.place.column});
@@ -63,9 +64,9 @@ class Probes {
   std::vector<std::string> named_;
   std::set<std::string> nested_, main_;
   std::vector<std::string> loops_;
-  std::unique_ptr<sources::Analysis> analysis_;
-  sources::Proof proof_;  // made at once: it is asked for on another thread
-  std::string problem_;   // why nothing could be found
+  std::unique_ptr<sources::Concerns> analysis_;
+  sources::Proof proof_;  // made at once: another thread asks for it
+  std::string problem_;   // reason why nothing could be found
   std::string older_;     // a source that is newer than the program
   std::set<std::string> told_;
   std::unordered_map<std::string, Asked> known_;  // by place and name

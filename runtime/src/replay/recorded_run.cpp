@@ -52,7 +52,7 @@ void Record::keep_places_of(const Record& other) {
   }
 }
 
-/// The recorder could store a boundary, and then not what was attached to a loop after it: a replay
+/// Leaves out boundaries after which the attached locals of a loop could not be stored: a replay
 /// that began there would execute the loop with other locals. At the beginning of the main loop the
 /// program has them itself.
 void Record::leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions) {

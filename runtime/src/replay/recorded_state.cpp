@@ -14,7 +14,7 @@
 namespace flor::detail {
 namespace {
 
-/// Only what the program did not register differs: random numbers that were drawn, settings.
+/// Whether only unregistered state differs: drawn random numbers, settings.
 bool only_ambient(const std::vector<StateDifference>& differences) {
   return std::ranges::all_of(differences, [](const auto& difference) {
     return difference.name[0] == '@' && difference.name != kSharingItem;
@@ -44,8 +44,8 @@ std::int64_t RecordedState::brought(std::int64_t checkpoint) {
   return here;
 }
 
-/// Digests say whether something differs, and are known of what is elsewhere, too; to say how, its
-/// content is needed.
+/// Digests show whether something differs, and are known of checkpoints elsewhere, too; showing how
+/// takes the content.
 std::vector<StateDifference> RecordedState::compare(std::int64_t checkpoint,
                                                     const CompareWith& compare) {
   if (checkpoint >= 0) return compare(reader(checkpoint));
@@ -113,7 +113,7 @@ void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& 
       });
   const bool inside = key.kind == store::CheckpointKind::loop_end;
   if (!inside && !differences.empty() && only_ambient(differences)) {
-    // A new log statement may draw random numbers; the replay goes on with the recorded ones.
+    // A new log statement may draw random numbers; the replay continues with the recorded ones.
     if (computed) comparison_.state(part, where, {});
     if (!told_random_) {
       told_random_ = true;

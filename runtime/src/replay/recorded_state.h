@@ -1,4 +1,4 @@
-// The recorded state of a run: given back to the program, and compared with what it has computed.
+// The recorded state of a run: restored into the program, and compared with computed state.
 #pragma once
 
 #include "replay/recorded_run.h"
@@ -18,9 +18,9 @@
 
 namespace flor::detail {
 
-/// Belongs to the session's thread. What it is made from must outlive it. Every function throws
-/// Error where a checkpoint does not fit the registered objects, and Damaged where the store does
-/// not hold what was written.
+/// Belongs to the session's thread. Its arguments must outlive it. Every function throws Error
+/// where a checkpoint does not fit the registered objects, and Damaged where the store does not
+/// hold what was written.
 class RecordedState {
  public:
   /// `set_threads`: restoring also returns to the recorded number of threads.
@@ -38,13 +38,13 @@ class RecordedState {
   void restore_entry(const store::CheckpointKey& nested_end, const std::vector<Slot>& attached);
   /// The checkpoint holds all the attached locals.
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
-  /// Compares the state with the checkpoint that was taken there, if any, and puts it right.
-  /// `computed`: the state is what the program computed, not what was loaded a moment ago. `part`
-  /// is what the comparison counts for.
+  /// Compares the state with the checkpoint that was taken there, if any, and corrects it.
+  /// `computed`: the state was computed by the program, not just loaded. `part`: the part that the
+  /// comparison counts for.
   void compare_with(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
                     const std::vector<Slot>& attached, bool computed);
 
-  /// The number here of a checkpoint that is to be read: one that is elsewhere comes.
+  /// The local number of a checkpoint that is to be read: one that is elsewhere is fetched.
   std::int64_t brought(std::int64_t checkpoint);
 
   std::int64_t restored() const { return restored_; }

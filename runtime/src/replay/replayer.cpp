@@ -1,5 +1,6 @@
 #include "replay/replayer.h"
 
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "replay/skip.h"
@@ -22,8 +23,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   check_kwargs();
   initial_environment();
   run_on_cores(flags_.cores);
-  start_ = {.program = executable(), .directory = std::filesystem::current_path(), .command = {}};
-  start_.command.push_back(flags_.command.empty() ? start_.program.string() : flags_.command[0]);
+  start_ = {.program = program_to_start(), .directory = std::filesystem::current_path(), .command = {}};
+  start_.command.push_back(flags_.command.empty() || hosted_program() ? start_.program.string()
+                                                                      : flags_.command[0]);
   start_.command.insert(start_.command.end(), flags_.arguments.begin(), flags_.arguments.end());
   store_ =
       store::Store::open(store::home_directory(flags_.home),
@@ -66,7 +68,8 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   hurry_.emplace(*background_);  // there is no training that it could disturb
 }
 
-/// The same program, of the same sources, with the same arguments: it logs what the record has.
+/// Where the program is the same, of the same sources, with the same arguments: it logs the
+/// recorded values.
 SameProgram Replayer::same_program() const {
   const std::string& digest = run_.start.program_digest;
   const bool recorded_by_one = std::ranges::all_of(
@@ -76,7 +79,7 @@ SameProgram Replayer::same_program() const {
   const bool has_values = std::ranges::none_of(gaps, &store::Gap::values);
   const bool same = probes_->unchanged() && has_values && recorded_by_one &&
                     recorded_arguments() == own_arguments(run_.start.command.words()) &&
-                    store::file_digest(executable()) == digest;
+                    store::file_digest(program_file()) == digest;
   const bool finished = run_.state == store::RunState::finished;
   return {.inside = same,
           .outside = same && finished,
@@ -93,8 +96,8 @@ std::unique_ptr<Findings> Replayer::make_findings() {
   return std::make_unique<HandedFindings>(dynamic_cast<HandedOut&>(*assignment_));
 }
 
-/// What this process answers depends on the loops that it has found to step into, too: the sources
-/// may have changed where the program has not.
+/// A digest of the question that this process answers, including the loops that it found to
+/// execute: the sources may have changed although the program has not.
 std::string Replayer::asking_digest() const {
   std::string digest = own_digest_;
   if (!flags_.probes.empty() || probes_->loops().empty()) return digest;
@@ -135,13 +138,13 @@ void Replayer::take_assignment() {
                                     .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
                                     .strong = strong_,
                                     .probes = described_probes(probes_->loops(), flags_.plugin),
-                                    .program_digest = store::file_digest(executable()),
+                                    .program_digest = store::file_digest(program_file()),
                                     .command = flags_.command,
                                     .question = question_of(digest, recorded_arguments(),
                                                             question())});
 }
 
-/// As far as it says what is asked.
+/// The parts of the order that define the question.
 WorkerOrder Replayer::question() const {
   return {.run = {},
           .home = {},
@@ -161,7 +164,7 @@ void Replayer::set_threads() const {
   if (flags_.threads) {
     adapter().set_threads(*flags_.threads);
   } else if (recorded != run_.start.environment.end()) {
-    // A run from elsewhere may say anything here.
+    // The record of a fetched run may hold anything here.
     const int threads = std::atoi(recorded->second.c_str());
     if (threads > 0 && threads <= kThreadsMax) adapter().set_threads(threads);
   }
@@ -263,7 +266,7 @@ void Replayer::report_work() {
 /// The session's thread has nothing to do until it has the next piece.
 void Replayer::next_piece(const Position& position) {
   report_work();
-  background_->post([this] { keep_complete(true); });  // somebody may wait for it
+  background_->post([this] { keep_complete(true); });  // `flor replay` may wait for it
   piece_ = assignment_->next(position);
   part_began_ = Clock::now();
 }
@@ -273,7 +276,7 @@ LoopScope::Start Replayer::visit(Frame& frame, const store::MainLoop& loop, bool
   frame.index = start.value_or(0);
   aim_at(frame, target_);
   // An iterator that is more than a position is begun in the state in which it was recorded to
-  // begin (a sampler draws its permutation then), whatever the state that is restored afterwards.
+  // begin (a sampler draws its permutation then), whichever state is restored afterwards.
   const bool begins_anew = !random_access && start && *start > 0;
   if (begins_anew) restore_boundary(loop, 0);
   if (!start && loop.first_epoch + target_.first > 0) {
@@ -307,7 +310,7 @@ void Replayer::arrive(Frame& frame, bool) {
   state_->restore({.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}}, {});
 }
 
-/// What is compared now counts for this part: on the way to a target, for the target.
+/// The part that a comparison now counts for: on the way to a target, the target.
 std::int64_t Replayer::part_of(const Frame& main) const {
   if (main.index < target_.first && target_.first == loop_->iterations) {  // passing this loop by
     return piece_.empty() ? store::part_outside(section_) : piece_.first;
@@ -392,7 +395,7 @@ void Replayer::end_main(Frame& frame, LoopEnd how) {
 
 /// The program left its loop by itself, before the record did.
 void Replayer::note_unvisited(const Frame& frame) {
-  if (flags_.worker_socket < 0) return;  // `finish` says how many there are
+  if (flags_.worker_socket < 0) return;  // `finish` prints how many there are
   for (std::int64_t i = std::max(frame.index, target_.first); i < target_.end; ++i) {
     const std::int64_t epoch = frame.first_epoch + i;
     comparison_.difference(
@@ -559,7 +562,7 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
 // ---------------------------------------------------------------------------------------------
 // Checkpoints that the program takes.
 
-/// The state is to be what it was when the recorded run took its checkpoint here.
+/// Restores the state that the recorded run had when it took its checkpoint here.
 std::string Replayer::save_checkpoint(std::string_view, const std::map<std::string, double>&) {
   const SavePlace here = next_save_place();
   if (!saves_) saves_ = recorded_saves();
@@ -601,8 +604,8 @@ void Replayer::keep(LogBatch batch) {
   }
 }
 
-/// `flor replay` waits for what a worker has promised: one that can keep nothing more ends, so that
-/// another does it.
+/// `flor replay` waits for the parts that a worker has taken: one that can keep nothing more ends,
+/// so that another takes them.
 void Replayer::fail(const std::exception& error) {
   if (!failure_.empty()) return;
   failure_ = error.what();
@@ -661,7 +664,7 @@ ExitStatus Replayer::finish(bool failed, std::string_view message) noexcept {
     if (state_->restored_bytes() > 0) {
       findings_->add_restore_time({state_->restored_bytes(), state_->restore_seconds()});
     }
-    if (failed) return ExitStatus::done;  // the program says so itself
+    if (failed) return ExitStatus::done;  // the program prints it itself
     report_work();
     files_->report();
     if (flags_.worker_socket < 0) {

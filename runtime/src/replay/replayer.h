@@ -1,5 +1,5 @@
-// Replaying: which iterations are visited, what is loaded instead of executed, and whether what is
-// executed again comes out as it was recorded.
+// Replaying: which iterations are visited, which state is loaded instead of computed, and whether
+// the results of executing again equal the record.
 #pragma once
 
 #include "plugin/plugin.h"
@@ -39,7 +39,7 @@ class Replayer : public Runtime {
   const store::Run& run() const override { return run_; }
   std::filesystem::path output_directory() override { return files_->directory(); }
   bool catching_up() const override { return catching_up_; }
-  /// Nothing is left for this process to do; it has been said.
+  /// Whether nothing is left for this process to do; the user has been told.
   bool empty() const { return empty_; }
 
   void arrive(Frame& frame, bool gone) override;
@@ -108,9 +108,9 @@ class Replayer : public Runtime {
   void leave_loop_early(const store::MainLoop& loop, std::int64_t reached);
   void compare_path(std::int64_t part, const Frame& main);
 
-  /// What is logged from now on belongs to `part`, and is kept if it is this process's.
+  /// Values logged from now on belong to `part`, and are kept if it is this process's.
   void enter_part(std::int64_t part, bool ours);
-  /// All that is logged in the part has been logged.
+  /// The part's values have all been logged.
   /// `whole`: nothing that belongs to it was skipped.
   void complete(std::int64_t part, bool whole);
   void complete_epoch(std::int64_t epoch);
@@ -119,7 +119,7 @@ class Replayer : public Runtime {
   bool ends_the_record(std::int64_t section) const;
   store::ValueVerdict verdict_of_new(const store::ReplayResult& part, bool whole) const;
   FoundValues found_values() const;
-  /// Says what the new values are worth, and enters it; changes `result` where they differ.
+  /// Determines the verdict of the new values, and enters it; changes `result` where they differ.
   void verify(store::ReplayResult& result, FoundValues& found);
   void execute(const VerifyPlan& plan, store::ReplayResult& result, FoundValues& found);
   void keep_complete(bool now);            ///< on the background thread
@@ -140,7 +140,8 @@ class Replayer : public Runtime {
   bool empty_ = false;
   std::vector<Epochs> epochs_;  // asked for; empty in a worker, which does not know
   std::unique_ptr<Assignment> assignment_;
-  bool strong_ = false;  // from the start: asked for, or what is asked needs it, or the state does
+  bool strong_ = false;  // from the start: the user asked for it, or the question or the state
+                         // needs it
   std::map<std::string, store::Argument> arguments_;
   SecretArguments secrets_;
   Comparison comparison_;
@@ -149,19 +150,19 @@ class Replayer : public Runtime {
   WorkDone work_;
 
   std::int64_t section_ = 0;               // number of recorded main loops that were passed
-  bool section_ours_ = false;              // what is logged now, outside the loops, is kept
+  bool section_ours_ = false;              // values logged now, outside the loops, are kept
   const store::MainLoop* loop_ = nullptr;  // recorded main loop that is being replayed
   bool random_access_ = false;             // its range can be stepped over, in both directions
   std::vector<std::string> registered_;    // when it began
   std::optional<std::int64_t> restored_;   // its boundary that was restored before it is begun
-  Epochs piece_;                           // what is replayed now, or next; may span main loops
+  Epochs piece_;                           // replayed now, or next; may span main loops
   Epochs target_;                          // the part of it in this main loop, in its iterations
   bool catching_up_ = false;
   std::int64_t epochs_added_ = 0;  // of main loops that are new
   std::set<std::string> met_;  // nested loops that this iteration has come to
   std::set<std::string> executed_;  // and those that it has executed
-  /// The state is what the program computed, not what was loaded a moment ago: comparing it with
-  /// the record says something.
+  /// Whether the state was computed by the program, not just loaded: only then is it worth
+  /// comparing with the record.
   bool computed_ = true;
   bool skipped_ = false;           // a loop or an epoch, since the program began
   bool skipped_in_epoch_ = false;  // a loop

@@ -1,4 +1,4 @@
-// The arguments of the recorded run, which a replay gets again; secrets it asks for.
+// The arguments of the recorded run, which a replay uses again; it asks the user for secrets.
 #include "base/notice.h"
 #include "replay/replayer.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 }  // namespace
 
-/// Before anything is opened: only what a record would mask may be given again.
+/// Checked before anything is opened: only arguments that a record would mask may be given again.
 void Replayer::check_kwargs() const {
   for (const auto& [name, text] : flags_.kwargs) {
     if (store::masked_value(name, text) == text) refuse_kwargs();
@@ -39,7 +39,7 @@ void Replayer::take_arguments() {
   }
 }
 
-/// The program's own, as a record has them.
+/// The program's own arguments, as a record has them.
 std::vector<std::string> Replayer::recorded_arguments() const {
   return own_arguments(store::RecordedCommand(flags_.command).words());
 }

@@ -48,7 +48,7 @@ void Replayer::show_live(ProbeAt at, const Frame* nested, std::int64_t epoch) {
   try {
     call_plugin(place, state);
   } catch (const std::exception& error) {
-    die(error);  // the program shall not take it for an exception of its own
+    die(error);  // the program must not take it for an exception of its own
   }
 }
 
@@ -69,7 +69,7 @@ void Replayer::left_nested(Frame& frame, LoopEnd how) {
   show_live(ProbeAt::loop_end, &frame, main.first_epoch + main.index);
 }
 
-/// What is logged meanwhile the plug-in logs.
+/// Marks values logged during the call as the plug-in's.
 void Replayer::call_plugin(const ProbePlace& place, ProbedState& state) {
   const auto mark = [this](bool plugged) {
     journal().move([&](CurrentPlace& current) { current.plugged = plugged; });
@@ -89,8 +89,8 @@ Epochs Replayer::next_target(const Frame& frame) const {
   return target;
 }
 
-/// Shows what is stored of the pieces that come next in this loop. What is left in `piece_` begins
-/// with an epoch that has to be executed, lies behind this loop, or is nothing.
+/// Shows the stored state of the pieces that come next in this loop. The rest of `piece_` is empty,
+/// lies after this loop, or begins with an epoch that has to be executed.
 void Replayer::show_stored(Frame& frame) {
   if (!flags_.shows_what_is_stored()) return;
   for (;;) {

@@ -1,4 +1,4 @@
-// What the new values of a replay are worth: by the sources, and by executing some of the epochs.
+// The verdict of a replay's new values: by the sources, and by executing some of the epochs.
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "ranks/ranks.h"
@@ -12,7 +12,7 @@ store::ValueVerdict Replayer::verdict_of_new(const store::ReplayResult& part, bo
   if (probes_->computes_otherwise()) return store::ValueVerdict::doubtful;
   const bool compared = part.values_compared + part.states_compared > 0;
   if (whole && compared) return store::ValueVerdict::verified;
-  // The sources say nothing about what a plug-in reads.
+  // The sources do not show which state a plug-in reads.
   const bool proven = probes_->proof().proven && flags_.plugin.empty();
   return proven ? store::ValueVerdict::proven : store::ValueVerdict::unverified;
 }

@@ -1,5 +1,5 @@
-// How a replay comes to the epochs that it has to do: which stored state it goes on from, and what
-// it passes through where that does not fit.
+// How a replay reaches its epochs: which stored state it starts from, and what it passes through
+// where that does not fit.
 #include "base/notice.h"
 #include "replay/replayer.h"
 
@@ -29,7 +29,7 @@ LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
       return {.visit = false};
     }
   }
-  // The state that what follows builds on is not stored, or does not fit yet: catch up through the
+  // The state that later code builds on is not stored, or does not fit yet: catch up through the
   // whole rest of the loop.
   target_ = {loop.iterations, loop.iterations};
   return visit(frame, loop, false);
@@ -38,7 +38,7 @@ LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
 void Replayer::aim_at(Frame& frame, Epochs target) {
   target_ = target;
   frame.limit = target.end;
-  // Only what was left by break ended before the range was advanced once more.
+  // Only a loop left by break ended before the range was advanced once more.
   frame.limit_broke = target.end < loop_->iterations || loop_->broke || !loop_->ended;
 }
 
@@ -71,7 +71,7 @@ std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop)
   }
 }
 
-/// The target is done: on to the next one in this loop, or out of it.
+/// Continues after a target: with the next one in this loop, or out of it.
 LoopScope::Move Replayer::go_on(Frame& frame) {
   piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
   if (piece_.empty()) {
@@ -93,14 +93,14 @@ LoopScope::Move Replayer::go_on(Frame& frame) {
   return {.go_on = !frame.limit_broke};
 }
 
-/// Of a program that registers more while it trains, earlier states do not fit any more; and
-/// variables that are not registered have the values of later epochs, which nothing takes back.
+/// Whether earlier states can be restored: not in a program that registers more while it trains, as
+/// they no longer fit; and unregistered variables keep the values of later epochs.
 bool Replayer::goes_back() const {
   return random_access_ && !strong_ && registry_.names() == registered_;
 }
 
-/// What follows the section's loop needs the state that the loop leaves. From the start everything
-/// that is still to be done does, however far ahead it is.
+/// Whether code after the section's loop needs the state that the loop leaves. From the start
+/// (strong) all remaining work does, however far ahead it is.
 bool Replayer::builds_on(std::int64_t section) const {
   if (!piece_.empty()) return true;
   return strong_ ? assignment_->keeps_from(section) : assignment_->keeps(section);
@@ -123,8 +123,8 @@ LoopScope::Move Replayer::jump(Frame& frame) {
   return {.go_on = true, .steps = frame.index - here + 1};
 }
 
-/// False, and back in the state of `here`, where the program does not have yet what the state ahead
-/// belongs to: it is walked to.
+/// Tries to restore the state ahead. False, and back in the state of `here`, where the program does
+/// not have the objects for it yet: it has to be walked to.
 bool Replayer::restore_ahead(const store::MainLoop& loop, std::int64_t ahead, std::int64_t here) {
   try {
     // Another iterator may change the state when it is advanced.
@@ -143,7 +143,7 @@ bool Replayer::restore_ahead(const store::MainLoop& loop, std::int64_t ahead, st
   }
 }
 
-/// What follows the loop shall see the state in which the record left it.
+/// Gives the code after the loop the state in which the record left it.
 void Replayer::leave_loop_early(const store::MainLoop& loop, std::int64_t reached) {
   if (reached >= loop.iterations || std::exchange(restored_, {}) == loop.iterations) return;
   std::string why = "is not stored";

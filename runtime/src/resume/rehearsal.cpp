@@ -20,7 +20,7 @@ using store::CheckpointKind;
 /// Names and contents of attached locals.
 using Locals = std::vector<std::pair<std::string, store::Digest>>;
 
-/// What is stored of one nested loop, by iteration.
+/// The stored checkpoints of one nested loop, by iteration.
 struct Stored {
   std::map<std::int64_t, std::int64_t> begins, ends;  ///< ids of checkpoints
   std::int64_t last = -1;                             ///< iteration that executed it last
@@ -76,7 +76,7 @@ class Finder {
 
   bool is_set_by_iteration(const Stored& stored) const {
     const Locals first = locals(stored.begins.begin()->second);
-    // What the program begins with is what it has again now.
+    // The locals ended with their initial values, which the program has again now.
     if (const auto end = stored.ends.find(stored.last); end != stored.ends.end() &&
                                                         stored.begins.begin()->first == 0 &&
                                                         locals(end->second) == first) {
@@ -131,7 +131,7 @@ store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t gro
   const std::vector<store::Run> ranks = store.catalog().ranks(group);
   const bool all =
       !ranks.empty() && static_cast<std::int64_t>(ranks.size()) == ranks.front().start.rank->world;
-  if (!all) return {};  // one of them has not even begun
+  if (!all) return {};  // one of the ranks has not even begun
   std::vector<std::int64_t> runs;
   for (const store::Run& run : ranks) runs.push_back(run.id);
   auto points = store::common_resume_points(store.catalog(), runs);

@@ -14,7 +14,7 @@ namespace flor::detail {
 
 struct Rehearsal {
   std::int64_t first = 0;  ///< iteration with which to begin; the point's own: none is needed
-  std::vector<std::string> unknown;  ///< loops whose attached locals cannot be given back
+  std::vector<std::string> unknown;  ///< loops whose attached locals cannot be restored
 };
 
 /// How a run is resumed.
@@ -27,12 +27,12 @@ struct ResumePlan {
 /// Without `inside` it is none inside an iteration.
 ResumePlan plan_resume(const store::Store& store, std::int64_t run, bool inside = true);
 
-/// The same for a place that is given. Throws NotFound where the run cannot go on there.
+/// The same for a given place. Throws NotFound where the run cannot be resumed there.
 ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
                           const store::ResumePoint& place);
 
-/// The latest place at which all ranks of a group can go on exactly; if there is none, the latest
-/// at which they can go on at all.
+/// The latest place at which all ranks of a group can be resumed exactly; if there is none, the
+/// latest at which they can be resumed at all.
 store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group,
                                      bool inside = true);
 

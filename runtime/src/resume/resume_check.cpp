@@ -17,14 +17,14 @@ namespace {
 
 constexpr double kShare = 0.01, kLeastSeconds = 10;
 
-/// Of a run, and of one main loop of it.
+/// The stored checkpoints of a run, in one main loop.
 struct StoredCourse {
   std::set<std::int64_t> boundaries;
   std::map<std::int64_t, double> seconds;  ///< by iteration
   double computed = 0;
 };
 
-/// What can be checked of one rank.
+/// The iterations of one rank that can be checked.
 StoredCourse stored_of(const store::Catalog& catalog, const store::Run& run,
                        std::int64_t main_loop) {
   StoredCourse stored{.boundaries = Record(catalog, run).boundaries(main_loop), .seconds = {}};
@@ -83,7 +83,7 @@ bool can_be_led_to(const store::Catalog& catalog, const Record& record, std::int
   return false;
 }
 
-/// Of one rank.
+/// Plans the execution of a section of an iteration again, in one rank.
 std::optional<CheckPlan> plan_stretch(const store::Store& store, std::int64_t run,
                                       const Record& record, const store::ResumePoint& point) {
   if (!point.boundary) return std::nullopt;

@@ -1,6 +1,6 @@
-// Executes an iteration that was complete, or the last stretch of a long one, once more before a
-// resumed run goes on, and compares it with the record: state that the program did not register
-// shows there.
+// Before a resumed run continues, executes an iteration that was complete, or the last section of a
+// long one, once more, and compares it with the record: this reveals state that the program did not
+// register.
 #pragma once
 
 #include "replay/recorded_run.h"
@@ -35,10 +35,10 @@ struct Stretch {
   bool operator==(const Stretch&) const = default;
 };
 
-/// Which iteration is executed again, and how much of it.
+/// The iteration to execute again, and how much of it.
 struct CheckPlan {
   std::int64_t iteration = -1;     ///< of the main loop of the resume point; -1: none
-  std::optional<Stretch> stretch;  ///< of that iteration; nothing: all of it
+  std::optional<Stretch> stretch;  ///< the part of it; nothing: all of it
   double budget = 0;               ///< seconds
   double recorded = 0;             ///< seconds that the iteration, or the stretch, took
   std::string why_not;             ///< where there is none
@@ -46,19 +46,19 @@ struct CheckPlan {
   bool fits() const { return recorded <= budget; }
 };
 
-/// The last iteration before the point whose beginning is stored, in every rank. Where that takes
-/// longer than the budget, or where there is none, the stretch before the point, from the nearest
-/// checkpoint inside an iteration. `budget`: seconds; nothing: 1 % of what was computed so far, at
+/// The last iteration before the point whose beginning is stored, in every rank. If that takes
+/// longer than the budget, or there is none, the section before the point, from the nearest
+/// checkpoint inside an iteration. `budget`: seconds; nothing: 1 % of the computing time so far, at
 /// least 10.
 CheckPlan plan_check(const store::Store& store, const store::Run& run,
                      const store::ResumePoint& point, std::optional<double> budget);
 
-/// `keep` belongs to the background thread, all else to the session's; both are not at work at once
-/// after `conclude` was called.
+/// `keep` belongs to the background thread, all else to the session's; the two do not run at the
+/// same time after `conclude` was called.
 class ResumeCheck {
  public:
-  /// The iteration that an exception ended has the same number as the first one of the next main
-  /// loop: `main_loop` tells them apart. `exact`: the sources are the recorded ones, so that the
+  /// An iteration that an exception ended has the same number as the first one of the next main
+  /// loop: `main_loop` distinguishes them. `exact`: the sources are the recorded ones, so that the
   /// same values have to come.
   ResumeCheck(const store::Store& store, std::int64_t run, std::int64_t epoch,
               const std::string& main_loop, const std::optional<Stretch>& stretch, bool exact);
@@ -72,11 +72,11 @@ class ResumeCheck {
   double seconds() const;
   void keep(const store::Value& value);
 
-  /// The rest of a nested loop is not executed but loaded, and what follows with it.
+  /// The rest of a nested loop is loaded, not executed; so are the loops after it.
   void cut(const std::string& where);
   bool is_cut() const { return !cut_.empty(); }
 
-  /// Counts what was recorded and did not come.
+  /// Counts recorded values that did not come.
   void conclude();
   bool passed() const;
   /// "epoch 6 computed again, 41 values and 2 states equal (1.2 s)"; of a stretch, "epoch 6

@@ -47,8 +47,8 @@ bool Resumption::restore_boundary(std::int64_t iteration) {
   return state_.restore({.main_loop = point_.main_loop, .iteration = iteration, .loop = {}}, {});
 }
 
-/// Where the state does not fit what the program has when the loop begins, since it adds layers or
-/// parameter groups while it trains, the complete iterations are all visited once more.
+/// If the state does not fit the objects at the beginning of the loop, since the program adds
+/// layers or parameter groups while it trains, all complete iterations are visited once more.
 void Resumption::restore_first(const store::MainLoop& loop) {
   try {
     restore_boundary(first());
@@ -64,7 +64,7 @@ void Resumption::restore_first(const store::MainLoop& loop) {
   }
 }
 
-/// Whether the program has by now what the state before an iteration is made of.
+/// Whether the program has by now all objects of the state before an iteration.
 bool Resumption::fits(std::int64_t iteration) {
   try {
     restore_boundary(iteration);
@@ -134,7 +134,8 @@ LoopScope::Move Resumption::leave_rehearsed(Frame& main) {
   return {.steps = steps};
 }
 
-/// As often as it was recorded: what decides on its end may be what is missing.
+/// Limits the loop to the recorded number of iterations: the state that decides about its end may
+/// be missing.
 void Resumption::limit_as_recorded(const store::CheckpointKey& end, Frame& frame) const {
   if (const store::LoopExecution* execution = record_.execution(end)) {
     frame.limit = execution->iterations;

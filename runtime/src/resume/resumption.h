@@ -1,4 +1,4 @@
-// Leads the program of an interrupted run to the point where the run goes on: what was complete is
+// Leads the program of an interrupted run to the point where it is resumed: complete iterations are
 // loaded instead of executed.
 #pragma once
 
@@ -49,14 +49,14 @@ class Resumption {
     return checks_all_of(main) || (checks(main) && checks_stretch());
   }
   ResumeCheck& check() { return *check_; }
-  /// After a step of a nested loop that is executed for the check. True: the check is over, and the
-  /// run goes on in this loop.
+  /// Called after a step of a nested loop that is executed for the check. True: the check is over,
+  /// and the run continues in this loop.
   bool leave_checked(const Frame& main, Frame& nested);
   /// After the loop itself. True: the check is over.
   bool end_checked(const Frame& main, const Frame& nested, LoopEnd how);
   /// Nothing: the nested loop is executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& frame);
-  /// What had passed when the checkpoint at the point was made.
+  /// The time that had passed when the checkpoint at the point was made.
   Elapsed elapsed() const;
 
  private:

@@ -33,7 +33,7 @@ constexpr std::array kStrategies{std::pair{SaveStrategy::sync_any, std::string_v
                                  std::pair{SaveStrategy::async, std::string_view("async")},
                                  std::pair{SaveStrategy::single, std::string_view("single")}};
 
-/// What another rank reports if its own failure has no number.
+/// Reported to the other ranks by one whose own failure has no number.
 constexpr std::int64_t kOtherFailure = -1;
 
 [[noreturn]] void fail(const char* what, const fs::path& path, int error) {
@@ -175,8 +175,8 @@ class AtomicDirectory::Files {
   fs::path path_of(const CheckpointName& name) const { return directory_ / names_.complete(name); }
 
  private:
-  /// Programs that name a checkpoint before it is complete put the directory's full path into the
-  /// link: what comes after the checkpoint there may be half written.
+  /// Refuses a link with a full path: programs that name a checkpoint before it is complete make
+  /// such links, and the checkpoints there may be half written.
   void refuse_foreign() const {
     std::error_code none;
     const fs::path target = fs::read_symlink(directory_ / names_.link(), none);
@@ -191,7 +191,7 @@ class AtomicDirectory::Files {
     }
   }
 
-  /// Removes what a crash left, and puts the link right.
+  /// Removes the remains of a crash, and corrects the link.
   void clean() {
     std::vector<fs::path> leftovers;
     for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) {
@@ -244,7 +244,7 @@ struct AtomicDirectory::Begun {
 
 namespace {
 
-/// What `body` threw: its number, and the whole of it.
+/// The exception of `body`: its number, and the whole of it.
 struct Outcome {
   std::int64_t number = 0;
   std::exception_ptr error;
@@ -377,7 +377,7 @@ fs::path AtomicDirectory::prepare(bool force_save) {
 
 fs::path AtomicDirectory::commit() {
   const std::unique_ptr<Begun> begun = std::move(begun_);
-  // Nobody looks into the directory before all have written: files in it still change their names.
+  // No rank looks into the directory before all have written: files in it still change their names.
   together(group_, "finish its part of the checkpoint", [&] {
     if (!begun) throw Error("commit() without prepare(): there is no checkpoint to complete");
   });

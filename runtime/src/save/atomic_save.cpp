@@ -19,7 +19,7 @@ namespace flor {
 namespace detail {
 namespace {
 
-/// Copies what objects give into memory.
+/// Copies the state of objects into memory.
 class MemorySink final : public StateSink {
  public:
   void bytes(std::string name, std::string_view content) override {
@@ -52,7 +52,7 @@ class MemorySink final : public StateSink {
   std::vector<std::shared_ptr<PendingCopy>> pending_;
 };
 
-/// Gives out what a file holds.
+/// Supplies the content of a file.
 class MemorySource final : public StateSource {
  public:
   explicit MemorySource(store::Snapshot snapshot) : snapshot_(std::move(snapshot)) {
@@ -75,7 +75,7 @@ class MemorySource final : public StateSource {
     }
     waiting_.emplace_back(&found, std::move(target));
   }
-  /// Delivers what was asked for.
+  /// Delivers the items that were asked for.
   void finish() {
     for (const auto& [found, target] : waiting_) {
       if (target.assign) {

@@ -1,4 +1,4 @@
-// How the files of an AtomicDirectory are called.
+// The names of the files of an AtomicDirectory.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct CheckpointName {
   bool forced = false;
 };
 
-/// Names of one saver. A name is taken for the saver's own only if it is one as a whole: the saver
-/// "m" has no part in "m_checkpoint_x_checkpoint_3".
+/// Names of one saver. A name counts as the saver's own only as a whole:
+/// "m_checkpoint_x_checkpoint_3" does not belong to the saver "m".
 class CheckpointNames {
  public:
   /// Throws Error if `name` cannot be the name of a file.
@@ -23,7 +23,8 @@ class CheckpointNames {
   std::string complete(const CheckpointName& checkpoint) const;
   std::optional<CheckpointName> parse_complete(std::string_view file) const;
 
-  /// Under `token` a checkpoint is written, deleted, or linked to. Hidden, and nobody's checkpoint.
+  /// The names under `token` while a checkpoint is written, deleted, or linked to. Hidden, and no
+  /// checkpoint.
   std::string partial(const std::string& token) const { return leftover(token, "partial"); }
   std::string removed(const std::string& token) const { return leftover(token, "removed"); }
   std::string new_link(const std::string& token) const { return leftover(token, "link"); }

@@ -7,7 +7,7 @@ namespace {
 
 using store::StorageReason;
 
-/// Of a new measurement against those before it.
+/// The weight of a new measurement against those before it.
 constexpr double kWeight = 0.3;
 
 }  // namespace

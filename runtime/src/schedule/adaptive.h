@@ -8,11 +8,11 @@
 
 namespace flor::detail {
 
-/// What storing the checkpoints of one iteration took, in seconds.
+/// The cost of storing the checkpoints of one iteration, in seconds.
 struct IterationCost {
   double training = 0;    ///< of the training thread: copying, comparing, waiting
   double background = 0;  ///< CPU time of the background threads
-  double charged = 0;     ///< `training` and what the background work took from the training
+  double charged = 0;     ///< `training` and time that the background work took from the training
   std::uint64_t bytes = 0;
 };
 
@@ -36,8 +36,8 @@ struct Choice {
 /// - *budget*: the cost so far and all that this iteration can take, its background work counted
 ///   in full, since the program may end and wait for it, stay within epsilon of the computing so
 ///   far;
-/// - *gain*: M/C < n/(k+1) * min(1/(1+c), epsilon), n iterations and k stored ones so far: what is
-///   spent on storing is less than what replays save;
+/// - *gain*: M/C < n/(k+1) * min(1/(1+c), epsilon), n iterations and k stored ones so far: storing
+///   costs less than replays save;
 /// - *spread*: what the budget allows for the rest of the loop, or for as long again where its
 ///   length is not known, is spread evenly over it, so that savings from cheap times are not spent
 ///   in one place. With gaps of equal computing time the expected re-execution is least;
@@ -55,7 +55,7 @@ class Adaptive {
   /// Restoring `bytes_per_second`: gives c together with M.
   void set_restore_rate(double bytes_per_second) { restore_rate_ = bytes_per_second; }
 
-  /// Something is known of what an iteration's checkpoints cost.
+  /// Whether the cost of an iteration's checkpoints is known at least roughly.
   bool knows_cost() const { return estimated_; }
   Choice decide(const Situation& now) const;
 

@@ -1,4 +1,4 @@
-// What is done about a writer that is late. Pure: no clocks and no threads.
+// Speeds up a writer that is late. Pure: no clocks and no threads.
 #pragma once
 
 #include <cstdint>

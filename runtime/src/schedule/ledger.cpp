@@ -119,7 +119,7 @@ double Ledger::charge(double cpu, bool forced) {
 
 void Ledger::job_begins(double cpu) {
   const std::lock_guard lock(mutex_);
-  // What is written down at the very end every run has to wait for.
+  // Every run has to wait for the rows written at the very end.
   charge(cpu, draining_);
 }
 

@@ -1,4 +1,4 @@
-// What recording takes from a program, kept apart by what it was for.
+// The time that recording takes from a program, by purpose.
 #pragma once
 
 #include "schedule/adaptive.h"
@@ -13,9 +13,9 @@ namespace flor::detail {
 /// How many cores this process may use: its affinity, and the quota of its control group.
 double usable_cores();
 
-/// What a second of CPU time of a background thread takes from a training that keeps `busy_cores`
-/// busy: a second without a spare core; with one still the memory bandwidth and whatever cores
-/// share.
+/// The cost to a training that keeps `busy_cores` busy of a second of CPU time of a background
+/// thread: a second without a spare core; with one still the memory bandwidth and other shared
+/// resources.
 double background_share(double busy_cores, double cores);
 
 /// Checkpoints that belong together: those of one iteration, or a single one.
@@ -36,7 +36,7 @@ struct Batch {
 class Ledger {
  public:
   struct Totals {
-    double cost = 0;    ///< of what the tolerance pays for: chosen iterations, logs, progress
+    double cost = 0;    ///< paid for by the tolerance: chosen iterations, logs, progress
     double forced = 0;  ///< of forced checkpoints
     double background =
         0;  ///< the part of both that the background took while the program computed
@@ -58,7 +58,8 @@ class Ledger {
   /// From now on the program does nothing but wait for the background.
   void drain();
 
-  // On the background thread; `cpu` is what all threads of the background have used so far.
+  // On the background thread; `cpu` is the time that all threads of the background have used so
+  // far.
   void job_begins(double cpu);
   void job_ends(double cpu, const std::shared_ptr<Batch>& batch);
   /// The same for work that is done once, when recording begins.
@@ -67,7 +68,7 @@ class Ledger {
   Totals totals() const;
 
  private:
-  /// Charges what the background used since the last call.
+  /// Charges the time that the background used since the last call.
   double charge(double cpu, bool forced);
   void file(const std::shared_ptr<Batch>& batch);
 

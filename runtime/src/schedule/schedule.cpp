@@ -19,7 +19,7 @@ double Schedule::computed(const Now& now) const {
   return std::max(0.0, elapsed - ledger_.totals().background);
 }
 
-/// Takes what was measured meanwhile to the policy.
+/// Passes new measurements on to the policy.
 void Schedule::learn() {
   for (const auto& batch : ledger_.finished()) {
     if (batch == entry_) entry_written_ = true;
@@ -38,7 +38,7 @@ void Schedule::learn() {
 
 StorageReason Schedule::choose(const Now& now) {
   const bool last = now.count && now.iteration + 1 == static_cast<std::int64_t>(*now.count);
-  if (last) return StorageReason::last;  // it is tried whatever happened before
+  if (last) return StorageReason::last;  // it is tried regardless of earlier failures
   if (every_ > 0 && (now.iteration + 1) % every_ != 0) return StorageReason::not_every;
   if (now.degraded) return StorageReason::degraded;
   if (every_ > 0) return StorageReason::every;
@@ -54,10 +54,10 @@ bool Schedule::is_spent() const {
   return now.cost > now.epsilon * now.computed;
 }
 
-/// What the policy says, of this process alone.
+/// The policy's decision, for this process alone.
 StorageReason Schedule::weigh(const Now& now) {
   learn();
-  // A run that is resumed begins without a checkpoint that would show what one costs.
+  // A resumed run begins without a checkpoint that would show the cost of one.
   if (!entry_ && !policy_.knows_cost() && !std::exchange(measuring_, true)) {
     return StorageReason::measured;
   }
@@ -68,7 +68,7 @@ StorageReason Schedule::weigh(const Now& now) {
                       .bytes = 0};
   if (now.count) situation.remaining = static_cast<std::int64_t>(*now.count) - now.iteration - 1;
   Choice choice = policy_.decide(situation);
-  if (choice.stored()) {  // so it is worth while to look how large the state is by now
+  if (choice.stored()) {  // so it is worthwhile to ask how large the state is by now
     situation.bytes = now.bytes();
     choice = policy_.decide(situation);
   }

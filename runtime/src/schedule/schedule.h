@@ -1,4 +1,5 @@
-// Which iterations a recording stores: what the flags say, else the policy, and the books for both.
+// The iterations that a recording stores: by the flags, else by the policy, and the accounts for
+// both.
 #pragma once
 
 #include "protocol/flags.h"
@@ -19,30 +20,30 @@ namespace flor::detail {
 class Schedule {
  public:
   explicit Schedule(const Flags& flags);
-  /// Before the first iteration: what the flags say of --flor_every and --flor_epsilon.
+  /// Sets --flor_every and --flor_epsilon, before the first iteration.
   void set_rule(const Flags& flags);
   /// Measured bytes a second.
   void set_restore_rate(double rate) { policy_.set_restore_rate(rate); }
 
-  /// Several ranks decide together: given what this one would do, says what all do.
+  /// Several ranks decide together: given this one's own decision, returns that of all.
   using Agree = std::function<bool(std::int64_t main_loop, std::int64_t iteration, bool own)>;
   void set_agreement(Agree agree) { agree_ = std::move(agree); }
   /// Recording has cost as much as it may.
   bool is_spent() const;
 
-  /// What a decision needs to know of the recorder.
+  /// The recorder's state that a decision depends on.
   struct Now {
     std::int64_t main_loop = 0, iteration = 0;
     std::optional<std::uint64_t> count;    ///< of the loop's iterations, if that is known
     double iteration_seconds = 0;          ///< since the iteration began
-    double flor_seconds = 0;               ///< of which Flor, in the training thread
-    bool writing = false;                  ///< the background is not done with what it was given
+    double flor_seconds = 0;               ///< Flor's share of it, in the training thread
+    bool writing = false;                  ///< the background has not finished its work
     bool degraded = false;                 ///< nothing can be stored at the moment
     std::function<std::uint64_t()> bytes;  ///< of the state now; asked only where it matters
   };
 
   void begin_iteration();
-  /// A checkpoint of the present iteration is due; what was decided about them, if it was.
+  /// A checkpoint of the present iteration is due; returns the decision about it, if there is one.
   std::optional<store::StorageReason> due() {
     ++due_;
     return reason_;
@@ -52,7 +53,7 @@ class Schedule {
   std::optional<store::StorageReason> decided() const { return reason_; }
   /// For a checkpoint outside any iteration.
   std::shared_ptr<Batch> open_single();
-  /// The present iteration is stored whatever was decided, from here on.
+  /// Stores the present iteration from here on, whatever was decided.
   void force(const Now& now, store::StorageReason reason);
   /// Where checkpoints of the present iteration are charged to; null if it is not stored.
   const std::shared_ptr<Batch>& batch() const { return batch_; }
@@ -85,7 +86,7 @@ class Schedule {
   std::shared_ptr<Batch> batch_;
   std::shared_ptr<Batch> entry_;  // a single checkpoint: its cost counts until there is better
   bool entry_written_ = false;
-  bool measuring_ = false;                  // an iteration was stored to see what that costs
+  bool measuring_ = false;                  // an iteration was stored to measure the cost
   std::int64_t due_ = 0, checkpoints_ = 2;  // in the present iteration; expected in one
   std::int64_t iterations_ = 0, stored_ = 0;
   std::vector<store::StorageDecision> ranges_;  // the last one still grows

@@ -15,7 +15,7 @@
 #include <span>
 #include <sstream>
 
-// In the two files that flor_instrument compiles into a program; null without them.
+// Defined in the two files that flor_instrument compiles into a program; null without them.
 extern "C" {
 extern const char flor_build_recipe[] __attribute__((weak));
 extern const char flor_build_sources[] __attribute__((weak));

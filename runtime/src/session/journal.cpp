@@ -15,7 +15,7 @@ std::string CurrentPlace::inner_text() const {
 }
 
 std::int64_t Ordinals::next(const LogRecord& record, std::string_view inner) {
-  Last& last = last_[{record.name, record.path}];
+  Last& last = last_[std::uint64_t{record.name} << 32 | record.path];
   const bool same = last.epoch == record.epoch && last.step == record.step && last.inner == inner;
   if (!same) last = {record.epoch, record.step, std::string(inner), -1};
   return ++last.ordinal;
@@ -40,7 +40,7 @@ std::uint32_t Journal::intern(std::string_view text) {
   return intern_locked(text);
 }
 
-std::string Journal::text_of(std::uint32_t id) const {
+const std::string& Journal::text_of(std::uint32_t id) const {
   const std::lock_guard lock(mutex_);
   return names_.at(id);
 }

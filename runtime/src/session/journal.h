@@ -1,5 +1,5 @@
-// The path of logged values from the training thread to whoever keeps them: cheap to append to,
-// taken in batches by the background thread.
+// The path of logged values from the training thread to the recorder or replayer: cheap to append
+// to, taken in batches by the background thread.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -9,8 +9,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <span>
 #include <string>
@@ -29,7 +29,7 @@ struct CurrentPlace {
 
   std::uint32_t path = 0;  // interned
   std::int64_t epoch = -1;
-  std::int64_t part = -1;       // an epoch, or store::part_outside(n): what is replayed as a whole
+  std::int64_t part = -1;       // an epoch, or store::part_outside(n): the unit of a replay
   bool nested = false;          // a step is current
   std::size_t inner_depth = 0;  // loops below the nested one
   std::atomic<std::int64_t> step{-1};
@@ -76,7 +76,7 @@ class Ordinals {
     std::string inner;
     std::int64_t ordinal = 0;
   };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Last> last_;
+  std::unordered_map<std::uint64_t, Last> last_;  // by name and path
 };
 
 class Journal {
@@ -91,18 +91,19 @@ class Journal {
   void move(const std::function<void(CurrentPlace&)>& change);
 
   std::uint32_t intern(std::string_view text);
-  std::string text_of(std::uint32_t id) const;
+  /// Valid as long as the journal.
+  const std::string& text_of(std::uint32_t id) const;
 
   void add_number(std::string_view name, store::ValueType type, std::uint64_t bits);
   void add_text(std::string_view name, store::ValueType type, std::string text);
   void add_content(std::string_view name, store::ValueType type, LoggedContent content);
 
-  /// What was logged since the last call.
+  /// Takes the values logged since the last call.
   LogBatch take();
-  /// What was taken is written: its memory no longer counts.
+  /// Reports that the taken values are written: their memory no longer counts.
   void written();
   /// `wake` is called from a logging thread when a batch is worth taking. Where the thread has to
-  /// wait for that, it calls `wait`, which shall call its argument when it has hurried the taker.
+  /// wait for that, it calls `wait`, which must call its argument after hurrying the taker.
   void on_full(std::function<void()> wake, std::function<void(const std::function<void()>&)> wait) {
     wake_ = std::move(wake);
     wait_ = std::move(wait);
@@ -126,7 +127,7 @@ class Journal {
   std::condition_variable taken_;
   CurrentPlace place_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_{{std::string(), 0}};
-  std::vector<std::string> names_{std::string()};
+  std::deque<std::string> names_{std::string()};  // each stays where it is
   LogBatch batch_;
   std::uint64_t bytes_ = 0;        // of the texts and contents in it
   std::uint64_t taken_bytes_ = 0;  // of those that were taken and are not written yet

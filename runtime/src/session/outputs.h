@@ -1,4 +1,4 @@
-// Files that the program writes: where a replay puts them, and which of them it has overwritten.
+// Files that the program writes: where a replay puts them, and which existing ones it overwrote.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -29,10 +29,10 @@ class ReplayFiles {
  public:
   /// `home`: of the store; `run`: its key.
   ReplayFiles(const std::filesystem::path& home, const std::string& run);
-  /// Of this process alone; other processes of the same replay have others.
+  /// The directory of this process alone; other processes of the same replay have others.
   const std::filesystem::path& directory();
-  /// Where the program's files are, and which of the working directory it has overwritten although
-  /// it replays; a line each.
+  /// Reports where the program's files are, and which files of the working directory the program
+  /// overwrote although it replays; a line each.
   void report() const;
 
  private:

@@ -1,5 +1,5 @@
-// The signals by which a cluster or the user at the terminal says that a job has to go. A recording
-// takes a checkpoint and ends at its next step; see docs/resume.md.
+// The signals by which a cluster or the user at the terminal asks a job to end. A recording takes a
+// checkpoint and ends at its next step; see docs/resume.md.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@ inline std::atomic<int> pending_signal{0};
 /// SIGINT another of them ends the process at once. The handlers only note the signal.
 void watch_signals() noexcept;
 
-/// The default actions again, where the handlers are still Flor's. Async-signal-safe.
+/// Restores the default actions, where the handlers are still Flor's. Async-signal-safe.
 void unwatch_signals() noexcept;
 
 /// Ends the process by this signal, so that the shell that started it knows: a script ends with it.
-/// What streams hold is lost.
+/// Buffered output is lost.
 void die_of(int number) noexcept;
 
 /// "SIGTERM"; "Ctrl-C" for SIGINT.

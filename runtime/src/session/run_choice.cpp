@@ -1,7 +1,7 @@
 #include "session/run_choice.h"
 
+#include "base/hosted_program.h"
 #include "base/notice.h"
-#include "base/process_facts.h"
 #include "git/shadow.h"
 #include "protocol/flag_names.h"
 #include "ranks/rank_group.h"
@@ -31,7 +31,7 @@ store::Run latest_run(const store::Catalog& catalog) {
                   *name, here.place));
 }
 
-/// A job goes on with as many ranks as it had.
+/// Whether the job has as many ranks as the run: it can only be resumed with the same number.
 bool has_ranks_of(const store::Run& run, const std::optional<Ranks>& ranks) {
   return run.start.rank ? ranks && ranks->world == run.start.rank->world : !ranks;
 }
@@ -40,7 +40,7 @@ bool can_be_resumed(const store::Run& run) {
   return run.state == store::RunState::interrupted || run.state == store::RunState::failed;
 }
 
-/// Without the program and what only says how a resume is checked.
+/// The command line without the program and the options for checking a resume.
 std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
   std::vector<std::string> words;
   for (std::size_t i = 1; i < command.size(); ++i) {
@@ -54,13 +54,13 @@ std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
   return words;
 }
 
-/// The same arguments, as a job script that is started again has them.
+/// Whether the arguments are the same, as in a job script that is started again.
 bool has_command(const store::Run& run, const std::vector<std::string>& command) {
   return words_of_run(run.start.command.words()) ==
          words_of_run(store::RecordedCommand(command).words());
 }
 
-/// Of several programs with one name, this one's; all where it has none.
+/// Keeps the runs of this program, where several programs share a name; all where it has none.
 void keep_own_program(const store::Catalog& catalog, std::vector<store::Run>& runs) {
   const Program program = this_program();
   const auto is_own = [&](const store::Run& run) { return program.is(program_of(catalog, run)); };
@@ -94,7 +94,7 @@ void leave_running_alone(std::vector<store::Run>& runs) {
 
 }  // namespace
 
-Program this_program() { return {.path = executable().string(), .recipe = program_recipe()}; }
+Program this_program() { return {.path = program_file().string(), .recipe = program_recipe()}; }
 
 std::optional<std::string> last_name(const store::Catalog& catalog, const std::string& place) {
   const auto own =

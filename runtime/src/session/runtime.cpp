@@ -108,7 +108,7 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
   if (frame.depth == 0) {
     frames_.push_back(&frame);
     frame.opened = true;
-    // Every checkpoint inside a main loop, or at its edges, holds what is attached to it.
+    // Every checkpoint inside a main loop, or at its edges, holds its attached locals.
     frame.registered = registry_.add(frame.settings.attached);
     start = begin_main(frame, random_access);
   } else {
@@ -117,7 +117,7 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
     frame.opened = true;
   }
   frame.visited = start.visit;
-  // What is logged while the range is begun belongs to no step yet.
+  // Values logged while the range is begun belong to no step yet.
   if (frame.depth > 0) set_index(frame, -1);
   if (start.visit) update_place();
   return start;
@@ -238,13 +238,19 @@ void Runtime::for_each_value(
     const std::function<void(const LogRecord&, store::Value)>& take,
     const std::function<void(const store::Value&)>& pass) const {
   using store::ValueType;
+  std::vector<const std::string*> texts;  // the journal is asked once for each
+  const auto text_of = [&](std::uint32_t id) -> const std::string& {
+    if (id >= texts.size()) texts.resize(id + 1);
+    if (!texts[id]) texts[id] = &journal_.text_of(id);
+    return *texts[id];
+  };
   for (const LogRecord& record : batch.records) {
     const std::string& inner = batch.texts[record.inner];
     const std::int64_t ordinal = ordinals.next(record, inner);
     if (record.suppressed && !pass) continue;
     store::Value value;
-    value.name = journal_.text_of(record.name);
-    value.place = {journal_.text_of(record.path), record.epoch, record.step, inner};
+    value.name = text_of(record.name);
+    value.place = {text_of(record.path), record.epoch, record.step, inner};
     value.ordinal = ordinal;
     if (record.suppressed) {
       pass(value);

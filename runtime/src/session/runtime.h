@@ -1,4 +1,4 @@
-// What recording and replaying have in common: the session's loops, state and log.
+// The common part of recording and replaying: the session's loops, state and log.
 #pragma once
 
 #include "base/background_thread.h"
@@ -41,9 +41,9 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-/// Runs a part of Flor. An exception leaves it with everything unwound, also if nobody will catch
-/// it: then the end of the run is entered from where the process terminates, and neither that nor
-/// the background may find a lock of the catalog held.
+/// Runs a part of Flor. An exception leaves it with everything unwound, even if it is never caught:
+/// then the end of the run is entered from where the process terminates, and neither that nor the
+/// background may find a lock of the catalog held.
 template <typename Body>
 decltype(auto) run_inside(Body&& body) {
   const Inside inside;
@@ -68,7 +68,7 @@ struct LoopScope::Frame {
   std::int64_t index = 0;   ///< of the current iteration, or the number of complete ones
   std::int64_t limit = -1;  ///< at most that many iterations, if not negative
   bool limit_broke = true;  ///< the last of them ends before the range is advanced once more
-  bool cut = false;         ///< the limit was reached although the range had more
+  bool cut = false;         ///< the limit was reached, but the range had more
   bool opened = false;      ///< `begin` was called
   bool inside = false;      ///< in the body
   bool visited = true;      ///< false: replaced by its recorded effect
@@ -117,7 +117,7 @@ class Runtime {
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
 
-  /// What follows may write the registered state; any thread.
+  /// The code after this may write the registered state; any thread.
   virtual void fence() noexcept {}
   /// An iteration of a nested or deeper loop begins while a fence would have something to do.
   virtual void settle() noexcept {}
@@ -137,7 +137,8 @@ class Runtime {
   virtual void failed_after_all(std::string_view /*why*/) noexcept {}
   /// Forgets the session because it should not have begun.
   virtual void abandon(std::string_view why) noexcept = 0;
-  /// In a child of fork(): lets go of what would make others think that the session lives there.
+  /// In a child of fork(): releases locks that would make others think that the session lives
+  /// there.
   virtual void forget_in_child() noexcept {}
 
  protected:
@@ -180,13 +181,13 @@ class Runtime {
   SavePlace next_save_place();
   /// The attached locals of the nested loop that is being executed.
   std::vector<Slot> attached_here() const;
-  /// Whom a checkpoint that is saved now belongs to; its name is still missing.
+  /// The key of a checkpoint that is saved now; its name is still missing.
   store::CheckpointKey save_key(std::int64_t main_loops) const;
 
-  /// What is logged until the contrary is said is not kept.
+  /// Drops values that are logged from now on, or keeps them again.
   void suppress(bool suppressed);
 
-  /// The place that the frames say.
+  /// Sets the place that the frames define.
   void update_place();
 
   const Frame& main_frame() const { return *frames_.front(); }
@@ -198,7 +199,7 @@ class Runtime {
   Journal journal_;
   std::vector<Frame*> frames_;
   std::map<std::string, int, std::less<>> main_loops_begun_;
-  /// Of all threads that work behind the program's back.
+  /// The priority of all of Flor's background threads.
   std::shared_ptr<store::BackgroundPriority> priority_ =
       std::make_shared<store::BackgroundPriority>();
   std::unique_ptr<Background> background_;
@@ -210,13 +211,15 @@ class Runtime {
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
+/// flor::init, throwing where that says why and ends the program.
+Session open_session(int& argc, char** argv, const char* source_file);
 /// The session, or null.
 Runtime* runtime() noexcept;
 
 std::unique_ptr<Runtime> make_recorder(Flags flags);
 std::unique_ptr<Runtime> make_replayer(Flags flags);
 
-/// Flushes the program's output and ends the process, without running what it registered for that.
+/// Flushes the program's output and ends the process, without running its exit handlers.
 void flush_streams() noexcept;
 [[noreturn]] void end_process(ExitStatus status) noexcept;
 

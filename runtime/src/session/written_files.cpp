@@ -1,7 +1,7 @@
 // The functions of the C library that open files, defined here with their own names. The linker
 // takes the first definition that it finds, so that shared libraries (libstdc++, libtorch, libpng)
 // call these, too; each hands on to the next definition, which is that of the C library.
-#undef _FORTIFY_SOURCE  // it would make inline functions of some of them
+#undef _FORTIFY_SOURCE  // otherwise some would be inline functions
 
 #include "session/written_files.h"
 
@@ -47,8 +47,9 @@ struct FileFacts {
   }
 };
 
-/// What was opened, in the order in which it was. Adding to it neither waits nor allocates, since
-/// programs open files in handlers of signals, too: what does not fit is not noticed.
+/// The opened files, in the order in which they were opened. Adding to it neither waits nor
+/// allocates, since programs open files in handlers of signals, too: files that do not fit are not
+/// noticed.
 class OpenedFiles {
  public:
   struct Entry {
@@ -107,7 +108,7 @@ class OpenedFiles {
   static constexpr std::size_t kPathMax = 4096, kAlign = alignof(Header);
   static constexpr std::size_t kBytes = 4u << 20, kSeen = 1u << 16;
 
-  /// In the zeros that all of them were made of: `take` may be looking at its size already.
+  /// Uses the zeroed bytes as they are: `take` may be looking at the size already.
   Header* header_at(std::size_t at) { return reinterpret_cast<Header*>(&bytes_[at]); }
 
   /// The working directory, or an open one; 0 where it is not known.
@@ -226,8 +227,8 @@ void opens_with_mode(const char* path, const char* mode) {
   if (mode && std::strpbrk(mode, "wa+")) opens(AT_FDCWD, path);
 }
 
-/// The definition after the one here. Looked for before `main`, since looking is nothing for a
-/// handler of a signal.
+/// The definition after the one here. Looked up before `main`, since that is not safe in a handler
+/// of a signal.
 template <typename Function>
 class Next {
  public:

@@ -113,7 +113,7 @@ std::uint64_t BufferPool::in_use() const {
 void BufferPool::wait_below(std::uint64_t limit, const std::function<bool()>& others_work) {
   std::unique_lock lock(state_->mutex);
   while (state_->in_use > limit && others_work()) {
-    // The timeout covers work that ends without giving a buffer back.
+    // The timeout covers work that ends without returning a buffer.
     state_->returned.wait_for(lock, std::chrono::milliseconds(20));
   }
 }

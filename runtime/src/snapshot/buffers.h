@@ -24,8 +24,8 @@ class BufferPool {
   /// Makes sure that there are `count` free, touched buffers of this size.
   void prepare(std::size_t bytes, std::size_t count, bool pinned = false);
 
-  /// Free buffers beyond `bytes` in all are given back to the system, those whose size was asked
-  /// for longest ago first.
+  /// Returns free buffers beyond `bytes` in all to the system, those whose size was asked for
+  /// longest ago first.
   void keep_at_most(std::uint64_t bytes);
 
   /// Bytes handed out and not yet returned.

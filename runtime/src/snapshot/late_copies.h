@@ -40,14 +40,14 @@ class Witness {
   std::array<std::uint64_t, kSamples> samples_;
 };
 
-/// One tensor. Made by the session's thread, copied by whoever comes first.
+/// One tensor. Made by the session's thread, copied by the first thread that gets to it.
 class LateItem {
  public:
-  /// `before` or `last`, if any: what the content may equal, so that it needs no memory of its own.
+  /// `before` or `last`, if any: content that may be equal, so that it needs no memory of its own.
   LateItem(const store::Item& item, const TensorSource& source, std::shared_ptr<LateItem> before,
            store::Content last);
 
-  /// Does the work unless somebody has begun it.
+  /// Does the work unless another thread has begun it.
   void copy(BufferPool& buffers);
   void wait() const;
   bool done() const { return stage_.load(std::memory_order_acquire) >= kCopied; }
@@ -83,7 +83,7 @@ class LateCopies {
   bool empty() const { return entries_.empty(); }
   std::uint64_t expected() const { return expected_; }
 
-  void run();  ///< copies what nobody has begun
+  void run();  ///< copies items that no thread has begun
   void wait();
   bool complete() const;
   /// The first tensor that was written since the snapshot, or null.

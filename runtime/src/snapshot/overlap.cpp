@@ -6,7 +6,7 @@ namespace flor::detail {
 
 Overlap::~Overlap() {
   fence_needed = false;
-  copier_.reset();  // its jobs use what `waiting_` refers to
+  copier_.reset();  // its jobs use the copies that `waiting_` refers to
 }
 
 void Overlap::add(TakenSnapshot taken, Then then) {
@@ -113,7 +113,7 @@ void Overlap::note_stretch() {
   stretch_ = nullptr;
 }
 
-/// A fence is also what shows that a stretch writes nothing before it.
+/// A fence also shows that a stretch writes nothing before it.
 void Overlap::publish() {
   fence_needed.store(!waiting_.empty() || (stretch_ && reference_), std::memory_order_release);
 }

@@ -18,7 +18,7 @@
 
 namespace flor::detail {
 
-/// The body of a nested loop begins, or what follows it, or an iteration of the main loop.
+/// The body of a nested loop begins, or the code after it, or an iteration of the main loop.
 enum class Edge : char { body = 'b', tail = 't', iteration = 'i' };
 
 /// Snapshots with late copies are handed on once they are known to be right: at the first fence or
@@ -45,21 +45,21 @@ class Overlap {
 
   /// A stretch begins. Waits for the copies unless it may overlap with them.
   void edge(std::string_view main_loop, std::string_view nested, Edge edge);
-  /// What follows may write. All that was added is handed on or dropped when this returns.
+  /// The program may write next. All added snapshots are handed on or dropped when this returns.
   void fence();
 
-  /// Hands on what is complete, without waiting.
+  /// Hands on complete snapshots, without waiting.
   void settle();
 
-  /// By the program's promise nothing has written what the last snapshot left to late copies: it
-  /// was taken at the end of a loop, and since then there was neither a fence nor a stretch that is
-  /// waited for, nor the body of another loop.
+  /// Whether, by the program's promise, the tensors that the last snapshot left to late copies were
+  /// not written: it was taken at the end of a loop, and since then there was neither a fence nor a
+  /// stretch that is waited for, nor the body of another loop.
   bool untouched() const {
     const std::lock_guard lock(mutex_);
     return untouched_;
   }
 
-  /// CPU time that copying behind the program's back has taken so far.
+  /// CPU time that copying in the background has taken so far.
   double cpu_seconds() const { return priority_->cpu_seconds(); }
 
   /// Something has overlapped; for the session's thread.
@@ -71,8 +71,8 @@ class Overlap {
   struct Waiting {
     TakenSnapshot taken;
     Then then;
-    /// Added since the last edge. Judged later, so that whether a program that writes too early is
-    /// found does not depend on how fast the copying is.
+    /// Added since the last edge. Judged later, so that finding a program that writes too early
+    /// does not depend on the speed of the copying.
     bool fresh = true;
   };
   struct Stretch {
@@ -92,10 +92,10 @@ class Overlap {
   std::deque<Waiting> waiting_;
   bool untouched_ = false;
   std::shared_ptr<LateCopies> latest_;     // of a snapshot that was taken since the last edge
-  std::shared_ptr<LateCopies> reference_;  // what the current stretch began with, where known
+  std::shared_ptr<LateCopies> reference_;  // at the beginning of the current stretch, where known
   std::map<std::string, Stretch, std::less<>> stretches_;
   Stretch* stretch_ = nullptr;  // the current one, until it is judged
-  /// Of the copier alone: a program that waits for a copy does not wait for the disk.
+  /// The copier's own: a program that waits for a copy does not wait for the disk.
   std::shared_ptr<store::BackgroundPriority> priority_ =
       std::make_shared<store::BackgroundPriority>();
   std::unique_ptr<Background> copier_;

@@ -15,8 +15,8 @@
 
 namespace flor::detail {
 
-/// Hands the items of one checkpoint to whoever asks; the large ones are read when `finish` is
-/// called, all at once and in parallel.
+/// Hands the items of one checkpoint to the objects that ask; the large ones are read when `finish`
+/// is called, all at once and in parallel.
 class CheckpointSource : public StateSource {
  public:
   explicit CheckpointSource(const store::CheckpointReader& reader) : reader_(reader) {}
@@ -51,7 +51,7 @@ void restore(const store::CheckpointReader& reader, const Registry& registry,
 void restore_attached(const store::CheckpointReader& reader, const Registry& registry,
                       const std::vector<Slot>& attached);
 
-/// An item whose content is not what was recorded.
+/// An item whose content is not the recorded one.
 struct StateDifference {
   std::string name;
   std::string what;  ///< "recorded 0.0025, now 0.005", "content differs", "is not registered now"

@@ -15,16 +15,16 @@ namespace {
 /// one they would cost more than their content.
 constexpr std::size_t kSmallBytes = 1024, kWorthASlab = 32;
 
-/// What Flor keeps of the whole process lies apart: it seldom changes, and most of it is asked for
-/// alone.
+/// Items that Flor keeps of the whole process lie apart: they seldom change, and most of them are
+/// asked for alone.
 bool is_small(std::string_view name, std::size_t bytes) {
   return bytes <= kSmallBytes && !name.starts_with('@');
 }
 
 }  // namespace
 
-/// Small items that follow each other. Where they are those of the last snapshot, nothing is made
-/// for one of them but its bytes.
+/// Small items that follow each other. If they are those of the last snapshot, only their bytes are
+/// kept anew.
 class Snapshotter::Gatherer {
  public:
   explicit Gatherer(Snapshotter& owner) : owner_(owner) { owner_.gathered_.clear(); }
@@ -45,8 +45,8 @@ class Snapshotter::Gatherer {
     ++count_;
   }
 
-  /// Hands what there is to `one(item, content)`, or to `slab(parts, content)` where that is worth
-  /// it.
+  /// Hands the items to `one(item, content)`, or to `slab(parts, content)` where that is
+  /// worthwhile.
   template <typename One, typename Slab>
   void flush(const One& one, const Slab& slab) {
     if (count_ == 0) return;
@@ -88,7 +88,7 @@ class Snapshotter::Gatherer {
 
 class Snapshotter::Sink : public StateSink {
  public:
-  /// `late`: takes what may be copied later, or null.
+  /// `late`: takes tensors that may be copied later, or null.
   Sink(Snapshotter& owner, TakenSnapshot& taken, Gatherer& small, LateCopies* late = nullptr,
        bool untouched = false)
       : owner_(owner), taken_(taken), small_(small), late_(late), untouched_(untouched) {}
@@ -127,7 +127,7 @@ class Snapshotter::Sink : public StateSink {
     keep({std::move(item), std::move(buffer)});
   }
 
-  /// Nothing that follows belongs to the small items so far.
+  /// Ends the row of small items: later ones do not belong to it.
   void flush() {
     small_.flush(
         [this](store::Item item, const std::byte* content) { add(std::move(item), content); },
@@ -171,7 +171,7 @@ class Snapshotter::Sink : public StateSink {
     auto late =
         std::make_shared<LateItem>(item, source, before, last ? last->item.content : nullptr);
     const bool same = before && late->witness().same_version(before->witness());
-    // Nothing may write what is not copied yet, so one copy serves both snapshots.
+    // The program may not write before the copy is made, so one copy serves both snapshots.
     if (same && (untouched_ || !before->done())) late = std::move(before);
     late_->add(taken_.snapshot.items.size(), late, same ? 0 : item.bytes);
     keep({std::move(item), nullptr}, std::move(late));
@@ -232,10 +232,11 @@ void Snapshotter::make_room(std::uint64_t bytes) {
   if (buffers_.in_use() > others) wait_([&] { buffers_.wait_below(others, writing_); });
 }
 
-/// Here rather than where they are made, so that the threads that make them never wait for others.
+/// Waits here rather than where they are made, so that the threads that make them never wait for
+/// others.
 void Snapshotter::make_room_for_late_copies(const LateCopies& copies) {
   std::uint64_t expected = copies.expected();
-  if (expected == 0) return;  // nothing to make room for, and what comes first is on its way
+  if (expected == 0) return;  // nothing to make room for, and earlier copies are on their way
   for (const auto& earlier : late_) expected += earlier->expected();
   make_room(expected);
 }

@@ -46,8 +46,8 @@ class Snapshotter {
 
   /// Holds at most three times the state in memory: the last snapshot, one that is being written,
   /// and the new one. Waits where it would take more. `overlap`: where the user allows it, large
-  /// tensors are left to late copies, whose memory is counted by what their versions tell.
-  /// `untouched`: by its promise the program has not written these since the last snapshot.
+  /// tensors are left to late copies, whose memory is estimated from their versions. `untouched`:
+  /// by its promise the program has not written these since the last snapshot.
   TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached,
                      bool overlap = false, bool untouched = false);
   /// Only the attached locals of a loop.

@@ -139,7 +139,7 @@ bool is_attached(const std::string& name) { return name.starts_with(kAttachedPre
 
 }  // namespace
 
-/// Also with what is registered: where they share with that is written down, too.
+/// Also visits the registered objects: memory shared with those is noted, too.
 void Registry::save_attached(StateSink& sink, const std::vector<Slot>& attached) const {
   std::vector<PlacedPiece> pieces;
   PlaceSink places(pieces, nullptr);

@@ -66,7 +66,7 @@ bool SharedPiece::operator==(const SharedPiece& other) const {
 
 namespace {
 
-/// Views are told by the objects that they are views of, where those are pieces in the same block;
+/// Views are known by the objects that they are views of, where those are pieces in the same block;
 /// others come back like any tensor.
 void find_bases(std::vector<SharedPiece>& pieces,
                 const std::map<const void*, std::size_t>& objects) {
@@ -214,7 +214,7 @@ class Planner {
     return found == present_by_name_.end() ? nullptr : &present_[found->second].place;
   }
 
-  /// A parameter is one always; whether a tensor was trained says the record.
+  /// A parameter always is one; the record says whether a tensor was trained.
   static int firmness(const Place* now, const SharedPiece* then) {
     if (now && (now->firmness > 1 || now->firmness < 0)) return now->firmness;
     return then ? then->place.firmness : 0;
@@ -235,7 +235,7 @@ class Planner {
   std::vector<std::size_t> placing() const {
     std::vector<std::size_t> order(recorded_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // What others are views of comes before them.
+    // Pieces that others are views of come before those.
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) {
       const int firm = firmness(present(recorded_[i].name), &recorded_[i]);
       return std::tuple(firm > 1, !recorded_[i].base, firm);
@@ -264,7 +264,7 @@ class Planner {
     taken_.insert_or_assign(blocks_[i], &piece);
   }
 
-  /// The handle is one of a parameter now, and was not: what happens to that happens to it.
+  /// The handle now refers to a parameter, and did not when recorded: it changes with that.
   bool is_of_leaf(const Place& now, const SharedPiece* then) const {
     if (now.firmness > 1) return false;
     const auto leaf = leaves_.find(now.object);
@@ -307,7 +307,8 @@ class Planner {
     bases_.try_emplace(piece.object, std::make_shared<const Placement>(placement));
   }
 
-  /// What the present object is a view of, if it is one, is what the recorded one was a view of.
+  /// Whether the present object is a view of the same object as the recorded one, if that is a
+  /// view.
   bool stands_as(const Place& now, const SharedPiece& then) const {
     const Standing standing = then.place.lineage.standing;
     if (!then.base) {
@@ -325,8 +326,8 @@ class Planner {
     return base && blocks_by_object_.contains({base, block});
   }
 
-  /// One object now is one of the recorded, and the other way round. What cannot be given another
-  /// object keeps its own, and shares no more than the memory.
+  /// Whether one present object corresponds to one recorded object, both ways. A piece that cannot
+  /// be given another object keeps its own, and shares no more than the memory.
   bool keeps_object(const Place& now, std::size_t recorded, std::shared_ptr<void>& handle) {
     const auto now_is = recorded_object_.find(now.object);
     const auto then_is = present_object_.find(recorded);

@@ -22,7 +22,8 @@ inline constexpr std::string_view kSharingItem = "@sharing";
 struct PlacedPiece {
   std::string name;
   Place place;
-  bool has_content = true;  ///< in the checkpoint; what has none claims no memory of what has
+  bool has_content = true;  ///< in the checkpoint; a piece without content claims no memory of one
+                            ///< with it
 };
 
 /// A piece as the checkpoint describes it. Numbers stand for blocks and objects.
@@ -43,13 +44,13 @@ std::vector<SharedPiece> find_sharing(const std::vector<PlacedPiece>& pieces);
 std::string to_text(const std::vector<SharedPiece>& pieces);
 std::vector<SharedPiece> parse_sharing(const std::string& text);
 
-/// What has to be done with the pieces that there are now so that they share as recorded. Pieces
-/// that are just to be filled are not in it.
+/// The changes to the present pieces so that they share memory as recorded. Pieces that are just to
+/// be filled are not in it.
 using Placements = std::unordered_map<std::string, Placement>;
 Placements plan_sharing(const std::vector<PlacedPiece>& present,
                         const std::vector<SharedPiece>& recorded);
 
-/// Takes the places of what passes through to `to`, or nowhere.
+/// Notes the places of the pieces that pass through to `to`, or to nowhere.
 class PlaceSink final : public StateSink {
  public:
   PlaceSink(std::vector<PlacedPiece>& pieces, StateSink* to) : pieces_(pieces), to_(to) {}
@@ -73,7 +74,7 @@ void write_sharing(StateSink& sink, const std::vector<SharedPiece>& shared);
 /// Empty where nothing was shared.
 std::vector<SharedPiece> read_sharing(StateSource& source);
 
-/// A source that knows what is to be done with pieces that share memory.
+/// A source that also supplies the placements of pieces that share memory.
 class PlacingSource final : public StateSource {
  public:
   PlacingSource(StateSource& source, Placements placements)

@@ -1,5 +1,6 @@
 #include "verdict/conclusion.h"
 
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "base/text.h"
@@ -23,7 +24,7 @@ std::string likely_cause(const store::Run& run, const Flags& flags) {
   const std::string unregistered =
       "state that a loop changes and that is not registered with flor::checkpoints or flor::with, "
       "or computing that is not deterministic";
-  if (store::file_digest(executable()) != run.start.program_digest) {
+  if (store::file_digest(program_file()) != run.start.program_digest) {
     return fmt::format("likely cause: {}, or code that has changed since (`flor diff`)",
                        unregistered);
   }

@@ -1,4 +1,4 @@
-// What a replay says when it ends.
+// The lines that a replay prints when it ends.
 #pragma once
 
 #include "protocol/flags.h"
@@ -12,10 +12,10 @@
 
 namespace flor::detail {
 
-/// What was executed, skipped and loaded.
+/// Prints how many epochs and loops were executed, skipped and loaded.
 void conclude_work(const std::vector<Epochs>& epochs, double seconds, const WorkDone& work,
                    const FoundValues& found, const Flags& flags);
-/// What was compared, and where the first differences are.
+/// Prints the result of the comparison, and the first differences.
 void conclude(const store::ReplayResult& result, const FoundValues& found,
               const Comparison& comparison, const store::Run& run, const Flags& flags);
 

@@ -1,4 +1,4 @@
-// What a replay logs, held against what the run logged.
+// Compares the values that a replay logs with those that the run logged.
 #pragma once
 
 #include "verdict/verdict.h"
@@ -15,9 +15,9 @@
 
 namespace flor::detail {
 
-/// Where what runs is what was recorded, so that it logs what the record has, nothing else and
-/// nothing less: in the epochs before `until`, and outside the main loops. A process that was killed
-/// may have taken with it what its last epoch logged.
+/// Says where the program is the recorded one, so that it logs exactly the recorded values: in the
+/// epochs before `until`, and outside the main loops. A process that was killed may have lost
+/// values of its last epoch.
 struct SameProgram {
   bool inside = false, outside = false;
   std::int64_t until = INT64_MAX;
@@ -35,8 +35,8 @@ class ValueCheck {
   /// A content that was logged now and is not in the store.
   void know(const std::string& reference, const store::Item& item,
             std::span<const std::byte> content);
-  /// True: the run did not log this value. Else it is compared. `part` is what it belongs to.
-  /// `plugged`: a plug-in logged it, which the recorded program had not.
+  /// True: the run did not log this value. Else it is compared. `part`: the part that it belongs
+  /// to. `plugged`: a plug-in logged it, which the recorded program had not.
   bool is_new(std::int64_t part, const store::Value& value, bool plugged);
   /// A value that is not kept, since another process keeps it.
   void pass(const store::Value& value);

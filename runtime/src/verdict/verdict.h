@@ -1,4 +1,4 @@
-// What a replay found out about itself: every comparison with the record, and the words for it.
+// The findings of a replay about itself: every comparison with the record, and the words for it.
 #pragma once
 
 #include "snapshot/restore.h"
@@ -14,8 +14,8 @@
 
 namespace flor::detail {
 
-/// Thread-safe: values are compared in the background, states on the training thread. `part` is
-/// what the comparison belongs to, an epoch or store::part_outside(n).
+/// Thread-safe: values are compared in the background, states on the training thread. `part`: the
+/// part that the comparison belongs to, an epoch or store::part_outside(n).
 class Comparison {
  public:
   /// A recorded value was logged again.
@@ -23,19 +23,19 @@ class Comparison {
   void value_found(std::int64_t part);
   /// The same program logged it, and the record does not have it.
   void value_unexpected(std::int64_t part, const store::Value& replayed);
-  /// The record has it of what was executed, and it did not come.
+  /// A recorded value of code that was executed did not come.
   void value_missing(std::int64_t part, const store::Value& recorded);
   /// The state at the end of an executed stretch was compared; `where` is "end of train, epoch 3".
   void state(std::int64_t part, const std::string& where,
              const std::vector<StateDifference>& differences);
-  /// The program computes something else than was recorded, whatever is compared.
+  /// The program computes something other than was recorded, whatever is compared.
   void computation_changed();
   /// Something else than a value is not as recorded.
   void difference(std::int64_t part, std::string what);
 
-  /// Of all parts together.
+  /// The result of all parts together.
   store::ReplayResult result() const;
-  /// Of one part, which is then forgotten as such.
+  /// The result of one part, which is then forgotten as such.
   store::ReplayResult take(std::int64_t part);
   /// The first few differences, a line each.
   std::vector<std::string> lines() const;

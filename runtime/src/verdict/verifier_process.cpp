@@ -49,7 +49,7 @@ std::vector<std::string> worker_environment() {
   return variables;
 }
 
-/// Signals are as a program begins with them; what it writes goes into `log`.
+/// Resets signals to those of a program's start; its output goes into `log`.
 int spawn(const ProgramStart& start, int socket, int log, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

@@ -1,4 +1,4 @@
-// This program once more, as the worker that verifies what its replay has found.
+// This program once more, as the worker that verifies the findings of its replay.
 #pragma once
 
 #include "protocol/protocol.h"
@@ -16,7 +16,7 @@ struct ProgramStart {
   std::vector<std::string> command;  ///< without Flor's flags
 };
 
-/// Runs it until it has said everything. Returns why it did not come to the end of its epochs;
+/// Runs it until it has reported everything. Returns why it did not reach the end of its epochs;
 /// empty if it did.
 std::string run_verifier(const ProgramStart& start, const WorkerOrder& order, VerifierTalk& talk);
 

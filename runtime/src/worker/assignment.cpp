@@ -10,7 +10,7 @@ class Fixed final : public Assignment {
   explicit Fixed(std::vector<Epochs> epochs) : epochs_(std::move(epochs)), alone_(true) {}
   Fixed(std::vector<Epochs> epochs, const std::vector<store::MainLoop>& loops)
       : epochs_(std::move(epochs)) {
-    // A run without epochs has only what lies outside them.
+    // A run without epochs has only parts outside of them.
     const bool all = epochs_.empty();
     if (all || holds(0)) kept_.insert(0);
     for (const store::MainLoop& loop : loops) {

@@ -1,4 +1,4 @@
-// What a replaying process has to do: fixed from the beginning, or handed out piece by piece.
+// The work of a replaying process: fixed from the beginning, or handed out piece by piece.
 #pragma once
 
 #include "protocol/plan.h"
@@ -14,15 +14,15 @@
 
 namespace flor::detail {
 
-/// Belongs to the session's thread, but for what is said otherwise. The epochs of a piece are
-/// replayed in order; a piece is what one process does at a stretch.
+/// Belongs to the session's thread, unless stated otherwise. The epochs of a piece are replayed in
+/// order, by one process.
 class Assignment {
  public:
   virtual ~Assignment() = default;
 
   /// The next piece for a process at this place; empty if there is none.
   virtual Epochs next(const Position& position) = 0;
-  /// What the program logs before its first main loop (0), or after the n-th, is this process's.
+  /// Whether values logged before the first main loop (0), or after the n-th, are this process's.
   virtual bool keeps(std::int64_t section) const = 0;
   /// The same, for this or any later section.
   virtual bool keeps_from(std::int64_t section) const = 0;
@@ -31,15 +31,15 @@ class Assignment {
   /// Parts are durable. On the background thread.
   virtual void completed(const std::vector<store::ReplayedPart>& parts) = 0;
   virtual void report(const WorkDone& work) = 0;
-  /// Nobody wants more: keep what is complete and end. On the background thread.
+  /// No more work is wanted: keep complete parts and end. On the background thread.
   virtual bool called_off() const = 0;
 };
 
-/// The segment PID/NGPUS, or a list of epochs. The code before the loops belongs to whoever holds
-/// epoch 0, that after a loop to whoever holds its last.
+/// The segment PID/NGPUS, or a list of epochs. The code before the loops belongs to the process
+/// that holds epoch 0, that after a loop to the one that holds its last.
 std::unique_ptr<Assignment> fixed_assignment(std::vector<Epochs> epochs,
                                              const std::vector<store::MainLoop>& loops);
-/// A list of epochs, and nothing of what lies outside the loops.
+/// A list of epochs, and nothing outside the loops.
 std::unique_ptr<Assignment> epochs_alone(std::vector<Epochs> epochs);
 
 }  // namespace flor::detail

@@ -1,5 +1,5 @@
-// Where a replay puts what it finds: into the store, or into the hands of `flor replay`, where this
-// process may not write the store.
+// The destination of a replay's findings: the store, or `flor replay`, where this process may not
+// write the store.
 #pragma once
 
 #include "worker/worker.h"
@@ -27,9 +27,9 @@ class Findings {
   virtual ~Findings() = default;
   /// Returns the reference that stands for the content in values.
   virtual std::string write_object(const store::Item& item, std::span<const std::byte> content) = 0;
-  /// Of a part that is not complete yet.
+  /// Adds values of a part that is not complete yet.
   virtual void add_values(std::int64_t part, std::vector<store::Value> values) = 0;
-  /// What was added is kept when it returns, or else when the assignment is told.
+  /// Added parts are kept when it returns, or else when the assignment is told.
   virtual void add_complete(std::vector<CompletePart> parts) = 0;
   virtual void add_restore_time(const RestoreTime& time) = 0;
 };
@@ -51,7 +51,7 @@ class StoredFindings final : public Findings {
   std::int64_t run_, replay_;
 };
 
-/// Said to `flor replay`.
+/// Sent to `flor replay`.
 class HandedFindings final : public Findings {
  public:
   explicit HandedFindings(HandedOut& hands) : hands_(hands) {}

@@ -136,7 +136,7 @@ void HandedOut::send(const std::string& line) {
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
-      return;  // nobody listens: `called_off` notices
+      return;  // no process listens: `called_off` notices
     }
   }
 }

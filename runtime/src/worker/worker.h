@@ -14,7 +14,7 @@ namespace flor::detail {
 
 /// The process was started as a worker.
 bool is_worker();
-/// What a worker is ordered to do, as flags. Takes the variable out of the environment, so that the
+/// The order of a worker, as flags. Takes the variable out of the environment, so that the
 /// processes that the program starts are no workers. Throws Error where there is no socket, and
 /// ends the process where `flor replay` is gone already.
 Flags worker_flags(int& argc, char** argv);
@@ -39,7 +39,7 @@ class HandedOut final : public Assignment {
   void completed(const std::vector<store::ReplayedPart>& parts) override;
   void report(const WorkDone& work) override;
   bool called_off() const override;
-  /// Says what was found. Thread-safe.
+  /// Sends a finding. Thread-safe.
   void hand_in(const std::string& line) { send(line); }
 
  private:

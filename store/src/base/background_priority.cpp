@@ -23,7 +23,7 @@ bool may_leave_idle() {
     std::thread([&may] {
       may = set_policy(::pthread_self(), SCHED_IDLE) && set_policy(::pthread_self(), SCHED_OTHER);
     }).join();
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread can be started
   }
   return may;
 }

@@ -1,4 +1,4 @@
-// The priority of threads that work behind a training program's back.
+// The priority of Flor's background threads in a training program.
 #pragma once
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 namespace flor::store {
 
-/// A group of threads that stay out of the way of everything else until somebody waits for them.
+/// A group of threads that stay out of the way of everything else until a thread waits for them.
 /// Thread-safe.
 class BackgroundPriority {
  public:
@@ -21,7 +21,7 @@ class BackgroundPriority {
   /// stays at low priority to its end, so this is for threads that do nothing else.
   class Member {
    public:
-    /// `name` is what tools show; at most 15 characters.
+    /// `name` is shown by tools; at most 15 characters.
     Member(BackgroundPriority& group, const char* name);
     ~Member();
     Member(const Member&) = delete;

@@ -18,7 +18,7 @@ class DigestStream {
   DigestStream(const DigestStream&) = delete;
   DigestStream& operator=(const DigestStream&) = delete;
 
-  /// Forgets what came so far.
+  /// Forgets the pieces so far.
   void restart();
   void add(std::span<const std::byte> piece);
   Digest digest() const;

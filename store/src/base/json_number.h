@@ -9,8 +9,8 @@
 
 namespace flor::store {
 
-/// The integer; nothing if it is none, or beyond the type. The library's own conversion takes reals
-/// too, of which those beyond the type are undefined behaviour, and wraps integers.
+/// The integer; nothing if it is none, or out of the type's range. The library's own conversion
+/// also takes reals, for which being out of range is undefined behaviour, and wraps integers.
 template <typename Number, typename Json>
 std::optional<Number> whole_number(const Json& value) {
   if (value.is_number_unsigned()) {

@@ -135,7 +135,7 @@ Settings Settings::read(const std::vector<GivenFlag>& flags) {
   settings.read_file(user_settings_file(), SettingOrigin::user_file);
   const auto from_environment = [&](const Known& each) {
     const char* value = each.variable ? std::getenv(each.variable) : nullptr;
-    // What a variable says has never been checked: programs take what they do not know for nothing.
+    // Values of variables have never been refused: programs ignore those that they do not know.
     if (value && *value && (each.fits(value))) {
       settings.set(each.name, value, SettingOrigin::environment, each.variable);
     }

@@ -1,4 +1,4 @@
-// What may be set once for all programs and commands, and where each setting comes from.
+// The settings for all programs and commands, and where each comes from.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ struct Setting {
   SettingOrigin origin = SettingOrigin::standard;
   std::string
       where;  ///< "/home/ada/.config/flor/config, line 3", "FLOR_HOME", "--home"; may be empty
-  std::string help;  ///< what it means, and what may be set
+  std::string help;  ///< its meaning, and the possible values
 };
 
 /// Flags that were given for settings, by name of the setting: {"home", "--home", "/data/flor"}.
@@ -26,16 +26,16 @@ struct GivenFlag {
   std::string name, flag, value;
 };
 
-/// The settings as they hold for this process. Files have lines `name = value`; what follows a `#`
-/// at the beginning of a line or behind a blank is a remark.
+/// The settings as they hold for this process. Files have lines `name = value`; a `#` at the
+/// beginning of a line or after a blank begins a remark.
 class Settings {
  public:
-  /// Reads the user's file and that of the store, as far as they are there. Throws UsageError, with
-  /// file and line, for what is no setting or no value of it.
+  /// Reads the user's file and that of the store, if they exist. Throws UsageError, with file and
+  /// line, for an unknown setting or value.
   static Settings read(const std::vector<GivenFlag>& flags = {});
 
   const std::vector<Setting>& all() const { return settings_; }
-  /// One of those that there are: home, color, log, epsilon, secrets, rank_timeout.
+  /// One of the settings: home, color, log, epsilon, secrets, rank_timeout.
   const Setting& get(std::string_view name) const;
 
  private:
@@ -49,7 +49,7 @@ class Settings {
 /// $XDG_CONFIG_HOME/flor/config, else ~/.config/flor/config; empty where no home directory is
 /// known.
 std::filesystem::path user_settings_file();
-/// Of a store: $FLOR_HOME/config.
+/// The file of a store: $FLOR_HOME/config.
 std::filesystem::path store_settings_file(const std::filesystem::path& home);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Keeps signals away from threads that Flor starts inside somebody else's program.
+// Keeps signals away from threads that Flor starts inside another program.
 #pragma once
 
 #include <pthread.h>
@@ -7,10 +7,11 @@
 namespace flor::store {
 
 /// Blocks every signal in the calling thread for as long as it lives, and restores the thread's
-/// mask then. A thread inherits the mask of the one that starts it, so those started meanwhile
+/// mask then. A thread inherits the mask of the one that starts it, so threads started meanwhile
 /// never run a handler: a program's signals are delivered to its own threads, as if there were no
-/// others, and interrupt none of the system calls of Flor's. What arrives meanwhile is delivered
-/// afterwards. Signals of a thread's own faults (SIGSEGV and the like) end the process either way.
+/// others, and interrupt none of the system calls of Flor's. Signals that arrive meanwhile are
+/// delivered afterwards. Signals of a thread's own faults (SIGSEGV and the like) end the process
+/// either way.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -1,4 +1,4 @@
-// What throw_system_error throws, for those who have to know the reason.
+// The exception of throw_system_error, for callers that need the reason.
 #pragma once
 
 #include <flor/store/error.h>
@@ -18,7 +18,7 @@ class SystemError : public Error {
   int code_;
 };
 
-/// The disk, or what the user may have of it, is full.
+/// Whether the disk, or the user's quota on it, is full.
 inline bool is_no_space(const std::exception& error) {
   const auto* reason = dynamic_cast<const SystemError*>(&error);
   return reason && (reason->code() == ENOSPC || reason->code() == EDQUOT);

@@ -14,7 +14,7 @@ bool acts_on_terminal(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/// Nothing to escape, and one column a byte.
+/// Whether nothing needs escaping, and each byte is one column.
 bool is_plain_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
 }

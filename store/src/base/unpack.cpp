@@ -9,7 +9,7 @@
 namespace flor::store {
 namespace {
 
-/// What unpacking remembers: more than level 3 needs.
+/// The window that unpacking remembers: more than level 3 needs.
 constexpr int kWindowBits = 23;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Unpacking what zstd has packed, without belief in the length that it claims.
+// Unpacks data of zstd, without trusting the length that it claims.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace flor::store {
 
-/// The most that so many bytes may become: much more than level 3 makes of what Flor packs, so that
-/// memory stays in proportion to what was received.
+/// The most that so many bytes may unpack to: much more than Flor's own data at level 3, so that
+/// memory stays in proportion to the bytes received.
 constexpr std::uint64_t unpacked_bytes_max(std::uint64_t packed_bytes) {
   return (std::uint64_t{16} << 20) + 256 * packed_bytes;
 }
 
-/// Hands one frame of zstd on piece by piece, as it is unpacked. Returns what is wrong with it, as
-/// "is cut off"; empty if nothing is.
+/// Hands on one frame of zstd piece by piece, as it is unpacked. Returns its fault, such as "is cut
+/// off"; empty if there is none.
 std::string_view unpack(std::span<const std::byte> packed,
                         const std::function<void(std::span<const std::byte>)>& sink);
 

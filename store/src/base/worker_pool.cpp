@@ -26,7 +26,7 @@ struct WorkerPool::State {
   const pid_t owner = ::getpid();
   std::mutex mutex;
   std::condition_variable changed;   ///< a job, or the end
-  std::condition_variable finished;  ///< nobody works any more
+  std::condition_variable finished;  ///< no worker is working any more
   const std::function<void(unsigned)>* job = nullptr;
   std::uint64_t jobs = 0;  ///< so many have there been
   unsigned working = 0;
@@ -112,7 +112,7 @@ void WorkerPool::run(const std::function<void(unsigned)>& job) {
     thrown = std::current_exception();
   }
   std::unique_lock lock(state.mutex);
-  state.job = nullptr;  // who has not begun by now is not needed
+  state.job = nullptr;  // workers that have not begun by now are not needed
   state.finished.wait(lock, [&] { return state.working == 0; });
   if (thrown) state.keep_first(std::move(thrown));
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));

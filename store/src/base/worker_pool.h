@@ -9,7 +9,7 @@
 
 namespace flor::store {
 
-/// Used by one thread. After fork() a child may destroy it or go on using it; the threads exist in
+/// Used by one thread. After fork() a child may destroy it or keep using it; the threads exist in
 /// the parent only, and are neither waited for nor missed.
 class WorkerPool {
  public:
@@ -22,10 +22,9 @@ class WorkerPool {
 
   unsigned threads() const { return threads_; }
 
-  /// Calls `job` in the calling thread, as worker 0, and in those of the others that come to it
-  /// before that call returns. Returns when all these calls have; throws what the first of them
-  /// threw that threw anything. One thread must be able to do the whole job, since no other may
-  /// be had, or get a core.
+  /// Calls `job` in the calling thread, as worker 0, and in those of the other threads that get to
+  /// it before that call returns. Returns when all these calls have; rethrows the first exception.
+  /// One thread must be able to do the whole job, since the others may not exist, or get a core.
   void run(const std::function<void(unsigned worker)>& job);
 
   /// body(i) for each i below `count`, in any order and thread. After an exception the rest is left

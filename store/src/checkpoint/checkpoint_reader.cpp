@@ -141,7 +141,7 @@ class Manifest {
     return chunks_;
   }
 
-  /// Looks up again where the chunks lie; false if that is still the same.
+  /// Looks up again where the chunks lie; false if that has not changed.
   bool reload(const std::shared_ptr<ChunkReader>& old) const {
     auto chunks = new_chunks();
     {
@@ -233,7 +233,7 @@ CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) 
   const Lock lock(database.mutex);
   Connection& connection = database.connection;
   ReadTransaction transaction(connection);
-  // One that was deleted after somebody looked it up is still there until it is collected.
+  // A checkpoint that was deleted after it was looked up can be read until it is collected.
 #define FLOR_STORED_CHECKPOINT(table)                                                            \
   "SELECT kind, main_loop, iteration, loop, stored.raw_bytes, stored.stored_bytes, created_us, " \
   "stored.digest, "                                                                              \

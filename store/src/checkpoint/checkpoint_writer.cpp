@@ -1,4 +1,4 @@
-// CheckpointWriter: finds out what of a snapshot is new, stores that, and commits the whole.
+// CheckpointWriter: finds the new parts of a snapshot, stores them, and commits the whole.
 #include "database/database.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
@@ -39,9 +39,9 @@ struct StoredItem {
 
 using StoredItems = std::unordered_map<std::string, StoredItem>;
 
-/// What is to be done for one snapshot: a slot for each chunk, and those that the store lacks. Goes
-/// through the snapshot in steps, so that what was hashed a moment ago is encoded and written while
-/// it still lies in the processor's caches.
+/// The work for one snapshot: a slot for each chunk, and those that the store lacks. Goes through
+/// the snapshot in steps, so that chunks are encoded and written while they still lie in the
+/// processor's caches from hashing.
 class Plan {
  public:
   /// `last` must outlive the plan.
@@ -54,10 +54,10 @@ class Plan {
     }
   }
 
-  /// Something may be new that was not looked at yet.
+  /// Whether parts of the snapshot were not examined yet.
   bool has_more() const { return examined_ < pieces_.size(); }
 
-  /// Looks at about as many more bytes.
+  /// Examines about `bytes` more.
   void examine(std::size_t bytes, ChunkEncoder& encoder) {
     const std::size_t begin = examined_;
     while (has_more() && (examined_ == begin || bytes >= contents_[examined_].size())) {
@@ -70,10 +70,11 @@ class Plan {
     }
   }
 
-  /// Looks up what was examined since, and returns what is new of it, in the order of the snapshot,
-  /// so that a checkpoint is read from front to back.
-  /// A record that came from elsewhere does not count for what is recorded here, since digests do
-  /// not resist an attacker. What replaces it is whole: what builds upon the row lies deeper.
+  /// Looks up the chunks examined since, and returns the new ones, in the order of the snapshot, so
+  /// that a checkpoint is read from front to back.
+  /// A record that came from elsewhere does not count for content recorded here, since digests do
+  /// not resist an attacker. Its replacement is a whole chunk: chunks that build upon the row lie
+  /// deeper.
   std::span<const NewChunk> find_in(Database& database, PackOrigin origin) {
     const std::size_t before = new_chunks_.size();
     for (NewChunk& wanted : wanted_) {
@@ -90,8 +91,8 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
-  /// The same without the index: what is neither in the pack that is being written nor among
-  /// `others` is new, and builds upon nothing but what this writer has written.
+  /// The same without the index: a chunk that is neither in the pack being written nor among
+  /// `others` is new, and builds only upon chunks that this writer has written.
   std::span<const NewChunk> find_among(ChunkWriter& chunks,
                                        const std::unordered_set<Digest>& others) {
     const std::size_t before = new_chunks_.size();
@@ -109,7 +110,7 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
-  /// All that was examined since, as if the store had none of it.
+  /// All chunks examined since, as if the store had none of them.
   std::span<const NewChunk> take_all() {
     const std::size_t before = new_chunks_.size();
     std::ranges::move(wanted_, std::back_inserter(new_chunks_));
@@ -161,7 +162,7 @@ class Plan {
     return digests;
   }
 
-  /// Of the items and slabs.
+  /// The digests of the items and slabs.
   std::vector<Digest> digests() const {
     std::vector<Digest> digests;
     std::vector<Digest> chunks;
@@ -232,7 +233,7 @@ class Plan {
   std::size_t examined_ = 0;
 };
 
-/// A row that was damaged is made right on the way: what is written now must not depend on it.
+/// Also corrects a damaged row: content written now must not depend on it.
 std::int64_t intern_layout(Connection& connection, std::span<const std::byte> layout) {
   const Digest digest = digest_of(layout);
   connection(
@@ -332,7 +333,7 @@ struct CheckpointWriter::Impl {
     require_content(snapshot);
     bool committing = false;
     try {
-      // Chunks that only a replaced index lists may be collected: store all of them anew.
+      // Chunks that only a replaced index lists may be collected: store all of them again.
       const bool alone = database->is_replaced();
       const StoredItems none;
       Plan plan(alone ? none : previous, snapshot);
@@ -360,9 +361,10 @@ struct CheckpointWriter::Impl {
     }
   }
 
-  /// The same for a run that is said of in its journal alone. What the commit refers to and does not
-  /// write is in the pack that is being written, or listed by the last checkpoint of this writer, or
-  /// of a rank that lists it still: a collection of garbage leaves all of that (HeldContent).
+  /// The same for a run that is written to its journal alone. Chunks that the commit refers to
+  /// without writing them are in the pack being written, or listed by the last checkpoint of this
+  /// writer, or of a rank that lists them still: a garbage collection leaves all of those
+  /// (HeldContent).
   template <typename Note>
   Plan store_by_journal(const StoredItems& previous, const Snapshot& snapshot, const Note& note) {
     require_content(snapshot);
@@ -417,7 +419,7 @@ struct CheckpointWriter::Impl {
   StoredItems last;  ///< the last snapshot, as it was stored
   SnapshotLayout layout_of;
   std::int64_t stream = next_stream++;
-  /// The first checkpoint asks the index what is stored already.
+  /// Whether the first checkpoint has asked the index which chunks are stored already.
   bool has_asked = false;
   std::unordered_set<Digest> others;  ///< content that another rank has stored
 };
@@ -442,7 +444,7 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
       return store(last, snapshot, by_index);
     } catch (const Busy&) {
       if (!is_enough) throw;
-      return store_by_journal(last, snapshot, by_journal);  // with copies of what is there
+      return store_by_journal(last, snapshot, by_journal);  // with copies of existing chunks
     }
   };
   const Plan plan = store_it();

@@ -35,7 +35,7 @@ constexpr const char* kVariable = "FLOR_ELSEWHERE";
 /// Added to numbers of checkpoints that are elsewhere: they keep their order, and are below 0.
 constexpr std::int64_t kNumbers = -(std::int64_t{1} << 62);
 
-/// Another worker may be bringing something of the same run.
+/// Another worker may be fetching for the same run.
 constexpr int kTries = 600;
 constexpr std::chrono::milliseconds kPause{100};
 
@@ -44,7 +44,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A file without a name for what a child says.
+/// A file without a name for the output of a child process.
 class Said {
  public:
   Said() : file_(std::tmpfile()) {
@@ -92,7 +92,7 @@ Outcome run(std::vector<std::string> words) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out.text(), err.text()};
 }
 
-/// The last line, without who says it.
+/// The last line, without the program's name.
 std::string reason_of(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   text.erase(0, text.rfind('\n') + 1);

@@ -1,5 +1,5 @@
-// Checkpoints of runs that lie in another place, an object store, and come when they are read: one
-// by one, while a replay that needs them waits.
+// Checkpoints of runs that lie in another place, an object store, and are fetched when they are
+// read: one by one, while a replay that needs them waits.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -14,8 +14,8 @@
 
 namespace flor::store {
 
-/// What is known of such checkpoints without their content, and the program that brings them. The
-/// process that replays has no network of its own: `flor fetch` does it.
+/// The facts of such checkpoints without their content, and the program that fetches them. The
+/// process that replays has no network access of its own: `flor fetch` does it.
 class Elsewhere {
  public:
   /// As FLOR_ELSEWHERE says, which `flor replay --from` sets for its workers; null without. Looked
@@ -28,20 +28,20 @@ class Elsewhere {
   /// The value of FLOR_ELSEWHERE.
   std::string text() const;
 
-  /// Adds to the checkpoints of a run those that are only there, with numbers below 0: of a run that
-  /// was recorded here those alone that it has had, in the same state.
+  /// Adds to the checkpoints of a run those that are only there, with numbers below 0: for a run
+  /// that was recorded here only those that it has had, in the same state.
   void add_to(std::vector<CheckpointInfo>& here, const Catalog& catalog, const Run& run) const;
-  /// Says what is in a checkpoint of such a number; `read` would find nothing.
+  /// Describes a checkpoint with such a number; `read` would find nothing.
   CheckpointReader facts_of(std::int64_t checkpoint) const;
-  /// Brings a checkpoint of such a number to `store`, and returns its number there. Waits for
-  /// others who bring something of the same run. Throws Error with what `flor fetch` said.
+  /// Fetches a checkpoint with such a number to `store`, and returns its number there. Waits for
+  /// other processes that fetch for the same run. Throws Error with the message of `flor fetch`.
   std::int64_t bring(const Store& store, std::int64_t run, std::int64_t checkpoint) const;
 
   struct Arrived {
     std::int64_t checkpoints = 0;
     std::uint64_t bytes = 0;
   };
-  /// What all processes together have brought.
+  /// The total that all processes have fetched.
   Arrived arrived() const;
 
  private:
@@ -50,8 +50,8 @@ class Elsewhere {
   std::shared_ptr<Store> facts_;
 };
 
-/// The checkpoints of a run that can be read: those that are here, and those that come when they
-/// are.
+/// The checkpoints of a run that can be read: those that are here, and those that are fetched when
+/// they are read.
 std::vector<CheckpointInfo> reachable_checkpoints(const Catalog& catalog, std::int64_t run);
 
 /// "0:0:25:train", and back.

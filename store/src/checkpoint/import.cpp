@@ -1,4 +1,4 @@
-// A file of another origin as a run.
+// Makes a run of a file of another origin.
 #include "checkpoint/transfer.h"
 #include "database/database.h"
 
@@ -38,7 +38,7 @@ ImportedRun import_snapshot(Store& store, const NewRun& start, const std::filesy
     try {
       catalog.drop_run(run.id);
     } catch (const std::exception&) {
-      // The first error says what is wrong.
+      // The first error is the one to report.
     }
     throw;
   }

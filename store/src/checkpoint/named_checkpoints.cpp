@@ -19,7 +19,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// Of a boundary before the first iteration of its loop the epoch is NULL: it has no name.
+// The epoch of a boundary before the first iteration of its loop is NULL: it has no name.
 #define FLOR_NAMED_COLUMNS                                                                  \
   "point.id, point.kind, point.main_loop, point.iteration, point.loop, point.raw_bytes, "   \
   "point.stored_bytes, point.created_us, point.digest, run.key, experiment.name, version, " \

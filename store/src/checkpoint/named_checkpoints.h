@@ -1,5 +1,5 @@
 // The checkpoints that have a name: KEY@EPOCH, the state after an epoch, and KEY@NAME, one that the
-// program saved. KEY is the run's. What evaluators are told, and `flor` understands.
+// program saved. KEY is the run's. Evaluators get these names, and `flor` takes them.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -25,7 +25,7 @@ struct NamedCheckpoint {
   std::string saved = {};             ///< its name; empty after an epoch
 };
 
-/// Of a run, or of an experiment: there of rank 0 alone where a program runs as several processes.
+/// A run, or an experiment: there only rank 0 where a program runs as several processes.
 struct CheckpointScope {
   std::string experiment;  ///< empty: of `run`
   std::string run = {};    ///< key
@@ -40,18 +40,18 @@ std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const Checkpo
 /// NotFound with the reason if there is none.
 NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference);
 
-/// The newest that has this content and a name, of whatever run; deleted ones do not count.
+/// The newest named checkpoint with this content, of any run; deleted ones do not count.
 std::optional<NamedCheckpoint> find_content(const Store& store, const Digest& content);
 
 /// How many runs of the scope are being recorded.
 std::int64_t running(const Store& store, const CheckpointScope& scope);
 
-/// Changes its time (IN_ATTRIB of inotify) after each commit of a checkpoint and when a run ends,
-/// whichever process does it. Exists once somebody asked for it. Losing it, as when the process is
-/// killed between the two, loses nothing that `named_checkpoints` would not find.
+/// A file whose time changes (IN_ATTRIB of inotify) after each commit of a checkpoint and when a
+/// run ends, whichever process does it. Exists once a process asked for it. A lost change, as when
+/// the process is killed between the two, loses nothing that `named_checkpoints` would not find.
 std::filesystem::path checkpoint_bell(const Store& store);
 /// Creates the bell that recordings ring when they have written to their journals. Without it a
-/// process that waits for them has to look by itself.
+/// process that waits for them has to poll.
 void hang_journal_bell(const Store& store) noexcept;
 
 }  // namespace flor::store

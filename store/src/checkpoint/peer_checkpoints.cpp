@@ -41,7 +41,7 @@ void PeerCheckpoints::forget(const CheckpointKey& key) {
   std::erase_if(stored_, [&](const Stored& stored) { return stored.key == key; });
 }
 
-/// The numbers of journals rise, and a process that resumes a run says so first.
+/// The numbers of journals rise, and a resuming process writes its `resume` event first.
 void PeerCheckpoints::read(JournalReader& reader) {
   while (const auto event = reader.next()) {
     if (event->kind == EventKind::resume) stored_.clear();

@@ -27,7 +27,7 @@ class PeerCheckpoints {
   /// `run`: the key of a run of this store.
   PeerCheckpoints(const Store& store, std::string run);
 
-  /// Reads what the journals say since the last call; the next call retries what cannot be read.
+  /// Reads the journals from where the last call ended; the next call retries unreadable parts.
   void follow();
   /// Null if it is not among the latest 64.
   const Stored* find(const CheckpointKey& key) const;

@@ -161,7 +161,7 @@ std::string header_of(const Source& source, const std::vector<std::size_t>& orde
   return text;
 }
 
-/// A file that is taken apart without believing anything it says.
+/// Takes a file apart without trusting any of its claims.
 class Parser {
  public:
   explicit Parser(const std::filesystem::path& path)
@@ -210,7 +210,7 @@ class Parser {
     return *found;
   }
 
-  /// A tensor, and where its bytes begin behind the header.
+  /// A tensor, and where its bytes begin after the header.
   struct Place {
     Item item;
     std::uint64_t begin = 0;

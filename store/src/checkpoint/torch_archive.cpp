@@ -1,5 +1,5 @@
-// The .pt format of torch: a ZIP file with a pickle that describes a dictionary of tensors, and
-// beside it the memory of each of them.
+// The .pt format of torch: a ZIP file with a pickle that describes a dictionary of tensors, and the
+// memory of each of them.
 #include "base/little_endian.h"
 #include "checkpoint/transfer.h"
 #include "checkpoint/zip_writer.h"

@@ -23,11 +23,11 @@ struct ExportReport {
 };
 
 /// Writes the checkpoint as a .safetensors file, with `metadata` (text by name) in its header.
-/// Items that the format has no type for are kept there, too, so that `read_safetensors` gives back
+/// Items that the format has no type for are kept there, too, so that `read_safetensors` returns
 /// every item. The file appears under its name when it is whole and durable; an existing one is
-/// replaced. Throws UsageError if the form cannot hold it, Error if it cannot be written, Damaged if
-/// the checkpoint cannot be read. When `stop` is requested it ends with an Error after the tensor
-/// that it is at, and leaves nothing behind.
+/// replaced. Throws UsageError if the form cannot hold it, Error if it cannot be written, Damaged
+/// if the checkpoint cannot be read. When `stop` is requested it ends with an Error after the
+/// present tensor, and leaves no file.
 ExportReport write_safetensors(const Store& store, std::int64_t checkpoint,
                                const std::filesystem::path& file,
                                const std::map<std::string, std::string>& metadata,
@@ -45,7 +45,7 @@ struct ArchivedTensor {
 
 /// Writes these tensors as a .pt archive: a dictionary from name to tensor, on the CPU, which
 /// `torch.load` of Python and `torch::pickle_load` of libtorch read. Items that are no tensors
-/// become tensors of their bytes. As for the rest like `write_safetensors`.
+/// become tensors of their bytes. Otherwise like `write_safetensors`.
 ExportReport write_torch_archive(const Store& store, const CheckpointReader& checkpoint,
                                  std::span<const ArchivedTensor> tensors,
                                  const std::filesystem::path& file,

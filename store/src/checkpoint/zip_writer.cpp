@@ -16,7 +16,7 @@ constexpr std::uint32_t kDirectoryEnd = 0x06054B50;
 constexpr std::uint16_t kVersion = 20;
 constexpr std::uint16_t kNamesAreUtf8 = 1 << 11;
 constexpr std::uint16_t kDay = 1 << 5 | 1;    ///< 1980-01-01: equal contents make equal files
-constexpr std::uint16_t kPaddingId = 0x4246;  ///< an extra field that everybody skips
+constexpr std::uint16_t kPaddingId = 0x4246;  ///< an extra field that all readers skip
 
 constexpr std::array<std::uint32_t, 256> make_table() {
   std::array<std::uint32_t, 256> table{};

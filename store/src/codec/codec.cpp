@@ -80,7 +80,7 @@ std::span<const Byte> as_u8(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const Byte*>(bytes.data()), bytes.size()};
 }
 
-/// The whole words of a chunk, and the bytes behind them that do not fill another one.
+/// The whole words of a chunk, and the bytes after them that do not fill another one.
 struct Chunk {
   WordShape shape;
   const Byte* words;
@@ -92,7 +92,7 @@ struct Chunk {
 void repeat(std::span<const Byte> word, std::span<Byte> out) {
   std::size_t done = std::min(word.size(), out.size());
   std::copy_n(word.begin(), done, out.begin());
-  while (done < out.size()) {  // doubles what is there
+  while (done < out.size()) {  // doubles the filled part
     const std::size_t more = std::min(done, out.size() - done);
     std::memcpy(out.data() + done, out.data(), more);
     done += more;
@@ -229,7 +229,7 @@ class Decoder {
   }
 
  private:
-  // What is done in blocks is still in the first-level cache when it is looked at again.
+  // A block is still in the first-level cache when its words are read again.
   static constexpr std::size_t kBlockWords = 2048;
 
   /// The words of `raw` are there up to this one, which is not.
@@ -343,7 +343,7 @@ struct Written {
   std::size_t size = 0;
 };
 
-/// Integers and bytes: what repeats in them cannot be judged from a sample, so both are tried.
+/// Integers and bytes: repetition in them cannot be estimated from a sample, so both are tried.
 Written encode_integers(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
                         Scratch& memory) {
   Choice choice;
@@ -394,7 +394,7 @@ Written encode_floats_shortest(CodecContext::Impl& scratch, const Chunk& chunk, 
   return best.size < limit ? best : Written{};
 }
 
-/// Without looking at anything first: of floats the exponents, of others all planes, coded in the
+/// Encodes without a sample: the exponents of floats, or all planes of others, coded in the
 /// cheapest way.
 Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
                     Scratch& memory) {
@@ -409,7 +409,7 @@ Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t
   return size < limit ? Written{Form::planes, size} : Written{};
 }
 
-/// How the form of floats is found: judged from a sample, or by trying all.
+/// How the form of floats is found: estimated from a sample, or by trying all.
 enum class Search { sample, all };
 
 Written encode_words(CodecContext::Impl& scratch, Effort effort, Search search,

@@ -1,5 +1,5 @@
-// The codec: one chunk of a tensor to fewer bytes and back, exactly, by what its element type and
-// its predecessor allow. Pure functions over memory; docs/format-codecs.md specifies the bytes.
+// The codec: turns one chunk of a tensor into fewer bytes and back, exactly, using its element type
+// and its predecessor. Pure functions over memory; docs/format-codecs.md specifies the bytes.
 #pragma once
 
 #include "base/scratch.h"
@@ -32,8 +32,8 @@ class CodecContext {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What `encode` chose. `codec` names the form of the payload and is stored beside it; the values
-/// are listed in docs/format-codecs.md and are append only.
+/// The result of `encode`. `codec` names the form of the payload and is stored beside it; the
+/// values are listed in docs/format-codecs.md and are append only.
 struct Encoded {
   std::uint8_t codec = 0;
   bool uses_base = false;              ///< decoding needs the same base
@@ -53,15 +53,15 @@ Encoded encode(CodecContext& context, Effort effort, ElementType type,
 Encoded encode_shortest(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                         std::span<const std::byte> base, Scratch& memory);
 
-/// What half a chunk of bit lengths beside all bits of all differences takes.
+/// Enough for half a chunk of bit lengths in addition to all bits of all differences.
 inline constexpr std::size_t kPayloadMemoryMax = kChunkBytes + kChunkBytes / 2 + 256;
 
 /// The same at full effort, the payload copied to `payload`.
 Encoded encode(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                std::span<const std::byte> base, std::vector<std::byte>& payload);
 
-/// Undoes `encode` into `raw`, which has the original length and does not overlap `payload`; it may
-/// be `base` itself, or else does not overlap that either. On an exception `raw` holds unspecified
+/// Decodes into `raw`, which has the original length and does not overlap `payload`; it may be
+/// `base` itself, or else does not overlap that either. On an exception `raw` holds unspecified
 /// bytes. Throws Damaged for a payload that is not well-formed, and never reads or writes outside
 /// the spans, whatever the payload holds.
 void decode(CodecContext& context, std::uint8_t codec, ElementType type,

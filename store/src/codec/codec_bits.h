@@ -49,8 +49,8 @@ FLOR_INLINE Word highest_bit(Byte bit_class) {
   return bit_class == 0 ? Word{0} : bit;
 }
 
-// Values are put and taken in groups where a group fits into one put: the chain through the
-// position in the bits is what bounds the speed.
+// Values are put and taken in groups where a group fits into one put: the speed is bounded by the
+// chain of dependences through the bit position.
 template <class Word>
 inline constexpr std::size_t kGroup = sizeof(Word) <= 4 ? 8 / sizeof(Word) : 1;
 
@@ -153,7 +153,7 @@ FLOR_INLINE void take_block_plainly(BitReader& reader, const Byte* widths, std::
   for (; i < count; ++i) values[i] = take_value<Word>(reader, widths[i]);
 }
 
-/// Undoes put_block, of up to kTakeMax words.
+/// Reverses put_block, for up to kTakeMax words.
 inline constexpr std::size_t kTakeMax = 1024;
 template <class Word>
 FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t count,

@@ -21,7 +21,7 @@ constexpr std::size_t kZerosMin = 64;
 // The sample flatters difference planes, whose streams have the most distinct bytes.
 constexpr double kDifferencePlanesMustSave = 0.01;
 
-/// What a form would take, and which of its streams to compress.
+/// The expected size of a form, and which of its streams to compress.
 struct FormCandidate {
   Choice choice;
   double bits_per_word = 0;
@@ -63,7 +63,7 @@ double stream_bits(const Byte* bytes, std::size_t count) {
   double bits = (static_cast<double>(logs[count]) - static_cast<double>(sum)) / total;
   // A sample shows less variety than the whole has (Miller and Madow's correction).
   bits += static_cast<double>(distinct - 1) / (2 * total * std::log(2.0));
-  // Prefix codes spend a whole bit on what is nearly certain, and only runs of it come cheaper.
+  // Prefix codes spend a whole bit on a nearly certain symbol; only runs of it come cheaper.
   return std::min(8.0, std::max(bits, std::min(1.0, 2 * bits)));
 }
 
@@ -95,7 +95,7 @@ class Sampler {
   std::size_t count_;
 };
 
-/// The sample and what is derived from it; evaluates one form after the other.
+/// The sample and the values derived from it; evaluates one form after the other.
 class Judge {
  public:
   Judge(WordShape shape, std::size_t size, Scratch& scratch) : shape_(shape), size_(size) {
@@ -116,7 +116,7 @@ class Judge {
     return planes_candidate(Form::planes, size_);
   }
 
-  /// `direct`, or what is not zero where that pays.
+  /// `direct`, or the form that leaves out zeros where that pays.
   FormCandidate best_without_base(const FormCandidate& direct) {
     const std::size_t kept = kernels::keep_nonzero(shape_, words_, size_, classes_, values_);
     if (kept > size_ - size_ / kZerosMin) return direct;

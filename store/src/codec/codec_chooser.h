@@ -1,4 +1,4 @@
-// Which form a chunk of floats should get, judged from a sample of its words.
+// Chooses the form for a chunk of floats, from a sample of its words.
 #pragma once
 
 #include "codec/codec_entropy.h"
@@ -18,7 +18,7 @@ struct Choice {
 };
 
 /// `base` may be null. A form that needs it is chosen only if it is expected to save at least 3 %
-/// of what the best form without it takes. Deterministic. `scratch` is used for the sample.
+/// of the size of the best form without it. Deterministic. `scratch` is used for the sample.
 Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* base,
               std::size_t count, Scratch& scratch);
 

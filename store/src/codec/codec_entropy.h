@@ -13,7 +13,7 @@
 
 namespace flor::store {
 
-/// What a stream is like, and so what is looked for in it.
+/// The nature of a stream, which decides how it is compressed.
 enum class Texture {
   noise,  ///< parts of floats: little but the frequencies of bytes can be used
   text,   ///< anything else

@@ -1,4 +1,4 @@
-// The forms a payload can have and how each element type is cut into words. What is here is on
+// The forms a payload can have and how each element type is cut into words. These values are on
 // disk; docs/format-codecs.md describes every byte.
 #pragma once
 

@@ -41,7 +41,7 @@ std::uint64_t packed_bits(const Byte* classes, std::size_t count);
 /// The largest class.
 Byte largest(const Byte* classes, std::size_t count);
 
-/// Bytes that `pack` and `unpack` may touch behind the last one that counts.
+/// Bytes that `pack` and `unpack` may touch after the last one that counts.
 inline constexpr std::size_t kPackSlack = 16;
 
 /// Classes of the differences that `subtract` gives, and the bits below the highest of each, least
@@ -49,7 +49,7 @@ inline constexpr std::size_t kPackSlack = 16;
 /// ceil(packed_bits / 8); up to kPackSlack more are overwritten.
 std::size_t pack(WordShape shape, const Byte* words, const Byte* base, std::size_t count,
                  Byte* classes, Byte* bits);
-/// Undoes `pack`. No class may be above 8 * width. Reads up to kPackSlack bytes behind the last
+/// Reverses `pack`. No class may be above 8 * width. Reads up to kPackSlack bytes after the last
 /// that counts. `base` may be `words`.
 void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* base,
             std::size_t count, Byte* words);
@@ -58,7 +58,7 @@ void unpack(WordShape shape, const Byte* bits, const Byte* classes, const Byte* 
 /// of mask_bytes(count), lowest bit first. Returns how many they are.
 std::size_t keep_nonzero(WordShape shape, const Byte* words, std::size_t count, Byte* mask,
                          Byte* kept);
-/// Undoes `keep_nonzero`; reads up to kSpreadSlack bytes behind the last of `kept`.
+/// Reverses `keep_nonzero`; reads up to kSpreadSlack bytes after the last of `kept`.
 inline constexpr std::size_t kSpreadSlack = 32;
 void spread_nonzero(WordShape shape, const Byte* mask, const Byte* kept, std::size_t count,
                     Byte* words);

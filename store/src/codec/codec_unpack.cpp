@@ -45,7 +45,7 @@ namespace {
     const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(widths + i));
     const __m128i is_short = _mm_cmpeq_epi8(_mm_max_epu8(some, most), most);
     if (_mm_movemask_epi8(is_short) != 0xffff) break;
-    // Where each four of them begin.
+    // The beginnings of each four of them.
     const __m128i sums =
         _mm_madd_epi16(_mm_maddubs_epi16(some, _mm_set1_epi8(1)), _mm_set1_epi16(1));
     const __m128i pairs = _mm_add_epi32(sums, _mm_slli_si128(sums, 4));

@@ -1,5 +1,5 @@
-// What undoing the packing of bits and of words needs vector instructions for, where the processor
-// has them: the compiler makes none of such loops by itself. Used by the kernels only.
+// Vector instructions for unpacking bits and words, where the processor has them: the compiler does
+// not vectorize such loops by itself. Used by the kernels only.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ inline constexpr unsigned kFieldBits = 25;
 /// `take_fields` takes so many at a time.
 inline constexpr std::size_t kFieldGroup = 16;
 
-/// Whether this processor has what `take_fields` and `spread_words` need.
+/// Whether this processor has the instructions for `take_fields` and `spread_words`.
 bool has_vectors();
 
 /// `spread_words` does so many at a time.
 inline constexpr std::size_t kSpreadGroup = 8;
 
 /// words[i] = the next one of `kept` where bit i of `mask` is set, and 0 elsewhere, for `count`
-/// words, a multiple of kSpreadGroup. Reads up to kSpreadGroup words behind those that it takes.
+/// words, a multiple of kSpreadGroup. Reads up to kSpreadGroup words beyond those that it takes.
 /// Returns the words taken.
 std::size_t spread_words(const std::uint8_t* mask, const std::uint8_t* kept, std::size_t count,
                          std::uint8_t* words);

@@ -1,4 +1,4 @@
-// Words of the codec: loading and turning them, and how a loop over them gets one version for each
+// Words of the codec: loads and converts them, and makes one version of a loop over them for each
 // processor generation. Included by the kernels only.
 //
 // A loop is a template over the word, inlined into one plain function for each width (FLOR_CLONES

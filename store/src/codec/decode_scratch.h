@@ -16,7 +16,7 @@ struct DecodeScratch {
   CodecContext codec;
   std::vector<std::byte> record;
   std::vector<std::vector<std::byte>> bases;   ///< one for each level of a chain
-  std::vector<std::vector<std::byte>> unused;  ///< for chunks that are nobody's destination
+  std::vector<std::vector<std::byte>> unused;  ///< for chunks that are no task's destination
 };
 
 /// Scratch memory that is kept from read to read, since each page of fresh memory costs a fault.

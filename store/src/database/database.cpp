@@ -31,12 +31,12 @@ Database::Database(const Paths& store_paths, OpenMode open_mode, Filesystem& fil
     : OpenFile(with_directories(store_paths, open_mode), store_paths.catalog(), kCatalogForm,
                open_mode, filesystem) {
   connection.on_roll_back([this] { series.clear(); });
-  // An index that is made again needs the room itself.
+  // An index that is being rebuilt needs that space itself.
   if (mode == OpenMode::create && paths.index == Paths::kIndex) make_reserve(paths, files);
 }
 
 bool Database::may_be_replaced() const {
-  // In this order: the new one has its final name when it is not there any more.
+  // In this order: once the new file is gone from its first name, it already has its final one.
   Paths made = paths;
   made.index = Paths::kNewIndex;
   std::error_code error;

@@ -1,4 +1,4 @@
-// One open catalog: the connection, its mutex, and what is remembered between calls.
+// One open catalog: the connection, its mutex, and the state kept between calls.
 #pragma once
 
 #include "codec/decode_scratch.h"
@@ -24,40 +24,41 @@ namespace flor::store {
 /// Values that lie in rows and may become blocks.
 struct YoungRows {
   std::size_t count = 0;
-  std::size_t enough = 0;  ///< from as many on it is tried
+  std::size_t enough = 0;  ///< packing is tried from this count on
 };
 
-/// A run of which this process says everything in its journal alone (index/journal_writing.h).
+/// A run whose events this process writes to its journal only (index/journal_writing.h).
 struct SaidRun {
   std::string key;
-  std::int64_t last_us = 0;  ///< when it said something last
-  bool is_ahead = false;     ///< of the index
+  std::int64_t last_us = 0;  ///< time of the last event
+  bool is_ahead = false;     ///< has events that the index lacks
 };
 
-/// The index. Where it `is_replaced`, its journals are read, so what this process says of runs is
-/// not lost.
+/// The index. If it `is_replaced`, the new one is made from the journals, so events that this
+/// process writes to journals are not lost.
 struct Database : OpenFile {
   Database(const Paths& store_paths, OpenMode open_mode, Filesystem& filesystem);
 
   DecodeScratchPool decode_scratch;
-  /// It is replaced, or another process makes it again now: it may have read the journals already.
+  /// True if the index was replaced, or another process is rebuilding it now and may have read the
+  /// journals already.
   bool may_be_replaced() const;
 
-  /// Ids of rows of `series`, by (run, name, path). Right for as long as the process lives, except
-  /// after `drop_run`, which clears it, and after a transaction that came to nothing, which may
-  /// have made some of them.
+  /// Ids of rows of `series`, by (run, name, path). Valid as long as the process lives, except
+  /// after `drop_run`, which clears it, and after a transaction that was rolled back, which may
+  /// have inserted some of them.
   std::unordered_map<std::string, std::int64_t> series;
 
-  /// By id of a series: values that this process has added as rows since they last became blocks.
-  /// May be too many.
+  /// By id of a series: values that this process has added as rows since they were last packed into
+  /// blocks. The count may be too high.
   std::unordered_map<std::int64_t, YoungRows> young_rows;
 
-  /// Those that this process writes, by the id of the run.
+  /// Journals that this process writes, by the id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
   std::map<std::int64_t, SaidRun> said;  ///< by the id of the run
-  std::int64_t refreshes = 0;            ///< how often this connection entered what journals say
+  std::int64_t refreshes = 0;            ///< how often this connection has entered journals
 
-  /// The evaluations that wait, where they have been looked at: see queue/queue_file.h.
+  /// The queue of evaluations, once it has been asked for: see queue/queue_file.h.
   std::shared_ptr<struct QueueFile> queue;
 };
 
@@ -72,8 +73,8 @@ bool is_locked(const OpenFile& database, std::string_view key);
 /// True while a process holds a RunUse of the run.
 bool is_used(const Database& database, std::string_view key);
 
-/// Wakes processes that wait for checkpoints (`checkpoint_bell`), or for anything that a recording
-/// writes to its journal (`journal_bell`). Never fails.
+/// Wake processes that wait for checkpoints (`checkpoint_bell`), or for any event that a recording
+/// writes to its journal (`journal_bell`). Never fail.
 void ring_checkpoint(const Database& database);
 void ring(const Database& database);
 

@@ -1,5 +1,5 @@
-// The layout blob: names, types, shapes and lengths of the items of a checkpoint, and which of them
-// lie in one slab.
+// The layout blob: names, types, shapes and lengths of the items of a checkpoint, and which items
+// share a slab.
 #include "base/little_endian.h"
 #include "database/manifest.h"
 
@@ -13,18 +13,18 @@
 namespace flor::store {
 namespace {
 
-/// In the place of the number of items: blocks follow, and some of them are slabs.
+/// Stands in place of the number of items: blocks follow, and some of them are slabs.
 constexpr std::uint32_t kWithSlabs = 0xFFFFFFFF;
-/// How the name of a part begins: the one before with its last number one greater, or one more than
-/// the number of bytes that both begin with.
+/// First byte of a part's name: kSuccessor if the name is the previous one with its last number
+/// increased by one, else one more than the length of the common prefix.
 constexpr std::uint8_t kSuccessor = 0;
 constexpr std::size_t kSharedMax = 254;
 
-/// What the parts of slabs come to in memory: a part may have a byte in the layout, so that a
-/// forged one could claim more than any machine has.
+/// Counts the memory of the parts of slabs: a part may take a single byte of the layout, so a
+/// forged layout could claim more memory than any machine has.
 class PartsRoom {
  public:
-  /// False: more than any checkpoint needs.
+  /// False if the parts need more than any checkpoint does.
   bool take(const Item& part) {
     taken_ += sizeof(Item) + part.name.size() + part.sizes.size() * sizeof(std::int64_t);
     return taken_ <= kMax;
@@ -35,7 +35,7 @@ class PartsRoom {
   std::uint64_t taken_ = 0;
 };
 
-/// "layer9/bias" to "layer10/bias"; false where there is no number.
+/// Turns "layer9/bias" into "layer10/bias"; false if the name has no number.
 bool increase(std::string& name) {
   constexpr const char* kDigits = "0123456789";
   const std::size_t last = name.find_last_of(kDigits);
@@ -55,7 +55,7 @@ bool are_alike(const Item& one, const Item& other) {
   return one.type == other.type && one.bytes == other.bytes && one.sizes == other.sizes;
 }
 
-/// Puts pieces at the end of a layout.
+/// Appends pieces to a layout.
 class LayoutEncoder {
  public:
   void number(std::size_t number) { append(bytes_, static_cast<std::uint32_t>(number)); }
@@ -109,7 +109,7 @@ class LayoutEncoder {
   PartsRoom room_;
 };
 
-/// Takes pieces off the front of a layout and never reads beyond its end.
+/// Takes pieces from the front of a layout, and never reads past its end.
 class LayoutDecoder {
  public:
   explicit LayoutDecoder(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -199,7 +199,7 @@ ElementType common_type(std::span<const Item> items) {
 }
 
 std::string Layout::title(const Block& block) const {
-  // Names of what Flor keeps by itself say nothing to people.
+  // Names of Flor's own items mean nothing to users.
   const std::string_view name = items[block.first].name;
   const bool own = name.starts_with('@') || name.starts_with('.');
   const std::string first =

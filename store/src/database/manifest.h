@@ -1,5 +1,5 @@
-// What the catalog keeps of a checkpoint or an object: the layout (names, types, shapes), the ids
-// of its chunks, and the digest over both.
+// The catalog's record of a checkpoint or an object: the layout (names, types, shapes), the ids of
+// its chunks, and the digest over both.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -14,16 +14,16 @@
 
 namespace flor::store {
 
-/// Items that have chunks in common: one, or a slab of several that lie one after another.
+/// Items that share chunks: a single item, or a slab of several consecutive ones.
 struct Block {
   std::size_t first = 0;    ///< index of its first item
   std::size_t count = 1;    ///< number of its items
-  std::uint64_t bytes = 0;  ///< of all of them
+  std::uint64_t bytes = 0;  ///< length of all its items
 };
 
 struct Layout {
   std::vector<Item> items;
-  std::vector<Block> blocks;  ///< that have all of the items, in order
+  std::vector<Block> blocks;  ///< cover all items, in order
 
   std::span<const Item> items_of(const Block& block) const {
     return std::span(items).subspan(block.first, block.count);
@@ -32,21 +32,21 @@ struct Layout {
   std::string title(const Block& block) const;
 };
 
-/// Their type, or `bytes` where they differ.
+/// The items' type, or `bytes` if they differ.
 ElementType common_type(std::span<const Item> items);
 
-/// The items of each block. Those without a slab have one form, as layouts had before there were
+/// Encodes the items of each block. Without slabs, the encoding is the one from before there were
 /// slabs.
 std::vector<std::byte> encode_layout(std::span<const std::span<const Item>> blocks);
 std::vector<std::byte> encode_layout(const Snapshot& snapshot);
 std::vector<std::byte> encode_layout(const Item& object);
-/// Damaged if the bytes are no layout.
+/// Throws Damaged if the bytes are no layout.
 Layout decode_layout(std::span<const std::byte> bytes);
 
 std::vector<std::byte> encode_ids(std::span<const std::uint32_t> ids);
 std::vector<std::uint32_t> decode_ids(std::span<const std::byte> bytes);
 
-/// Number of chunks of a block of that length, and the length of one of them.
+/// Number of chunks of a block of this length, and the length of one of them.
 std::size_t chunk_count(std::uint64_t block_bytes);
 std::size_t chunk_bytes(std::uint64_t block_bytes, std::size_t index);
 
@@ -57,8 +57,8 @@ struct SizedChunk {
   Digest digest;
   std::uint32_t raw_bytes = 0;
 };
-/// Damaged unless these chunks, in this order, are all of what the layout describes, and both
-/// together have the digest.
+/// Throws Damaged unless these chunks, in this order, make up the whole content that the layout
+/// describes, and layout and content have the digest.
 void check_content(std::span<const std::byte> layout, std::span<const SizedChunk> chunks,
                    const Digest& digest);
 

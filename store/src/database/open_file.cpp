@@ -30,7 +30,7 @@ std::int64_t pragma(Connection& connection, const char* sql) {
   return query->step() ? query->integer(0) : 0;
 }
 
-/// SQLite does not wait for a change of the journal mode, which 16 processes may want at once.
+/// Retries: SQLite does not wait to change the journal mode, and 16 processes may try it at once.
 void set_journal_mode(Connection& connection, const char* mode) {
   const std::string sql = fmt::format("PRAGMA journal_mode={}", mode);
   constexpr int kTries = 3000;
@@ -95,11 +95,12 @@ bool is_empty(Connection& connection) {
 void create_schema(Connection& connection, const DatabaseForm& form) {
   Transaction transaction(connection);
   if (!is_empty(connection)) return;  // another process was faster
-  // All of them at once: one that lacks some counts as damaged.
+  // All tables in one transaction: a database that lacks some counts as damaged.
   connection.execute(form.schema);
   for (const LaterTable& table : form.later) {
     connection.execute((create_statement(table) + table.indexes).c_str());
   }
+  connection.execute(form.searched);
   connection.execute(fmt::format("PRAGMA application_id={}", form.application).c_str());
   connection.execute(fmt::format("PRAGMA user_version={}", kFormat).c_str());
   transaction.commit();
@@ -111,8 +112,8 @@ void create_schema(Connection& connection, const DatabaseForm& form) {
       paths.home.string()));
 }
 
-/// Where the directory cannot be written, SQLite can read a database only if it may take it for
-/// unchanging; that is so if no write-ahead log is left beside it.
+/// In a directory that cannot be written, SQLite reads a database only as immutable, which is right
+/// only if no write-ahead log lies beside it.
 Connection::Mode connection_mode(const Paths& paths, const fs::path& file, OpenMode mode) {
   if (mode == OpenMode::create) return Connection::Mode::create;
   std::error_code error;
@@ -136,7 +137,8 @@ Connection::Mode connection_mode(const Paths& paths, const fs::path& file, OpenM
   }
 }
 
-/// Empty, it is a database: SQLite would create it as the umask says, and its logs like it.
+/// Creates an empty file, which SQLite accepts as a database: SQLite itself would take the mode of
+/// the file and its logs from the umask.
 Connection::Mode prepare(const Paths& paths, const fs::path& file, OpenMode mode) {
   if (mode == OpenMode::create) {
     const int made = open_in_home(file, O_RDWR | O_CREAT);
@@ -172,7 +174,8 @@ OpenFile::OpenFile(Paths store_paths, const fs::path& file, const DatabaseForm& 
       files(filesystem),
       mode(open_mode),
       connection(file, prepare(paths, file, open_mode), naming_of(form, file)) {
-  // Durable means durable: without EXTRA a rollback journal that was removed may come back.
+  // `Kept::here` sets synchronous=EXTRA: without it a removed rollback journal may reappear after
+  // a power loss.
   if (mode != OpenMode::read_only) {
     connection.let_transactions_choose(false);
     connection.choose(Kept::here);
@@ -193,7 +196,7 @@ OpenFile::OpenFile(Paths store_paths, const fs::path& file, const DatabaseForm& 
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode, form.later);
   file_ = identity_of(file);
-  // A change that nothing else has would be lost with the replaced file.
+  // A change that is kept only in the replaced file would be lost with it.
   connection.before_lasting([this] { require_current(); });
 }
 
@@ -222,7 +225,7 @@ void add_later_tables(Connection& connection, OpenMode mode, std::span<const Lat
       sql += create_statement(table) + table.indexes;
       continue;
     }
-    // A table in memory can refer to none of the others.
+    // A table in memory cannot have foreign keys to the others.
     std::string columns = table.columns;
     for (std::size_t at; (at = columns.find(" REFERENCES")) != columns.npos;) {
       columns.erase(at, columns.find_first_of(",\n", at) - at);
@@ -251,7 +254,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
   std::error_code error;
   if (fs::exists(damage_mark(file), error)) return FileState::damaged;
   if (!fs::exists(file, error) || fs::file_size(file, error) == 0) {
-    // One that was made a moment ago may be in its log alone.
+    // A database made a moment ago may exist only in its log.
     const fs::path log = file.string() + "-wal";
     const bool has_log = fs::exists(log, error) && fs::file_size(log, error) > 0;
     return has_log ? FileState::sound : FileState::missing;
@@ -261,7 +264,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
     const bool ours = pragma(connection, "PRAGMA application_id") == form.application;
     const std::int64_t version = pragma(connection, "PRAGMA user_version");
     if (version == 0 && !ours) {
-      // Another's, or one that is empty.
+      // The database of another program, or an empty one.
       return is_empty(connection) ? FileState::missing : FileState::sound;
     }
     if (version > 0 && version < kFormat) return FileState::older;
@@ -269,7 +272,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
   } catch (const Damaged&) {
     return FileState::damaged;
   } catch (const Error&) {
-    // Busy, or not to be read: opening it says why.
+    // Busy or unreadable: opening it will say why.
   }
   return FileState::sound;
 }

@@ -1,4 +1,4 @@
-// A SQLite file of a home, open: created, checked and set up in one way, whatever is in it.
+// An open SQLite file of a home: catalogs and queues are created, checked and set up alike.
 #pragma once
 
 #include "database/schema.h"
@@ -20,7 +20,7 @@ namespace flor::store {
 struct OpenFile {
   OpenFile(Paths store_paths, const std::filesystem::path& file, const DatabaseForm& form,
            OpenMode open_mode, Filesystem& filesystem);
-  /// In memory: for what only looks, where there is no sound file.
+  /// In memory: for callers that only read, if there is no sound file.
   OpenFile(Paths store_paths, const DatabaseForm& form, Filesystem& filesystem);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -28,42 +28,41 @@ struct OpenFile {
   Paths paths;
   Filesystem& files;
   const OpenMode mode;
-  /// Of everything below. Recursive for one case: an exception of the catalog that nobody catches
-  /// ends the process where it was thrown, and the end of the run is entered from there.
+  /// Guards everything below. Recursive for one case: an uncaught exception of the catalog ends the
+  /// process where it was thrown, and the end of the run is entered from there.
   mutable std::recursive_mutex mutex;
   Connection connection;
-  /// A write-ahead log, which no power loss damages.
+  /// True if the file has a write-ahead log, which no power loss damages.
   bool has_log = false;
-  /// Whether the file was made again since: this process has the one before it, which no other
-  /// process reads.
+  /// True if the file was rebuilt since it was opened: this process still has the old one, which no
+  /// other process reads.
   bool is_replaced() const;
-  /// Throws Error if it was.
+  /// Throws Error if it was replaced.
   void require_current() const;
 
  private:
   std::pair<std::uint64_t, std::uint64_t> file_;  ///< device and inode
 };
 
-/// A connection that only reads, for work that would keep the store's own busy for long.
+/// A connection that only reads, for work that would occupy the store's own for long.
 std::unique_ptr<Connection> open_for_reading(const Paths& paths, const std::filesystem::path& file);
 
-/// Whether the database has the table. On a connection of `open_for_reading` those may be missing
-/// that came later.
+/// True if the database has the table. On a connection of `open_for_reading`, later tables may be
+/// missing.
 bool has_table(Connection& connection, const char* name);
 
-/// Makes the tables that came later and are missing; empty ones in memory where nothing may be
-/// written.
+/// Makes the later tables that are missing: empty ones in memory if the connection may not write.
 void add_later_tables(Connection& connection, OpenMode mode, std::span<const LaterTable> tables);
 
 enum class FileState { sound, missing, damaged, older };
-/// Of the file alone: its header, and whether SQLite has found it damaged since it was made. Where
-/// opening it will say why it cannot be used, it counts as sound.
+/// Judges the file alone: its header, and whether SQLite has found it damaged since it was made. If
+/// it cannot be used for another reason, which opening it will report, it counts as sound.
 FileState look_at(const std::filesystem::path& file, const DatabaseForm& form);
 /// "missing", "damaged", "of an older form".
 const char* name_of(FileState state);
 
-/// A database that is made beside the one whose place it will take. Its files, and those of a maker
-/// that was killed, go with this object.
+/// A database that is made beside the one it will replace. Its files, and those left by a process
+/// that was killed while making one, are removed with this object.
 class DatabaseInTheMaking {
  public:
   explicit DatabaseInTheMaking(std::filesystem::path file);
@@ -71,18 +70,18 @@ class DatabaseInTheMaking {
   DatabaseInTheMaking(const DatabaseInTheMaking&) = delete;
   DatabaseInTheMaking& operator=(const DatabaseInTheMaking&) = delete;
 
-  /// It is closed, and whole without its log: from now on it is `file`, and the present one
+  /// Renames the database, closed and complete without its log, to `file`; the present one becomes
   /// FILE.old.
   void replace(const std::filesystem::path& file, Filesystem& filesystem);
 
  private:
   std::filesystem::path file_;
 };
-/// What is to be done last to such a one: its log is emptied, and goes.
+/// The last step of making a database: empties its log and removes it.
 void settle(Connection& connection);
 
-/// Before another is renamed to `file`: the present one stays as FILE.old, and its logs go, which
-/// belong to no other.
+/// Prepares for renaming another database to `file`: keeps the present one as FILE.old, and removes
+/// its logs, which fit no other database.
 void put_database_aside(const std::filesystem::path& file);
 
 }  // namespace flor::store

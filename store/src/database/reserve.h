@@ -1,4 +1,4 @@
-// A file that takes some space of the disk, so that what frees space has some when nothing is left.
+// A file that reserves some disk space, so that commands that free space can work on a full disk.
 #pragma once
 
 #include "base/system_error.h"
@@ -14,16 +14,16 @@ namespace flor::store {
 /// Enough for some hundred pages of the write-ahead log and its index.
 inline constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 
-/// Makes it where it is missing, or has another size, and twice its size is free. Never fails.
+/// Makes the reserve if it is missing or of another size, and twice its size is free. Never fails.
 void make_reserve(const Paths& paths, Filesystem& files) noexcept;
-/// False: there was none.
+/// Removes the reserve. False if there was none.
 bool give_up_reserve(const Paths& paths, Filesystem& files) noexcept;
 
-/// For what was to free space, and found none to work in.
+/// Reports that a command that frees space has no space to work in.
 [[noreturn]] void throw_disk_is_full(const Paths& paths);
 
-/// Calls `body`, which can be done again, a second time with the reserve if the disk is full. Makes
-/// the reserve again if it can.
+/// Calls `body`, which must be repeatable; if the disk is full, gives up the reserve and calls it
+/// again. Renews the reserve if it can.
 template <typename Body>
 auto with_reserve(Database& database, const Body& body) {
   struct Renewal {

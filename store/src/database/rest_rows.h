@@ -1,4 +1,4 @@
-// The rows of what a run is missing, and of what it writes last.
+// The rows about the gaps of a run: epochs that it lacks.
 #pragma once
 
 #include "database/database.h"
@@ -10,9 +10,9 @@
 
 namespace flor::store {
 
-// Within a transaction.
+// Call these within a transaction.
 
-/// Epochs after the point are going to be recorded again.
+/// Removes the gaps after the point, because those epochs will be recorded again.
 void forget_gaps_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
 }  // namespace flor::store

@@ -2,9 +2,8 @@
 
 namespace flor::store {
 
-// AUTOINCREMENT where a removed row's number must never come back to mean something else: runs have
-// lock files and values, chunks are referred to by the blobs in `checkpoint` and by running
-// writers.
+// AUTOINCREMENT where the id of a removed row must never be used again: lock files and values refer
+// to runs, and the blobs in `checkpoint` and running writers refer to chunks.
 const char* const kSchema = R"sql(
 CREATE TABLE experiment (
   id INTEGER PRIMARY KEY,
@@ -201,7 +200,7 @@ CREATE TABLE repository (
 
 namespace {
 
-// Evaluations: those that wait and those that ended in the queue, and in the index those that
+// Evaluations: the queue has those that wait and those that ended, the index only those that
 // ended.
 constexpr LaterTable kEvaluator{"evaluator", R"sql(
   id INTEGER PRIMARY KEY,
@@ -240,7 +239,7 @@ constexpr LaterTable kJobResult{"job_result", R"sql(
   json TEXT NOT NULL
 )sql",
                                 "STRICT"};
-/// Up to where the logs of evaluations are entered.
+/// The positions up to which the logs of evaluations are entered.
 constexpr LaterTable kEvaluationLog{"evaluation_log", R"sql(
   name TEXT PRIMARY KEY,
   bytes INTEGER NOT NULL,
@@ -327,7 +326,7 @@ constexpr LaterTable kTables[] = {
   remark TEXT NOT NULL
 )sql",
      "STRICT"},
-    // Runs that came from elsewhere: what has no row was recorded here.
+    // Runs that came from elsewhere: a run without a row was recorded here.
     {"origin", R"sql(
   run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
   kind INTEGER NOT NULL,
@@ -335,7 +334,7 @@ constexpr LaterTable kTables[] = {
   since_us INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // How far the journals of runs are entered.
+    // The positions up to which the journals of runs are entered.
     {"journal", R"sql(
   run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   writer INTEGER NOT NULL,
@@ -349,7 +348,7 @@ constexpr LaterTable kTables[] = {
      R"sql(
 CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
 )sql"},
-    // How journals call replays; unique in a run.
+    // The keys of replays in journals, unique in a run.
     {"replay_key", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
   key TEXT NOT NULL
@@ -383,7 +382,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, part)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // The verdict of what a replay found in an epoch.
+    // The verdict on the values that a replay found in an epoch.
     {"answer", R"sql(
   replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
   epoch INTEGER NOT NULL,
@@ -391,7 +390,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Values that are numbers, many in a row: see database/values/series_blocks.h.
+    // Values that are numbers, many to a row: see database/values/series_blocks.h.
     {"block", R"sql(
   id INTEGER PRIMARY KEY,
   series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
@@ -404,16 +403,16 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   UNIQUE (series, first_epoch, first_step)
 )sql",
      "STRICT",
-     // It knew rows alone.
+     // This older view knew rows only, not blocks.
      "DROP VIEW IF EXISTS logged;"},
-    // Replays that were fetched into a run that was recorded here.
+    // Replays that were fetched into a run recorded here.
     {"fetched_replay", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
   place TEXT NOT NULL,
   since_us INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // The verdicts of their origin; `answer` has what this store believes of it.
+    // The verdicts that fetched replays claim; `answer` has those that this store believes.
     {"claimed_answer", R"sql(
   replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
   epoch INTEGER NOT NULL,
@@ -421,7 +420,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // A series whose values do not stand, and the name under which they were logged.
+    // A series of values that were set apart, and the name under which they were logged.
     {"apart", R"sql(
   series INTEGER PRIMARY KEY REFERENCES series ON DELETE CASCADE,
   of TEXT NOT NULL,
@@ -523,7 +522,7 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
     kEvaluator,
     kJob,
     kJobResult,
-    // Results that came with a fetched run, by its key: they say nothing of another run that has
+    // Results that came with a fetched run, by its key: they say nothing about another run with
     // the same content.
     {"fetched_result", R"sql(
   job INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
@@ -533,6 +532,12 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
      "STRICT, WITHOUT ROWID"},
     kEvaluationLog,
 };
+
+/// Indexes for `runs_that_may_meet`. Catalogs of single runs lack them.
+constexpr const char* kSearched = R"sql(
+CREATE INDEX IF NOT EXISTS metric_by_value ON metric (name, last, minimum, maximum, run);
+CREATE INDEX IF NOT EXISTS argument_by_number ON argument (name, CAST(value AS REAL));
+)sql";
 
 constexpr LaterTable kOfQueue[] = {
     kEvaluator,
@@ -597,7 +602,9 @@ constexpr LaterTable kOfQueue[] = {
 
 const std::span<const LaterTable> kLaterTables = kTables;
 const std::span<const LaterTable> kQueueTables = kOfQueue;
-const DatabaseForm kCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal"};
+const DatabaseForm kCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal",
+                                kSearched};
+const DatabaseForm kRunCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal"};
 const DatabaseForm kQueueForm{"queue", kQueueApplicationId, "", kOfQueue, "job"};
 
 }  // namespace flor::store

@@ -11,7 +11,7 @@ inline constexpr int kFormat = 2;
 
 /// SQLite's application_id: "FLOR".
 inline constexpr int kApplicationId = 0x464C4F52;
-/// The same of a queue: "FLOQ".
+/// The same for a queue: "FLOQ".
 inline constexpr int kQueueApplicationId = 0x464C4F51;
 
 /// Creates the tables of this format in an empty database.
@@ -29,24 +29,27 @@ extern const std::span<const LaterTable> kLaterTables;
 /// The tables of a queue. Older catalogs have them, too.
 extern const std::span<const LaterTable> kQueueTables;
 
-/// What a SQLite file of a home is.
+/// The kind of a SQLite file in a home: catalog or queue.
 struct DatabaseForm {
-  const char* name;  ///< for people
+  const char* name;  ///< in messages
   int application;   ///< SQLite's application_id
   const char* schema;
   std::span<const LaterTable> later;
-  const char* needed;  ///< a table without which it is a damaged one
+  const char* needed;  ///< a table without which the file counts as damaged
+  const char* searched = "";  ///< statements that create indexes for questions about all runs
 };
 extern const DatabaseForm kCatalogForm, kQueueForm;
+/// The catalog of a single run in an object store: without indexes for questions about all runs.
+extern const DatabaseForm kRunCatalogForm;
 
 /// "CREATE TABLE IF NOT EXISTS ...;", without the indexes.
 std::string create_statement(const LaterTable& table);
 
 class Connection;
 
-/// What makes the schema of a database another one than a catalog's of this Flor or of an older
-/// one: anything but the expected tables and indexes with the expected SQL. Empty if nothing does.
-/// Nothing in the schema is executed. `further`: tables that it may have besides.
+/// Names a difference between the schema of a database and that of a catalog of this or an older
+/// Flor: anything but the expected tables and indexes with the expected SQL. Empty without one.
+/// Executes nothing in the schema. `further`: more tables that it may have.
 std::string foreign_schema(Connection& connection, std::span<const LaterTable> further);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Whether the schema of a database is that of a catalog, by the text of every table and index.
+// Checks that the schema of a database is that of a catalog, by the text of each table and index.
 #include "database/schema.h"
 #include "database/sqlite.h"
 
@@ -13,7 +13,7 @@ namespace {
 /// "table chunk" or "index chunk_by_pack": the table that it belongs to, and its SQL.
 using Schema = std::map<std::string, std::pair<std::string, std::string>>;
 
-/// Rows of `sqlite_schema`, at most so many. Views are left out where `views` says so.
+/// Reads at most `most` rows of `sqlite_schema`. `views`: include views.
 Schema read_schema(Connection& connection, std::size_t most, bool views) {
   Schema schema;
   const auto rows = connection("SELECT type, name, tbl_name, sql FROM sqlite_schema");

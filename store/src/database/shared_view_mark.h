@@ -1,11 +1,11 @@
-// The file by which a snapshot of a store is known.
+// The file that marks a snapshot of a store.
 #pragma once
 
 #include "file/paths.h"
 
 namespace flor::store {
 
-/// Exists in a snapshot: nobody ever writes its catalog.
+/// Exists in a snapshot of a store, whose catalog no process ever writes.
 inline std::filesystem::path snapshot_mark(const Paths& paths) { return paths.home / "snapshot"; }
 
 }  // namespace flor::store

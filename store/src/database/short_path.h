@@ -8,8 +8,8 @@ struct sqlite3_vfs;
 
 namespace flor::store {
 
-/// A name for a file that SQLite takes, which goes up to 512 bytes: of a longer path a short one
-/// through the open directory. Good as long as the object lives.
+/// A name that SQLite accepts, which takes at most 512 bytes: a longer path is replaced by a short
+/// one through the open directory. Valid as long as the object lives.
 class ShortPath {
  public:
   explicit ShortPath(const std::filesystem::path& file);
@@ -24,8 +24,8 @@ class ShortPath {
   std::string text_;
 };
 
-/// xFullPathname of SQLite's access to files, but for names of ShortPath, which it would make long
-/// again.
+/// SQLite's xFullPathname, except that names of ShortPath stay as they are: SQLite would make them
+/// long again.
 int full_name_of_short_path(sqlite3_vfs*, const char* name, int size, char* out);
 
 }  // namespace flor::store

@@ -27,19 +27,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// As long as other processes may keep a lock, unless a caller says otherwise.
+/// Time for which other processes may keep a lock, unless a caller sets another.
 constexpr milliseconds kPatience{30'000};
 
-/// What this thread's present statement may still sleep while it waits for a lock. SQLite asks a
-/// busy handler for some locks and retries others by itself, up to 10 s: both ways sleep here.
+/// Time that this thread's present statement may still sleep while it waits for a lock. SQLite asks
+/// a busy handler for some locks and retries others by itself, up to 10 s: both sleep here.
 struct LockWait {
   milliseconds patience = kPatience;
   std::chrono::microseconds left = kPatience;
-  const std::filesystem::path* home = nullptr;  ///< until it was looked whether locks fail there
+  const std::filesystem::path* home = nullptr;  ///< null once locks there have been tested
 };
 thread_local LockWait lock_wait;
 
-/// Stays as long as the process: a thread may wait with what a connection left that is gone.
+/// A copy of the path that is never freed: a thread may still wait with the path of a connection
+/// that is gone.
 const std::filesystem::path* lasting(const std::filesystem::path& path) {
   static std::mutex mutex;
   static auto& paths = *new std::set<std::filesystem::path>;
@@ -47,7 +48,8 @@ const std::filesystem::path* lasting(const std::filesystem::path& path) {
   return &*paths.insert(path).first;
 }
 
-/// SQLite takes refusals of the file system for locks that others hold.
+/// Sleeps no longer than the patience allows, or than `lock_outage` if the file system refuses
+/// locks: SQLite takes such a refusal for a lock that another process holds.
 int sleep_with_patience(sqlite3_vfs*, int microseconds) {
   if (lock_wait.home && lock_wait.patience - lock_wait.left >= lock_outage) {
     if (!why_locks_fail(*lock_wait.home).empty()) lock_wait.left = {};
@@ -78,8 +80,8 @@ int sleep_with_patience(sqlite3_vfs*, int microseconds) {
                   name, std::chrono::duration<double>(lock_wait.patience).count()));
 }
 
-/// The error of the system that is meant by an error of writing; 0 if it is not known. SQLite does
-/// not say: what it remembers is often that of a later call.
+/// The system error that caused an error of writing; 0 if unknown. SQLite does not tell: the error
+/// that it remembers is often that of a later call.
 int system_code(int code, const std::filesystem::path& path) {
   const int kind = code & 0xFF;
   if (code == SQLITE_IOERR_SHMSIZE || kind == SQLITE_FULL) return ENOSPC;
@@ -111,7 +113,7 @@ bool is_error_of_locks(int code) {
                     error);
 }
 
-/// Operations of SQLite's machine between two looks at the clock: less than a millisecond.
+/// Operations of SQLite's virtual machine between two looks at the clock: below a millisecond.
 constexpr int kOperationsBetweenLooks = 10'000;
 
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
@@ -284,7 +286,7 @@ Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
       std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error)) {
     throw Error(fmt::format("{} is no regular file: move it away", naming_.name));
   }
-  // The mutex of Database serialises the calls, so SQLite need not do it a second time.
+  // The mutex of Database serializes the calls, so SQLite need not do it again.
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   std::string name = short_path_.text();
   switch (mode) {
@@ -427,8 +429,8 @@ void Connection::add_module(const char* name, const sqlite3_module& module, void
 
 std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_); }
 void Connection::roll_back() noexcept {
-  // A failed statement may have rolled back by itself. Where this fails, the connection is of no
-  // use any more, and says so at its next statement.
+  // A failed statement may have rolled back by itself. If this fails, the connection is unusable,
+  // and its next statement will fail too.
   if (in_transaction()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   if (rolled_back_) rolled_back_();
 }
@@ -437,7 +439,7 @@ bool Connection::in_transaction() const { return sqlite3_get_autocommit(database
 
 namespace {
 
-/// There is one where an exception ends the process from inside it: see Database::mutex.
+/// Rolls back a transaction inside which an exception is ending the process: see Database::mutex.
 void give_up_unfinished(Connection& connection) {
   if (connection.in_transaction()) connection.roll_back();
 }

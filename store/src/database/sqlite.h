@@ -30,30 +30,30 @@ namespace flor::store {
 
 using Bytes = std::span<const std::byte>;
 
-/// How messages call a database, and what the user can do where it is damaged.
+/// The name of a database in messages, and the remedy for the user if it is damaged.
 struct Naming {
   std::string name;                 ///< "the catalog /home/ann/.flor/catalog.db"
   std::string remedy;               ///< "run `flor fsck`"
-  std::filesystem::path file = {};  ///< set when it is opened
+  std::filesystem::path file = {};  ///< set when the database is opened
 };
 
-/// "catalog.damaged" for "catalog.db": exists where SQLite has found the database damaged.
+/// "catalog.damaged" for "catalog.db": exists if SQLite has found the database damaged.
 std::filesystem::path damage_mark(std::filesystem::path file);
-/// The next command makes the database again. Never fails.
+/// Makes the next command rebuild the database. Never fails.
 void remember_damage(const std::filesystem::path& file) noexcept;
 
-/// SQLite's own access to files, with a sleep that knows how long a statement may wait, and with
-/// the names of ShortPath. The name of it, for sqlite3_open_v2.
+/// The name, for sqlite3_open_v2, of SQLite's own access to files with two changes: its sleep knows
+/// how long a statement may wait, and it accepts the names of ShortPath.
 const char* own_vfs();
 
-/// Ends a step of a statement that takes longer than it may.
+/// Ends a step of a statement that exceeds the limit.
 struct StepBudget {
   std::chrono::milliseconds limit;
   std::optional<std::chrono::steady_clock::time_point>
-      end;  ///< of the present step, once it is long
+      end;  ///< of the present step, once that has run for a moment
   int running = 0;
 
-  /// While it lives, a statement takes a step. Steps within a step share its time.
+  /// Lives while a statement takes a step. Steps within a step share its time.
   class Step {
    public:
     explicit Step(StepBudget* budget) : budget_(budget) {
@@ -70,7 +70,7 @@ struct StepBudget {
   };
 };
 
-/// A statement that a connection keeps prepared. While a Query has it, no other one gets it.
+/// A statement that a connection keeps prepared. Only one Query has it at a time.
 struct Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const;
@@ -79,8 +79,8 @@ struct Statement {
   bool taken = false;
 };
 
-/// A statement that is being executed. Reset and given back when it goes out of scope, so that no
-/// read lock stays; the connection must still be there.
+/// A statement that is being executed. The destructor resets and returns it, so that no read lock
+/// stays; the connection must still exist.
 /// Text and blobs are bound without a copy: they must outlive the execution.
 class Query {
  public:
@@ -112,15 +112,15 @@ class Query {
 
   bool step();  ///< true if there is a row
   void run();   ///< for statements without rows; makes it ready to be run again
-  /// Rows that the last `run` inserted, changed or deleted.
+  /// Number of rows that the last `run` inserted, changed or deleted.
   std::int64_t changes() const;
 
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
-  std::string_view text_view(int column) const;  ///< until the next step
-  Bytes blob(int column) const;                  ///< until the next step
-  Digest digest(int column) const;               ///< Damaged if it is not 16 bytes
+  std::string_view text_view(int column) const;  ///< valid until the next step
+  Bytes blob(int column) const;                  ///< valid until the next step
+  Digest digest(int column) const;               ///< throws Damaged if it is not 16 bytes
   int type(int column) const;                    ///< SQLITE_INTEGER and so on
   bool is_null(int column) const;
 
@@ -129,19 +129,19 @@ class Query {
   Statement& taken_;
   sqlite3_stmt* statement_;
   const Naming& naming_;
-  StepBudget* budget_;  ///< null: it may take as long as it likes
+  StepBudget* budget_;  ///< null: no limit
 };
 
-/// A row contradicts those that there are.
+/// Thrown when a row contradicts existing ones.
 class StatementRefused : public Error {
  public:
   using Error::Error;
 };
 
-/// Where what a transaction writes is kept.
+/// The places that keep what a transaction writes.
 enum class Kept {
-  here,      ///< nowhere else: it is on disk when `commit` returns
-  journals,  ///< in journals, which are on disk: a power loss may take it from the database
+  here,      ///< only in the database: it is on disk when `commit` returns
+  journals,  ///< in journals on disk, too: a power loss may remove it from the database
 };
 
 class Connection {
@@ -153,13 +153,12 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// From now on the database counts as made by an attacker: no view, trigger or function in its
-  /// schema is executed, and each step of a statement ends with Damaged
-  /// when it takes longer than `limit`.
+  /// Treats the database as made by an attacker from now on: no view, trigger or function in its
+  /// schema is executed, and a step of a statement that takes longer than `limit` throws Damaged.
   void distrust(std::chrono::milliseconds limit);
 
-  /// Prepares once for all queries of this text that are not alive at the same time, and binds the
-  /// values to ?1, ?2, ...
+  /// Binds the values to ?1, ?2, ... of a statement. Queries of the same text that do not live at
+  /// the same time share one prepared statement.
   template <typename... Values>
   std::unique_ptr<Query> operator()(std::string_view sql, const Values&... values) {
     auto query = prepare(sql);
@@ -169,29 +168,30 @@ class Connection {
   std::unique_ptr<Query> prepare(std::string_view sql);
   /// Runs statements that are used once.
   void execute(const char* sql);
-  /// The same, but says with false that another process is in the way instead of throwing Busy.
+  /// The same, but returns false where `execute` throws Busy: another process is in the way.
   bool try_execute(const char* sql);
-  /// From now on each transaction says whether it is on disk when its commit returns. `has_log`:
-  /// the database has a write-ahead log, without which a power loss would damage what is not.
+  /// Lets each transaction choose from now on whether it is on disk when its commit returns.
+  /// `has_log`: the database has a write-ahead log; without one, all must be on disk, because a
+  /// power loss would damage the database.
   void let_transactions_choose(bool has_log) {
     choosing_ = true;
     has_log_ = has_log;
   }
-  /// Called before each transaction that alone keeps what it writes; may throw.
+  /// Sets a check that runs before each transaction with `Kept::here`; it may throw.
   void before_lasting(std::function<void()> check) { before_lasting_ = std::move(check); }
   void choose(Kept kept);
-  /// How long a statement waits for the locks of other processes before it throws Busy.
+  /// Sets how long a statement waits for the locks of other processes before it throws Busy.
   void set_patience(std::chrono::milliseconds patience);
-  /// Called after each transaction that came to nothing: what was remembered of it is wrong.
+  /// Sets a function that is called after each rollback, to forget what was remembered from it.
   void on_roll_back(std::function<void()> forget) { rolled_back_ = std::move(forget); }
   void roll_back() noexcept;
   /// Copies the write-ahead log into the database and empties it, as far as other processes allow
-  /// it at once. Never fails.
+  /// that without waiting. Never fails.
   void truncate_log() noexcept;
-  /// Statements may read a table that the module makes; `context` is its first argument.
+  /// Lets statements read a table that the module provides; `context` is its first argument.
   void add_module(const char* name, const sqlite3_module& module, void* context);
   std::int64_t last_id() const;
-  /// The database as a file has it, and the reverse: for one in memory.
+  /// The database in the form of a file, and the reverse, for a database in memory.
   std::vector<std::byte> serialize();
   void load(Bytes file);
   const std::filesystem::path& path() const { return path_; }
@@ -200,7 +200,7 @@ class Connection {
 
  private:
   [[noreturn]] void fail(int code) const;
-  /// A statement begins: it may wait as long as the patience says.
+  /// Begins a statement, which may wait for locks as long as the patience allows.
   void expect_locks() const;
 
   std::filesystem::path path_;
@@ -212,7 +212,7 @@ class Connection {
   std::chrono::milliseconds patience_{};
   bool choosing_ = false, has_log_ = false;
   std::function<void()> before_lasting_;
-  std::optional<bool> durable_;  ///< as the present transaction, or the last one, has chosen
+  std::optional<bool> durable_;  ///< choice of the present or last transaction
   std::function<void()> rolled_back_;
   struct HashText {
     using is_transparent = void;
@@ -220,11 +220,11 @@ class Connection {
       return std::hash<std::string_view>()(text);
     }
   };
-  /// By text: as many of one as there were queries of it at the same time.
+  /// Statements by text: as many of one text as there were queries of it at the same time.
   std::unordered_multimap<std::string, Statement, HashText, std::equal_to<>> statements_;
 };
 
-/// BEGIN IMMEDIATE ... COMMIT. Without `commit` it is rolled back.
+/// BEGIN IMMEDIATE ... COMMIT. Rolls back without `commit`.
 class Transaction {
  public:
   explicit Transaction(Connection& connection, Kept kept = Kept::here);

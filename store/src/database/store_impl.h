@@ -1,4 +1,4 @@
-// What a Store holds. Private: the seam by which tests put another file system below it.
+// Members of a Store. Private: the seam at which tests put another file system below it.
 #pragma once
 
 #include "database/database.h"
@@ -20,7 +20,7 @@ struct Store::Impl {
                                      Filesystem& filesystem);
 
   OpenMode mode;
-  /// Where the home cannot take one: for what only looks.
+  /// An index outside the home, for reading a home that cannot take one.
   std::unique_ptr<IndexElsewhere> index;
   std::shared_ptr<Database> database;
   Catalog catalog;

@@ -20,7 +20,7 @@ namespace {
 
 using Control = int (*)(int, int, ...);
 
-/// Locks belong to the process and the file, whatever descriptor they were taken by.
+/// Identified by file: a lock belongs to the process and the file, not to a descriptor.
 struct KeptLock {
   dev_t device;
   ino_t inode;
@@ -30,11 +30,11 @@ struct KeptLock {
 struct Unlocking {
   Control system = nullptr;
   std::atomic<bool> any = false;
-  std::mutex mutex;  ///< of what follows; calls for one file come one after the other, from SQLite
+  std::mutex mutex;  ///< guards `kept`; SQLite itself serializes the calls for one file
   std::vector<KeptLock> kept;
 };
 
-/// Stays as long as the process: a thread may use a connection while others end it.
+/// Never destroyed: a thread may use a connection while others end the process.
 Unlocking& unlocking() {
   static auto& unlocking = *new Unlocking;
   return unlocking;
@@ -47,7 +47,7 @@ bool is_of_catalog(int descriptor) {
   return file.filename().native().starts_with(Paths::kIndex);
 }
 
-/// False while a lock of the file cannot be given back.
+/// Releases the kept locks of the file. False while one cannot be released.
 bool give_back(int descriptor) {
   Unlocking& now = unlocking();
   struct stat status {};
@@ -64,7 +64,7 @@ bool give_back(int descriptor) {
   });
 }
 
-/// Whether the refused release is remembered, so that it counts as made.
+/// Remembers a refused release. False if the file is no catalog: then SQLite gets the error.
 bool remember(int descriptor, const struct flock& range) {
   const int error = errno;
   struct stat status {};
@@ -79,7 +79,7 @@ bool remember(int descriptor, const struct flock& range) {
   return ours;
 }
 
-/// What SQLite calls instead of fcntl.
+/// The function that SQLite calls instead of fcntl.
 int control(int descriptor, int command, ...) {
   va_list arguments;
   va_start(arguments, command);

@@ -2,6 +2,7 @@
 
 #include "base/system_error.h"
 #include "file/home_files.h"
+#include "file/mount_locks.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -19,7 +20,7 @@
 
 namespace flor::store {
 
-/// What is no regular file is refused like a device that is not there: a FIFO would be waited for.
+/// Refuses anything but a regular file, like a device that is missing: a FIFO would block.
 int Filesystem::open(const char* path, int flags, mode_t mode) {
   const int descriptor = ::open(path, flags | O_NONBLOCK, mode);
   struct stat status{};
@@ -49,6 +50,9 @@ std::uint64_t Filesystem::available(const char* path) {
   struct statvfs status{};
   if (::statvfs(path, &status) != 0) return 0;
   return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
+}
+std::string Filesystem::why_locks_are_local(const char* path) {
+  return store::why_locks_are_local(std::filesystem::path(path));
 }
 std::uint64_t Filesystem::type_of(const char* path) {
   struct statfs status{};
@@ -101,7 +105,7 @@ void File::write_at(std::span<const std::byte> bytes, std::uint64_t offset) {
       if (errno == EINTR) continue;
       throw_system_error("write", path_, errno);
     }
-    // A disk that takes nothing and reports nothing would keep this loop for ever.
+    // A disk that writes nothing and reports no error would keep this loop going for ever.
     if (written == 0) throw_system_error("write", path_, ENOSPC);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += static_cast<std::uint64_t>(written);
@@ -124,7 +128,7 @@ std::size_t File::read_at(std::span<std::byte> bytes, std::uint64_t offset) cons
 }
 
 void File::will_need(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-  // Not behind the seam: a hint that fails is not a fault.
+  // Called directly, not through Filesystem: a hint that fails is not a fault.
   ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                   POSIX_FADV_WILLNEED);
 }
@@ -162,7 +166,8 @@ std::uint64_t File::size() const {
 
 std::uint64_t File::size_on_disk() const {
   const std::uint64_t end = size();
-  // Its blocks would say less of a file that the file system compresses, or has yet to write.
+  // Counts data, not st_blocks: these are too low if the file system compresses, or has yet to
+  // write.
   const off_t hole = ::lseek(descriptor_, 0, SEEK_HOLE);
   if (hole < 0 || static_cast<std::uint64_t>(hole) >= end) return end;
   std::uint64_t bytes = 0;

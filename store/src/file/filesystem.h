@@ -1,5 +1,5 @@
-// The system calls that the packs and locks are made of, behind one seam: tests put a failing disk
-// in its place. The catalog's own file is SQLite's business.
+// The system calls of packs and locks, in one class: tests replace it by a failing disk. SQLite
+// accesses the catalog's file itself.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ class Filesystem {
   Filesystem(const Filesystem&) = delete;
   Filesystem& operator=(const Filesystem&) = delete;
 
-  /// Regular files alone, or with O_DIRECTORY directories: anything else fails at once with ENXIO.
+  /// Opens only regular files, or directories with O_DIRECTORY: others fail at once with ENXIO.
   virtual int open(const char* path, int flags, mode_t mode);
   virtual int close(int descriptor);
   virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);
@@ -29,27 +29,30 @@ class Filesystem {
   virtual int fsync(int descriptor);
   virtual int ftruncate(int descriptor, off_t size);
   virtual int unlink(const char* path);
-  /// Gives these bytes, which read as zeros from then on, back to the disk; the length stays.
+  /// Frees the space of these bytes, which read as zeros from then on; the length stays.
   virtual int punch_hole(int descriptor, off_t offset, off_t size);
-  /// Bytes that this user can still write where `path` is; 0 where that cannot be told.
+  /// Bytes that this user can still write on the file system of `path`; 0 if unknown.
   virtual std::uint64_t available(const char* path);
-  /// `f_type` of statfs(2), or 0 where that fails.
+  /// `f_type` of statfs(2), or 0 if that fails.
   virtual std::uint64_t type_of(const char* path);
+  /// As `why_locks_are_local` of file/mount_locks.h.
+  virtual std::string why_locks_are_local(const char* path);
 
-  /// The real one; lives as long as the process.
+  /// The real file system; lives as long as the process.
   static Filesystem& system();
 };
 
-/// Throws flor::Error "cannot <what> <path>: <reason>", with a remedy where there is a usual one.
+/// Throws flor::Error "cannot <what> <path>: <reason>", with the usual remedy if there is one.
 [[noreturn]] void throw_system_error(const char* what, const std::filesystem::path& path,
                                      int error);
 
-/// An open file. Closed by the destructor without a word; whoever needs the bytes syncs them first.
+/// The mode of a new file that is shared as its directory is: see `open_in_home`.
 inline constexpr mode_t kInHome = 0600;
 
+/// An open file. The destructor closes it and ignores errors: sync first what must be on disk.
 class File {
  public:
-  /// Opens with O_CLOEXEC. Throws Error. `kInHome` as mode: as `open_in_home` does.
+  /// Opens with O_CLOEXEC. Throws Error. With `kInHome` as mode, opens as `open_in_home` does.
   File(Filesystem& filesystem, std::filesystem::path path, int flags, mode_t mode = 0666);
   ~File();
   File(const File&) = delete;
@@ -58,20 +61,20 @@ class File {
   const std::filesystem::path& path() const { return path_; }
   int descriptor() const { return descriptor_; }
 
-  /// Writes all of it, however many calls that takes.
+  /// Writes all bytes, however many calls that takes.
   void write_at(std::span<const std::byte> bytes, std::uint64_t offset);
-  /// Reads until `bytes` is full or the file ends; returns what was read.
+  /// Reads until `bytes` is full or the file ends; returns the number of bytes read.
   std::size_t read_at(std::span<std::byte> bytes, std::uint64_t offset) const;
-  /// A hint that these bytes will be read soon. Does not wait for them; may do nothing.
+  /// Hints that these bytes will be read soon. Does not wait for them; may do nothing.
   void will_need(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   void sync_data();
   void sync();
-  /// False, with `errno`, where the disk refuses.
+  /// False, with `errno`, if the disk refuses.
   bool truncate(std::uint64_t size) noexcept;
-  /// False where the file system cannot do that.
+  /// False if the file system cannot punch holes.
   bool punch_hole(std::uint64_t offset, std::uint64_t size) noexcept;
   std::uint64_t size() const;
-  /// What it takes of the disk: less than its size if holes were punched into it.
+  /// Bytes that the file takes on disk: fewer than its size if it has holes.
   std::uint64_t size_on_disk() const;
 
  private:
@@ -83,8 +86,8 @@ class File {
 /// Makes the creation of entries in a directory durable.
 void sync_directory(Filesystem& filesystem, const std::filesystem::path& directory);
 
-/// False on the file systems of which SQLite says that shared memory between processes, and thus
-/// its write-ahead log, does not work there: those of the network.
+/// False on network file systems: according to SQLite, shared memory between processes, and thus
+/// its write-ahead log, does not work there.
 bool shared_memory_works(Filesystem& filesystem, const std::filesystem::path& directory);
 
 }  // namespace flor::store

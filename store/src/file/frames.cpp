@@ -24,7 +24,7 @@ constexpr std::string_view kFileMagic = "FLORFRMS";
 constexpr std::uint32_t kFormat = 2;
 constexpr std::uint32_t kFrameMark = 0x454D5246;  // "FRME"
 constexpr std::size_t kFrameAlignment = 8;
-constexpr std::size_t kFrameWindowBytes = 256 * 1024;  // read at once
+constexpr std::size_t kFrameWindowBytes = 256 * 1024;  // bytes read at once
 
 struct FrameHeader {
   std::uint16_t kind = 0;
@@ -33,8 +33,8 @@ struct FrameHeader {
   std::uint64_t payload_checksum = 0;
 };
 
-/// The checksum in the last 8 of `header` is that of the others. `seed`: of a frame, the id of its
-/// file, so that no frame of another file is ever taken for one of this.
+/// Puts the checksum of the other bytes into the last 8 of `header`. `seed`: for a frame, the id of
+/// its file, so that no frame of another file is ever taken for one of this file.
 void seal(std::span<std::byte> header, std::uint64_t seed) {
   put(header.last(8), crc64(header.first(header.size() - 8), seed));
 }
@@ -45,7 +45,7 @@ enum class Health { sound, mended, bad };
 Health mend(std::span<std::byte> bytes, std::uint64_t checksum, std::uint64_t seed) {
   const std::uint64_t difference = crc64(bytes, seed) ^ checksum;
   if (difference == 0) return Health::sound;
-  if (std::has_single_bit(difference)) return Health::mended;  // of the checksum
+  if (std::has_single_bit(difference)) return Health::mended;  // the flipped bit is in the checksum
   const auto bit = flipped_bit(bytes.size(), difference);
   if (!bit) return Health::bad;
   bytes[*bit / 8] ^= std::byte{1} << static_cast<int>(*bit % 8);
@@ -56,7 +56,7 @@ Health mend_header(std::span<std::byte> header, std::uint64_t seed) {
   return mend(header.first(header.size() - 8), get<std::uint64_t>(header.last(8)), seed);
 }
 
-/// Nothing if the checksum is right and yet no writer wrote this.
+/// Reads a header whose checksum is right; nothing if no writer would have written it.
 std::optional<FrameHeader> decode(std::span<const std::byte> bytes) {
   FrameHeader header;
   header.kind = get<std::uint16_t>(bytes.subspan(4));
@@ -82,7 +82,7 @@ class Window {
     return std::span(bytes_).subspan(offset - begin_, size);
   }
 
-  /// What was read before may have been the place of bytes that were written since.
+  /// Drops the bytes that were read: a writer may have written to that place since.
   void forget() { used_ = 0; }
 
  private:
@@ -170,7 +170,7 @@ void FrameWriter::take_back(const Mark& mark) noexcept {
     pending_.clear();
     flushed_ = mark.bytes;
   }
-  // A write that failed may have left some of it beyond what was flushed.
+  // A failed write may have left some bytes beyond the flushed ones.
   if (frames_ != mark.frames && !file_.truncate(flushed_)) lost_ = uncut_ = true;
   frames_ = mark.frames;
   synced_frames_ = std::min(synced_frames_, frames_);
@@ -232,12 +232,12 @@ std::optional<FrameHeader> FrameReader::Impl::header_at(std::uint64_t offset, bo
                                                         bool& mended) {
   const auto bytes = window.at(offset, kFrameHeaderBytes);
   if (!bytes) return std::nullopt;
-  // Not where it lies: what looks like damage may be bytes that another process is writing right
-  // now.
+  // Mends a copy, not the window: what looks like damage may be bytes that another process is
+  // writing right now.
   std::array<std::byte, kFrameHeaderBytes> header{};
   std::ranges::copy(*bytes, header.begin());
   if (!may_mend) {
-    // Most of what is looked at in a search is no header.
+    // A search mostly looks at places without a header.
     if (get<std::uint32_t>(header) != kFrameMark) return std::nullopt;
     const auto rest = std::span<const std::byte>(header);
     if (crc64(rest.first(kFrameHeaderBytes - 8), id) != get<std::uint64_t>(rest.last(8)))
@@ -276,7 +276,7 @@ std::optional<Frame> FrameReader::Impl::frame_at(std::uint64_t offset, bool may_
   return Frame{header->kind, header->number, offset, std::span(payload).first(header->length)};
 }
 
-/// The first frame from here on that is sound and none of those that were read.
+/// The first sound frame from here on that was not read yet.
 std::optional<Frame> FrameReader::Impl::next_sound() {
   for (std::uint64_t offset = position; window.at(offset, kFrameHeaderBytes);
        offset += kFrameAlignment) {
@@ -288,7 +288,7 @@ std::optional<Frame> FrameReader::Impl::next_sound() {
   return std::nullopt;
 }
 
-/// As `next`, of a file in which nothing is mended.
+/// As `next`, for a file in which nothing is mended.
 std::optional<Frame> FrameReader::Impl::next_untouched() {
   if (const auto frame = frame_at(position, false); frame && frame->number == number)
     return pass(*frame);
@@ -297,14 +297,14 @@ std::optional<Frame> FrameReader::Impl::next_untouched() {
                             file.path().string(), position));
 }
 
-/// Goes on after that frame, and tells what was lost before it.
+/// Moves on to the end of the frame, and notes what was lost before it.
 Frame FrameReader::Impl::pass(const Frame& frame) {
   if (frame.offset != position || frame.number != number) {
     const FrameDamage lost{.offset = position,
                            .bytes = frame.offset - position,
                            .first = number,
                            .lost = frame.number - number};
-    // Before that of the frame itself, if that was mended.
+    // Inserted before the frame's own damage, if the frame was mended.
     const bool own =
         !damage.empty() && damage.back().offset == frame.offset && damage.back().undone;
     damage.insert(damage.end() - (own ? 1 : 0), lost);
@@ -332,7 +332,7 @@ std::optional<Frame> FrameReader::next() {
   auto found = impl.next_sound();
   if (!found) return std::nullopt;
   if (found->offset != impl.position) {
-    // A writer may have completed the first one during the search: it is there before the later one.
+    // During the search a writer may have completed the frame at `position`: it comes first.
     const std::uint64_t later = found->offset;
     impl.window.forget();
     found = impl.frame_at(impl.position, false);

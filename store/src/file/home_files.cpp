@@ -16,7 +16,7 @@ constexpr mode_t kOwnFile = 0600, kOwnDirectory = 0700;
 
 bool make_directory(const fs::path& directory, std::error_code& error) {
   if (::mkdir(directory.c_str(), kOwnDirectory) == 0) {
-    // A umask may have kept its own user out.
+    // The umask may have kept out the user itself.
     if (::chmod(directory.c_str(), kOwnDirectory) == 0) return true;
     error = std::error_code(errno, std::generic_category());
     return false;
@@ -28,21 +28,22 @@ bool make_directory(const fs::path& directory, std::error_code& error) {
   return false;
 }
 
-/// Of the directory that holds it; as of one that is private where that cannot be looked at.
+/// Mode of the directory that holds `path`; that of a private one if it cannot be examined.
 mode_t mode_above(const fs::path& path) {
   const fs::path above = path.has_parent_path() ? path.parent_path() : fs::path(".");
   struct stat status{};
   return ::stat(above.c_str(), &status) == 0 ? status.st_mode : kOwnDirectory;
 }
 
-/// The mode that a directory of this mode hands on to those who may enter it. Others may write only where a
-/// group shares it on purpose: who may write a store may forge it.
+/// Access that a directory of mode `above` passes on to its content. Writing is passed on only to a
+/// group that shares it on purpose: a user who may write to a store may forge it.
 mode_t shared_with(mode_t above) {
   constexpr mode_t kGroupShares = S_ISGID | S_IWGRP;
   return (above & 02755) | ((above & kGroupShares) == kGroupShares ? mode_t{S_IWGRP} : mode_t{0});
 }
 
-/// As the umask says, but for their user at least, and for no other one to write.
+/// Makes missing directories with the mode of the umask, but accessible to this user in any case,
+/// and writable by no other.
 void make_above(const fs::path& directory, std::error_code& error) {
   if (directory.empty() || fs::is_directory(directory, error)) return;
   error.clear();
@@ -86,6 +87,21 @@ void require_directory_in_home(const fs::path& directory) {
   std::error_code error;
   make_directory_in_home(directory, error);
   if (error) throw_system_error("make the directory", directory, error.value());
+}
+
+void for_each_pack(const Paths& paths, const std::function<void(const fs::path&)>& body) {
+  std::error_code error;
+  for (fs::directory_iterator above(paths.packs(), error), end; !error && above != end;
+       above.increment(error)) {
+    std::error_code not_read;
+    for (fs::directory_iterator pack(above->path(), not_read); !not_read && pack != end;
+         pack.increment(not_read)) {
+      if (pack->path() == paths.pack(pack->path().stem().string()) &&
+          Paths::is_pack(pack->path())) {
+        body(pack->path());
+      }
+    }
+  }
 }
 
 int open_in_home(const fs::path& file, int flags) {

@@ -1,30 +1,38 @@
-// Files and directories of a store's home, which are for its user alone unless the user shares it.
+// Files and directories of a store's home: private to its user unless the user shares the home.
 #pragma once
 
+#include "file/paths.h"
+
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 namespace flor::store {
 
-/// Makes a home that is not there: only its user may enter it, whatever the umask is.
+/// Makes a missing home: only its user may enter it, whatever the umask is.
 void make_home(const std::filesystem::path& home, std::error_code& error);
 
-/// Makes a directory, and those above it as far as they are missing. Only this user may enter it,
-/// whatever the umask says and the mode of the one above it.
+/// Makes a directory, and missing ones above it. Only this user may enter it, whatever the umask
+/// and the mode of the directory above.
 void make_private_directory(const std::filesystem::path& directory, std::error_code& error);
 
-/// Makes a directory in a home, and those above it as far as they are missing. It is for those who
-/// may enter the one above it.
+/// Makes a directory in a home, and missing ones above it. Users who may enter the directory above
+/// it may enter it, too.
 void make_directory_in_home(const std::filesystem::path& directory, std::error_code& error);
 
-/// The same; throws Error with what to do.
+/// The same, but throws an Error with a remedy.
 void require_directory_in_home(const std::filesystem::path& directory);
 
-/// As ::open with O_CLOEXEC. A file that it creates is for those who may enter its directory: of
-/// mode 0600 in one of 0700, of 0660 in one of 2770, whatever the umask is.
+/// Calls `body` with the path of each file that has the name of a pack, directory by directory.
+/// Skips unreadable directories; a file may be gone by the time of the call.
+void for_each_pack(const Paths& paths,
+                   const std::function<void(const std::filesystem::path&)>& body);
+
+/// As ::open with O_CLOEXEC. A new file is accessible to users who may enter its directory: its
+/// mode is 0600 in one of mode 0700, 0660 in one of 2770, whatever the umask is.
 int open_in_home(const std::filesystem::path& file, int flags);
 
-/// Gives a file of mode 0600 that was just created the mode that `open_in_home` gives.
+/// Gives a new file of mode 0600 the mode that `open_in_home` would have given it.
 void share_as_directory(int descriptor, const std::filesystem::path& file);
 
 }  // namespace flor::store

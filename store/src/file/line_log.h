@@ -1,9 +1,9 @@
 // A file of lines that one process appends and others read while it grows, also over a network file
-// system: what `flor replay` and its workers on other machines say to each other, and keep of it.
+// system: messages between `flor replay` and its workers on other machines, and their record.
 //
 // A line of the file is 16 hex digits, a space and the text: the XXH3 of the text, seeded with the
-// line's number, counted from 0. What a crash or a full disk has left of the last line ends the log
-// there; so does a byte that was changed.
+// line's number, counted from 0. The log ends before a last line that a crash or a full disk cut
+// off, and before a line with a changed byte.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace flor::store {
 /// Not thread-safe.
 class LineLogWriter {
  public:
-  /// `create`: makes the file, which must not exist, and throws Error if it does. Else goes on
-  /// behind the last whole line of one that nobody else writes.
+  /// `create`: makes the file, and throws Error if it exists. Otherwise appends after the last
+  /// whole line of an existing file, which no other process may be writing.
   LineLogWriter(std::filesystem::path path, bool create);
   ~LineLogWriter();
   LineLogWriter(const LineLogWriter&) = delete;
   LineLogWriter& operator=(const LineLogWriter&) = delete;
 
-  /// Lines without line feeds. They are on the disk, and to be seen by other machines, when it
-  /// returns. Throws Error; then nothing can be appended any more.
+  /// Appends lines without line feeds. They are on disk, and visible to other machines, when it
+  /// returns. After it has thrown Error, nothing more can be appended.
   void append(std::span<const std::string> lines);
   void append(const std::string& line) { append(std::span(&line, 1)); }
   const std::filesystem::path& path() const { return path_; }
@@ -41,13 +41,13 @@ class LineLogReader {
  public:
   explicit LineLogReader(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// Whole lines that have come since the last call. Opens the file anew, since only that makes a
-  /// client of NFS ask its server. None where there is no such file.
+  /// Whole lines that were added since the last call; none if there is no such file. Reopens the
+  /// file, since only that makes an NFS client ask its server.
   std::vector<std::string> read();
-  /// The last call found no file.
+  /// True if the last `read` found no file.
   bool is_gone() const { return gone_; }
-  /// Behind this point stands something that is no line. Nothing will be read any more, unless that
-  /// was a line that had not arrived wholly.
+  /// True if something that is no whole line follows. Nothing more will be read, unless that was a
+  /// line that had not arrived completely.
   bool is_torn() const { return torn_; }
   std::uint64_t lines() const { return lines_; }
   std::uint64_t offset() const { return offset_; }

@@ -18,8 +18,8 @@
 namespace flor::store {
 namespace {
 
-/// nfs(5), mount.cifs(8), mount.lustre(8): options with which a client keeps locks to itself.
-/// SQLite has its locks by fcntl, runs and packs have theirs by flock: both are needed.
+/// True for options with which a client keeps locks to itself: nfs(5), mount.cifs(8),
+/// mount.lustre(8). Both kinds count: SQLite locks with fcntl, runs and packs lock with flock.
 bool keeps_locks(std::string_view type, std::string_view option) {
   if (type == "nfs" || type == "nfs4") {
     return option == "nolock" || (option.starts_with("local_lock=") && option != "local_lock=none");
@@ -59,8 +59,8 @@ std::string why_locks_are_local(const std::filesystem::path& directory) {
 
 namespace {
 
-/// Makes a file in `home`, calls `act` with it, and removes it; nothing where it cannot be made. Not
-/// one of SQLite's files: closing it would end SQLite's locks.
+/// Makes a file in `home`, calls `act` with it, and removes it; nothing if it cannot be made. Uses
+/// none of SQLite's files: closing one would end SQLite's locks.
 template <typename Act>
 std::optional<int> try_file(const std::filesystem::path& home, const Act& act) {
   const std::filesystem::path path =

@@ -1,5 +1,5 @@
-// What the file system of a store does: whether files can be written and locked at all, and whether
-// locks hold between machines as far as the options of a mount tell.
+// Tests of a store's file system: whether files can be written and locked at all, and whether locks
+// hold between machines, as far as mount options tell.
 #pragma once
 
 #include <chrono>
@@ -9,24 +9,23 @@
 
 namespace flor::store {
 
-/// What says that locks in `directory` keep out processes of this machine only: "nolock", say, an
-/// option of its mount, or "sshfs". Empty: nothing does.
+/// The sign that locks in `directory` keep out processes of this machine only: a mount option such
+/// as "nolock", or "sshfs". Empty if there is none.
 std::string why_locks_are_local(const std::filesystem::path& directory);
 
-/// Why files of the store in `home` cannot be locked now: "No locks available"; empty if they can,
-/// or where that cannot be tried.
+/// The reason why files of the store in `home` cannot be locked now: "No locks available"; empty if
+/// they can, or if that cannot be tried.
 std::string why_locks_fail(const std::filesystem::path& home);
 
-/// As long as statements wait for locks that a file system refuses; after that they fail. Shortened
-/// by tests.
+/// Time for which statements wait for locks that a file system refuses before they fail. Tests
+/// shorten it.
 inline std::chrono::milliseconds lock_outage{5'000};
 
-/// The error of the system with which a file of the store in `home` cannot be written now; 0 if one
-/// can.
+/// The system error that prevents writing a file of the store in `home` now; 0 if there is none.
 int error_of_writing(const std::filesystem::path& home);
 
-/// `why_locks_are_local` by `mountinfo`, as proc(5) has it, of the file system with the device
-/// number `device`, "0:45".
+/// `why_locks_are_local` for the file system with the device number `device`, "0:45", according to
+/// `mountinfo` (see proc(5)).
 std::string why_locks_are_local(std::string_view mountinfo, std::string_view device);
 
 }  // namespace flor::store

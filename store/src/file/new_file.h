@@ -1,4 +1,4 @@
-// A file that appears under its name only when it is whole, and names that stay.
+// A file that appears under its name only when it is complete, and durable names.
 #pragma once
 
 #include "file/filesystem.h"
@@ -12,14 +12,14 @@
 
 namespace flor::store {
 
-/// Written from front to back, under a name of its own in the same directory, so that any number of
-/// processes and threads may write the same file: the last one to finish wins. Without `finish`
-/// nothing is left of it; what a killed process left is removed when the same file is written
-/// again.
+/// Writes a file from front to back, under a temporary name in the same directory, so that any
+/// number of processes and threads may write the same file: the last one to finish wins. Without
+/// `finish` nothing remains; leftovers of a killed process are removed when the same file is
+/// written again.
 class NewFile {
  public:
-  /// Nobody may read it who may not enter its directory, nor whom the umask keeps out. `kInHome` as
-  /// mode: as `open_in_home` does.
+  /// Readable only for users who may enter its directory and whom the umask lets in. With `kInHome`
+  /// as mode, creates it as `open_in_home` does.
   NewFile(Filesystem& filesystem, std::filesystem::path path, std::optional<mode_t> mode = {});
   ~NewFile();
   NewFile(const NewFile&) = delete;
@@ -27,7 +27,7 @@ class NewFile {
 
   void append(std::span<const std::byte> bytes);
   std::uint64_t bytes() const { return bytes_; }
-  /// Syncs it, puts it in the place of `path`, and syncs the directory.
+  /// Syncs the file, renames it to `path`, and syncs the directory.
   void finish();
 
  private:
@@ -41,21 +41,21 @@ class NewFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// Throws Error if it is requested: what was begun then leaves nothing behind.
+/// Throws Error if a stop is requested, so that an unfinished file is removed.
 void throw_if_stopped(const std::stop_token& stop);
 
-/// Makes the names durable of a directory and of those that lead to it. Which of them are new is
-/// not known: a process that made them may have been killed before it came to this.
+/// Makes the entries of a directory, and the names of all directories that lead to it, durable. Any
+/// may be new: a process that made it may have been killed before it synced the name.
 void sync_names(Filesystem& filesystem, const std::filesystem::path& directory);
-/// Only of the directories above it, as far as this process may read them.
+/// The same for the directories above it only, as far as this process may read them.
 void sync_names_above(Filesystem& filesystem, const std::filesystem::path& directory);
 
-/// Puts `content` into `file`: it appears under its name when it is whole and durable, an existing
-/// one is replaced. Throws Error if it cannot be written; an existing file stays as it is then.
+/// Writes `content` to `file`, which appears under its name when it is complete and durable, and
+/// replaces an existing one. If it throws Error, an existing file stays as it was.
 void write_file(const std::filesystem::path& file, std::span<const std::byte> content);
 
-/// Makes the names durable of a directory and of those that lead to it, which are written in those
-/// above it, as far as this process may read them.
+/// Makes the names of a directory and of those that lead to it durable, by syncing the directories
+/// above it as far as this process may read them.
 void sync_names_above(const std::filesystem::path& directory);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Directories in a place where every user of the machine may make files.
+// Private directories in a place where every user of the machine may make files.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,17 @@
 
 namespace flor::store {
 
-/// The directory of this name in `place`, or below the one for temporary files, which this user
-/// alone can enter; made if it is not there. Throws Error where what has that name is no directory,
-/// a link, or another user's: it may have been put there to lead elsewhere.
+/// The directory of this name in `place`, or in the one for temporary files; made if it is missing.
+/// Only this user can enter it. Throws Error if the name belongs to a link, another user's
+/// directory, or no directory: it may have been put there to lead elsewhere.
 std::filesystem::path own_temporary_directory(const std::string& name,
                                               std::filesystem::path place = {});
 
-/// A directory for temporary files, which is removed with this object. Making one also removes
-/// those of processes that were killed.
+/// A directory for temporary files, which is removed with this object. Making one also removes the
+/// directories of killed processes.
 class WorkDirectory {
  public:
-  /// In "flor-`purpose`-UID" of `place`, or of the directory for temporary files.
+  /// Makes it in "flor-`purpose`-UID" in `place`, or in the directory for temporary files.
   explicit WorkDirectory(std::string_view purpose = "remote",
                          const std::filesystem::path& place = {});
   ~WorkDirectory();

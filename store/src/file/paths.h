@@ -1,4 +1,4 @@
-// Where everything of a store lies: one place that knows the names of its files.
+// The places of a store's files: only this file knows their names.
 #pragma once
 
 #include <filesystem>
@@ -10,38 +10,40 @@ namespace flor::store {
 struct Paths {
   std::filesystem::path home;
   static constexpr const char* kIndex = "catalog.db";
-  /// Below the home; or a path from the root, of one that is there for a while.
+  /// Relative to the home, or the absolute path of a temporary index.
   std::string index = kIndex;
 
   std::filesystem::path catalog() const { return home / index; }
   /// An index that is being made.
   static constexpr const char* kNewIndex = "catalog.new";
-  /// The evaluations that wait, and what watches have seen.
+  /// Waiting evaluations, and checkpoints that watches have seen.
   std::filesystem::path queue() const { return home / "queue.db"; }
   /// A queue that is being made.
   std::filesystem::path new_queue() const { return home / "queue.new"; }
-  /// Takes space until flor gc, keep or fsck --repair needs it to free more.
+  /// Reserves space until flor gc, keep or fsck --repair needs it to free more.
   std::filesystem::path reserve() const { return home / "reserve"; }
   std::filesystem::path packs() const { return home / "packs"; }
+  /// Packs lie in directories by the first digits of their names: a few thousand in each, of a
+  /// million.
   std::filesystem::path pack(std::string_view name) const {
-    return packs() / (std::string(name) + ".pack");
+    return packs() / std::string(name.substr(0, 2)) / (std::string(name) + ".pack");
   }
-  /// What the processes that recorded, replayed or changed a run say of it.
+  /// Journals of the processes that recorded, replayed or changed a run.
   std::filesystem::path runs() const { return home / "runs"; }
   std::filesystem::path run(std::string_view key) const {
     return runs() / std::string(key.substr(0, 2)) / std::string(key);
   }
-  /// What became of evaluations: a log for each process that evaluated.
+  /// Results of evaluations: a log for each process that evaluated.
   std::filesystem::path evaluations() const { return home / "evaluations"; }
-  /// Empty files, named by the keys of runs to which a writer came that the index may not know yet.
+  /// Empty files named by runs' keys: such a run has a new writer that the index may not know yet.
   std::filesystem::path announced() const { return runs() / "new"; }
-  /// Whether Flor would name a pack so: all others belong to the user.
+  /// True for the name of a pack: files with other names belong to the user.
   static bool is_pack(const std::filesystem::path& path) {
     const std::string name = path.stem().string();
     return path.extension() == ".pack" && name.size() == 16 &&
            name.find_first_not_of("0123456789abcdef") == name.npos;
   }
-  /// Held by the one process that collects garbage, repairs, or makes the index again.
+  /// Held by the one process that collects garbage, repairs, or rebuilds the index.
   std::filesystem::path maintenance_lock() const { return home / "maintenance.lock"; }
   /// Touched when the queue of evaluations has changed.
   std::filesystem::path bell() const { return home / "jobs.bell"; }
@@ -49,14 +51,14 @@ struct Paths {
   std::filesystem::path checkpoint_bell() const { return home / "checkpoints.bell"; }
   /// Touched when a recording has written to its journal.
   std::filesystem::path journal_bell() const { return home / "journals.bell"; }
-  /// Touched when those who watch for checkpoints are asked something.
+  /// Touched when there is a request to watches.
   std::filesystem::path watcher_bell() const { return home / "watchers.bell"; }
   std::filesystem::path quarantine() const { return home / "quarantine"; }
   std::filesystem::path locks() const { return home / "locks"; }
   std::filesystem::path lock(std::string_view key) const {
     return locks() / (std::string(key) + ".lock");
   }
-  /// Held, shared, by those who read the run's checkpoints.
+  /// Held, shared, by processes that read the run's checkpoints.
   std::filesystem::path use(std::string_view key) const {
     return locks() / (std::string(key) + ".use");
   }

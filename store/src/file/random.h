@@ -1,11 +1,11 @@
-// Random numbers for names, which no other process chooses.
+// Random numbers for names that no other process will choose.
 #pragma once
 
 #include <cstdint>
 
 namespace flor::store {
 
-/// 64 random bits of the kernel. Throws Error where it has none.
+/// 64 random bits from the kernel. Throws Error if it has none.
 std::uint64_t random_bits();
 
 }  // namespace flor::store

@@ -20,7 +20,7 @@ bool is_older(const fs::path& path, fs::file_time_type than) {
   return !error && changed < than;
 }
 
-/// One whose first change failed, and that no process writes.
+/// True for a journal whose first change failed, and that no process writes.
 bool is_without_events(const Database& database, const fs::path& journal) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(journal, error)) &&
@@ -74,7 +74,7 @@ void remove_debris(Database& database) {
   std::vector<fs::path> served;
   {
     const std::lock_guard lock(database.mutex);
-    // What it knows is on disk with this transaction.
+    // Puts on disk what the index knows of the journals.
     Transaction lasting(database.connection);
     remove_journals_without_events(database, before);
     for (const std::string& run : find_announced_runs(database.paths)) {

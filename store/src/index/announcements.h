@@ -1,4 +1,4 @@
-// Which announcements of journals have served: the index knows the journals that they tell of.
+// Announcements of journals that are no longer needed: the index knows those journals.
 #pragma once
 
 #include "database/database.h"
@@ -14,14 +14,14 @@ namespace flor::store {
 bool has_position(Connection& connection, std::string_view run, std::int64_t writer);
 
 /// Announcements of a run whose journals were read just now; to be removed when the transaction of
-/// the caller is committed. None while a process writes a journal without a position: what it says
-/// first would be looked for in vain if it is killed before the index has that, too.
+/// the caller is committed. None while a process writes a journal without a position: if it were
+/// killed before the index has its first events, they would never be found.
 std::vector<std::filesystem::path> served_announcements(Database& database, std::string_view run);
 
-/// Removes what killed processes and failing disks left below `runs`: announcements of journals
-/// that the index knows, journals without an event, and directories without a journal. What is
-/// younger than an hour stays, for a process may be about to write there. Throws Error where the
-/// index does not answer.
+/// Removes leftovers of killed processes and failing disks below `runs`: announcements of journals
+/// that the index knows, journals without an event, and directories without a journal. Those
+/// younger than an hour stay: a process may be about to write there. Throws Error if the index
+/// cannot be read or written.
 void remove_debris(Database& database);
 
 }  // namespace flor::store

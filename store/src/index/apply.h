@@ -1,4 +1,4 @@
-// What an event changes in the index. Each function belongs into a transaction of its caller.
+// Applies events to the index. Call each function in a transaction.
 #pragma once
 
 #include "database/database.h"
@@ -13,7 +13,7 @@
 
 namespace flor::store {
 
-/// The id that the run gets. NotFound if the run leads it that a rank names and the index lacks.
+/// Adds the run; returns its id. Throws NotFound if the index lacks the run that leads its group.
 std::int64_t apply_run(Database& database, const RunEvent& event);
 void apply(Database& database, std::int64_t run, const DropEvent& event);
 void apply(Database& database, std::int64_t run, const OriginEvent& event);
@@ -43,12 +43,12 @@ void apply(Database& database, std::int64_t run, const UndiscardEvent& event);
 void apply(Database& database, std::int64_t run, const CollectedEvent& event);
 void apply(Database& database, std::int64_t run, const ArchivedEvent& event);
 
-/// As `Catalog::add_values` does.
+/// Adds values as `Catalog::add_values` does.
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values);
 void apply_replayed(Database& database, std::int64_t run, std::int64_t replay,
                     std::span<const Value> values, std::span<const ReplayedPart> parts);
 
-/// How events name a replay, and its id; empty, or 0, if the index lacks it.
+/// The key of a replay in events, and the id of a key; empty, or 0, if the index lacks it.
 std::string replay_key(Connection& connection, std::int64_t replay);
 std::int64_t replay_id(Connection& connection, std::int64_t run, std::string_view key);
 

@@ -18,7 +18,7 @@
 namespace flor::store {
 namespace {
 
-/// How long a command that only reads waits for the write lock.
+/// Time for which a command that only reads waits for the write lock.
 constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Writes events of a recording to its journal alone. The next process that opens the store enters
+// Writes events of a recording to its journal only. The next process that opens the store enters
 // them into the index, and so does the end of the run.
 #pragma once
 
@@ -16,22 +16,22 @@
 
 namespace flor::store {
 
-/// True if this process says of the run in its journal alone (`Catalog::say_in_journal`).
+/// True if this process writes the run's events to its journal only (`Catalog::say_in_journal`).
 bool says_in_journal(const Database& database, std::int64_t run);
 
-/// True if it has said something there that the index does not have.
+/// True if this process has written such events that the index lacks.
 bool is_ahead(const Database& database);
-/// The index has it now: to be called when that is committed.
+/// Notes that the index has those events now; call it after the commit.
 void index_has_it(Database& database);
 
-/// The journal of this process for the run, which begins a new one where the disk has lost the one
-/// before. `is_known(journal)`: the index has something of it; `begin(journal)` gives its first event.
+/// The journal of this process for the run; a new one if the disk has lost the previous one.
+/// `is_known(journal)`: the index has events of it; `begin(journal)` returns its first event.
 RunJournal& journal_of(Database& database, std::int64_t run, const std::string& key,
                        const std::function<bool(const RunJournal&)>& is_known,
                        const std::function<std::vector<std::byte>(const RunJournal&)>& begin);
 
-/// A change of which only the journal hears. Holds the database's mutex from its construction on.
-/// Without `commit` nothing has happened; when `commit` returns, the change is durable.
+/// A change that goes to the journal only. Holds the database's mutex from its construction on.
+/// Without `commit` nothing happens; when `commit` returns, the change is durable.
 class JournalWriting {
  public:
   JournalWriting(Database& database, std::int64_t run);
@@ -45,14 +45,14 @@ class JournalWriting {
   }
   void add_values(std::span<const Value> values);
   void add_rest(const UnwrittenRest& rest);
-  /// As in Writing.
+  /// The same as in Writing.
   bool knows_layout(const Digest& layout);
 
   void commit() {
     bool uncertain = false;
     commit(uncertain);
   }
-  /// `uncertain`: others may have seen the change though this throws.
+  /// `uncertain`: other processes may have seen the change although this throws.
   void commit(bool& uncertain);
 
  private:

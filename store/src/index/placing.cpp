@@ -1,6 +1,7 @@
 #include "index/placing.h"
 
 #include "database/manifest.h"
+#include "file/home_files.h"
 #include "pack/chunk_reader.h"
 #include "pack/chunk_writer.h"
 #include "pack/pack_rows.h"
@@ -38,7 +39,7 @@ void Placing::know(const std::vector<PackMark>& packs, PackOrigin origin) {
   }
 }
 
-/// Where the header is damaged, what no recording of this home names is not trusted.
+/// Trusts a pack with a damaged header only if a recording of this home names it.
 PackOrigin Placing::origin_of(const std::string& pack, const File& file) const {
   if (const auto header = read_pack_header(file)) return header->origin;
   return own_.contains(pack) ? PackOrigin::here : PackOrigin::elsewhere;
@@ -48,7 +49,7 @@ const Placing::Pack& Placing::pack_of(const FoundRecord& record) const {
   return packs_.at(static_cast<std::size_t>(record.pack - 1));
 }
 
-/// The headers of records alone are read.
+/// Reads only the headers of records.
 void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<std::uint64_t> to) {
   const std::filesystem::path path = database_.paths.pack(pack);
   try {
@@ -64,12 +65,12 @@ void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<st
     if (!goes_on) known.from = from;
     known.to = std::max(known.to, end);
   } catch (const Error&) {
-    // What cannot be read now is not given up; what is gone is.
+    // A pack that cannot be read now is not given up; one that is gone is.
     if (std::error_code gone; std::filesystem::exists(path, gone)) throw;
   }
 }
 
-/// Scans packs that events name from where the index ends.
+/// Scans packs that events name, from the end of what the index knows.
 void Placing::scan_named() {
   for (const auto& [pack, bytes] : named_) {
     const auto row = database_.connection("SELECT bytes FROM pack WHERE name = ?1", pack);
@@ -78,15 +79,13 @@ void Placing::scan_named() {
   }
 }
 
-/// Packs that no event names are those of `flor gc`, `flor archive` and `flor fetch`; and what one
-/// event needs may be in the pack of a run that is entered later.
+/// Scans all packs: no event names those of `flor gc`, `flor archive` and `flor fetch`, and a chunk
+/// may lie in the pack of a run that is entered later.
 void Placing::scan_all() {
   has_all_ = true;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
-    if (Paths::is_pack(entry.path()))
-      scan(entry.path().stem().string(), kPackHeaderBytes, std::nullopt);
-  }
+  for_each_pack(database_.paths, [this](const std::filesystem::path& pack) {
+    scan(pack.stem().string(), kPackHeaderBytes, std::nullopt);
+  });
 }
 
 bool Placing::is_sound(const FoundRecord& record) {
@@ -120,7 +119,7 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
   const bool is_foreign = has_row && origin == PackOrigin::here && known->second.foreign;
   if (!has_row || is_foreign || known->second.depth >= depth_end ||
       has_shallower(digest, origin, known->second.depth)) {
-    // Which may ask the same of a base.
+    // May call this function again, for a base.
     const auto placed = place(digest, origin, depth_end, has_row ? known->second.id : 0);
     if (placed) {
       known_.insert_or_assign(digest, *placed);
@@ -133,8 +132,8 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
   return known->second.id;
 }
 
-/// A recording builds upon its own record, which `flor archive` did not see when it gave the content
-/// of another run a deeper one.
+/// Needed because a recording builds upon its own record, which `flor archive` did not see when it
+/// gave the same content of another run a deeper one.
 bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned depth) const {
   return std::ranges::any_of(found_.find(digest), [&](const FoundRecord& record) {
     return record.header.depth < depth &&
@@ -142,10 +141,10 @@ bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned de
   });
 }
 
-/// Where a digest has several records, one that was recorded here comes first: what was fetched may
-/// have been made to collide with it. Of these the one that needs fewest others: all that was built
-/// upon any of them lies deeper. What no event vouches for, a crash may have left half-written; but
-/// the event may also be lost, and others name the content.
+/// Tries the records of a digest in an order. First come those recorded here: a fetched one may
+/// have been made to collide. Among them, the one that needs fewest others comes first: all that
+/// were built upon any of them lie deeper. A record that no event vouches for is checked: a crash
+/// may have left it half-written, or its event may be lost while others name the content.
 std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origin,
                                           unsigned depth_end, std::uint32_t row) {
   if (const auto placed = place_among(digest, origin, depth_end, row)) return placed;
@@ -187,7 +186,7 @@ std::optional<StoredChunk> Placing::put(const FoundRecord& record, std::uint32_t
   return StoredChunk{id, header.depth, record.origin == PackOrigin::elsewhere};
 }
 
-/// As a checkpoint that was deleted and collected: a copy of it elsewhere may be fetched.
+/// Enters a checkpoint as deleted and collected, so that a copy of it elsewhere may be fetched.
 std::string Placing::give_up(const Expected& expected) {
   Connection& connection = database_.connection;
   if (expected.table == "object") {
@@ -222,8 +221,8 @@ std::string Placing::give_up(const Expected& expected) {
   return fmt::format("{} is lost: the packs lack some of it", what);
 }
 
-/// The table that has the row now; empty if it is gone. A checkpoint may have been deleted since,
-/// and not collected: it has the same number.
+/// The table that has the row now; empty if it is gone. A checkpoint that was deleted since, but
+/// not collected, has kept its id.
 std::string Placing::table_of(const Expected& expected) {
   const auto is_in = [&](const std::string& name, const char* further) {
     return database_
@@ -235,7 +234,7 @@ std::string Placing::table_of(const Expected& expected) {
   return "discarded";
 }
 
-/// What was recorded here comes first, since no other record may have the row of its content.
+/// Places content recorded here first: no record from elsewhere may take its row.
 void Placing::place_all() {
   for (const PackOrigin origin : {PackOrigin::here, PackOrigin::elsewhere}) {
     for (const auto& [place, expected] : expected_) {

@@ -1,5 +1,5 @@
-// Gives checkpoints and objects that journals name their chunks: rows of `chunk`, from the records
-// in the packs.
+// Gives chunks to the checkpoints and objects that journals name: rows of `chunk`, made from the
+// records in the packs.
 #pragma once
 
 #include "database/database.h"
@@ -18,20 +18,20 @@
 
 namespace flor::store {
 
-/// Collects what was entered by digests alone, and enters their chunks at the end: what was deleted
-/// meanwhile needs none. Within a transaction of the caller.
+/// Collects rows that were entered with digests only, and gives them chunks at the end, when
+/// deleted ones need none. Within a transaction of the caller.
 class Placing {
  public:
   explicit Placing(Database& database) : database_(database) {}
 
-  /// A row of `checkpoint` or `object`. Records that came from elsewhere are its chunks only where
-  /// its content did, too; what was said of the same row before does not count.
+  /// Announces the chunks of a row of `checkpoint` or `object`; replaces an earlier call for the
+  /// row. Records from elsewhere become its chunks only if its content came from elsewhere, too.
   void expect(const char* table, std::int64_t id, const std::vector<Digest>& chunks,
               PackOrigin origin);
-  /// The packs go that far, and were written by what says so.
+  /// Notes how long the packs are according to an event, whose origin is also theirs.
   void know(const std::vector<PackMark>& packs, PackOrigin origin);
 
-  /// What cannot be given its chunks is entered as deleted. Returns a line for each.
+  /// Enters rows whose chunks are missing as deleted. Returns a line for each.
   std::vector<std::string> finish();
 
  private:
@@ -45,10 +45,10 @@ class Placing {
   struct Pack {
     std::string name;
     PackOrigin origin = PackOrigin::here;
-    std::uint64_t from = 0, to = 0;  ///< what of it was scanned
+    std::uint64_t from = 0, to = 0;  ///< the part that was scanned
   };
-  /// The row of the content, of less than this depth. `here`: of a record that was written here, as
-  /// all that it builds upon.
+  /// The row of the content, of less than this depth. `here`: only of a record that was written
+  /// here, like all records that it builds upon.
   std::optional<std::uint32_t> id_of(const Digest& digest, PackOrigin origin,
                                      unsigned depth_end = kAnyDepth);
   std::optional<StoredChunk> place(const Digest& digest, PackOrigin origin, unsigned depth_end,
@@ -71,9 +71,9 @@ class Placing {
 
   Database& database_;
   std::map<std::pair<std::string, std::int64_t>, Expected> expected_;  ///< by table and id
-  std::map<std::string, std::uint64_t> named_;  ///< packs, as far as events say
+  std::map<std::string, std::uint64_t> named_;  ///< lengths of packs, as far as events tell
   std::set<std::string> own_;                   ///< packs that a recording of this home names
-  // The packs, numbered as they were found.
+  // Packs, numbered in the order in which they were found.
   bool has_all_ = false;
   std::map<std::string, std::int64_t> numbers_;
   PackScan found_;

@@ -1,4 +1,4 @@
-// Makes the index again, and finds out where that is needed.
+// Rebuilds the index, and finds out whether that is needed.
 #include "base/system_error.h"
 #include "database/schema.h"
 #include "database/shared_view_mark.h"
@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
       ENOSPC);
 }
 
-/// Tells on standard error how far it is, where it takes long: on a terminal a line that changes.
+/// Shows progress on standard error if it takes long: on a terminal, in a line that changes.
 class RebuildLine {
  public:
   ~RebuildLine() {
@@ -66,7 +66,7 @@ class RebuildLine {
   Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
 };
 
-/// Makes `made` from the journals and packs of a home, whatever index that has.
+/// Makes `made` from the journals and packs of a home, without reading its present index.
 RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& filesystem) {
   RefreshReport report;
   Database database(made, OpenMode::create, filesystem);
@@ -84,20 +84,21 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
     report.damage.push_back(cannot_list(directory));
   }
   enter_new_evaluations(database, report.damage);
+  close_ended_journals(database, report.unread);
   transaction.commit();
   settle(database.connection);
   return report;
 }
 
-/// True if the home cannot take an index, so that one elsewhere helps; false where another process
-/// is in the way, for which the user can wait.
+/// True if the home cannot take an index, so that one elsewhere helps; false if another process is
+/// in the way, for which the user can wait.
 bool is_of_the_disk(const std::exception& failure) {
   const auto* error = dynamic_cast<const Error*>(&failure);
   return dynamic_cast<const fs::filesystem_error*>(&failure) ||
          (error && error->status() == ExitStatus::failed);
 }
 
-/// `how`: it is, or was, and what was done.
+/// "the journals of 3 runs".
 std::string runs_of(const RefreshReport& report) {
   return fmt::format("the journals of {} run{}", report.runs, report.runs == 1 ? "" : "s");
 }
@@ -107,7 +108,7 @@ void say(const std::string& what, const RefreshReport& report) {
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }
 
-/// For a command that only looks, since the home takes no index.
+/// Makes an index for a command that only reads, because the home cannot take one.
 std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesystem& filesystem,
                                                      const std::string& why) {
   try {
@@ -134,12 +135,12 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   RefreshReport report = make_index(made, paths, filesystem);
   making.replace(paths.catalog(), filesystem);
   std::error_code error;
-  // Else the next one looks for what this one could not find.
+  // An incomplete index stays marked, so that the next command searches for the rest.
   if (report.is_whole) fs::remove(damage_mark(paths.catalog()), error);
   if (!report.is_whole) remember_damage(paths.catalog());
-  // The new index would never look at them again.
+  // Announced again, because the new index would never look at them otherwise.
   for (const std::string& key : report.unread) announce(paths, key);
-  for (const std::string& key : report.dropped) announce(paths, key);  // what is left of them goes
+  for (const std::string& key : report.dropped) announce(paths, key);  // leftovers are removed
   sync_directory(filesystem, paths.home);
   return report;
 }
@@ -167,7 +168,7 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
   const bool has_journals = !find_runs(paths, &unlisted).empty() ||
                             !find_evaluation_logs(paths).empty() ||
                             fs::exists(paths.queue(), error);
-  // An empty index would look like that of a store in which nothing was recorded.
+  // An empty index would look like that of a store without recordings.
   if (!has_journals && !unlisted.empty()) {
     throw Error(fmt::format("the catalog {} is {}, and {}", paths.catalog().string(),
                             name_of(before), cannot_list(unlisted.front())));
@@ -178,7 +179,7 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
                     "record into another one (--flor_home or FLOR_HOME)",
                     paths.home.string()));
   }
-  if (!has_journals) return nullptr;  // opening it makes an empty one, or says that there is none
+  if (!has_journals) return nullptr;  // opening makes an empty one, or reports that there is none
   try {
     const RemakingLock lock(filesystem, paths, "catalog");
     if (look_at(paths.catalog(), kCatalogForm) == FileState::sound)

@@ -10,6 +10,7 @@
 #include "index/copies/run_image.h"
 #include "index/placing.h"
 #include "index/values/logged_evaluations.h"
+#include "lock/maintenance_lock.h"
 
 #include <flor/store/error.h>
 
@@ -31,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Values of a run that are in memory until they are entered.
+/// Number of a run's values that are held in memory before they are entered.
 constexpr std::size_t kLoggedMax = 100'000;
 
 std::int64_t id_of_run(Connection& connection, std::string_view key) {
@@ -55,8 +56,8 @@ std::int64_t put_layout_row(Connection& connection, const Digest& digest,
   return row->step() ? row->integer(0) : 0;
 }
 
-/// What will be so the next time, too. Everything else passes, and nothing is to be given up for
-/// it.
+/// True for errors that will occur the next time, too. All others are temporary, and no reason to
+/// give anything up.
 bool is_damage(const Error& error) {
   if (dynamic_cast<const Damaged*>(&error) || dynamic_cast<const StatementRefused*>(&error)) {
     return true;
@@ -65,7 +66,7 @@ bool is_damage(const Error& error) {
   return reason && reason->code() == EIO;
 }
 
-/// Enters what the journals of one run say, in the order of the time that they give.
+/// Enters the events of one run's journals, in the order of their times.
 class RunReader {
  public:
   RunReader(Database& database, Placing& placing, std::string key, RefreshReport& report)
@@ -76,7 +77,7 @@ class RunReader {
         run_(id_of_run(connection_, key_)),
         report_(report) {}
 
-  /// False if the run cannot be entered yet, since the one that leads its group is not there.
+  /// False if the run cannot be entered yet, because the leader of its group is missing.
   bool read() {
     std::vector<Source> sources = open_journals();
     while (true) {
@@ -114,11 +115,11 @@ class RunReader {
     std::optional<JournalEvent> event = {};
     JournalPosition from = {}, done = {};
     std::int64_t last_us = 0;
-    std::vector<Value> found = {};  ///< by a replay, in parts that are yet to be told
-    bool lost = false;              ///< some of them may be
+    std::vector<Value> found = {};  ///< by a replay; the event with their parts is to come
+    bool lost = false;              ///< some values of `found` may be
 
     void advance() {
-      // What is only complete with an event to come is read again with it.
+      // Found values are complete only with an event to come, and are read again with it.
       if (found.empty()) {
         done = reader->position();
         last_us = std::max(last_us, event->at_us);
@@ -133,9 +134,12 @@ class RunReader {
       Source source{.number = found.number, .reader = nullptr};
       if (run_ != 0) {
         const auto row =
-            connection_("SELECT bytes, frames, last_us FROM journal WHERE run = ?1 AND writer = ?2",
+            connection_("SELECT bytes, frames, last_us, closed FROM journal WHERE run = ?1 AND "
+                        "writer = ?2",
                         run_, found.number);
         if (row->step()) {
+          // Nothing more comes, and another process may be sealing the journal right now.
+          if (row->integer(3) != 0) continue;
           source.from = {static_cast<std::uint64_t>(row->integer(0)),
                          static_cast<std::uint64_t>(row->integer(1))};
           source.last_us = row->integer(2);
@@ -154,8 +158,8 @@ class RunReader {
     return sources;
   }
 
-  /// Many of a series at once are a block, and take less time. What is wrong with them costs no
-  /// other event.
+  /// Enters logged values together: many of a series become a block, which is faster. An error in
+  /// them costs no other event.
   void enter_logged_values() {
     if (logged_.empty()) return;
     const std::vector<Value> values = std::exchange(logged_, {});
@@ -167,7 +171,7 @@ class RunReader {
     }
   }
 
-  /// The rest of a journal.
+  /// Skips the rest of a journal.
   void pass_over(const Error& error) {
     const bool later = may_be_readable_later(error);
     if (!later && !is_damage(error)) throw;
@@ -309,17 +313,19 @@ class RunReader {
         return apply_one<OriginEvent>(payload);
       case EventKind::merge:
         return apply_one<MergeEvent>(payload);
+      case EventKind::sealed:
+        return;
       case EventKind::drop:
         apply_one<DropEvent>(payload);
         dropped_ = true;
         run_ = 0;
         return;
       default:
-        return;  // of a later version
+        return;  // an event of a later version
     }
   }
 
-  /// Has nothing to do with the values before it.
+  /// True for events that do not depend on the values before them.
   static bool is_about_others(EventKind kind) {
     switch (kind) {
       case EventKind::values:
@@ -384,7 +390,7 @@ class RunReader {
         "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
         event.digest, static_cast<std::int64_t>(event.raw_bytes), layout);
     insert->run();
-    // An imported object that was recorded here, too, has the recorded content, never the reverse.
+    // An object that was recorded here keeps that content when it is imported, too; not vice versa.
     if (insert->changes() == 0 && event.foreign && !is_own(connection_, run_)) return;
     const auto row = connection_("SELECT id FROM object WHERE digest = ?1", event.digest);
     row->step();
@@ -410,21 +416,21 @@ class RunReader {
   std::string key_;
   std::int64_t run_;
   RefreshReport& report_;
-  std::vector<Value> logged_;  ///< not entered yet
+  std::vector<Value> logged_;  ///< values that are not entered yet
   std::int64_t read_ = 0;
   bool headless_ = false, recount_ = false, dropped_ = false;
-  /// What events without those before them cost, until all that is known of the run is said anew.
+  /// Lines about lost events, until a copy event states all facts about the run anew.
   std::vector<std::string> cost_;
 };
 
-/// Also where its size cannot be told: that is said each time, until it can be read.
+/// True also if its size is unknown: that is reported each time, until it can be read.
 bool may_have_events(const fs::path& journal) {
   std::error_code error;
   const auto size = fs::file_size(journal, error);
   return error ? error != std::errc::no_such_file_or_directory : size > kFileHeaderBytes;
 }
 
-/// Keys of runs whose journals say more than the index has.
+/// Keys of runs whose journals have events that the index lacks.
 std::vector<std::string> runs_behind(Database& database) {
   std::set<std::string> behind;
   for (std::string& key : find_announced_runs(database.paths)) {
@@ -440,29 +446,66 @@ std::vector<std::string> runs_behind(Database& database) {
       "closed");
   while (rows->step()) {
     std::error_code error;
-    const auto size = fs::file_size(
-        database.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal",
-        error);
+    const fs::path journal = journal_in(database.paths.run(rows->text_view(0)) /
+                                        std::to_string(rows->integer(1)));
+    // Sealed by a process with another index: events that this one lacks have lost their positions.
+    if (journal.filename() == kSealedName) {
+      remember_damage(database.paths.catalog());
+      continue;
+    }
+    const auto size = fs::file_size(journal, error);
     const auto known = static_cast<std::uint64_t>(rows->integer(2));
     if (!error && size > known) behind.insert(rows->text(0));
-    // What was entered of it was taken back since, which only a new index can undo.
+    // Its writer has removed events that were entered, which only a new index can undo.
     if (!error && size < known) remember_damage(database.paths.catalog());
   }
   return {behind.begin(), behind.end()};
 }
 
-/// Journals whose writers have ended are not looked at again, but for those of `unread` runs.
-void close_journals(Database& database, const std::set<std::string>& unread) {
+/// Removes directories of dropped runs: the process that dropped them had an index that was
+/// replaced.
+void remove_dropped(Database& database, const std::set<std::string>& keys) {
+  if (database.may_be_replaced()) return;
+  // The transaction keeps other processes from fetching one of them again meanwhile.
+  Transaction transaction(database.connection);
+  for (const std::string& key : keys) {
+    if (id_of_run(database.connection, key) == 0) remove_run_directory(database.paths, key);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+/// True if a journal whose writer has ended grew after it was entered. A torn tail is no event.
+bool says_more(Database& database, const fs::path& journal, JournalPosition entered) {
+  std::error_code error;
+  if (fs::file_size(journal, error) <= entered.bytes || error) return false;
+  try {
+    return JournalReader(database.files, journal, entered).next().has_value();
+  } catch (const Error&) {
+    return false;  // reported when it was read
+  }
+}
+
+}  // namespace
+
+void close_ended_journals(Database& database, const std::set<std::string>& unread) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ended;
+  const bool locks_are_local = !why_locks_are_local(database).empty();
   {
     const auto rows = database.connection(
-        "SELECT run, writer, run.key FROM journal JOIN run ON run.id = journal.run WHERE NOT "
-        "closed");
+        "SELECT run, writer, run.key, bytes, frames FROM journal JOIN run ON run.id = journal.run "
+        "WHERE NOT closed");
     while (rows->step()) {
       if (unread.contains(rows->text(2))) continue;
       const auto path =
-          database.paths.run(rows->text_view(2)) / std::to_string(rows->integer(1)) / "journal";
-      if (!is_written(database.files, path)) ended.emplace_back(rows->integer(0), rows->integer(1));
+          journal_in(database.paths.run(rows->text_view(2)) / std::to_string(rows->integer(1)));
+      const JournalPosition entered{static_cast<std::uint64_t>(rows->integer(3)),
+                                    static_cast<std::uint64_t>(rows->integer(4))};
+      if (is_written(database.files, path) || says_more(database, path, entered)) continue;
+      if (locks_are_local && is_recent(path)) continue;
+      ended.emplace_back(rows->integer(0), rows->integer(1));
     }
   }
   for (const auto& one : ended) {
@@ -473,20 +516,8 @@ void close_journals(Database& database, const std::set<std::string>& unread) {
   }
 }
 
-/// The process that dropped them had an index that was replaced.
-void remove_dropped(Database& database, const std::set<std::string>& keys) {
-  if (database.may_be_replaced()) return;
-  // None is fetched again meanwhile.
-  Transaction transaction(database.connection);
-  for (const std::string& key : keys) {
-    if (id_of_run(database.connection, key) == 0) remove_run_directory(database.paths, key);
-  }
-}
-
-}  // namespace
-
-/// A journal that is none, is gone or may not be read: that costs no other one. What it says is
-/// looked for again, since all of this can be set right.
+/// A file that is no journal, is gone or must not be read costs no other journal. It is read again
+/// later, since all of this can be repaired.
 bool may_be_readable_later(const Error& error) {
   if (dynamic_cast<const NewerFormat*>(&error)) return true;
   const auto* reason = dynamic_cast<const SystemError*>(&error);
@@ -509,7 +540,7 @@ std::int64_t began_at(const Database& database, const std::string& key) {
       }
       if (began == 0 || said < began) began = said;
     } catch (const Error&) {
-      // Told when it is read.
+      // Reported when it is read.
     }
   }
   return began;
@@ -526,7 +557,7 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
   }
   std::ranges::sort(runs);
   std::size_t done = 0;
-  // Those that wait for the first of their group come after it, whatever their clocks say.
+  // Runs that wait for the leader of their group come after it, whatever their clocks say.
   while (!runs.empty()) {
     std::vector<std::pair<std::int64_t, std::string>> waiting;
     for (auto& run : runs) {
@@ -606,8 +637,8 @@ RefreshReport refresh(Database& database) {
     return report;
   }
   enter_runs(database, keys, report);
-  close_journals(database, report.unread);
-  // Some came with runs.
+  close_ended_journals(database, report.unread);
+  // Some evaluations came with runs.
   enter_new_evaluations(database, report.damage);
   std::vector<fs::path> served;
   for (const std::string& key : keys) {

@@ -1,4 +1,4 @@
-// Brings the index up to date with the journals, and makes it again where it is gone or damaged.
+// Brings the index up to date with the journals, and rebuilds it if it is gone or damaged.
 #pragma once
 
 #include "database/database.h"
@@ -23,75 +23,78 @@
 
 namespace flor::store {
 
-/// Inside a transaction of the caller: the index has all that this journal says up to there.
+/// Notes that the index has this journal up to the position. Inside a transaction of the caller.
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us);
 
-/// Up to where the index has the journal.
+/// The position up to which the index has the journal.
 JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer);
 
 /// The first event of a journal of this process.
 WriterEvent this_writer(std::string_view run, std::int64_t number);
 
-/// Of the first event of the run that can be read: runs are in the order of these. 0 if there is
-/// none.
+/// Time of the first readable event of the run, by which runs are ordered. 0 if there is none.
 std::int64_t began_at(const Database& database, const std::string& key);
 
-/// True if some journal says more than the index has. Some microseconds, and some more for each
-/// journal whose writer has not been seen to have ended.
+/// True if a journal has events that the index lacks. Takes some microseconds, and some more for
+/// each journal that is not closed.
 bool is_behind(Database& database);
+
+/// Closes journals of which the index has all, and whose writers have ended, so that they are not
+/// read again; not those of `unread` runs. Inside a transaction of the caller.
+void close_ended_journals(Database& database, const std::set<std::string>& unread);
 
 /// The line for a directory of runs that cannot be listed.
 std::string cannot_list(const std::filesystem::path& directory);
 
-/// True if the journal that failed so may be readable later: it is missing, locked away or no file.
+/// True if a journal that failed with this error may be readable later: it is missing, inaccessible
+/// or no file.
 bool may_be_readable_later(const Error& error);
 
-/// What became of journals that were read.
+/// The outcome of reading journals.
 struct RefreshReport {
   std::int64_t runs = 0, events = 0;
-  std::vector<std::string> damage;  ///< a line for each that was met, with what it cost
+  std::vector<std::string> damage;  ///< a line for each one found, with its cost
   std::set<std::string> unread;     ///< keys of runs with journals that may be readable later
   bool is_entered = true;           ///< the index could be written
-  bool is_whole = true;             ///< no directory of runs is left out that may be readable later
+  bool is_whole = true;             ///< no directory of runs that may be readable later was skipped
   std::set<std::string> dropped;    ///< keys of runs that were removed, and still have a directory
 };
 
-/// Is told how many of how many runs were read.
+/// Called with the number of runs read so far, and the number of all.
 using OnRuns = std::function<void(std::size_t done, std::size_t all)>;
 
-/// Inside a transaction of the caller: enters what the journals of these runs say and the index
-/// lacks.
+/// Enters events of these runs' journals that the index lacks. Inside a transaction of the caller.
 void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
                 const OnRuns& on_runs = {});
 
-/// Inside a transaction of the caller: enters what journals say and the index lacks.
+/// Enters events of journals that the index lacks. Inside a transaction of the caller.
 void enter_behind(Database& database);
 void enter_behind(Database& database, std::vector<std::string> keys);
 
-/// Enters all that journals, and logs of evaluations, say and the index lacks. One transaction.
+/// Enters all events of journals and logs of evaluations that the index lacks, in one transaction.
 RefreshReport refresh(Database& database);
 
-/// The same for a process that only looks, where that is possible at once: else the report says in
-/// a line why what it shows is older.
+/// The same for a process that only reads, if that is possible at once; otherwise a line of the
+/// report says why the index is older.
 RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
 
-/// `refresh`, if journals say more than the index has. False if the index cannot be written now: it
-/// stays as it is. Within a transaction nothing is done, and the result is true.
+/// Calls `refresh` if journals have events that the index lacks. False if the index cannot be
+/// written now, and stays as it is. Within a transaction does nothing and returns true.
 bool follow(Database& database);
 
-/// Before results of evaluations are read: others may have logged some since the store was opened.
-/// The index stays as it is where it cannot be written now, and within a transaction.
+/// Enters new results of evaluations, before results are read: other processes may have logged some
+/// since the store was opened. Leaves the index alone if it cannot be written now, and within a
+/// transaction.
 void follow_evaluations(Database& database);
 
-/// Makes the index of a home from its journals and packs, whatever there is, and puts it in the
-/// place of the present one, which stays as catalog.db.old until the next time. Processes that have
-/// that one open go on with it, and what they say reaches the new one through their journals.
-///
+/// Makes the index of a home from its journals and packs, and replaces any present one, which stays
+/// as catalog.db.old until the next time. Processes that have the old one open keep it; their
+/// events reach the new one through their journals.
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem);
 
-/// Held while the index or the queue is made again, so that no process moves records by the old
-/// index. Throws Busy while another process does so for longer than a minute.
+/// Held while the index or the queue is rebuilt, so that no process moves records according to the
+/// old index. Throws Busy if other processes hold it for longer than a minute.
 class RemakingLock {
  public:
   /// `what`: "catalog".
@@ -101,12 +104,12 @@ class RemakingLock {
   File file_;
 };
 
-/// An index that is made from the journals and packs of a home that cannot take one, and goes with
-/// this object: in the directory for temporary files, or, where that has no room either, in memory.
+/// An index made from the journals and packs of a home that cannot take one; removed with this
+/// object. It lies in the directory for temporary files, or, if that has no room either, in memory.
 class IndexElsewhere {
  public:
   IndexElsewhere(const Paths& paths, Filesystem& filesystem);
-  /// Of the home, but for its index.
+  /// Paths of the home, except for the index.
   const Paths& paths() const { return paths_; }
   const RefreshReport& report() const { return report_; }
 
@@ -116,14 +119,14 @@ class IndexElsewhere {
   RefreshReport report_;
 };
 
-/// Before a store is opened: makes its index again if that is missing, damaged or of an older form,
-/// and says so in a line on standard error. Where the home cannot take it, what only looks is given
-/// one elsewhere.
+/// Rebuilds the index of a store that is about to be opened, if it is missing, damaged or of an
+/// older form, and says so on standard error. If the home cannot take it, makes one elsewhere for
+/// callers that only read.
 std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
                                               Filesystem& filesystem);
 
-/// With RemakingLock held: no process trusts the present index any more, which becomes
-/// catalog.db.old. False, and nothing is done, if it is sound.
+/// Moves the present index to catalog.db.old, so that no process trusts it any more; returns false,
+/// and leaves it, if it is sound. Call it with RemakingLock held.
 bool put_index_aside(const Paths& paths);
 
 }  // namespace flor::store

@@ -16,8 +16,8 @@ namespace flor::store {
 
 namespace {
 
-/// Each takes a file that stays open, of which a process may have a thousand; the next event of a
-/// run whose journal was closed goes into another one.
+/// Limited because each keeps a file open, of which a process may have a thousand. If a run's
+/// journal was closed, its next event goes into a new one.
 constexpr std::size_t kOpenJournalsMax = 32;
 
 }  // namespace
@@ -25,10 +25,10 @@ constexpr std::size_t kOpenJournalsMax = 32;
 Writing::Writing(Database& database)
     : lock_(database.mutex),
       database_(database),
-      // The journal makes it durable; what a power loss takes of the index comes back from there.
+      // The journal makes it durable, and restores what a power loss takes from the index.
       transaction_(database.connection, Kept::journals),
       was_ahead_(is_ahead(database)) {
-  // Where the journal goes on, the index has all that it says.
+  // Before the journal continues, the index gets all its earlier events.
   if (was_ahead_) enter_behind(database);
 }
 
@@ -40,7 +40,7 @@ Writing::~Writing() {
   }
 }
 
-/// Later than all that was said of the run before, also where the clock was set back.
+/// A time later than that of all earlier events of the run, even if the clock was set back.
 std::int64_t Writing::time_of(std::int64_t run) {
   std::int64_t& time = times_[run];
   if (time == 0) {
@@ -64,7 +64,7 @@ void Writing::enter(std::int64_t run, EventKind kind, std::vector<std::byte> pay
 }
 
 void Writing::note_values(std::int64_t run, EventKind kind, std::span<const Value> values) {
-  // Values of several replays come one after another.
+  // Values may be of several replays, whose values follow each other.
   for (auto first = values.begin(); first != values.end();) {
     const std::int64_t replay = first->replay;
     const auto last = std::find_if(first, values.end(),
@@ -121,18 +121,18 @@ void Writing::begin_journal(std::int64_t run, std::int64_t began_us) {
 }
 
 bool Writing::knows_layout(std::int64_t run, const Digest& layout) {
-  noted_[run];  // so that what was asked for is taken back, also where nothing is said then
+  noted_[run];  // lets the destructor forget the layout, even if no event follows
   return journal(run).knows_layout(layout);
 }
 
-/// An index that a power loss has set back finds what a journal says since by the position that it
-/// has. So the first one must last, and the journal stays announced until it does.
+/// An index that a power loss has set back finds later events of a journal by its position there.
+/// So the first position must be on disk, and the journal stays announced until it is.
 void Writing::register_journals() noexcept {
   try {
     const auto is_new = [&](const auto& entry) {
       return database_.journals.at(entry.first)->is_announced();
     };
-    // Who reads another index than this one has to find the journal by its announcement.
+    // A process that reads another index than this one must find the journal by its announcement.
     if (std::ranges::none_of(noted_, is_new) || database_.may_be_replaced()) return;
     if (database_.has_log) {
       Transaction lasting(connection());
@@ -143,11 +143,11 @@ void Writing::register_journals() noexcept {
     }
     for (const auto& entry : noted_) database_.journals.at(entry.first)->withdraw_announcement();
   } catch (const std::exception&) {
-    // It stays announced; the change is made.
+    // The journal stays announced; the change is made.
   }
 }
 
-/// Those of runs that were written before go first.
+/// Closes surplus journals: first those that this change did not write.
 void Writing::close_journals() noexcept {
   auto& journals = database_.journals;
   const auto close = [&](bool noted) {
@@ -172,7 +172,7 @@ void Writing::commit(bool& uncertain) {
   if (dropped_ != 0) apply(database_, dropped_, DropEvent{});
   uncertain = true;
   transaction_.commit();
-  // From here on nothing may take back what the index has.
+  // From here on the index has the events: nothing may take them back.
   committed_ = true;
   if (was_ahead_) index_has_it(database_);
   for (const auto& [run, events] : noted_) database_.journals.find(run)->second->keep();

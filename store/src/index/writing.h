@@ -1,4 +1,4 @@
-// A change of what is known of runs: entered into the index and into the journals of the runs, both
+// A change of the facts about runs: entered into the index and into the journals of the runs, both
 // or neither. Every change of a run's facts goes this way; the journals are the truth.
 #pragma once
 
@@ -20,9 +20,9 @@
 
 namespace flor::store {
 
-/// Holds the database's mutex and its write lock from its construction on, which enters what this
-/// process has said in journals alone. Without `commit` nothing
-/// has happened. When `commit` returns, the change is durable.
+/// Holds the database's mutex and its write lock from its construction on. The constructor also
+/// enters events that this process has written to journals only. Without `commit` nothing happens;
+/// when `commit` returns, the change is durable.
 class Writing {
  public:
   explicit Writing(Database& database);
@@ -32,36 +32,36 @@ class Writing {
 
   Connection& connection() { return database_.connection; }
 
-  /// The event happens to the run.
+  /// Applies the event to the run, and notes it for the journal.
   template <typename Event>
   void add(std::int64_t run, const Event& event) {
     apply(database_, run, event);
     note(run, event);
   }
-  /// Only says so: the caller has changed the index itself.
+  /// Only notes the event: the caller has changed the index itself.
   template <typename Event>
   void note(std::int64_t run, const Event& event) {
     enter(run, Event::kKind, encode_event(time_of(run), event));
   }
-  /// The run goes, with all that is known of it.
+  /// Notes the end of the run, which `commit` removes with all facts about it.
   void note_drop(std::int64_t run);
-  /// What follows goes into a new journal, which says when the run began.
+  /// Puts the next events into a new journal, which says when the run began.
   void begin_journal(std::int64_t run, std::int64_t began_us);
   void add_values(std::int64_t run, std::span<const Value> values);
-  /// Of one replay, with the parts in which they were found.
+  /// Adds values of one replay, with the parts in which they were found.
   void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                     std::span<const ReplayedPart> parts);
   void add_rest(std::int64_t run, const UnwrittenRest& rest);
   /// True if the run's journal of this process has the layout, or is about to get it.
   bool knows_layout(std::int64_t run, const Digest& layout);
 
-  /// Throws Error where the disk has no room, or refuses.
+  /// Throws Error if the disk has no room, or fails.
   void commit() {
     bool uncertain = false;
     commit(uncertain);
   }
-  /// `uncertain`: set before the first step after which a crash may bring the change to life though
-  /// this throws.
+  /// `uncertain`: set before the first step after which the change may take effect in spite of an
+  /// exception.
   void commit(bool& uncertain);
 
  private:
@@ -83,11 +83,11 @@ class Writing {
   std::map<std::int64_t, std::int64_t> times_;
   std::map<std::int64_t, std::int64_t> began_;
   std::int64_t dropped_ = 0;
-  bool was_ahead_;  ///< this process had said what the index did not have
+  bool was_ahead_;  ///< this process had written events that the index lacked
   bool committed_ = false;
 };
 
-/// One event, durable when it returns: in the journal alone, or in the index, too.
+/// Writes one event, durable when it returns: to the journal only, or to the index, too.
 template <typename Event>
 void write(Database& database, std::int64_t run, const Event& event) {
   if (says_in_journal(database, run)) {
@@ -100,8 +100,8 @@ void write(Database& database, std::int64_t run, const Event& event) {
   writing.commit();
 }
 
-/// Writes the last event of a run, after all that could not be written before. The index has the
-/// whole run then; if it cannot be written now, the next command enters the rest.
+/// Writes the last event of a run, after the rest that could not be written before. Then the index
+/// has the whole run; if it cannot be written now, the next command enters the rest.
 template <typename Event>
 void write_last(Database& database, std::int64_t run, const Event& event,
                 const UnwrittenRest& rest) {

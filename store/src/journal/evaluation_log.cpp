@@ -56,11 +56,11 @@ void put(Events& events, EvaluationEvent event) {
   if (!is_new && counts_before(event, found->second)) found->second = std::move(event);
 }
 
-/// What a log says beyond `from`, and where it ends.
+/// Reads the events of a log after `from`, and returns where it ends.
 JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPosition from,
                          Events& events, std::vector<std::string>& damage) {
   try {
-    // Looked at before it is read: what is torn off at its end stays so without a writer.
+    // Checked before it is read: without a writer, a torn end stays torn.
     const bool is_open = is_written(filesystem, path);
     JournalReader reader(filesystem, path, from);
     while (const auto frame = reader.next()) {
@@ -79,7 +79,7 @@ JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPo
   }
 }
 
-/// Those that the home has, with their lengths.
+/// The logs in the home, with their lengths.
 std::map<std::string, std::uint64_t> sizes_of_logs(const Paths& paths) {
   std::map<std::string, std::uint64_t> sizes;
   for (const fs::path& path : find_evaluation_logs(paths)) {
@@ -98,7 +98,7 @@ std::vector<EvaluationEvent> values_of(Events events) {
   return all;
 }
 
-/// Keeps every process from writing the log, and from joining it, for as long as it lives. Nothing
+/// Keeps every process from writing the log, and from joining it, while the result lives. Nothing
 /// if a process does so already, or may, or has joined it.
 std::unique_ptr<File> take_closed(Filesystem& filesystem, const fs::path& path) {
   try {
@@ -121,8 +121,8 @@ bool counts_before(const EvaluationEvent& event, const EvaluationEvent& other) {
 
 void EvaluationLog::open() {
   require_directory_in_home(paths_.evaluations());
-  // A log that has no lock yet counts as one whose writer has ended: it may be locked by a process
-  // that joins such logs, and removed by it.
+  // A log that has no lock yet counts as one whose writer has ended: a process that joins such logs
+  // may lock and remove it.
   do {
     const fs::path path = paths_.evaluations() / fmt::format("{:016x}.log", random_bits());
     frames_ = std::make_unique<FrameWriter>(files_, path);
@@ -201,7 +201,7 @@ bool differ_from(const Paths& paths, const LogPositions& read) {
   const auto gone = [&](const auto& entry) { return !sizes.contains(entry.first); };
   const auto differs = [&](const auto& entry) {
     const auto known = read.find(entry.first);
-    // One that has only begun says nothing.
+    // A log without events does not count.
     return known == read.end() ? entry.second > kFileHeaderBytes
                                : entry.second != known->second.bytes;
   };
@@ -211,8 +211,8 @@ bool differ_from(const Paths& paths, const LogPositions& read) {
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               LogPositions& read,
                                               std::vector<std::string>& damage) {
-  // Logs that are joined meanwhile are gone, and what they said is in one that came later: all are
-  // read again until they are the same ones before and after.
+  // Logs that are joined meanwhile are gone, and their events are in a newer one: all are read
+  // again until they are the same ones before and after.
   while (true) {
     const std::vector<fs::path> logs = find_evaluation_logs(paths);
     Events events;
@@ -221,7 +221,7 @@ std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Path
     for (const auto& [name, size] : sizes_of_logs(paths)) {
       if (size <= kFileHeaderBytes) continue;
       const auto known = read.find(name);
-      // A shorter one has lost its end, or was mended: what it says now counts.
+      // A shorter one has lost its end, or was mended: it is read from its beginning.
       const bool goes_on = known != read.end() && known->second.bytes <= size;
       now[name] = read_log(filesystem, paths.evaluations() / name,
                            goes_on ? known->second : JournalPosition{}, events, met);

@@ -1,5 +1,5 @@
-// What became of evaluations, beside the index and like the journals of runs: an index that is made
-// again has it from there. docs/format.md has the files.
+// The ends of evaluations, outside the index and like the journals of runs: an index that is made
+// again takes them from there. docs/format.md describes the files.
 #pragma once
 
 #include "file/filesystem.h"
@@ -20,7 +20,7 @@
 
 namespace flor::store {
 
-/// What became of an evaluation. The values are on disk, and are those of JobState.
+/// How an evaluation ended. The values are on disk, and are those of JobState.
 enum class EvaluationEnd : std::uint8_t {
   forgotten = 0,  ///< as if it had never been wanted
   done = 3,
@@ -29,7 +29,7 @@ enum class EvaluationEnd : std::uint8_t {
 };
 
 struct EvaluationEvent {
-  std::int64_t at_us = 0;  ///< when this is said; of several events the latest counts
+  std::int64_t at_us = 0;  ///< when this was written; of several events the latest counts
   Digest content;
   std::string spec, digest;  ///< of the evaluator
   std::string arguments;
@@ -41,11 +41,11 @@ struct EvaluationEvent {
   std::string run;  ///< key of the fetched run that it came with, for which alone it counts
 };
 
-/// Whether, of two words on an evaluation, `event` counts and not `other`: the later one, and of
-/// what is said at one time a result.
+/// Whether `event` counts rather than `other`, an event of the same evaluation: the later one
+/// counts, and at the same time a result.
 bool counts_before(const EvaluationEvent& event, const EvaluationEvent& other);
 
-/// Up to where logs were read, by the names of their files.
+/// Positions up to which logs were read, by the names of their files.
 using LogPositions = std::map<std::string, JournalPosition>;
 
 /// The log of one process, in a file of its own that appears with the first event. Not thread-safe.
@@ -53,16 +53,16 @@ class EvaluationLog {
  public:
   EvaluationLog(Filesystem& filesystem, const Paths& paths) : files_(filesystem), paths_(paths) {}
 
-  /// Takes it into memory. Throws Error, as all below.
+  /// Adds it to memory. Throws Error, as all below.
   void append(const EvaluationEvent& event);
-  /// Hands what was appended to the system: a kill of the process does not lose it.
+  /// Hands the appended events to the system: a kill of the process does not lose them.
   void flush();
-  /// Waits until the disk has it.
+  /// Waits until the events are on the disk.
   void sync();
-  /// What was appended since the last of these calls counts, or does not.
+  /// Makes the events appended since the last of these calls count, or undoes them.
   void keep() noexcept;
   void take_back() noexcept;
-  /// The end of what was appended; nothing before the first event.
+  /// The end of the appended events; nothing before the first event.
   std::optional<LogPositions::value_type> position() const;
 
  private:
@@ -73,9 +73,9 @@ class EvaluationLog {
   std::unique_ptr<FrameWriter> frames_;
   FrameWriter::Mark kept_;
   bool has_new_name_ = false;
-  bool flushed_ = false;    ///< what is not kept: others may have read it
-  bool abandoned_ = false;  ///< they have, and it was taken back: what follows goes elsewhere
-  /// What the disk may not have yet: where it fails, that goes into another file.
+  bool flushed_ = false;    ///< events that are not kept: other processes may have read them
+  bool abandoned_ = false;  ///< they were read and taken back: later events go into another file
+  /// Events that may not be on the disk yet: if it fails, they go into another file.
   std::vector<std::vector<std::byte>> unsynced_;
   std::size_t kept_unsynced_ = 0;
 };
@@ -83,15 +83,15 @@ class EvaluationLog {
 /// The logs of all processes, in the order of their names, which are random.
 std::vector<std::filesystem::path> find_evaluation_logs(const Paths& paths);
 
-/// Whether a log says more than up to there, is shorter, or is gone.
+/// Whether a log has grown since, is shorter, or is gone.
 bool differ_from(const Paths& paths, const LogPositions& read);
 
-/// The last word on each evaluation, by the time when it was said; of what comes after `read`,
-/// which is then where the logs end; also while logs are joined. Adds a line for each damage.
+/// The latest event of each evaluation, by the time when it was written, among those after `read`,
+/// which becomes the end of the logs; also while logs are joined. Adds a line for each damage.
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               LogPositions& read, std::vector<std::string>& damage);
 
-/// What is sound of one log. Adds a line for each damage.
+/// The sound events of one log. Adds a line for each damage.
 std::vector<EvaluationEvent> read_evaluation_log(Filesystem& filesystem,
                                                  const std::filesystem::path& path,
                                                  std::vector<std::string>& damage);
@@ -99,7 +99,7 @@ std::vector<EvaluationEvent> read_evaluation_log(Filesystem& filesystem,
 /// More logs of processes that have ended are joined.
 inline constexpr std::size_t kEvaluationLogsMax = 32;
 
-/// Joins the logs of processes that have ended into one where they are many. Loses nothing wherever
+/// Joins the logs of processes that have ended into one if there are many. Loses nothing wherever
 /// it is stopped.
 void join_evaluation_logs(Filesystem& filesystem, const Paths& paths);
 

@@ -352,6 +352,10 @@ void fields(F& f, LaunchEvent& event) {
   f(2, event.launch);
 }
 template <typename F>
+void fields(F& f, SealedEvent& event) {
+  f(2, event.frames);
+}
+template <typename F>
 void fields(F&, JoinEvent&) {}
 template <typename F>
 void fields(F&, CloseLaunchEvent&) {}
@@ -472,6 +476,7 @@ FLOR_EVENT(InterruptEvent)
 FLOR_EVENT(ReopenEvent)
 FLOR_EVENT(ResumeEvent)
 FLOR_EVENT(GapsEvent)
+FLOR_EVENT(SealedEvent)
 FLOR_EVENT(LaunchEvent)
 FLOR_EVENT(JoinEvent)
 FLOR_EVENT(CloseLaunchEvent)
@@ -494,7 +499,7 @@ FLOR_EVENT(DropEvent)
 
 namespace {
 
-/// Of the texts that a point has.
+/// The length of the texts that a point has.
 std::size_t text_bytes(const Value& value) {
   const auto* text = std::get_if<std::string>(&value.value);
   return value.place.inner.size() + (text ? text->size() : 0);
@@ -524,8 +529,10 @@ bool is_text(ValueType type) { return type >= ValueType::text && type <= ValueTy
 
 /// Points of one series that wait to become a block.
 struct Gathered {
-  std::vector<Point> points;
+  const Value* first = nullptr;
+  std::vector<PointView> points;
   std::size_t text = 0;
+  std::size_t next = 0;  ///< the series of the value that came after the last one of this
 };
 
 }  // namespace
@@ -534,12 +541,27 @@ std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::strin
   thread_local CodecContext context;
   std::vector<ValuesEvent> events;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> known;
-  std::vector<std::pair<const Value*, Gathered>> series;  // with the first of its values
-  const auto close = [&](std::pair<const Value*, Gathered>& one) {
-    if (one.second.points.empty()) return;
-    encode_block(context, one.second.points,
-                 events.emplace_back(outline(*one.first, replay_key)).block);
-    one.second = {};
+  std::vector<Gathered> series;
+  std::size_t last = 0;
+  const auto close = [&](Gathered& one) {
+    if (one.points.empty()) return;
+    encode_block(context, one.points, events.emplace_back(outline(*one.first, replay_key)).block);
+    one.points.clear();
+    one.text = 0;
+  };
+  const auto series_of = [&](const Value& value) -> Gathered& {
+    // A program logs the same names in the same order again and again.
+    const std::size_t guess = series.empty() ? 0 : series[last].next;
+    if (guess < series.size() && series[guess].first->name == value.name &&
+        series[guess].first->place.path == value.place.path) {
+      last = guess;
+      return series[guess];
+    }
+    const auto [found, is_new] = known.try_emplace({value.name, value.place.path}, series.size());
+    if (is_new) series.emplace_back().first = &value;
+    series[last].next = found->second;
+    last = found->second;
+    return series[last];
   };
   for (const Value& value : values) {
     const std::size_t text = text_bytes(value);
@@ -547,17 +569,13 @@ std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::strin
       events.push_back(alone(value, replay_key));
       continue;
     }
-    const auto [found, is_new] = known.try_emplace({value.name, value.place.path}, series.size());
-    if (is_new) series.emplace_back(&value, Gathered());
-    auto& one = series[found->second];
-    if (one.second.points.size() == kBlockPointsMax || one.second.text + text > kBlockTextMax) {
-      close(one);
-    }
-    one.second.text += text;
-    one.second.points.push_back({value.place.epoch, value.place.step, value.ordinal,
-                                 value.place.inner, value.type, value.value});
+    Gathered& one = series_of(value);
+    if (one.points.size() == kBlockPointsMax || one.text + text > kBlockTextMax) close(one);
+    one.text += text;
+    one.points.push_back({value.place.epoch, value.place.step, value.ordinal, value.type,
+                          &value.place.inner, &value.value});
   }
-  for (auto& one : series) close(one);
+  for (Gathered& one : series) close(one);
   return events;
 }
 

@@ -1,5 +1,5 @@
-// Events: what the journals of runs say, one frame each. The index is made by applying them in
-// order. docs/format.md has their fields.
+// Events: the contents of the journals of runs, one frame each. The index is made by applying them
+// in order. docs/format.md describes their fields.
 //
 // An event says what happened, in terms of the run itself (loops, places, digests, keys), never by
 // numbers of rows, so that it means the same in every index.
@@ -31,7 +31,8 @@ enum class EventKind : std::uint16_t {
   replay = 8,
   parts = 9,
   resume = 10,
-  // 12: see docs/format-2.md
+  sealed = 11,
+  // 12 is free
   end = 13,
   object = 14,
   found = 15,  ///< as `values`: counts with the frame `parts` that follows
@@ -130,8 +131,8 @@ struct CheckpointEvent {
   std::vector<PackMark> packs;
   bool foreign =
       false;  ///< fetched or imported: records that came from elsewhere may be its chunks
-  /// The next one of the same stream in this journal may name chunks of this one without asking the
-  /// index; 0: none does.
+  /// The next checkpoint of the same stream in this journal may name chunks of this one without
+  /// asking the index; 0: none does.
   std::int64_t stream = 0;
 };
 
@@ -151,7 +152,7 @@ struct CheckpointName {
   CheckpointKey key;
   Digest digest;
 };
-/// Compressed: what frees space on a full disk must take little.
+/// Compressed: an event that frees space on a full disk must be small.
 struct CheckpointNames : std::vector<CheckpointName> {
   using std::vector<CheckpointName>::vector;
 };
@@ -231,7 +232,7 @@ struct StrategyEvent {
 
 struct ReplayEvent {
   static constexpr auto kKind = EventKind::replay;
-  std::string key;  ///< random: names the replay in what is said of it later
+  std::string key;  ///< random: names the replay in later events
   NewReplay start;  ///< without `run`
 };
 struct RestoringEvent {
@@ -277,30 +278,34 @@ struct OriginEvent {
   static constexpr auto kKind = EventKind::origin;
   RunOrigin origin;
 };
-/// All that is known of the run from now on: what was fetched, or what a repair wrote down for a
-/// journal that was damaged. Nothing that was said before counts.
+/// Replaces all that is known of the run: by a fetched state, or by one that a repair wrote for a
+/// damaged journal. Earlier events no longer count.
 struct CopyEvent {
   static constexpr auto kKind = EventKind::copy;
   std::string leader;  ///< as in RunEvent
   RunOrigin origin;
-  /// A file of SQLite, compressed by zstd, with the tables of the index and what they say of the
-  /// run.
+  /// A file of SQLite, compressed by zstd, with the tables of the index and their rows of the run.
   std::vector<std::byte> database;
   /// Chunks of a run that was not fetched whose records came from elsewhere.
   std::vector<Digest> foreign = {};
 };
-/// What replays elsewhere found is added to the run.
+/// Findings of replays elsewhere are added to the run.
 struct MergeEvent {
   static constexpr auto kKind = EventKind::merge;
   RunOrigin origin;                 ///< of the replays
   std::vector<std::byte> database;  ///< as in CopyEvent, of the run as it is elsewhere
+};
+/// The last one of a sealed journal: it is whole.
+struct SealedEvent {
+  static constexpr auto kKind = EventKind::sealed;
+  std::int64_t frames = 0;  ///< before this one
 };
 /// The run was removed.
 struct DropEvent {
   static constexpr auto kKind = EventKind::drop;
 };
 
-/// `at_us`: when it is said, and its place among what all writers say of the run.
+/// `at_us`: when it happened, and its place among the events that all writers have for the run.
 template <typename Event>
 std::vector<std::byte> encode_event(std::int64_t at_us, const Event& event);
 /// Throws Damaged for bytes that are no fields.
@@ -309,10 +314,9 @@ Event decode_event(std::span<const std::byte> payload);
 std::int64_t event_time(std::span<const std::byte> payload);
 
 /// The values as events of the kind `values` or `found`, each with a block, in the order in which
-/// the series appear. `replay_key`: of the replay that found them, which must be the same of all of
-/// them.
+/// the series appear. `replay_key`: of the replay that found them, the same for all of them.
 std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::string_view replay_key);
-/// `replay`: what to enter as the number of their replay.
+/// `replay`: the number of their replay, to be entered in the values.
 std::vector<Value> decode_values(const ValuesEvent& event, std::int64_t replay);
 
 }  // namespace flor::store

@@ -1,5 +1,5 @@
-// Fields: what the payloads of a journal's frames are made of. A type says once what its fields
-// are, and is written and read by that:
+// Fields: the parts of the payloads of a journal's frames. A type lists its fields once, and is
+// written and read by that list:
 //
 //   template <class F>
 //   void fields(F& f, Argument& argument) {
@@ -9,9 +9,9 @@
 //
 //   field = u16 number, u16 0, u32 length, the bytes
 //
-// What is false or empty is left out; a reader leaves what is absent as it was and passes over
-// numbers that it does not know, so that fields can be added. A list is its elements' fields, one
-// after another; digests lie side by side in one field. docs/format.md has the bytes.
+// False and empty values are left out; a reader leaves absent fields as they were and skips numbers
+// that it does not know, so that fields can be added. A list is its elements' fields, one after
+// another; digests lie side by side in one field. docs/format.md describes the bytes.
 #pragma once
 
 #include "base/little_endian.h"
@@ -141,8 +141,8 @@ class FieldWriter {
   std::vector<std::byte>& out_;
 };
 
-/// Reads what FieldWriter wrote. Throws Damaged for bytes that are no fields. Memory: some times
-/// the bytes that there are, whatever they claim.
+/// Reads the output of FieldWriter. Throws Damaged for bytes that are no fields. Takes memory in
+/// proportion to the bytes that are there, whatever they claim.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> payload) {

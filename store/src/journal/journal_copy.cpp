@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is written at once at the latest; and what waits for a disk that refuses it.
+/// The batch that is written at the latest, and the most that waits for a disk that refuses it.
 constexpr std::size_t kBatchBytes = std::size_t{64} << 10, kWaitingMax = std::size_t{1} << 20;
 constexpr std::chrono::seconds kCopyPause{5};
 
@@ -26,15 +26,15 @@ bool is_absent(const fs::path& path) {
   return !fs::exists(path, error) && !error;
 }
 
-/// As a power loss leaves it before anything of it is durable.
+/// Whether a power loss has left it before any of it was durable.
 bool is_empty(const File& file) {
   std::array<std::byte, kFileHeaderBytes> header{};
   file.read_at(header, 0);
   return std::ranges::all_of(header, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-/// Of what was not synced a power loss may take any sectors: they are zeros, from where the file
-/// ended before.
+/// Whether the bytes include a zero sector: a power loss may take any unsynced sectors, and leaves
+/// zeros in their place.
 bool has_hole(const File& file, const FrameDamage& damage) {
   constexpr std::uint64_t kSector = 512;
   std::vector<std::byte> bytes(static_cast<std::size_t>(damage.bytes));
@@ -91,8 +91,8 @@ void CopyWriter::write() {
   if (waiting_.size() == header_bytes()) return;
   // Not held open: a command may write the journals of thousands of runs.
   File file(filesystem_, path_, O_WRONLY | O_CREAT, kInHome);
-  // Else a power loss could take this, and leave what is written now: a hole, which looks like
-  // damage.
+  // Otherwise a power loss could take earlier bytes and leave those written now: a hole, which
+  // looks like damage.
   if (written_ > 0) file.sync_data();
   file.write_at(waiting_, written_);
   written_ += waiting_.size();

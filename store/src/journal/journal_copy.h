@@ -1,7 +1,6 @@
 // The copy of a journal: beside `journal`, a file `journal.copy` with the same header and, byte for
-// byte, those of its frames that say more than logged values. Whichever of the two is damaged, cut
-// off or gone, the other one has what it said of the run, its layouts and its checkpoints.
-//
+// byte, all frames except those of logged values. If one of the two is damaged, cut off or gone,
+// the other still has the run's events, layouts and checkpoints.
 // A frame comes into the copy some seconds after it counts and is durable in the journal: the copy
 // never knows more than the journal did, and hardly a commit waits for it.
 #pragma once
@@ -35,31 +34,32 @@ class CopyWriter {
  public:
   /// `id`: of the journal.
   CopyWriter(Filesystem& filesystem, std::filesystem::path path, std::uint64_t id);
-  /// Writes what is left, but in a child of fork().
+  /// Writes the rest, except in a child of fork().
   ~CopyWriter();
   CopyWriter(const CopyWriter&) = delete;
   CopyWriter& operator=(const CopyWriter&) = delete;
 
-  /// A frame of the journal, which is to be copied if it comes to count.
+  /// Takes a frame of the journal, which is copied if it comes to count.
   void append(std::uint64_t number, std::uint16_t kind, std::span<const std::byte> payload);
   void take_back() noexcept { waiting_.resize(kept_); }
-  /// What was appended counts. It is written with what follows in the next seconds; what a disk
-  /// refuses waits, and is left out if it is much.
+  /// Makes the appended frames count. They are written with others in the next seconds; frames that
+  /// a disk refuses wait, and are left out if they are many.
   void keep() noexcept;
-  /// Writes what counts. Throws Error; the next call writes the same bytes to the same place.
+  /// Writes the frames that count. Throws Error; the next call writes the same bytes to the same
+  /// place.
   void write();
-  /// Removes the file; nothing is to be written any more.
+  /// Removes the file, for good.
   void remove() noexcept;
 
  private:
-  /// Of `waiting_`, while nothing is written yet: the header.
+  /// The length of the header in `waiting_`, where it stands until it is written.
   std::size_t header_bytes() const { return written_ == 0 ? kFileHeaderBytes : 0; }
 
   Filesystem& filesystem_;
   std::filesystem::path path_;
   std::vector<std::byte> waiting_;
   std::uint64_t id_;
-  std::size_t kept_;           ///< of `waiting_`, what counts
+  std::size_t kept_;           ///< of `waiting_`, the bytes that count
   std::uint64_t written_ = 0;  ///< bytes of the file
   std::chrono::steady_clock::time_point written_at_ = {};
   ::pid_t process_;

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
-/// Values that a replay found count with the event `parts` that follows them: if one of them is
-/// lost, that part was not found.
+/// Replayed values count with the event `parts` that follows them: if one of them is lost, that
+/// part does not count.
 class WholeParts {
  public:
   template <typename Write>
@@ -53,7 +53,7 @@ JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, Journ
   } catch (const NewerFormat&) {
     throw;
   } catch (const Error& error) {
-    // It is gone, or does not begin as one. What may not be read now is read later.
+    // The journal is gone, or does not begin as one. One that is unreadable now is read later.
     std::error_code code;
     const bool is_gone = !fs::exists(path, code) && !code;
     const bool is_none = dynamic_cast<const Damaged*>(&error);
@@ -94,7 +94,7 @@ void JournalReader::tell(const FrameDamage& one) {
                         path, one.bytes, one.offset, lost, copied_.size()));
 }
 
-/// Its copy never has more than it had.
+/// Compares the journal with its copy, which never has more than it had.
 void JournalReader::find_cut_end() {
   may_be_cut_ = false;
   std::error_code error;
@@ -106,7 +106,7 @@ void JournalReader::find_cut_end() {
   used_ = 0;
   missing_at_ = frames_ ? frames_->position() : file_ ? file_->size() : 0;
   if (copied_.empty()) return;
-  // Its writer may have gone on meanwhile.
+  // Its writer may have written more meanwhile.
   if (why_unread_.empty()) {
     if (!frames_) open();
     if (frames_) held_ = frames_->next();
@@ -176,6 +176,7 @@ std::optional<JournalEvent> JournalReader::next() {
     try {
       const JournalEvent event{kind, event_time(payload), std::exchange(lost_, false), payload};
       has_pieces_ = !pieces_.empty();
+      last_kind_ = kind;
       return event;
     } catch (const Damaged&) {
       // The rest of an event whose first pieces are lost.
@@ -197,6 +198,7 @@ JournalPosition mend_journal(Filesystem& filesystem, const fs::path& path, const
     JournalReader reader(filesystem, path, {});
     FrameWriter writer(filesystem, made);
     WholeParts whole;
+    std::int64_t last_us = 0;
     while (const auto event = reader.next()) {
       whole.add(*event, [&](EventKind kind, std::span<const std::byte> payload) {
         in_frames(kind, payload, [&](std::uint16_t frame, std::span<const std::byte> bytes) {
@@ -204,13 +206,18 @@ JournalPosition mend_journal(Filesystem& filesystem, const fs::path& path, const
         });
         if (writer.pending_bytes() > kFrameBytesMax) writer.flush();
       });
+      last_us = event->at_us;
+    }
+    if (path.filename() == kSealedName && reader.last_kind() != EventKind::sealed) {
+      const SealedEvent end{static_cast<std::int64_t>(writer.frames())};
+      writer.append(static_cast<std::uint16_t>(EventKind::sealed), encode_event(last_us, end));
     }
     writer.sync();
     position = {writer.bytes(), writer.frames()};
   }
   if (fs::exists(path, error)) {
     fs::create_hard_link(path, aside, error);
-    // Who did so before was interrupted here.
+    // An earlier attempt was interrupted here.
     std::error_code other;
     if (error && !fs::equivalent(path, aside, other)) {
       throw_system_error("keep aside", path, error.value());

@@ -3,6 +3,7 @@
 #include "file/home_files.h"
 #include "file/lock_file.h"
 #include "file/random.h"
+#include "journal/journal_reader.h"
 
 #include <flor/store/error.h>
 
@@ -61,13 +62,14 @@ bool make_exclusively(const fs::path& directory) {
     if (errno == EEXIST) return false;
     throw_system_error("create", directory, errno);
   }
-  ::chmod(directory.c_str(), above.st_mode & 07777);  // for those who may enter the one above it
+  ::chmod(directory.c_str(), above.st_mode & 07777);  // the parent's permissions decide who may
+                                                      // enter it
   return true;
 }
 
-/// Tells others that the writer lives; without that a repair would take the file from under it.
+/// Shows others that the writer lives; without the lock a repair would replace the file meanwhile.
 void lock(const FrameWriter& frames) {
-  // A process that asks for it holds a shared lock for a moment.
+  // A process that checks this holds a shared lock for a moment.
   constexpr int kTries = 200;
   constexpr std::chrono::milliseconds kPause{5};
   for (int i = 0; !lock_file(frames.descriptor(), LOCK_EX | LOCK_NB); ++i) {
@@ -78,13 +80,23 @@ void lock(const FrameWriter& frames) {
 
 }  // namespace
 
+fs::path journal_in(const fs::path& directory) {
+  const fs::path journal = directory / kJournalName, sealed = directory / kSealedName;
+  std::error_code error;
+  const auto is_there = [&](const fs::path& path) {
+    return fs::exists(fs::symlink_status(path, error));
+  };
+  const bool lacks_journal = !is_there(journal) && !is_there(copy_path(journal));
+  return is_there(sealed) || (lacks_journal && is_there(copy_path(sealed))) ? sealed : journal;
+}
+
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
   std::vector<FoundJournal> found;
   const bool is_whole = each_entry(paths.run(run), [&](const fs::path& entry) {
     // A process that was killed when it had made its directory leaves it empty.
     std::error_code error;
     const auto number = writer_number(entry);
-    const fs::path journal = entry / "journal";
+    const fs::path journal = journal_in(entry);
     if (number && (fs::exists(journal, error) || error || fs::exists(copy_path(journal), error))) {
       found.push_back({*number, journal});
     }
@@ -140,10 +152,10 @@ std::vector<fs::path> announcements_of(const Paths& paths, std::string_view run)
 }
 
 void remove_run_directory(const Paths& paths, std::string_view run) {
-  // At once: of a directory that was removed in part, what is left would be taken for the run.
+  // Renamed first: the rest of a partly removed directory would be taken for the run.
   const fs::path directory = paths.run(run), gone = directory.string() + ".gone";
   std::error_code error;
-  fs::remove_all(gone, error);  // what a process that was killed has left
+  fs::remove_all(gone, error);  // left by a process that was killed
   fs::rename(directory, gone, error);
   fs::remove_all(gone, error);
 }
@@ -190,7 +202,7 @@ void RunJournal::make_names(const Paths& paths) {
   require_directory_in_home(paths.announced());
   unsynced_.push_back(paths.runs());
   unsynced_.push_back(paths.announced());
-  // Before the journal, so that there is none that the index could never hear of.
+  // Made before the journal, so that the index learns of every journal.
   marker_ = paths.announced() / fmt::format("{}.{:016x}", run_, random_bits());
   { const File marker(filesystem_, marker_, O_WRONLY | O_CREAT, kInHome); }
   const auto others = find_journals(paths, run_);
@@ -199,7 +211,7 @@ void RunJournal::make_names(const Paths& paths) {
   directory_ = of_run / std::to_string(number_);
   unsynced_.push_back(of_run);
   unsynced_.push_back(directory_);
-  frames_ = std::make_unique<FrameWriter>(filesystem_, directory_ / "journal");
+  frames_ = std::make_unique<FrameWriter>(filesystem_, directory_ / kJournalName);
   copy_ = std::make_unique<CopyWriter>(filesystem_, copy_path(frames_->path()), frames_->id());
   lock(*frames_);
   kept_ = frames_->mark();
@@ -231,7 +243,7 @@ void RunJournal::keep() noexcept {
   try {
     layouts_.merge(new_layouts_);
   } catch (const std::bad_alloc&) {
-    // The journal says them once more.
+    // The layouts are written to the journal once more.
   }
   new_layouts_.clear();
 }
@@ -247,11 +259,11 @@ void RunJournal::give_up(bool is_known) {
   if (kept_.frames == 0 && !is_known) remove_names();
 }
 
-/// The journal first: without it the others say nothing.
+/// Removes the journal first: without it the other files mean nothing.
 void RunJournal::remove_names() noexcept {
   std::error_code error;
   if (copy_) copy_->remove();
-  if (frames_) fs::remove(directory_ / "journal", error);
+  if (frames_) fs::remove(directory_ / kJournalName, error);
   if (!error && !directory_.empty()) fs::remove(directory_, error);
   if (!error) withdraw_announcement();
 }

@@ -1,5 +1,5 @@
-// The journal of one writer: what this process says of a run, in a file of its own below the run's
-// directory. docs/format.md has the directories.
+// The journal of one writer: the events that this process has for a run, in a file of its own below
+// the run's directory. docs/format.md describes the directories.
 #pragma once
 
 #include "file/filesystem.h"
@@ -24,8 +24,8 @@ namespace flor::store {
 /// Writes the journal of a new writer of a run. Not thread-safe. After fork() the child may destroy
 /// its copy and do nothing else with it.
 ///
-/// What is appended counts from `keep` on. Until then `take_back` undoes it, so that a change of
-/// the index and what the journal says of it happen together or not at all.
+/// Appended events count from `keep` on. Until then `take_back` undoes them, so that a change of
+/// the index and its events in the journal happen together or not at all.
 class RunJournal {
  public:
   /// Makes the writer's directory: the next number that is free. Throws Error, and leaves nothing
@@ -36,31 +36,32 @@ class RunJournal {
   const std::string& run() const { return run_; }
   std::int64_t number() const { return number_; }
   void append(EventKind kind, std::span<const std::byte> payload);
-  /// Hands all that was appended to the system.
+  /// Hands all appended events to the system.
   void flush() { frames_->flush(); }
-  /// Makes all that was appended durable, the directories included.
+  /// Makes all appended events durable, the directories included.
   void sync();
   void keep() noexcept;
   void take_back() noexcept;
-  /// What every journal begins with, of the kind `writer`; before all else.
+  /// The event of the kind `writer` with which the journal begins; must be set before all others.
   void begin(std::vector<std::byte> writer) { writer_ = std::move(writer); }
-  /// Another one is to follow it: throws Error while the disk still shows what was taken back. One
-  /// that kept nothing goes with its names, unless the index knows it.
+  /// Ends it, before another journal follows: throws Error while the disk still shows events that
+  /// were taken back. One that kept nothing is removed with its names, unless the index knows it.
   void give_up(bool is_known);
-  /// Readers may have seen what was appended since `keep`.
+  /// Whether readers may have seen events that were appended since `keep`.
   bool shows_more() const noexcept;
-  /// Nothing more is to be said in it.
+  /// Lets nothing more be appended to it.
   void lose() noexcept { frames_->lose(); }
-  /// Others look at all journals of the run, until the index is known to have this one for good.
+  /// While announced, other processes look at all journals of the run; until the index has this
+  /// one.
   bool is_announced() const { return !marker_.empty(); }
   void withdraw_announcement() noexcept;
-  /// Nobody knows what the disk kept: what is to be said goes into another journal.
+  /// Whether it is unknown which events the disk kept: later ones go into another journal.
   bool is_lost() const { return frames_->is_lost(); }
-  /// Of all that was appended.
+  /// The length of all appended events.
   std::uint64_t bytes() const { return frames_->bytes(); }
   std::uint64_t frames() const { return frames_->frames(); }
 
-  /// True if the layout is in what was kept, or was asked for since.
+  /// True if the layout is among the kept events, or was asked for since.
   bool knows_layout(const Digest& layout);
 
  private:
@@ -85,8 +86,10 @@ struct FoundJournal {
   std::int64_t number = 0;
   std::filesystem::path path;
 };
-/// By their numbers. Where a run's directory cannot be listed, it is one of them, and as little to
-/// be read as the journals in it; its number is 0.
+/// The journal in a writer's directory: the sealed one, if it is there.
+std::filesystem::path journal_in(const std::filesystem::path& directory);
+/// Journals by their numbers. A run's directory that cannot be listed counts as one of them, as
+/// unreadable as the journals in it; its number is 0.
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run);
 /// The keys of all runs that have a directory, in no order. `unlisted`: directories that cannot be
 /// listed, in which there may be more.
@@ -94,17 +97,17 @@ std::vector<std::string> find_runs(const Paths& paths,
                                    std::vector<std::filesystem::path>* unlisted = nullptr);
 /// The keys of runs to which a writer came that the index may not know yet.
 std::vector<std::string> find_announced_runs(const Paths& paths);
-/// The index may not know all journals of the run. Best effort.
+/// Announces that the index may not know all journals of the run. Best effort.
 void announce(const Paths& paths, std::string_view run) noexcept;
 /// The files that announce journals of the run.
 std::vector<std::filesystem::path> announcements_of(const Paths& paths, std::string_view run);
 /// Removes all journals of a run.
 void remove_run_directory(const Paths& paths, std::string_view run);
-/// What processes that were killed, or a disk that failed, have left of directories without a
-/// journal, and of runs that were to go. Directories that were changed since `before` stay: a
-/// process may be about to write there.
+/// Removes directories without a journal, and those of removed runs, that killed processes or a
+/// failed disk have left. Directories that were changed since `before` stay: a process may be about
+/// to write there.
 void remove_empty_directories(const Paths& paths, std::filesystem::file_time_type before);
-/// True while a process writes it, and where that cannot be told.
+/// True while a process writes it, and where this cannot be determined.
 bool is_written(Filesystem& filesystem, const std::filesystem::path& journal);
 
 }  // namespace flor::store

@@ -36,7 +36,7 @@ constexpr std::uint64_t unzigzag(std::uint64_t number) {
   return number >> 1 ^ ((number & 1) != 0 ? ~std::uint64_t{0} : 0);
 }
 
-/// What is left of a block, every bound checked.
+/// The rest of a block, every bound checked.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -161,7 +161,7 @@ void append_reals_as(CodecContext& context, ElementType type, const std::vector<
   append_piece(context, type, std::as_bytes(std::span(narrow)), out);
 }
 
-/// u8 element type: f32 where all are floats, as most of what trainings log are; else f64.
+/// u8 element type: f32 where all are floats, as is most that trainings log; else f64.
 void append_reals(CodecContext& context, const std::vector<double>& numbers, RawBytes& out) {
   // A signalling NaN would become a quiet one on its way to a float and back: `is_float` sees that.
   if (std::ranges::all_of(numbers, is_float)) {
@@ -223,32 +223,39 @@ bool is_integer(ValueType type) { return type == ValueType::boolean || type == V
 /// The columns of a block, each of one kind.
 struct Columns {
   std::vector<std::uint64_t> epochs, steps, ordinals, types, integers;
-  std::vector<std::string_view> inner, texts;
+  std::vector<std::string_view> inner, texts;  ///< inner: empty where all are
   std::vector<double> reals;
+  bool has_inner = false;
 };
 
-Columns columns_of(std::span<const Point> points) {
+Columns columns_of(std::span<const PointView> points) {
   Columns columns;
   std::size_t text = 0;
-  for (const Point& point : points) {
+  for (auto* column : {&columns.epochs, &columns.steps, &columns.ordinals, &columns.types}) {
+    column->reserve(points.size());
+  }
+  for (const PointView& point : points) {
     columns.epochs.push_back(static_cast<std::uint64_t>(point.epoch));
     columns.steps.push_back(static_cast<std::uint64_t>(point.step));
     columns.ordinals.push_back(static_cast<std::uint64_t>(point.ordinal));
     columns.types.push_back(static_cast<std::uint64_t>(point.type));
-    columns.inner.push_back(point.inner);
+    if (!point.inner->empty()) columns.has_inner = true;
+    text += point.inner->size();
     if (is_integer(point.type)) {
-      columns.integers.push_back(static_cast<std::uint64_t>(std::get<std::int64_t>(point.value)));
+      columns.integers.push_back(static_cast<std::uint64_t>(std::get<std::int64_t>(*point.value)));
     } else if (point.type == ValueType::real) {
-      columns.reals.push_back(std::get<double>(point.value));
+      columns.reals.push_back(std::get<double>(*point.value));
     } else {
-      columns.texts.push_back(std::get<std::string>(point.value));
+      columns.texts.push_back(std::get<std::string>(*point.value));
       text += columns.texts.back().size();
     }
-    text += point.inner.size();
   }
   if (points.size() > kBlockPointsMax || text > kBlockTextMax) {
     throw Error(fmt::format("{} values with {} bytes of text are too much for a block",
                             points.size(), text));
+  }
+  if (columns.has_inner) {
+    for (const PointView& point : points) columns.inner.push_back(*point.inner);
   }
   return columns;
 }
@@ -256,15 +263,23 @@ Columns columns_of(std::span<const Point> points) {
 }  // namespace
 
 void encode_block(CodecContext& context, std::span<const Point> points, RawBytes& out) {
+  std::vector<PointView> views;
+  views.reserve(points.size());
+  for (const Point& point : points) {
+    views.push_back(
+        {point.epoch, point.step, point.ordinal, point.type, &point.inner, &point.value});
+  }
+  encode_block(context, views, out);
+}
+
+void encode_block(CodecContext& context, std::span<const PointView> points, RawBytes& out) {
   const Columns columns = columns_of(points);
   append(out, static_cast<std::uint32_t>(points.size()));
   for (const auto* column : {&columns.epochs, &columns.steps, &columns.ordinals, &columns.types}) {
     append_integers(context, *column, out);
   }
-  const bool has_inner =
-      std::ranges::any_of(columns.inner, [](std::string_view text) { return !text.empty(); });
-  append(out, static_cast<std::uint8_t>(has_inner));
-  if (has_inner) append_texts(context, columns.inner, out);
+  append(out, static_cast<std::uint8_t>(columns.has_inner));
+  if (columns.has_inner) append_texts(context, columns.inner, out);
   if (!columns.integers.empty()) append_integers(context, columns.integers, out);
   if (!columns.reals.empty()) append_reals(context, columns.reals, out);
   if (!columns.texts.empty()) append_texts(context, columns.texts, out);

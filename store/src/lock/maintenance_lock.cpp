@@ -8,6 +8,9 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 
+#include <chrono>
+#include <system_error>
+
 namespace flor::store {
 namespace {
 
@@ -24,7 +27,7 @@ MaintenanceLock::MaintenanceLock(const Database& database)
 }
 
 std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::path& path) {
-  // NFS wants the file open for writing; elsewhere it is enough to be allowed to read it.
+  // NFS locks only files open for writing; elsewhere permission to read is enough.
   for (const int mode : {O_RDWR, O_RDONLY}) {
     try {
       auto file = std::make_unique<File>(database.files, path, mode);
@@ -34,6 +37,16 @@ std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::
     }
   }
   return nullptr;
+}
+
+std::string why_locks_are_local(const Database& database) {
+  return database.files.why_locks_are_local(database.paths.home.c_str());
+}
+
+bool is_recent(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(file, error);
+  return error || std::filesystem::file_time_type::clock::now() - written < std::chrono::hours(24);
 }
 
 }  // namespace flor::store

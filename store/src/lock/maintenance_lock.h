@@ -1,4 +1,4 @@
-// What collecting and repairing share: the lock that keeps them apart, and whether a pack is free.
+// Shared by collecting and repairing: the lock that keeps them apart, and the test for free packs.
 #pragma once
 
 #include "database/database.h"
@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 namespace flor::store {
 
@@ -19,8 +20,15 @@ class MaintenanceLock {
   File file_;
 };
 
-/// The pack's file, locked, so that nobody takes its writer for alive or writes it; nothing while
-/// its writer lives, or where there is no such file.
+/// Locks the pack's file, so that no process takes its writer for alive or writes it; null while
+/// its writer lives, or if there is no such file.
 std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::path& path);
+
+/// The reason why the locks of the home do not reach other machines, as far as its mount tells;
+/// empty if they seem to. If they do not, another machine may be writing a file that is not locked.
+std::string why_locks_are_local(const Database& database);
+
+/// True if the file was written within the last day.
+bool is_recent(const std::filesystem::path& file);
 
 }  // namespace flor::store

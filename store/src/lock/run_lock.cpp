@@ -20,8 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Whoever asks whether a run lives holds a shared lock for a moment; that must not keep the run
-/// itself from starting.
+/// Tries to lock: a process that asks whether a run lives holds a shared lock for a moment, which
+/// must not keep the run itself from starting.
 constexpr int kTries = 50;
 constexpr milliseconds kPause{5};
 
@@ -40,8 +40,8 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 
 RunLock::~RunLock() {
   if (descriptor_ < 0) return;
-  // Removed while it is still locked: nobody can take a lock on a file that is about to go without
-  // noticing (`is_linked`).
+  // Removed while still locked: a process that locks a file that is being removed can notice
+  // (`is_linked`).
   ::unlink(path_.c_str());
   ::close(descriptor_);
 }
@@ -53,7 +53,7 @@ void RunLock::forget_in_child() noexcept {
 
 std::optional<RunLock> Store::lock_run(std::string_view key) {
   const std::filesystem::path path = impl_->database->paths.lock(key);
-  require_directory_in_home(path.parent_path());  // a store that was copied has none
+  require_directory_in_home(path.parent_path());  // a copied store has none
   for (int i = 0; i < kTries; ++i) {
     const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);

@@ -1,4 +1,4 @@
-// archive: encodes the chunks of a run anew, group by group, and leads their rows to the new
+// archive: encodes the chunks of a run anew, group by group, and points their rows to the new
 // records.
 #include "maintain/archive.h"
 
@@ -27,7 +27,7 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::uint8_t kArchiveDepthMax = 64;
-/// New records of about so many bytes are committed at a time.
+/// About this many bytes of new records are committed at a time.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
 /// Encoded chunks wait in memory, up to these bytes, until it is known whether their group takes
 /// less space.
@@ -138,7 +138,7 @@ class Archiver {
       before += record_bytes(record.old.stored_bytes);
       after += record_bytes(record.header.stored_bytes);
     }
-    if (after >= before) return;  // what was appended of it is garbage
+    if (after >= before) return;  // records that were appended already are garbage
     append(records);
     batch_.insert(batch_.end(), records.begin(), records.end());
     saved_ += before - after;
@@ -155,7 +155,7 @@ class Archiver {
   NewRecord encode_anew(const Settled& now, const std::optional<Settled>& last) {
     const ChunkRow& row = chunks_.row(now.id);
     std::span<const std::byte> base;
-    // What was recorded here builds upon nothing else.
+    // A chunk recorded here builds only upon chunks recorded here.
     const bool may_build = last && (last->origin == now.origin || now.origin != PackOrigin::here);
     if (may_build && last->depth < depth_max_) base = last->raw;
     const Encoded encoded = encode_shortest(scratch_.codec, row.type, now.raw, base, payload_);
@@ -187,7 +187,7 @@ class Archiver {
     return record;
   }
 
-  /// Makes the records durable, sees that they are, and leads the rows to them.
+  /// Makes the records durable, reads them back, and points the rows to them.
   void commit() {
     const std::array<PackWriter*, 2> writers{&here_, &elsewhere_};
     if (batch_.empty()) {
@@ -254,7 +254,7 @@ class Archiver {
     if (update->changes() != 1) throw_changed();
   }
 
-  /// Whoever recorded the same content in the meantime may have built upon it.
+  /// Throws Busy if a recording of the same content has built upon the chunk in the meantime.
   void require_chain(Connection& connection, std::uint32_t id) const {
     const auto broken = connection(
         "SELECT 1 FROM chunk JOIN chunk AS base ON base.id = chunk.base "
@@ -281,7 +281,7 @@ class Archiver {
   Scratch payload_;
   std::vector<std::byte> decoded_;
   std::vector<NewRecord> batch_;
-  std::uint64_t saved_ = 0;  ///< by the batch
+  std::uint64_t saved_ = 0;  ///< bytes, by the batch
   bool committing_ = false;
   ArchiveReport report_;
 };

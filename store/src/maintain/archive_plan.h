@@ -1,4 +1,4 @@
-// What is to be archived: the versions of each piece of state over the checkpoints of a run.
+// The content to archive: the versions of each piece of state over the checkpoints of a run.
 #pragma once
 
 #include "maintain/held_content.h"
@@ -11,22 +11,22 @@
 
 namespace flor::store {
 
-/// Ids of chunks, in the order of the checkpoints; one that recurs is there once.
+/// Ids of chunks, in the order of the checkpoints; equal ones in a row are listed once.
 using Versions = std::vector<std::uint32_t>;
 
 class ArchivePlan {
  public:
   /// Reads the checkpoints of the run in one state of the catalog. Loads their rows into `chunks`.
-  /// `held`: what recordings may build upon, though the index does not know it yet.
+  /// `held`: content that recordings may build upon, and the index does not know yet.
   ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& chunks,
               const HeldContent& held);
 
   /// Sets of versions that have a chunk or a base in common, so that all of a set must be changed
   /// in one transaction.
   const std::vector<std::vector<Versions>>& groups() const { return groups_; }
-  /// A chunk that others build upon, or may, which are no part of the run: its depth must stay.
+  /// True if chunks outside the run build upon this one, or may: then its depth must stay.
   bool is_pinned(std::uint32_t id) const { return pinned_.contains(id); }
-  /// Where its record came from, as that which takes its place.
+  /// The origin of its record, and of the new record that takes its place.
   PackOrigin origin(std::uint32_t id) const {
     return foreign_.contains(id) ? PackOrigin::elsewhere : PackOrigin::here;
   }

@@ -1,7 +1,8 @@
-// check: doubts everything that the catalog and the packs say about each other.
+// check: verifies everything that the catalog and the packs say about each other.
 #include "database/manifest.h"
 #include "database/store_impl.h"
 #include "database/values/series_blocks.h"
+#include "file/home_files.h"
 #include "journal/evaluation_log.h"
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
@@ -26,7 +27,7 @@ namespace {
 
 /// A row of `checkpoint` or `object`.
 struct ManifestRow {
-  std::string what;  ///< for people
+  std::string what;  ///< in messages
   Digest digest;
   std::int64_t layout = 0;
   std::vector<std::byte> ids;
@@ -42,8 +43,8 @@ class Checker {
   CheckReport run() {
     try {
       const auto connection = open_for_reading(database_.paths);
-      // One state of the catalog, whatever others commit meanwhile. What it refers to is never
-      // changed in the packs.
+      // One state of the catalog, whatever others commit meanwhile. Packs never change the content
+      // that it refers to.
       ReadTransaction transaction(*connection);
       check_catalog(*connection);
       load(*connection);
@@ -63,7 +64,8 @@ class Checker {
     return std::move(report_);
   }
 
-  /// What was collected while this looked at it: findings about nothing else are about nothing.
+  /// Whether anything was collected during the check, and the findings only about that, which are
+  /// void.
   struct Collected {
     bool any = false;
     std::set<std::size_t> findings;  ///< by index
@@ -72,27 +74,33 @@ class Checker {
     Collected gone;
     if (!loaded_) return gone;
     const auto connection = open_for_reading(database_.paths);
-    // A damaged pack or base may be why several chunks are lost: it stays as long as one is there.
+    // A damaged pack or base may cost several chunks: its finding stays as long as one exists.
     std::set<std::size_t> present;
-    const auto look = [&](const char* sql, std::int64_t id, std::size_t finding) {
-      const bool is_there = (*connection)(sql, id)->step();
+    const auto look = [&](bool is_there, std::size_t finding) {
       gone.any = gone.any || !is_there;
       (is_there ? present : gone.findings).insert(finding);
     };
     constexpr std::size_t kNone = SIZE_MAX;
     std::set<std::size_t> of_gone_packs;
     for (const auto& [id, pack] : packs_) {
-      look("SELECT 1 FROM pack WHERE id = ?1", id, pack.finding.value_or(kNone));
-      // What it held that is still of use was read, and written to another one.
+      look((*connection)("SELECT 1 FROM pack WHERE id = ?1", id)->step(),
+           pack.finding.value_or(kNone));
+      // Content of a removed pack that is still needed was read, and written to another one.
       if (pack.finding && !present.contains(*pack.finding)) of_gone_packs.insert(*pack.finding);
     }
-    for (const auto& [id, finding] : bad_) {
-      // One that had no row when it was looked for was not collected: it is missing.
-      if (!chunks_.contains(id)) {
+    for (const auto& [id, finding] : causes_) {
+      // A chunk that had no row from the beginning was not collected: it is missing.
+      const auto row = chunks_.find(id);
+      if (row == chunks_.end()) {
         present.insert(finding);
-      } else {
-        look("SELECT 1 FROM chunk WHERE id = ?1", id, finding);
+        continue;
       }
+      // If a record was copied to another pack meanwhile, the collector could read it.
+      look((*connection)("SELECT 1 FROM chunk WHERE id = ?1 AND pack = ?2 AND offset = ?3",
+                         std::int64_t{id}, row->second.pack,
+                         static_cast<std::int64_t>(row->second.offset))
+               ->step(),
+           finding);
     }
     gone.findings.erase(kNone);
     std::erase_if(gone.findings, [&](std::size_t finding) {
@@ -107,7 +115,7 @@ class Checker {
     return report_.findings.size() - 1;
   }
 
-  /// What SQLite finds. `name`: "the catalog".
+  /// Adds the findings of SQLite. `name`: "the catalog".
   void check_database(Connection& connection, Finding::Kind kind, const char* name) {
     const auto problems = connection("PRAGMA integrity_check(20)");
     while (problems->step()) {
@@ -145,7 +153,7 @@ class Checker {
     }
   }
 
-  /// That they are there; what they hold is read later.
+  /// Checks that journals exist; their events are read later.
   void check_journal_files(Connection& connection) {
     const auto rows = connection(
         "SELECT run.key, writer, bytes, frames, closed FROM journal JOIN run ON run.id = "
@@ -153,12 +161,12 @@ class Checker {
         "ORDER BY run, writer");
     while (rows->step()) {
       const auto path =
-          database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)) / "journal";
+          journal_in(database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)));
       known_journals_[path] = {{static_cast<std::uint64_t>(rows->integer(2)),
                                 static_cast<std::uint64_t>(rows->integer(3))},
                                rows->integer(4) != 0};
       std::error_code error;
-      // Where its copy is left, what reads it says so.
+      // If its copy is left, the reader of that copy reports it.
       if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_path(path), error)) {
         continue;
       }
@@ -246,7 +254,7 @@ class Checker {
                     absent == 1 ? "is" : "are", absent == 1 ? "it" : "them"));
   }
 
-  /// Digests of objects that stayed where their run was fetched from.
+  /// Digests of objects that stayed at the place from which their run was fetched.
   static std::set<std::string> absent_objects(Connection& connection) {
     std::set<std::string> absent;
     if (!has_table(connection, "absent_object")) return absent;
@@ -288,6 +296,7 @@ class Checker {
       const std::filesystem::path path = database_.paths.pack(pack.name);
       std::error_code error;
       pack.size = std::filesystem::file_size(path, error);
+      if (!error && pack.size >= kPackHeaderBytes) check_pack_header(path, pack, error);
       if (error) {
         pack.size = 0;
         pack.finding =
@@ -298,13 +307,20 @@ class Checker {
                            fmt::format("the pack {} is cut off: it has {} of {} bytes",
                                        path.string(), pack.size, pack.committed));
       }
-      if (!error && pack.size >= kPackHeaderBytes) check_pack_header(path, pack);
     }
   }
 
-  void check_pack_header(const std::filesystem::path& path, const PackState& pack) {
+  /// `error`: set if the pack has gone since its size was read.
+  void check_pack_header(const std::filesystem::path& path, const PackState& pack,
+                         std::error_code& error) {
     std::array<std::byte, kPackHeaderBytes> bytes{};
-    File(database_.files, path, O_RDONLY).read_at(bytes, 0);
+    try {
+      File(database_.files, path, O_RDONLY).read_at(bytes, 0);
+    } catch (const Error&) {
+      if (std::filesystem::exists(path, error)) throw;
+      error = std::make_error_code(std::errc::no_such_file_or_directory);
+      return;
+    }
     const auto header = decode_pack_header(bytes);
     if (!header || fmt::format("{:016x}", header->key) != pack.name) {
       add(Finding::Kind::damaged_chunk,
@@ -316,6 +332,7 @@ class Checker {
     ChunkChecker checker(database_, packs_, chunks_, bad_, report_);
     checker.check_rows();
     if (read_data_) checker.read_all();
+    causes_ = bad_;
     checker.spread_to_dependents();
   }
 
@@ -356,22 +373,22 @@ class Checker {
     check_content(layout->second, chunks, row.digest);
   }
 
-  /// Bytes that nothing refers to: what a killed writer left.
+  /// Remarks on bytes that nothing refers to: leftovers of killed writers.
   void remark_strays() {
     std::map<std::string, const PackState*> by_name;
     for (const auto& [id, pack] : packs_) by_name.emplace(pack.name, &pack);
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
-      if (!Paths::is_pack(entry.path()) || is_being_written(entry.path())) continue;
-      const auto known = by_name.find(entry.path().stem().string());
-      const std::uint64_t size = entry.file_size(error);
-      if (error) continue;
+    for_each_pack(database_.paths, [&](const std::filesystem::path& pack) {
+      if (is_being_written(pack)) return;
+      const auto known = by_name.find(pack.stem().string());
+      std::error_code error;
+      const std::uint64_t size = std::filesystem::file_size(pack, error);
+      if (error) return;
       const std::uint64_t used = known == by_name.end() ? 0 : known->second->committed;
       if (size > used) {
         report_.remarks.push_back(fmt::format("{} bytes at the end of {} belong to no checkpoint",
-                                              size - used, entry.path().string()));
+                                              size - used, pack.string()));
       }
-    }
+    });
   }
 
   bool is_being_written(const std::filesystem::path& path) const {
@@ -383,7 +400,7 @@ class Checker {
     }
   }
 
-  /// Says of each finding what is lost by it.
+  /// Adds to each finding what is lost by it.
   void finish() {
     constexpr std::size_t kNamed = 8;
     for (std::size_t i = 0; i < report_.findings.size(); ++i) {
@@ -418,6 +435,7 @@ class Checker {
   std::map<std::filesystem::path, KnownJournal> known_journals_;
   ChunkRows chunks_;
   BadChunks bad_;
+  BadChunks causes_;  ///< chunks of `bad_`, without those that only build upon others
   std::unordered_map<std::int64_t, std::vector<std::byte>> layouts_;
   std::vector<ManifestRow> manifests_;
   std::map<std::size_t, std::vector<std::string>> lost_;  ///< by index of the finding
@@ -433,7 +451,7 @@ CheckReport check(const Store& store, bool read_data) {
     if (report.findings.empty()) return report;
     const auto [any, gone] = checker.collected();
     if (any && i < kTries) continue;
-    // Beside a collector that never rests, what is left is still true.
+    // Even if a collector never rests, the remaining findings are true.
     for (auto index = gone.rbegin(); index != gone.rend(); ++index) {
       report.findings.erase(report.findings.begin() + static_cast<std::ptrdiff_t>(*index));
     }

@@ -68,7 +68,7 @@ void ChunkChecker::read_all() {
   std::sort(whole.begin(), whole.end(), [](const ChunkRow* a, const ChunkRow* b) {
     return std::tie(a->pack, a->offset) < std::tie(b->pack, b->offset);
   });
-  // Chains are as long as their depth says, which is one byte.
+  // Chains are no longer than their depth, which is one byte.
   scratch_.bases.resize(256);
   for (const ChunkRow* row : whole) read_tree(*row, {}, true, 0);
 }

@@ -1,4 +1,4 @@
-// The part of `check` that looks at chunks: their rows, their records, their content.
+// The part of `check` for chunks: their rows, their records, their content.
 #pragma once
 
 #include "pack/chunk_reader.h"
@@ -15,17 +15,17 @@
 
 namespace flor::store {
 
-/// A row of `pack`, and what its file is like.
+/// A row of `pack`, and the state of its file.
 struct PackState {
   std::string name;
-  std::uint64_t committed = 0;         ///< bytes that the catalog knows of
+  std::uint64_t committed = 0;         ///< bytes that the catalog knows
   std::uint64_t size = 0;              ///< of the file
   PackOrigin origin = PackOrigin::here;
-  std::optional<std::size_t> finding;  ///< why not all of it can be read
+  std::optional<std::size_t> finding;  ///< if not all of it can be read
 };
 
 using ChunkRows = std::unordered_map<std::uint32_t, ChunkRow>;
-/// Chunks that cannot be read, with the index of the finding that says why.
+/// Chunks that cannot be read, with the index of the finding that names the cause.
 using BadChunks = std::unordered_map<std::uint32_t, std::size_t>;
 
 class ChunkChecker {
@@ -34,12 +34,12 @@ class ChunkChecker {
   ChunkChecker(const Database& database, const std::map<std::int64_t, PackState>& packs,
                const ChunkRows& chunks, BadChunks& bad, CheckReport& report);
 
-  /// That packs and bases exist and fit.
+  /// Checks that packs and bases exist and fit.
   void check_rows();
-  /// That every record decodes to the content it is named after. Each record is read and decoded
-  /// once: whole chunks first, from each of them the differences that build upon it.
+  /// Checks that every record decodes to the content it is named after. Reads and decodes each
+  /// record once: whole chunks first, and after each the differences that build upon it.
   void read_all();
-  /// A difference to a bad chunk is bad.
+  /// Marks differences to bad chunks as bad.
   void spread_to_dependents();
 
  private:

@@ -1,10 +1,11 @@
-// collect: marks what is alive, removes the rows of the rest, then gives the space back.
+// collect: marks living chunks, removes the rows of all others, then frees their space.
 #include "maintain/collect.h"
 
 #include "base/system_error.h"
 #include "database/manifest.h"
 #include "database/reserve.h"
 #include "database/store_impl.h"
+#include "file/home_files.h"
 #include "file/lock_file.h"
 #include "index/announcements.h"
 #include "index/catalog/checkpoint_rows.h"
@@ -14,6 +15,7 @@
 #include "lock/maintenance_lock.h"
 #include "maintain/held_content.h"
 #include "maintain/marks.h"
+#include "maintain/seal_journals.h"
 #include "pack/chunk_reader.h"
 #include "pack/pack_rows.h"
 #include "pack/pack_writer.h"
@@ -41,21 +43,21 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// Rows that are removed in one transaction: some milliseconds, for which writers wait.
+/// Rows removed in one transaction, which takes some milliseconds, during which writers wait.
 constexpr std::size_t kBatch = 10'000;
 
-/// Runs of which something is said in one transaction: the journals of all of them are open.
+/// Runs that get events in one transaction: the journals of all of them are open.
 constexpr std::size_t kRunsAtOnce = 32;
 
 /// A file without a row may be one that its writer has just created and not yet locked.
 constexpr std::chrono::hours kOrphanAge{1};
 
-/// A pack, its file and what of it is alive.
+/// A pack, its file and its living part.
 struct PackUse {
   std::int64_t id = 0;
   std::string name;
   std::uint64_t committed = 0;
-  std::uint64_t size = 0;   ///< that the file takes of the disk
+  std::uint64_t size = 0;   ///< bytes of the file on the disk
   std::uint64_t alive = 0;  ///< bytes of living records
 
   bool is_dead() const { return alive == 0; }
@@ -73,8 +75,8 @@ class Compactor {
         here_(database.paths, database.files, PackOrigin::here),
         elsewhere_(database.paths, database.files, PackOrigin::elsewhere) {}
 
-  /// Copies, syncs, and switches the catalog over. The old file is still there and unused then.
-  /// Returns the bytes written. Damaged, with nothing changed, if a record is not what it was.
+  /// Copies, syncs, and switches the catalog over. The old file still exists then, but is unused.
+  /// Returns the bytes written. Throws Damaged, with nothing changed, if a record is damaged.
   std::uint64_t compact(const PackUse& pack) {
     const std::vector<ChunkRow> rows = living(pack);
     PackWriter& writer = origin_of(pack) == PackOrigin::here ? here_ : elsewhere_;
@@ -113,7 +115,7 @@ class Compactor {
   }
 
  private:
-  /// What it says of itself. Damaged where it does not: a repair makes that right.
+  /// The origin in the pack's header. Throws Damaged if that is damaged: a repair restores it.
   PackOrigin origin_of(const PackUse& pack) {
     const File& file = reader_.open(pack.id);
     const auto header = read_pack_header(file);
@@ -153,7 +155,7 @@ class Compactor {
 
 class Collector {
  public:
-  /// `report`: continued, where a disk that was full ended an earlier try.
+  /// `report`: continued if a full disk ended an earlier try.
   Collector(Database& database, bool dry_run, double compact_below, CollectReport& report)
       : database_(database), dry_run_(dry_run), compact_below_(compact_below), report_(report) {}
 
@@ -162,11 +164,11 @@ class Collector {
     if (!dry_run_) lock.emplace(database_);
     look();
     if (!knows_all()) return;
-    // First what frees space without needing any.
+    // First the steps that free space without needing any.
     if (!dry_run_) settle_log();
     remove_orphans();
     if (!dry_run_) {
-      // The packs of rows that went make room for the rest.
+      // Packs whose rows are gone make room for the rest.
       while (const auto full = try_to_sweep()) {
         const std::uint64_t freed = report_.freed;
         remove_dead_packs();
@@ -181,8 +183,8 @@ class Collector {
     compact_sparse_packs();
   }
 
-  /// By an index that is of no use afterwards. Takes no room in the home, so no event says what
-  /// was collected: deleted checkpoints without their content count as that.
+  /// Collects by an index that is not needed afterwards. Takes no room in the home, so no event
+  /// notes what was collected: deleted checkpoints without their content count as collected.
   void run_without_room() {
     has_room_ = false;
     look();
@@ -201,6 +203,12 @@ class Collector {
     report_.kept_garbage = 0;
     report_.bytes_before = report_.freed;
     held_ = find_held(database_);
+    if (!held_.why_locks_are_local.empty()) {
+      report_.remarks.push_back(
+          fmt::format("locks in {} keep out processes of this machine only ({}): what was written "
+                      "within the last day is left as it is, since another machine may write it",
+                      database_.paths.home.string(), held_.why_locks_are_local));
+    }
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
@@ -215,7 +223,7 @@ class Collector {
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
   }
 
-  /// Else what a journal that cannot be read needs would be taken for garbage.
+  /// False if a journal cannot be read: content that it needs would be taken for garbage.
   bool knows_all() {
     if (held_.unread.empty()) return true;
     for (const std::string& line : held_.unread) refuse(fmt::format("nothing is collected: {}", line));
@@ -223,7 +231,7 @@ class Collector {
     return false;
   }
 
-  /// What the disk had no room for; nothing where all of it is done.
+  /// Removes rows. Returns the error of a disk without room for that; null if all are removed.
   std::exception_ptr try_to_sweep() {
     std::exception_ptr full;
     try {
@@ -244,9 +252,9 @@ class Collector {
     packs_ = load_packs(*connection);
   }
 
-  /// Deleted checkpoints whose chunks are to go. Who reads a run asked for that before it looked up
-  /// its checkpoints: if it knows one that is deleted in this state of the catalog, that is seen
-  /// now.
+  /// Finds deleted checkpoints whose chunks are to be removed. A reader of a run takes a RunUse
+  /// before it looks up checkpoints: if it knows one that is deleted in this state of the catalog,
+  /// its RunUse is seen now.
   void find_discarded(Connection& connection) {
     if (!has_table(connection, "discarded")) return;
     const auto rows =
@@ -260,7 +268,8 @@ class Collector {
     }
   }
 
-  /// Somebody uses the run, or another rank of its group: all of them come back, or none.
+  /// True if a process uses the run, or another rank of its group, whose checkpoints can be brought
+  /// back only together.
   bool is_left(Connection& connection, std::int64_t run) {
     if (const auto known = left_.find(run); known != left_.end()) return known->second;
     RunsTogether together{.runs = {run}};
@@ -278,8 +287,9 @@ class Collector {
     return used;
   }
 
-  /// Before their chunks go: they cannot be brought back any more. Nobody does so meanwhile, since
-  /// that takes the lock that is held here.
+  /// Enters deleted checkpoints as collected before their chunks are removed: they cannot be
+  /// brought back any more. No process does so meanwhile, because that takes the lock that is held
+  /// here.
   void give_up_discarded() {
     const std::int64_t now = now_us();
     std::map<std::int64_t, CollectedEvent> by_run;
@@ -303,7 +313,7 @@ class Collector {
   void sweep() {
     report_.chunks = 0;
     const auto begin = [&](Connection& connection) {
-      // Whatever was committed since the marking is seen now, and nothing can be until the commit.
+      // Sees all that was committed since the marking; nothing more can be until the commit.
       marks_.update(connection);
       connection.execute("PRAGMA defer_foreign_keys=ON");
     };
@@ -328,8 +338,8 @@ class Collector {
   }
 
   /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
-  /// where the disk has no room for those. `begin` is called at the beginning of each, `finish` at
-  /// its end, also after a number for which `change` returned false.
+  /// if the disk has no room for those. `begin` is called at the beginning of each, `finish` at its
+  /// end. A transaction also ends after a number for which `change` returned false.
   void in_batches(std::size_t count, const std::function<bool(Writing&, std::size_t)>& change,
                   const std::function<void(Connection&)>& begin = {},
                   const std::function<void(Writing&)>& finish = {}) {
@@ -355,15 +365,15 @@ class Collector {
     }
   }
 
-  /// A commit that failed may have left its pages in the write-ahead log, where a crash would bring
-  /// them to life. What is committed now takes their place, so that the files they refer to are
+  /// Overwrites pages that a failed commit may have left in the write-ahead log, where a crash
+  /// would bring them to life: a commit now takes their place, so that the files they refer to are
   /// garbage indeed. Any change will do; one that changes nothing would not be written.
   void settle_log() {
     const Lock lock(database_.mutex);
     database_.connection.truncate_log();
     std::error_code error;
     const std::filesystem::path log = database_.paths.catalog().string() + "-wal";
-    // Where there is none, the catalog may have a rollback journal.
+    // Without a log, the catalog may have a rollback journal.
     if (std::filesystem::file_size(log, error) == 0 && !error) return;
     Transaction transaction(database_.connection);
     database_.connection.execute(
@@ -419,7 +429,7 @@ class Collector {
     }
   }
 
-  /// False if its writer added something and ended since we looked.
+  /// False if its writer added chunks and ended since the packs were loaded.
   bool remove_row_of_dead(const PackUse& pack) {
     const Lock lock(database_.mutex);
     Transaction transaction(database_.connection);
@@ -434,7 +444,7 @@ class Collector {
 
   void compact_sparse_packs() {
     Compactor compactor(database_);
-    std::ranges::sort(packs_, {}, &PackUse::alive);  // those that need least room first
+    std::ranges::sort(packs_, {}, &PackUse::alive);  // first those that need the least room
     bool first = true;
     for (const PackUse& pack : packs_) {
       if (pack.is_dead()) continue;
@@ -476,15 +486,15 @@ class Collector {
     }
   }
 
-  /// There is room for a copy of what is alive, and for the rows.
+  /// True if there is room for a copy of the living part, and for the rows.
   bool has_room_for_copy(const PackUse& pack) {
     constexpr std::uint64_t kForRows = std::uint64_t{256} << 10;
     return has_room_ &&
            database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows;
   }
 
-  /// The dead records become holes, which takes no room. Who read the rows before they went finds
-  /// zeros, and looks again.
+  /// Turns dead records into holes, which takes no room. A reader that still has rows of these
+  /// finds zeros, and looks the rows up again.
   void free_in_place(Compactor& compactor, const PackUse& pack) {
     File file(database_.files, database_.paths.pack(pack.name), O_RDWR);
     std::uint64_t begin = kPackHeaderBytes;
@@ -511,19 +521,19 @@ class Collector {
                     database_.paths.pack(pack.name).string(), pack.alive));
   }
 
-  /// Nothing where a recording needs the pack as it is.
+  /// Locks a pack. Null if a recording needs it as it is, or has written to it since `held_` was
+  /// found: then journals name content that the index does not know.
   std::unique_ptr<File> own(const std::filesystem::path& pack) const {
-    if (held_.packs.contains(pack.stem().string())) return nullptr;
-    return own_pack(database_, pack);
+    const std::string name = pack.stem().string();
+    if (held_.holds(name)) return nullptr;
+    auto file = own_pack(database_, pack);
+    return file && file->size() == held_.settled.at(name) ? std::move(file) : nullptr;
   }
 
-  /// Files without a row, and bytes behind what the catalog knows of a pack.
+  /// Removes files without a row, and bytes after the part of a pack that the catalog knows.
   void remove_orphans() {
-    std::error_code error;
     std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.packs(), error)) {
-      if (Paths::is_pack(entry.path())) paths.push_back(entry.path());
-    }
+    for_each_pack(database_.paths, [&](const auto& pack) { paths.push_back(pack); });
     std::ranges::sort(paths);
     for (const auto& path : paths) remove_orphan(path);
   }
@@ -534,7 +544,7 @@ class Collector {
     if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
     const auto file = own(path);
     if (!file) return;
-    // Asked while it is locked: nobody can give it a row any more.
+    // Read while the file is locked: no process can give it a row any more.
     const auto committed = committed_bytes(path.stem().string());
     const std::uint64_t size = file->size();
     const std::uint64_t used = committed.value_or(0);
@@ -547,14 +557,14 @@ class Collector {
       return;
     }
     const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
-    // The others lose their tails with all the rest.
+    // Dead and sparse packs lose their tails with all the rest.
     if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
     report_.freed += size - used;
     pack->size = used;
   }
 
-  /// What a killed rank 0 left: a few kilobytes, so they are not counted.
+  /// Removes leftovers of killed processes of rank 0: a few kilobytes, which are not counted.
   void remove_rank_boards() {
     std::error_code error;
     std::vector<std::filesystem::path> paths;
@@ -572,7 +582,7 @@ class Collector {
     }
   }
 
-  /// The run is locked meanwhile, lest it goes on and makes a new one.
+  /// Locks the run meanwhile, so that no process resumes it and makes a new board.
   void remove_rank_board(const std::filesystem::path& path) {
     std::optional<File> lock;
     try {
@@ -585,7 +595,7 @@ class Collector {
     for (const std::filesystem::path& own : {path, lock->path()}) {
       if (database_.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
       const int error = errno;
-      // Where everybody may make files, it may be that only their owners remove them.
+      // In a directory in which all users may make files, perhaps only owners may remove them.
       report_.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
                                             std::generic_category().message(error)));
     }
@@ -598,7 +608,7 @@ class Collector {
     return static_cast<std::uint64_t>(row->integer(0));
   }
 
-  /// False, and said, where the file stays: nothing refers to it, and a later collection removes
+  /// False, with a remark, if the file stays: nothing refers to it, and a later collection removes
   /// it.
   bool unlink(const std::filesystem::path& path) {
     if (database_.files.unlink(path.c_str()) == 0 || errno == ENOENT) return true;
@@ -607,7 +617,7 @@ class Collector {
     return false;
   }
 
-  /// The others are not kept from being freed.
+  /// Remarks on garbage that cannot be freed; other garbage still is.
   void refuse(std::string why) {
     ++report_.refused;
     report_.remarks.push_back(std::move(why));
@@ -632,16 +642,20 @@ class Collector {
   CollectReport& report_;
 };
 
-/// What has been freed stays so where that fails: the logs stay as they are.
+/// Seals journals and joins logs of evaluations. If that fails, they stay as they are, and space
+/// that was freed stays free.
 void join_logs(Database& database, CollectReport& report) {
-  if (find_evaluation_logs(database.paths).size() <= kEvaluationLogsMax) return;
   try {
-    // An index that is made again meanwhile would look for logs that are gone.
+    // Without the lock, an index that is rebuilt meanwhile would miss journals and logs that are
+    // gone.
     const MaintenanceLock lock(database);
+    seal_journals(database, report);
+    if (find_evaluation_logs(database.paths).size() <= kEvaluationLogsMax) return;
     join_evaluation_logs(database.files, database.paths);
   } catch (const Error& error) {
     report.remarks.push_back(
-        fmt::format("the logs of evaluations were not joined: {}", error.what()));
+        fmt::format("journals were not sealed, nor logs of evaluations joined: {}", error.what()));
+    if (!is_no_space(error)) ++report.refused;
   }
 }
 

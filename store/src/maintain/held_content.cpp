@@ -1,5 +1,6 @@
 #include "maintain/held_content.h"
 
+#include "file/home_files.h"
 #include "index/refresh.h"
 #include "journal/events.h"
 #include "journal/journal_reader.h"
@@ -16,15 +17,16 @@
 namespace flor::store {
 namespace {
 
-void hold_packs_that_are_written(Database& database, HeldContent& held) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database.paths.packs(), error)) {
-    if (!Paths::is_pack(entry.path()) || own_pack(database, entry.path())) continue;
-    held.packs.insert(entry.path().stem().string());
-  }
+void find_settled_packs(Database& database, HeldContent& held) {
+  for_each_pack(database.paths, [&](const std::filesystem::path& pack) {
+    if (!held.why_locks_are_local.empty() && is_recent(pack)) return;
+    if (const auto file = own_pack(database, pack)) {
+      held.settled.emplace(pack.stem().string(), file->size());
+    }
+  });
 }
 
-/// One journal.
+/// Collects the content that one journal holds.
 class Holding {
  public:
   Holding(HeldContent& held, JournalPosition known) : held_(held), known_(known) {}
@@ -55,7 +57,7 @@ class Holding {
 
   HeldContent& held_;
   JournalPosition known_;
-  std::map<std::int64_t, std::vector<Digest>> last_;  ///< by stream
+  std::map<std::int64_t, std::vector<Digest>> last_;  ///< chunks of the last checkpoint, by stream
 };
 
 }  // namespace
@@ -68,22 +70,25 @@ std::vector<std::uint32_t> HeldContent::rows(Connection& connection) const {
   for (const Digest& digest : chunks) {
     add(connection("SELECT id FROM chunk WHERE digest = ?1", digest));
   }
-  for (const std::string& pack : packs) {
-    add(connection(
-        "SELECT chunk.id FROM chunk JOIN pack ON pack.id = chunk.pack WHERE pack.name = ?1", pack));
+  const auto rows = connection("SELECT id, name FROM pack");
+  while (rows->step()) {
+    if (!holds(rows->text(1))) continue;
+    add(connection("SELECT id FROM chunk WHERE pack = ?1", rows->integer(0)));
   }
   return ids;
 }
 
 HeldContent find_held(Database& database) {
   HeldContent held;
-  hold_packs_that_are_written(database, held);
+  held.why_locks_are_local = why_locks_are_local(database);
+  find_settled_packs(database, held);
   std::vector<std::filesystem::path> unlisted;
   const std::vector<std::string> runs = find_runs(database.paths, &unlisted);
   for (const auto& directory : unlisted) held.unread.push_back(cannot_list(directory));
   for (const std::string& run : runs) {
     for (const FoundJournal& found : find_journals(database.paths, run)) {
-      const bool is_live = is_written(database.files, found.path);
+      const bool is_live = is_written(database.files, found.path) ||
+                           (!held.why_locks_are_local.empty() && is_recent(found.path));
       const std::lock_guard lock(database.mutex);
       const JournalPosition known = position_of(database.connection, run, found.number);
       std::error_code error;
@@ -94,7 +99,7 @@ HeldContent find_held(Database& database) {
         JournalReader reader(database.files, found.path, is_live ? JournalPosition{} : known);
         Holding(held, known).read(reader);
       } catch (const Error& failure) {
-        // A damaged journal that no process writes says no more than the index has.
+        // A damaged journal that no process writes has no more events than the index.
         if (is_live || may_be_readable_later(failure)) held.unread.push_back(failure.what());
       }
     }

@@ -1,4 +1,4 @@
-// Which chunks are alive: those that a checkpoint or an object lists, and the bases of these.
+// Finds living chunks: those that a checkpoint or an object lists, and the bases of these.
 #pragma once
 
 #include "database/sqlite.h"
@@ -9,21 +9,21 @@
 
 namespace flor::store {
 
-/// Follows the catalog: each `update` looks only at the rows that came since the one before, so
+/// Follows the catalog: each `update` reads only the rows that came since the previous one, so
 /// that the last one, inside the transaction that removes rows, is short. Not thread-safe.
 class Marks {
  public:
-  /// Marks what new rows refer to. The first call must see one state of the catalog. Chunks that
-  /// came after it count as alive whether they are listed or not: their writers may be at work.
+  /// Marks chunks that new rows refer to. The first call must see one state of the catalog. Chunks
+  /// that came after it count as alive, listed or not: their writers may be at work.
   void update(Connection& connection);
 
-  /// Marks what a row of neither list refers to.
+  /// Marks chunks that are needed without a row of a checkpoint or an object.
   void mark_all(std::span<const std::uint32_t> ids) {
     for (const std::uint32_t id : ids) mark(id);
   }
 
   bool is_alive(std::uint32_t id) const { return id < alive_.size() && alive_[id]; }
-  /// The chunks of the first `update` that were not alive when this is called, by falling id.
+  /// Chunks of the first `update` that are not alive by now, by falling id.
   std::vector<std::uint32_t> dead() const;
 
  private:

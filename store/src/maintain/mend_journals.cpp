@@ -38,7 +38,7 @@ class JournalMender {
   JournalMender(Database& database, RepairReport& report) : database_(database), report_(report) {}
 
   void run() {
-    // Of an index that was replaced, others know more than it says.
+    // If this index was replaced, other processes have a newer one.
     if (database_.is_replaced()) return;
     std::set<std::string> keys = known_runs();
     for (const std::string& key : find_runs(database_.paths)) keys.insert(key);
@@ -48,8 +48,8 @@ class JournalMender {
 
  private:
   struct Condition {
-    bool is_damaged = false;    ///< something in it is no event
-    bool has_lost = false;      ///< some of what it had said is not in it any more
+    bool is_damaged = false;    ///< some of its bytes are no events, or are missing
+    bool has_lost = false;      ///< some of its events are gone
     bool is_senseless = false;  ///< nothing in it can be read
   };
 
@@ -61,7 +61,7 @@ class JournalMender {
     return keys;
   }
 
-  /// By their numbers.
+  /// Journals of the run in the index, by their numbers.
   std::map<std::int64_t, KnownJournal> known_journals(const std::string& run) {
     const Lock lock(database_.mutex);
     std::map<std::int64_t, KnownJournal> known;
@@ -90,7 +90,7 @@ class JournalMender {
     } catch (const Damaged&) {
       return {.is_damaged = true, .has_lost = true, .is_senseless = true};
     } catch (const Error&) {
-      return {};  // it may not be read: the check names it
+      return {};  // it cannot be accessed: the check reports it
     }
   }
 
@@ -108,14 +108,14 @@ class JournalMender {
       damaged.emplace_back(found, condition);
       has_lost = has_lost || condition.has_lost;
     }
-    has_lost = has_lost || !known.empty();  // of which there is no file any more
+    has_lost = has_lost || !known.empty();  // their files are gone
     if (has_lost && !write_anew(run)) return;
     for (const auto& [journal, condition] : damaged) mend(run, journal, condition);
     for (const auto& [number, gone] : known) forget(run, number);
   }
 
-  /// Writes all that is known of the run into the journal of this process. False if another journal
-  /// of the run cannot be read now: what that says would count no more.
+  /// Writes all that is known about the run into the journal of this process. False if another
+  /// journal of the run cannot be read now: its events would no longer count.
   bool write_anew(const std::string& key) {
     Writing writing(database_);
     Connection& connection = writing.connection();
@@ -136,7 +136,7 @@ class JournalMender {
     return true;
   }
 
-  /// When the run began, also where that is lost: before the next run, as the index has them.
+  /// Time when the run began, even if that is lost: before the next run in the index.
   std::int64_t began_before_the_next(Connection& connection, std::int64_t run,
                                      const std::string& key) const {
     const std::int64_t known = began_at(database_, key);
@@ -149,8 +149,8 @@ class JournalMender {
     return began;
   }
 
-  /// What the run's journals may have said of programs in its repository, whose other runs have it
-  /// in common.
+  /// Notes facts about programs in the run's repository, which the run's journals may have had.
+  /// Other runs of the repository share them.
   static void note_programs(Writing& writing, std::int64_t run) {
     Connection& connection = writing.connection();
     const auto commands = connection(
@@ -202,7 +202,7 @@ class JournalMender {
     return position;
   }
 
-  /// Of a journal that is sound.
+  /// Mends the copy of a sound journal.
   void mend_copy(const fs::path& journal) {
     if (is_written(database_.files, journal)) return;
     if (damage_of_copy(database_.files, journal).empty()) return;
@@ -210,11 +210,11 @@ class JournalMender {
       write_copy(database_.files, journal);
       ++report_.rewritten;
     } catch (const Error&) {
-      // The journal cannot be read: the check names both.
+      // The journal cannot be read: the check reports both.
     }
   }
 
-  /// What became of evaluations is written anew, too.
+  /// Mends a log of evaluations; if events are lost, writes all known evaluations anew.
   void mend_log(const fs::path& log) {
     const Condition condition = examine(log, {});
     if (!condition.is_damaged) return;
@@ -240,13 +240,13 @@ class JournalMender {
     make_quarantine(database_.paths);
     fs::rename(journal, aside);
     std::error_code error;
-    fs::remove(copy_path(journal), error);  // neither is there anything in it
+    fs::remove(copy_path(journal), error);  // nothing in it can be read, either
     sync_directory(database_.files, database_.paths.quarantine());
     sync_directory(database_.files, journal.parent_path());
     report_.quarantined.push_back(aside.string());
   }
 
-  /// A journal that is there no more.
+  /// Removes the row of a journal that is gone.
   void forget(const std::string& run, std::int64_t number) {
     const Lock lock(database_.mutex);
     Transaction transaction(database_.connection);
@@ -258,7 +258,7 @@ class JournalMender {
     transaction.commit();
   }
 
-  /// In the quarantine: a free name, or that of this very journal since a repair was interrupted.
+  /// A free name in the quarantine, or the one that an interrupted repair gave this very journal.
   fs::path name_aside(const fs::path& journal, const std::string& name) const {
     for (int number = 1;; ++number) {
       const auto aside =
@@ -271,7 +271,7 @@ class JournalMender {
 
   Database& database_;
   RepairReport& report_;
-  bool has_evaluations_ = false;  ///< all that the index knows are written anew
+  bool has_evaluations_ = false;  ///< evaluations in the index were written anew
 };
 
 }  // namespace
@@ -281,9 +281,10 @@ void mend_journals(Database& database, RepairReport& report) {
 }
 
 bool lacks_end(const JournalReader& read, const fs::path& journal, const KnownJournal& known) {
+  if (journal.filename() == kSealedName) return read.last_kind() != EventKind::sealed;
   if (read.position().frames >= known.end.frames) return false;
-  // The writer of a shorter one may have cut it off, since a change failed: the index is made again
-  // for that.
+  // The writer of a shorter journal may have cut it off after a change failed: then the index is
+  // rebuilt.
   std::error_code error;
   return known.closed || fs::file_size(journal, error) >= known.end.bytes;
 }

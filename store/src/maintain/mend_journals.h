@@ -1,5 +1,5 @@
-// Journals that were damaged: what is sound in them stays, and what the index still knows of their
-// runs is written down again, so that an index that is made from them has it, too.
+// Mends damaged journals: keeps their sound events, and writes down again what the index still
+// knows about their runs, so that an index made from the journals has it, too.
 #pragma once
 
 #include "database/database.h"
@@ -11,21 +11,21 @@
 
 namespace flor::store {
 
-/// Those that no process writes. To be called with the maintenance lock, when all else is repaired.
-/// Wherever it is stopped, nothing is lost, and the next call does the rest.
+/// Mends journals that no process writes. Call it with the maintenance lock, when all else is
+/// repaired. If it is stopped at any point, nothing is lost, and the next call does the rest.
 void mend_journals(Database& database, RepairReport& report);
 
-/// What the index has of a journal.
+/// A journal as the index knows it.
 struct KnownJournal {
-  JournalPosition end;  ///< up to where it has entered it
+  JournalPosition end;  ///< of the part that is entered
   bool closed = false;  ///< its writer was seen to have ended
 };
-/// The end of a journal that no process writes is damaged or gone, which looks like one whose
-/// writer was killed, and its copy does not have it. `read`: to its end.
+/// True if the end of a journal that no process writes is damaged or gone, which looks as if its
+/// writer was killed, and its copy does not have it. `read`: has reached the journal's end.
 bool lacks_end(const JournalReader& read, const std::filesystem::path& journal,
                const KnownJournal& known);
 
-/// The directory for what was damaged.
+/// Makes the directory for damaged files.
 void make_quarantine(const Paths& paths);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// repair: finds out what cannot be read, looks for it elsewhere, and gives up the rest.
+// repair: finds unreadable content, searches for it elsewhere, and gives up the rest.
 #include "maintain/repair.h"
 
 #include "database/manifest.h"
@@ -117,7 +117,7 @@ class Repairer {
     }
   }
 
-  /// Where its header is damaged, the index says it of the records that it has in there.
+  /// The origin of a pack; if its header is damaged, that of its records in the index.
   PackOrigin origin_of(std::int64_t id, const PackState& pack) const {
     if (pack.size >= kPackHeaderBytes) {
       const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
@@ -150,8 +150,8 @@ class Repairer {
 
   void look_elsewhere() {
     const PackScan scan = scan_packs();
-    // A bad row whose content lies somewhere else as well is led there. What is not sound there
-    // either is found by the second examination.
+    // Points bad rows to other places that have their content, too. If a record there is not sound
+    // either, the second examination finds that.
     std::vector<std::uint32_t> moved;
     for (const auto& [id, finding] : bad_) {
       const auto chunk = chunks_.find(id);
@@ -184,7 +184,7 @@ class Repairer {
     return scan;
   }
 
-  /// Leads the row to another record of the same content, if there is a readable one.
+  /// Points the row to another record of the same content, if that is readable.
   bool try_place(ChunkRow& row, const FoundRecord& record) const {
     if (record.pack == row.pack && record.offset == row.offset) return false;
     const bool is_foreign = foreign_.contains(row.id);
@@ -197,7 +197,7 @@ class Repairer {
       base = same->first;
     }
     const ChunkRow candidate = row_of(record, row.id, base);
-    // Those that build upon it must not become deeper by it.
+    // Chunks that build upon it must not become deeper by that.
     if (candidate.depth != row.depth || candidate.raw_bytes != row.raw_bytes) return false;
     PackReader reader(database_.paths, database_.files);
     reader.add(record.pack, packs_.at(record.pack).name);
@@ -211,7 +211,7 @@ class Repairer {
     return true;
   }
 
-  /// A pack's header follows from its name, so a damaged one can be written anew.
+  /// Writes damaged headers of packs anew: a header follows from the pack's name.
   void write_headers() {
     for (const auto& [id, pack] : packs_) {
       if (pack.size < kPackHeaderBytes) continue;
@@ -292,8 +292,8 @@ class Repairer {
     }
   }
 
-  /// What others committed while we looked. It was written a moment ago and is taken for sound
-  /// unless it builds upon what is not.
+  /// Adds rows that other processes committed since the examination. They were written a moment
+  /// ago, and count as sound unless they build upon bad ones.
   void add_new_rows(Connection& connection) {
     const auto rows = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
     while (rows->step()) {
@@ -314,7 +314,7 @@ class Repairer {
       const std::string flaw = flaw_of(manifest, chunks_);
       if (flaw.empty()) continue;
       if (manifest.table == std::string_view("checkpoint")) {
-        // As a deleted one: a copy of it elsewhere stays there, and may be fetched.
+        // Enters it as deleted: a copy of it elsewhere stays there, and may be fetched.
         const NamedRow named = name_checkpoint(connection, manifest.id);
         discard_checkpoints(writing, std::span(&manifest.id, 1));
         writing.add(named.run, CollectedEvent{now_us(), {named.name}});
@@ -323,7 +323,7 @@ class Repairer {
       }
       report_.dropped.push_back({manifest.what, manifest.run, flaw});
     }
-    // Not only the runs that lost something: a wrong count is damage, too.
+    // For all runs, not only those that lost something: a wrong count is damage, too.
     connection(
         "UPDATE run SET "
         "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = run.id), "
@@ -332,8 +332,8 @@ class Repairer {
         ->run();
   }
 
-  /// What is left refers to sound layouts only. So one without its digest has a wrong digest, or
-  /// nobody needs it.
+  /// Corrects digests of layouts. Remaining rows refer to sound layouts only, so a layout that does
+  /// not have its digest has a wrong digest, or no row needs it.
   void repair_layouts(Connection& connection) {
     std::vector<std::pair<std::int64_t, Digest>> wrong;
     const auto layouts = connection("SELECT id, items, digest FROM layout");
@@ -367,7 +367,7 @@ class Repairer {
     report_.removed += query->changes();
   }
 
-  /// What the catalog says of packs that lost their ends, or are gone altogether.
+  /// Corrects the rows of packs that lost their ends, or are gone altogether.
   void trim_packs(Connection& connection) {
     for (const auto& [id, pack] : packs_) {
       if (!pack.finding) continue;
@@ -388,7 +388,7 @@ class Repairer {
   MaintenanceLock lock_;
   std::map<std::int64_t, PackState> packs_;
   ChunkRows known_;   ///< as the catalog has them
-  ChunkRows chunks_;  ///< as they are to be
+  ChunkRows chunks_;  ///< as they will be
   std::set<std::int64_t> senseless_;
   std::set<std::uint32_t> foreign_;  ///< rows whose records came from elsewhere
   std::vector<StoredManifest> manifests_;
@@ -415,7 +415,7 @@ RepairReport repair(Store& store) {
   Database& database = *store.impl().database;
   RepairReport report = with_reserve(database, [&] { return Repairer(store).run(); });
   std::error_code error;
-  // It is made again where it is damaged, and says again what mended logs have lost.
+  // Rebuilds the queue if it is damaged, and lets it write events again that mended logs have lost.
   if (std::filesystem::exists(database.paths.queue(), error)) queue_of(database, QueueUse::change);
   return report;
 }

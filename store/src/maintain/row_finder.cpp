@@ -55,7 +55,7 @@ std::vector<std::uint32_t> RowFinder::find() {
   return std::move(found_);
 }
 
-/// A record says what it builds upon; that is the content of the row that its own row names.
+/// Finds missing bases: a record names the content that it builds upon, and its row the base's id.
 void RowFinder::find_bases() {
   std::vector<const ChunkRow*> rows;
   for (const auto& [id, row] : chunks_) {
@@ -131,7 +131,7 @@ void RowFinder::accept_proven() {
 }
 
 std::uint32_t RowFinder::accept(std::uint32_t id, const FoundRecord& record) {
-  // Before its base, which ends a chain that bites its own tail.
+  // Entered before its base, so that a circular chain ends.
   ids_.emplace(record.header.digest, id);
   const std::uint32_t base =
       record.header.uses_base ? id_of_base(record.header.base, record.origin) : 0;
@@ -152,7 +152,7 @@ std::uint32_t RowFinder::id_of_base(const Digest& digest, PackOrigin origin) {
   const auto found = find_record(digest, origin);
   const auto guessed = guessed_ids_.find(digest);
   const std::uint32_t id = guessed != guessed_ids_.end() ? guessed->second : next_id_++;
-  // Without a record of it, the row that builds upon it is found to be bad.
+  // Without a record of the base, the row that builds upon it will be found bad.
   return found ? accept(id, *found) : id;
 }
 

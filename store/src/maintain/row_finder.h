@@ -1,4 +1,4 @@
-// Makes the rows of chunks again that the catalog lost, from the records in the packs.
+// Restores rows of chunks that the catalog lost, from the records in the packs.
 #pragma once
 
 #include "maintain/check_chunks.h"
@@ -20,22 +20,22 @@ namespace flor::store {
 struct StoredManifest {
   std::string table;  ///< "checkpoint" or "object"
   std::int64_t id = 0;
-  std::string what;  ///< for people
+  std::string what;  ///< in messages
   std::string run;   ///< key; empty for an object
   Digest digest;
   std::vector<std::byte> layout;
   std::vector<std::byte> ids;
 };
 
-/// Why the manifest cannot be read with these chunks; empty if it can. Content is not read.
+/// The reason why the manifest cannot be read with these chunks; empty if it can. Reads no content.
 std::string flaw_of(const StoredManifest& manifest, const ChunkRows& chunks);
 
-/// Ids are given in the order in which records are appended. So the records without a row can be
-/// matched with the ids without one; and whether the guess is right is proved by the digest of a
-/// checkpoint that has the chunks, or by the header of a record that names its base.
+/// Ids are given in the order in which records are appended, so that records without a row can be
+/// matched with ids without one. A guess is proved right by the digest of a checkpoint that has the
+/// chunks, or by the header of a record that names its base.
 class RowFinder {
  public:
-  /// `foreign`: the rows, those that are missing among them, whose records came from elsewhere.
+  /// `foreign`: the rows, including missing ones, whose records came from elsewhere.
   RowFinder(const PackScan& scan, const std::vector<StoredManifest>& manifests, ChunkRows& chunks,
             const std::set<std::uint32_t>& foreign)
       : scan_(scan), manifests_(manifests), chunks_(chunks), foreign_(foreign) {}
@@ -50,7 +50,7 @@ class RowFinder {
   void accept_proven();
   std::uint32_t accept(std::uint32_t id, const FoundRecord& record);
   std::uint32_t id_of_base(const Digest& digest, PackOrigin origin);
-  /// What is recorded here is looked for among what was recorded here.
+  /// For content recorded here, searches only among records that were made here.
   std::optional<FoundRecord> find_record(const Digest& digest, PackOrigin origin) const;
   PackOrigin origin_of(std::uint32_t id) const {
     return foreign_.contains(id) ? PackOrigin::elsewhere : PackOrigin::here;
@@ -60,8 +60,8 @@ class RowFinder {
   const std::vector<StoredManifest>& manifests_;
   ChunkRows& chunks_;
   const std::set<std::uint32_t>& foreign_;
-  std::unordered_map<Digest, std::uint32_t> ids_;  ///< of the rows there are
-  std::map<std::uint32_t, std::size_t> missing_;   ///< id, and the length that its block wants
+  std::unordered_map<Digest, std::uint32_t> ids_;  ///< of the existing rows
+  std::map<std::uint32_t, std::size_t> missing_;   ///< id, and the length that its block requires
   std::map<std::uint32_t, FoundRecord> guesses_;
   std::unordered_map<Digest, std::uint32_t> guessed_ids_;
   std::uint32_t next_id_ = 1;

@@ -1,4 +1,5 @@
-// A look at a store that others can read without locks: a copy of its catalog beside its packs.
+// A snapshot of a store, for reading without locks: a copy of its catalog, with a link to its
+// packs.
 #include "database/database.h"
 #include "database/manifest.h"
 #include "database/shared_view_mark.h"
@@ -29,7 +30,7 @@ void write_snapshot(const Store& store, const std::filesystem::path& directory) 
   if (error) throw_system_error("make the snapshot", paths.packs(), error.value());
   // Made empty here, since SQLite would make it with the permissions of the umask.
   File(database.files, paths.catalog(), O_RDWR | O_CREAT | O_EXCL, kInHome);
-  // A connection of its own: the copying may take a while.
+  // Uses a separate connection: the copying may take a while.
   (*open_for_reading(database.paths))("VACUUM INTO ?1", std::string_view(paths.catalog().native()))
       ->run();
   File(database.files, paths.catalog(), O_RDWR).sync();

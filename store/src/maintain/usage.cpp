@@ -1,6 +1,7 @@
-// usage: follows every checkpoint to the records that it needs, and finds out who shares them.
+// usage: follows every checkpoint to the records that it needs, and finds which ones are shared.
 #include "database/manifest.h"
 #include "database/store_impl.h"
+#include "file/home_files.h"
 #include "maintain/usage.h"
 #include "retention/chunk_sizes.h"
 
@@ -18,13 +19,13 @@
 namespace flor::store {
 namespace {
 
-/// Attributes records to owners. All that an owner needs is added before the next one begins.
+/// Attributes records to owners. All records that an owner needs are added before the next begins.
 class Owners {
  public:
   explicit Owners(const ChunkSizes& records)
       : records_(records), last_(records.by_id.size()), many_(records.by_id.size()) {}
 
-  /// Begins an owner; nobody's name for what counts only as others.
+  /// Begins an owner; null for one that is not reported, and only shares records with others.
   void begin(Usage* usage) { owners_.push_back(usage); }
 
   void need(std::uint32_t id) {
@@ -37,7 +38,7 @@ class Owners {
     }
   }
 
-  /// Once all are added.
+  /// Computes the sums, once all owners are added.
   void finish() {
     for (std::size_t id = 1; id < last_.size(); ++id) {
       if (last_[id] == 0 || many_[id]) continue;
@@ -77,7 +78,7 @@ void sort(std::vector<Usage>& list) {
 
 /// `sql` gives the owner's name, the raw bytes and the chunks of each checkpoint, by owner.
 std::vector<Usage> usage_by(Connection& connection, Owners& owners, const char* sql) {
-  std::map<std::string, Usage> by_name;  // whose elements stay where they are
+  std::map<std::string, Usage> by_name;  // a map, since its elements stay in place
   const auto rows = connection(sql);
   Usage* current = nullptr;
   while (rows->step()) {
@@ -117,19 +118,18 @@ UsageReport usage(const Store& store) {
                          "JOIN run ON run.id = checkpoint.run ORDER BY run.id, checkpoint.id");
   report.stored = runs.bytes(true);
   report.unreferenced = runs.bytes(false);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(database.paths.packs(), error)) {
+  for_each_pack(database.paths, [&](const std::filesystem::path& pack) {
     try {
-      report.on_disk += File(database.files, entry.path(), O_RDONLY).size_on_disk();
+      report.on_disk += File(database.files, pack, O_RDONLY).size_on_disk();
     } catch (const Error&) {  // gone in the meantime, or no file
     }
-  }
+  });
   return report;
 }
 
 namespace {
 
-/// The records of a slab are those of all its items.
+/// The name of a block in the report: the records of a slab are those of all its items.
 std::string usage_name(const Layout& layout, const Block& block) {
   const std::string& first = layout.items[block.first].name;
   return block.count == 1 ? first : fmt::format("{} (and {} more)", first, block.count - 1);

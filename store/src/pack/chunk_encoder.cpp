@@ -13,7 +13,7 @@ constexpr unsigned kThreadsMax = 64;
 // Waking other threads takes longer than hashing or encoding less than this.
 constexpr std::size_t kAloneBytes = std::size_t{1} << 20;
 
-/// What a CodecContext grows to at most.
+/// The most that a CodecContext grows to.
 constexpr std::uint64_t kContextBytesMax = std::uint64_t{8} << 20;
 
 unsigned chosen_threads(unsigned wanted) {

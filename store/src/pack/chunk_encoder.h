@@ -22,7 +22,7 @@ namespace flor::store {
 /// further gain of 0.5 % in size; 0 restores at 3.5 and costs 2 %.
 inline constexpr std::uint8_t kDepthMax = 4;
 
-/// A chunk that is stored; `id` is its row in the catalog, 0 where that is not known.
+/// A chunk that is stored; `id` is its row in the catalog, 0 if unknown.
 struct StoredChunk {
   std::uint32_t id = 0;
   std::uint8_t depth = 0;
@@ -32,7 +32,7 @@ struct StoredChunk {
   bool own = false;
 };
 
-/// A chunk that has none yet.
+/// A chunk that is not stored yet.
 struct NewChunk {
   struct Base {
     StoredChunk chunk;
@@ -70,8 +70,8 @@ class ChunkEncoder {
   void hash(std::span<const std::span<const std::byte>> pieces, std::span<Digest> digests);
 
   /// Calls `consume` in the calling thread for each chunk, in their order, with an encoded chunk
-  /// that is valid until it returns. While one is consumed the other threads go on, as far as the
-  /// ring of payloads has room.
+  /// that is valid until it returns. While one is consumed the other threads continue, as far as
+  /// the ring of payloads has room.
   using Consume = std::function<void(const NewChunk&, const EncodedChunk&)>;
   void encode(std::span<const NewChunk> chunks, const Consume& consume);
 

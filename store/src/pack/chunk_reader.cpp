@@ -29,7 +29,8 @@ T narrow(std::int64_t value) {
   throw Damaged(fmt::format("{} {}", describe(row, pack), what));
 }
 
-/// As `flor gc` leaves a dead record where the disk has no room to copy the others.
+/// Whether it is a dead record as `flor gc` leaves it where the disk has no room to copy the
+/// others.
 bool is_collected(std::span<const std::byte> record) {
   return std::ranges::all_of(record.first(kRecordHeaderBytes),
                              [](std::byte byte) { return byte == std::byte{0}; });

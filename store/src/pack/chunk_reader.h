@@ -46,7 +46,7 @@ struct ChunkRow {
 
 ChunkRow read_chunk_row(const Query& row);
 
-/// Of a pack; nothing if it is damaged.
+/// The header of a pack; nothing if it is damaged.
 std::optional<PackHeader> read_pack_header(const File& file);
 
 /// The packs that are read, opened when they are first needed. Thread-safe.
@@ -60,9 +60,9 @@ class PackReader {
   /// The file. PackMissing if there is none, Error if a newer Flor wrote it.
   const File& open(std::int64_t pack);
 
-  /// Reads the record of `row` into `buffer` and returns its payload. Damaged if what is there is
-  /// not that record; `verify_payload` also compares the payload with its checksum.
-  /// `buffer` grows where it must.
+  /// Reads the record of `row` into `buffer` and returns its payload. Damaged if the bytes there
+  /// are not that record; `verify_payload` also compares the payload with its checksum. `buffer`
+  /// grows where it must.
   std::span<const std::byte> read(const ChunkRow& row, std::vector<std::byte>& buffer,
                                   bool verify_payload);
 
@@ -90,18 +90,18 @@ class ChunkReader {
 
   /// Damaged unless the chunk has that length.
   void require_length(std::uint32_t id, std::size_t bytes) const;
-  /// Decodes one record without looking at the digest of what comes out. `base` may be `raw`: the
+  /// Decodes one record without comparing the result with its digest. `base` may be `raw`: the
   /// difference is then applied in place. Thread-safe.
   void decode_record(DecodeScratch& scratch, const ChunkRow& row, std::span<const std::byte> base,
                      std::span<std::byte> raw) const;
-  /// The same, and whether what came out has its digest.
+  /// The same, and whether the result has its digest.
   bool decode_and_verify(DecodeScratch& scratch, const ChunkRow& row,
                          std::span<const std::byte> base, std::span<std::byte> raw) const;
   /// Decodes a chunk of `raw.size()` bytes and all that it builds upon, and compares each of them
-  /// with its digest: Damaged names the record that is at fault. Thread-safe.
+  /// with its digest: Damaged names the faulty record. Thread-safe.
   void read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const;
 
-  /// The file of a pack, for hints about what will be read.
+  /// The file of a pack, for hints about reads to come.
   const File& open(std::int64_t pack) const { return packs_.open(pack); }
 
  private:
@@ -111,7 +111,7 @@ class ChunkReader {
   void check_bases() const;
   void read(DecodeScratch& scratch, const ChunkRow& row, std::span<std::byte> raw,
             std::size_t level) const;
-  /// Calls `decode` with the record's payload; what it throws is said to be that record's fault.
+  /// Calls `decode` with the record's payload; an exception is reported as that record's fault.
   template <typename Decode>
   void with_payload(DecodeScratch& scratch, const ChunkRow& row, const Decode& decode) const;
 

@@ -17,8 +17,8 @@
 
 namespace flor::store {
 
-/// A row that was remembered, or found a moment ago, is gone, was moved in its chain, or came from
-/// elsewhere since: a collection of garbage, an archive or a fetch came between.
+/// Thrown if a row that was remembered, or just found, is gone, was moved in its chain, or comes
+/// from elsewhere since: a garbage collection, an archive or a fetch came between.
 struct ChunkVanished {};
 
 /// The steps of one commit, in this order: `append`, `sync`, then `insert` in a transaction of the
@@ -38,13 +38,13 @@ class ChunkWriter {
   void append(std::span<const NewChunk> chunks);
   void sync() { packs_.sync(); }
   std::uint64_t appended_bytes() const { return packs_.appended(); }
-  /// How far the packs go that this commit may refer to without asking the index.
+  /// The ends of the packs to which this commit may refer without asking the index.
   std::vector<PackMark> marks() const;
 
-  /// Inserts what was appended. Where another process stored the same content in the meantime, its
-  /// row is used. The row of a record that came from elsewhere becomes that of the chunk which
-  /// `replaces` it: what is recorded here depends on nothing that an attacker may have chosen. In
-  /// the order of `append`.
+  /// Inserts the appended chunks, in the order of `append`. Where another process stored the same
+  /// content in the meantime, its row is used. The row of a record that came from elsewhere becomes
+  /// that of the chunk which `replaces` it: content recorded here depends on no bytes that an
+  /// attacker may have chosen.
   std::vector<StoredChunk> insert(Connection& connection);
   /// The chunks that were appended, without rows, in the order of `append`.
   std::vector<StoredChunk> appended() const;
@@ -74,7 +74,7 @@ class ChunkWriter {
   std::vector<Appended> appended_;
   std::vector<std::int64_t> pack_rows_;  ///< of packs_.touched(), in the present transaction
   std::optional<std::uint64_t> present_pack_;         ///< its key
-  std::unordered_map<Digest, StoredChunk> present_;  ///< what was committed in it
+  std::unordered_map<Digest, StoredChunk> present_;  ///< committed records in it
 };
 
 /// The chunk's row, if the store has that content.

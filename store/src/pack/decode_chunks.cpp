@@ -50,7 +50,7 @@ class TreeDecoder {
  private:
   struct Place {
     std::span<std::byte> raw;
-    std::vector<std::byte> buffer;  ///< where raw is, if it is nobody's destination
+    std::vector<std::byte> buffer;  ///< where raw is, if it is no task's destination
     std::size_t dependents_left = 0;
   };
 
@@ -64,7 +64,7 @@ class TreeDecoder {
     std::span<const std::byte> base;
     if (step.base != DecodeStep::kNone) base = place(tree, step.base).raw;
     if (step.tasks.empty()) {
-      // What builds upon it does not come out right if this did not.
+      // A wrong result would show in the chunks that build upon it.
       chunks_.decode_record(scratch_, *step.row, base, here.raw);
       return;
     }
@@ -75,7 +75,7 @@ class TreeDecoder {
       throw;
     } catch (const Damaged&) {  // nor is it right
     }
-    // Once more, slowly: that names the record which is at fault.
+    // Decode again, slowly, to name the faulty record.
     if (!right) chunks_.read(scratch_, step.row->id, here.raw);
     for (const Task& task : step.tasks.subspan(1)) {
       std::memcpy(task.raw.data(), here.raw.data(), here.raw.size());
@@ -112,7 +112,7 @@ class TreeDecoder {
     there.buffer.clear();
   }
 
-  /// For what a step was done: its own task, or the nearest one that builds upon it.
+  /// The task that a step serves: its own, or the nearest one that builds upon it.
   const Task& task_of(const DecodeTree& tree, std::size_t step) const {
     while (step + 1 < tree.end && plan_.steps()[step].tasks.empty()) ++step;
     return plan_.steps()[step].tasks.front();
@@ -187,7 +187,7 @@ void restore(const ChunkReader& chunks, std::vector<Task> tasks, DecodeScratchPo
         helpers.emplace_back([&work] { work.run(); });
       }
     } catch (const std::system_error&) {
-      // No more threads are to be had: those that there are do it.
+      // No more threads are available: those that run do the work.
     }
     work.run();
     for (std::thread& helper : helpers) helper.join();

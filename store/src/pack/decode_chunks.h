@@ -8,7 +8,7 @@
 
 namespace flor::store {
 
-/// Rethrows the exception that a task met, with what it was for.
+/// Rethrows the exception that a task met, adding which task it was.
 using Explain = std::function<void(const Task&, std::exception_ptr)>;
 
 /// Decodes the chunks of all tasks into their places, and compares each with its digest. `threads`

@@ -67,7 +67,7 @@ void DecodePlan::add_tree(const std::vector<Node>& nodes, std::size_t root) {
   }
   tree.end = steps_.size();
   for (std::size_t i = tree.end; i-- > tree.begin;) {
-    // The dependent comes right behind its base where there is only one.
+    // The dependent comes right after its base where there is only one.
     DecodeStep& step = steps_[i];
     if (!step.tasks.empty() || step.dependents != 1) continue;
     const DecodeStep& next = steps_[i + 1];

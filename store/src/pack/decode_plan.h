@@ -1,5 +1,5 @@
 // The order in which the chunks of a read are decoded: trees of a whole chunk and the differences
-// upon it, so that no record is read or decoded twice, whoever needs it.
+// upon it, so that no record is read or decoded twice, however many tasks need it.
 #pragma once
 
 #include "pack/chunk_reader.h"
@@ -43,7 +43,7 @@ class DecodePlan {
   /// task and its chunk differ in length.
   DecodePlan(const ChunkReader& chunks, std::vector<Task> tasks);
 
-  /// In the order in which what they are for was written.
+  /// In the order in which the chunks of their tasks were written.
   std::span<const DecodeTree> trees() const { return trees_; }
   std::span<const DecodeStep> steps() const { return steps_; }
   std::uint64_t raw_bytes() const { return raw_bytes_; }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kPackMagic = "FLORPACK";
 constexpr std::string_view kRecordMagic = "FREC";
 constexpr std::uint8_t kUsesBase = 1;
-constexpr std::size_t kChecksumBytes = 8;
+constexpr std::size_t kHeaderChecksumBytes = 8;
 
 void put_text(std::span<std::byte> bytes, std::string_view text) {
   std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin());
@@ -23,15 +23,15 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
   return std::ranges::equal(bytes.first(text.size()), std::as_bytes(std::span(text)));
 }
 
-/// A header ends with the checksum of what comes before.
+/// Ends a header with the checksum of its other bytes.
 void seal(std::span<std::byte> header) {
-  const auto body = header.first(header.size() - kChecksumBytes);
-  put(header.last(kChecksumBytes), checksum(body));
+  const auto body = header.first(header.size() - kHeaderChecksumBytes);
+  put(header.last(kHeaderChecksumBytes), checksum(body));
 }
 
 bool is_sealed(std::span<const std::byte> header) {
-  return get<std::uint64_t>(header.last(kChecksumBytes)) ==
-         checksum(header.first(header.size() - kChecksumBytes));
+  return get<std::uint64_t>(header.last(kHeaderChecksumBytes)) ==
+         checksum(header.first(header.size() - kHeaderChecksumBytes));
 }
 
 void put_digest(std::span<std::byte> bytes, const Digest& digest) {

@@ -1,4 +1,4 @@
-// What the catalog says of packs that were appended to.
+// The catalog's rows of packs that were appended to.
 #pragma once
 
 #include "database/sqlite.h"

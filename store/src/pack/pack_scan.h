@@ -1,4 +1,4 @@
-// What the packs themselves say: all records that can be found in them, with or without a row.
+// Scans the packs themselves for all records in them, with or without a row.
 #pragma once
 
 #include "pack/chunk_reader.h"
@@ -21,10 +21,9 @@ struct FoundRecord {
 
 class PackScan {
  public:
-  /// Walks through a pack, from a place where a record begins to `bytes`, past the holes that `flor
-  /// gc` left. After a damaged
-  /// header it goes on at the next of `offsets`, which are the places that the catalog knows,
-  /// sorted; after the last of them, where the next sound header is.
+  /// Walks through a pack, from the beginning of a record to `bytes`, past the holes that `flor gc`
+  /// left. After a damaged header it continues at the next of `offsets`, which are the places that
+  /// the catalog knows, sorted; after the last of them, at the next sound header.
   void add(const File& file, std::int64_t pack, PackOrigin origin, std::uint64_t bytes,
            const std::vector<std::uint64_t>& offsets, std::uint64_t from = kPackHeaderBytes);
 

@@ -1,6 +1,7 @@
 #include "pack/pack_writer.h"
 
 #include "database/schema.h"
+#include "file/home_files.h"
 #include "file/lock_file.h"
 #include "file/random.h"
 
@@ -26,14 +27,19 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 /// as the kernel's own copy.
 constexpr std::size_t kDirectBytes = std::size_t{128} << 10;
 
+std::filesystem::path with_directory(std::filesystem::path pack) {
+  require_directory_in_home(pack.parent_path());
+  return pack;
+}
+
 }  // namespace
 
 OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pack_key)
     : key(pack_key),
       name(fmt::format("{:016x}", key)),
-      file(filesystem, paths.pack(name), O_RDWR | O_CREAT | O_EXCL, kInHome) {
-  // Says to others that the writer lives: that bytes at the end are not garbage yet, and that the
-  // pack is not to be compacted. Who looks whether it lives holds the lock for a moment only.
+      file(filesystem, with_directory(paths.pack(name)), O_RDWR | O_CREAT | O_EXCL, kInHome) {
+  // Shows others that the writer lives: that bytes at the end are not garbage yet, and that the
+  // pack must not be compacted. A process that checks this holds the lock for a moment only.
   is_locked = lock_file(file.descriptor(), LOCK_EX);
 }
 
@@ -88,7 +94,9 @@ std::size_t PackWriter::number_of(const RecordPlace& place) const {
 void PackWriter::open_next() {
   auto pack = std::make_shared<OpenPack>(filesystem_, paths_, random_bits());
   touched_.push_back(pack);  // from here on `roll_back` removes it
-  sync_directory(filesystem_, paths_.packs());
+  const std::filesystem::path directory = paths_.pack(pack->name).parent_path();
+  sync_directory(filesystem_, directory);
+  sync_directory(filesystem_, directory.parent_path());  // which may not have had it
   const auto header =
       encode_header(PackHeader{.format = kFormat, .key = pack->key, .origin = origin_});
   buffer_.reserve(kBufferBytes);

@@ -21,7 +21,7 @@ struct OpenPack {
   std::uint64_t key;
   std::string name;  ///< of the file, without ".pack"
   File file;
-  bool is_locked = false;       ///< others know that it is being written
+  bool is_locked = false;       ///< others can see that it is being written
   std::uint64_t bytes = 0;      ///< appended
   std::uint64_t committed = 0;  ///< of these, referred to
 };
@@ -54,18 +54,17 @@ class PackWriter {
   std::uint64_t memory() const { return buffer_.capacity(); }
   static std::uint64_t memory_max();
 
-  /// The catalog, or a journal, refers to what was appended.
+  /// The catalog, or a journal, refers to the appended records.
   void committed();
-  /// It does not. The file is left alone from now on, since nobody knows what a disk that has
-  /// failed made of it. `may_be_referred_to`: the commit itself failed, and a crash now could still
-  /// bring it to life, so the bytes stay until the next commit; otherwise their space is freed.
+  /// It does not. The file is left alone from now on, since its state after a disk failure is
+  /// unknown. `may_be_referred_to`: the commit itself failed, and a crash now could still make it
+  /// effective, so the bytes stay until the next commit; otherwise their space is freed.
   void roll_back(bool may_be_referred_to) noexcept;
-  /// Others may have seen that it does, before that was taken back: the bytes stay for
-  /// `flor gc`.
+  /// The commit was taken back, but others may have seen it before: the bytes stay for `flor gc`.
   void abandon() noexcept;
 
-  /// The pack that is written now: no collection of garbage takes records from it, nor from one
-  /// that this commit has filled. Nothing where others cannot know that it is written.
+  /// The pack that is written now: no garbage collection takes records from it, nor from one that
+  /// this commit has filled. Nothing if others cannot see that it is written.
   const OpenPack* present() const { return pack_ && pack_->is_locked ? pack_.get() : nullptr; }
 
  private:
@@ -82,7 +81,7 @@ class PackWriter {
   std::vector<std::byte> buffer_;  ///< the end of pack_ that is not in the file yet
   std::vector<std::shared_ptr<OpenPack>> touched_;
   std::vector<std::shared_ptr<OpenPack>> filled_;  ///< during this commit
-  /// What a commit that failed refers to. Of no use once another commit has taken its place.
+  /// Packs to which a failed commit refers. Of no use once another commit has taken its place.
   std::vector<std::shared_ptr<OpenPack>> doubtful_;
   std::uint64_t appended_ = 0;
 };

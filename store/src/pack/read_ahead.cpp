@@ -9,9 +9,10 @@
 namespace flor::store {
 namespace {
 
-/// Records of so many bytes are put in order and asked for at a time.
+/// Bytes of records that are sorted and asked for at a time.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{4} << 20;
-/// So far ahead of the decoding: much more than a disk has in flight, and little beside the cache.
+/// How far to read ahead of the decoding: much more than a disk has in flight, and little compared
+/// with the cache.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
 /// Reading over a gap is cheaper than another request.
 constexpr std::uint64_t kGapBytes = std::uint64_t{64} << 10;
@@ -82,7 +83,7 @@ void ReadAhead::ask_for(std::size_t first_tree, std::size_t last_tree) const {
       chunks_.open(stretch.pack).will_need(stretch.begin, stretch.end - stretch.begin);
     }
   } catch (const Error&) {
-    // Whoever reads from that pack finds out, and says so.
+    // The thread that reads from that pack meets the error, and reports it.
   }
 }
 

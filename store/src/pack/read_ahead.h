@@ -1,4 +1,4 @@
-// Has the kernel load what will be decoded next, while others decode.
+// Has the kernel load the records to be decoded next, while others decode.
 #pragma once
 
 #include "pack/decode_plan.h"
@@ -10,13 +10,13 @@
 
 namespace flor::store {
 
-/// A thread that goes through the trees of a plan ahead of those who decode them, gathers the
-/// records of many of them into long stretches of the packs, and asks for these. What is in the
-/// page cache already costs some microseconds a megabyte; errors are left to those who read.
+/// A thread that goes through the trees of a plan ahead of the decoding threads, gathers the
+/// records of many of them into long runs of the packs, and asks for these. Bytes in the page cache
+/// already cost some microseconds a megabyte; errors are left to the readers.
 class ReadAhead {
  public:
-  /// `next` is the index of the first tree that nobody has taken; whoever changes it notifies.
-  /// Everything given must outlive this object.
+  /// `next` is the index of the first tree that no thread has taken; a thread that changes it
+  /// notifies. Everything given must outlive this object.
   ReadAhead(const ChunkReader& chunks, const DecodePlan& plan,
             const std::atomic<std::size_t>& next);
   ~ReadAhead();  ///< needs `next` to be at the end, or else waits for it

@@ -32,16 +32,16 @@ class HomeQueue final : public JobQueue {
   bool hush() override;
 
  private:
-  /// Tells the coordinators of all processes that the queue has changed. Losing it would cost them
-  /// time, no job: so it does not fail.
+  /// Tells the coordinators of all processes that the queue has changed. A lost ring costs them
+  /// time, but no job: so this does not fail.
   void ring() const;
   template <typename Accept, typename... Values>
   std::int64_t change(const JobFilter& filter, const char* sql, Accept accept,
                       const Values&... values);
 
-  /// As it is now: who only looks may have begun before there was one.
+  /// The queue as it is now: it may have been made after a process that only looks has begun.
   std::shared_ptr<QueueFile> seen() const;
-  /// Whether a result that came with a run answers what is added; for each addition.
+  /// For each addition, whether a result that came with a run answers it.
   std::vector<bool> answered(const JobOrders& orders) const;
 
   std::shared_ptr<Database> database_;

@@ -5,8 +5,8 @@
 namespace flor::store {
 namespace {
 
-/// For each place how far it is from the nearest that is not open; 0 for those. Beyond the first
-/// and the last of them it is counted double, so that the ends come before the middles.
+/// The distance of each place from the nearest that is not open; 0 for those. Before the first and
+/// after the last of them it counts double, so that the ends come before the middles.
 std::vector<std::size_t> distances(std::span<const JobPlace> places) {
   const std::size_t size = places.size();
   const std::size_t far = 2 * size + 1;

@@ -22,7 +22,7 @@ std::int64_t evaluator_id(Connection& connection, const JobLedger::Entry& entry)
   return put_evaluator(connection, entry.spec, entry.digest);
 }
 
-/// A row that a worker of this home's own queue has at the moment is taken from it by its token.
+/// The token takes the row from a worker of this home's own queue that has it at the moment.
 void put_result(QueueChange& change, std::int64_t evaluator, const JobLedger::Entry& entry) {
   Connection& connection = change.connection();
   const JobLedger::Result& result = *entry.result;

@@ -1,6 +1,6 @@
-// What a machine keeps of a queue of evaluations that lies on a server: the jobs that it added or
-// judged, and the results that it knows. So they outlive a server that comes back empty, and are
-// seen by everything that reads results.
+// A machine's record of a queue of evaluations on a server: the jobs that it added or evaluated,
+// and the results that it knows. So they survive a server that restarts empty, and all that read
+// results see them.
 #pragma once
 
 #include "queue/jobs.h"
@@ -35,22 +35,22 @@ class JobLedger {
   };
   /// By number.
   std::vector<Entry> entries() const;
-  /// What `write` was told last; empty at first.
+  /// The `life` that `write` was given last; empty at first.
   std::string life() const;
 
-  /// What has happened, in one durable transaction.
+  /// Changes that are written in one durable transaction.
   struct Changes {
     std::optional<std::string> life = {};  ///< names a state that the queue has not lost
-    /// Known from now on. With a result they are also jobs of the home's own queue, which are done,
-    /// whatever was known of them; without, nothing changes for a job whose result is known.
+    /// Known from now on. Those with a result also become finished jobs of the home's own queue,
+    /// whatever was known of them; without one, nothing changes for a job whose result is known.
     std::vector<Entry> known = {};
     std::vector<Entry> forgotten = {};  ///< by people; their results stay
     std::vector<Sighting> sightings = {};
   };
   void write(const Changes& changes);
 
-  /// Names this store as this machine sees it until it is started anew; so owners of leases are
-  /// known to be of here.
+  /// Names this store on this machine until the machine restarts, so that owners of leases are
+  /// recognized as local.
   std::string place() const;
   /// Whether a process of this machine holds that lock (`Store::lock_run`).
   bool is_held(std::string_view key) const;

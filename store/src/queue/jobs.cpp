@@ -1,4 +1,4 @@
-// The queue of a home: what coordinators say and are told.
+// The queue of a home: requests of coordinators and the replies to them.
 #include "queue/jobs.h"
 
 #include "database/store_impl.h"
@@ -175,9 +175,9 @@ bool Exchange::is_alive(const std::string& owner) {
   return found->second;
 }
 
-/// Whoever lost its lease may have died of the job, or been killed: that is not told apart, and no
-/// attempt is counted. That a lease was extended because nobody had prolonged it is known by its
-/// end being the time when the job is due.
+/// Takes jobs from workers that lost their leases. They may have died of the job, or been killed:
+/// that cannot be distinguished, and no attempt is counted. A lease that was already extended
+/// without its worker's call ends at the time when its job is due.
 void Exchange::reclaim() {
   std::vector<std::int64_t> lost, late;
   {
@@ -224,7 +224,7 @@ std::vector<std::int64_t> Exchange::choose(const LeaseRequest& request) {
         request.evaluator, now_);
     while (row->step()) {
       const bool open = row->integer(2) != 0;
-      // What is dead, cancelled or not yet due says nothing about its neighbours.
+      // Dead or cancelled jobs, or jobs not yet due, have no bearing on their neighbours.
       if (open || row->integer(3) != 0) places.push_back({row->integer(0), row->integer(1), open});
     }
     return bisect(places, request.count);

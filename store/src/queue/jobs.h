@@ -1,6 +1,6 @@
-// The queue of evaluations: which checkpoints are to be judged by which evaluator, who is at it,
-// and what came out. It lies in the home, or on a server that several machines share; what a
-// watch has seen of its directories (queue/sightings.h) stays in the home of its machine.
+// The queue of evaluations: which checkpoints are to be scored by which evaluators, by which
+// worker, and with what result. It lies in the home, or on a server that several machines share;
+// the sightings of a watch (queue/sightings.h) stay in the home of its machine.
 #pragma once
 
 #include "queue/sightings.h"
@@ -24,7 +24,7 @@ class Store;
 /// The values are on disk: append only.
 enum class JobState : std::uint8_t {
   queued = 0,
-  leased = 1,     ///< a worker is at it
+  leased = 1,     ///< a worker is running it
   failed = 2,     ///< its last attempt failed; it is tried again when it is due
   done = 3,       ///< has its result
   dead = 4,       ///< failed as often as it may: waits for a person
@@ -33,12 +33,12 @@ enum class JobState : std::uint8_t {
 std::string_view to_string(JobState state);
 std::optional<JobState> job_state_from(std::string_view text);
 
-/// An evaluation that is wanted. (content, evaluator, arguments) identifies it: the same content is
-/// judged once, under however many names it is found.
+/// A requested evaluation. (content, evaluator, arguments) identifies it: the same content is
+/// scored once, under however many names it is found.
 struct NewJob {
   Digest content;              ///< of the checkpoint
   std::int64_t evaluator = 0;  ///< of `JobQueue::add_evaluator`
-  std::string arguments = {};  ///< what else the evaluator is told
+  std::string arguments = {};  ///< further arguments for the evaluator
   std::string path;            ///< where the checkpoint is, absolute
   std::int64_t priority = 0;   ///< greater ones are taken first, whatever the order
 };
@@ -46,8 +46,8 @@ struct NewJob {
 /// The longest result of an evaluation; bytes.
 inline constexpr std::size_t kResultLimit = 1 << 20;
 
-/// Names one attempt at a job. The token grows with each lease, and when a person interferes: what
-/// a worker says with an older one is refused.
+/// Names one attempt at a job. The token grows with each lease, and when the user interferes:
+/// reports with an older one are refused.
 struct Lease {
   std::int64_t job = 0;
   std::int64_t token = 0;
@@ -75,16 +75,15 @@ struct Job {
   std::string result;                       ///< JSON; empty unless done
 };
 
-/// An evaluator as it was when its jobs were added: another content makes other jobs.
+/// An evaluator as it was when its jobs were added: with another content it gets other jobs.
 struct Evaluator {
   std::int64_t id = 0;
   std::string spec;    ///< as people call it
-  std::string digest;  ///< of the file behind it, hex
+  std::string digest;  ///< of the evaluator's file, hex
 };
 
-/// When a failed attempt is followed by another: after `first_us`, then twice as long each time, up
-/// to `longest_us`; a quarter more or less of that, which depends on the job, so that not all come
-/// back at once.
+/// The pauses after failed attempts: `first_us`, then twice as long each time, up to `longest_us`;
+/// a quarter more or less of that, which depends on the job, so that not all come back at once.
 struct RetryPolicy {
   std::int64_t attempts = 4;  ///< that may fail; then the job is dead
   std::int64_t first_us = 1'000'000;
@@ -93,14 +92,14 @@ struct RetryPolicy {
 /// How long to wait after that many attempts have failed, at least 1; microseconds.
 std::int64_t backoff_us(const RetryPolicy& policy, const Lease& lease, std::int64_t failed);
 
-/// What a worker says about its lease.
+/// A worker's report about its lease.
 struct JobReport {
   enum class Kind : std::uint8_t {
-    alive,   ///< goes on: the lease is prolonged
+    alive,   ///< still running: the lease is prolonged
     done,    ///< `text` is the result
-    failed,  ///< `text` says why
-    back,    ///< was not tried: somebody else may, at once
-    gone,  ///< its checkpoint is no more: the job is forgotten, and added again if that comes back
+    failed,  ///< `text` is the reason
+    back,    ///< was not tried: another worker may try it at once
+    gone,  ///< its checkpoint is gone: the job is forgotten, and added again if that comes back
   };
   Lease lease;
   Kind kind = Kind::alive;
@@ -110,7 +109,7 @@ struct JobReport {
 enum class JobOrder : std::uint8_t {
   fifo,
   newest,
-  bisect,  ///< always the one farthest from those that are judged or being judged
+  bisect,  ///< always the one farthest from those that are done or running
 };
 
 struct LeaseRequest {
@@ -119,26 +118,27 @@ struct LeaseRequest {
   JobOrder order = JobOrder::fifo;
 };
 
-/// Everything that a coordinator has to say at a moment.
+/// All requests of a coordinator at one moment.
 struct JobOrders {
   std::string owner;                   ///< key of a lock (`Store::lock_run`) that it holds
   std::int64_t lease_us = 30'000'000;  ///< for how long leases are given or prolonged
   RetryPolicy retries;                 ///< of the jobs that fail
   std::vector<JobReport> reports = {};
   std::vector<NewJob> additions = {};
-  /// Remembered in the home as soon as the additions are in the queue, not before: replace those
-  /// of the same watch and path.
+  /// Stored in the home after the additions are in the queue, not before: they replace those of the
+  /// same watch and path.
   std::vector<Sighting> sightings = {};
   std::vector<LeaseRequest> requests = {};
 };
 
 struct JobReplies {
   std::vector<bool>
-      accepted;             ///< for each report; false: the lease is somebody else's, or nobody's
-  std::vector<bool> added;  ///< for each addition; false: such a job was there
+      accepted;             ///< for each report; false: the lease belongs to another worker or to
+                            ///< none
+  std::vector<bool> added;  ///< for each addition; false: such a job existed already
   std::vector<std::string> same_as;  ///< for each: where that one was found, if elsewhere
   std::vector<LeasedJob> leases;
-  /// What people should know: one line each.
+  /// Remarks for the user: one line each.
   std::vector<std::string> remarks = {};
   /// Unix time in microseconds at which these requests may get more leases though no job is added;
   /// absent if never.
@@ -153,7 +153,7 @@ struct JobFilter {
 };
 
 /// The server of a queue does not answer. Nothing is lost: the same orders may be given again, and
-/// whatever had come to pass of them is not done twice.
+/// those that were carried out already are not repeated.
 class QueueUnreachable : public Error {
  public:
   using Error::Error;
@@ -167,47 +167,48 @@ class JobQueue {
 
   virtual ~JobQueue() = default;
 
-  /// Where it is, for people: a URL without user and password; empty for the home's.
+  /// Where it is, for messages: a URL without user and password; empty for the home's.
   virtual std::string name() const = 0;
 
-  /// Reports, then additions, then leases, in one transaction: after a crash either everything of
-  /// it has happened or nothing. Before leases are given, those are taken away whose owner's lock
-  /// is free, so that it has died, and those that nobody prolonged in time. The latter get half a
-  /// lease (of who asks) more when that is seen first: after a pause of everybody, as when a
-  /// machine was suspended, who lives prolongs its leases before anybody takes them. To lose a
-  /// lease is no failure of the job.
+  /// Carries out reports, then additions, then leases, in one transaction: after a crash either all
+  /// of it has happened or nothing. Before leases are given, it takes back those whose owner has
+  /// died, as its lock shows, and those that were not prolonged in time. The latter are first
+  /// extended by half a lease (of the caller): after a pause of all processes, as when a machine
+  /// was suspended, workers that live prolong their leases before they are taken. A lost lease is
+  /// no failure of the job.
   ///
-  /// Everybody sees it at once, but a loss of power may undo it until `sync` has returned. Work may
-  /// begin before that, as what was found would be found again; no result may be told of.
+  /// Every process sees the changes at once, but a loss of power may undo them until `sync` has
+  /// returned. Work may begin before that, as its results would be found again; no result may be
+  /// announced.
   virtual JobReplies exchange(const JobOrders& orders) = 0;
-  /// Waits until everything that was exchanged before is as durable as the queue can make it.
-  /// Others may exchange meanwhile.
+  /// Waits until everything that was exchanged before is as durable as the queue can make it. Other
+  /// threads may exchange meanwhile.
   virtual void sync() {}
 
   /// Finds it, or adds it.
   virtual std::int64_t add_evaluator(std::string_view spec, std::string_view digest) = 0;
   virtual std::vector<Evaluator> evaluators() const = 0;
 
-  // For people. The numbers are those of the jobs that changed.
+  // For the user's commands. They return how many jobs changed.
   /// In the order in which they were added.
   virtual std::vector<Job> jobs(const JobFilter& filter = {}) const = 0;
   /// Failed, dead and cancelled ones are queued again, with all their attempts.
   virtual std::int64_t retry(const JobFilter& filter) = 0;
-  /// Ends those that are not done. Their workers are told so and are refused.
+  /// Ends those that are not done. Their workers are told so, and their reports are refused.
   virtual std::int64_t cancel(const JobFilter& filter) = 0;
   /// Forgets jobs with their results.
   virtual std::int64_t drop(const JobFilter& filter) = 0;
 
   /// A descriptor that becomes readable when there is more to lease, or a job was cancelled,
-  /// because of somebody who may be another process; it may ring for nothing. It stays the queue's,
-  /// and the same. Who has not asked for it is not told of what happened before.
+  /// perhaps by another process; it may ring for nothing. It stays the queue's, and the same. Only
+  /// events after the first call ring it.
   virtual int bell() = 0;
   /// Makes the bell unreadable until it rings again, and says whether it had rung. Never waits.
   virtual bool hush() = 0;
 };
 
-/// The queue in the home of a store, which must outlive it. How a job ended is in a log before the
-/// queue has it: both in one change.
+/// The queue in the home of a store, which must outlive it. The end of a job is written to a log
+/// before it is in the queue: both in one change.
 std::unique_ptr<JobQueue> open_home_queue(const Store& store, JobQueue::Clock clock = {});
 
 }  // namespace flor::store

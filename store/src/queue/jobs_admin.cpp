@@ -1,4 +1,4 @@
-// The queue of a home: evaluators, what people ask for, and the bell.
+// The queue of a home: evaluators, the user's requests, and the bell.
 #include "database/store_impl.h"
 #include "file/home_files.h"
 #include "index/values/logged_evaluations.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// What `read_job` reads of `job` joined with `job_result`; the result follows.
+/// The columns that `read_job` reads of `job` joined with `job_result`; the result follows.
 constexpr const char* kJobColumns =
     "id, job.token, content, evaluator, arguments, path, priority, state, attempts, owner, "
     "added_us, due_us, leased_us, lease_until_us, finished_us, message";

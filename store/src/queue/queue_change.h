@@ -1,4 +1,5 @@
-// One change of the queue: what becomes of evaluations is in their log before the queue has it.
+// One change of the queue: the ends of evaluations are written to their log before the queue has
+// them.
 #pragma once
 
 #include "queue/queue_file.h"
@@ -19,10 +20,10 @@ class QueueChange {
 
   std::int64_t now() const { return now_; }
   Connection& connection() { return queue_.connection; }
-  /// The job has ended, as its row says now.
+  /// Logs that the job has ended, as its row says now.
   void ended(std::int64_t job);
-  /// The job counts as never wanted: to be said before its row is changed or removed. Nothing where
-  /// it had not ended.
+  /// Logs that the job counts as never wanted: must be called before its row is changed or removed.
+  /// Does nothing if the job had not ended.
   void forgets(std::int64_t job);
 
   /// Throws Error.

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// The tables of a queue, and which of their rows an older index has for it: results that came with
-/// runs are no jobs of anybody here.
+/// runs are not jobs of this home.
 constexpr std::pair<const char*, const char*> kTables[] = {
     {"evaluator", "1"},
     {"job", "id NOT IN (SELECT job FROM old.fetched_result)"},
@@ -55,7 +55,7 @@ class Attached {
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
 
-  /// What is there stays.
+  /// Keeps rows that are there already.
   void copy(const char* table, const char* condition) {
     to_.execute(fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0} WHERE {1}", table,
                             condition)
@@ -67,8 +67,8 @@ class Attached {
   ShortPath name_;
 };
 
-/// What can be read of a damaged queue: each table by itself. Where that is nothing, the logs have
-/// what there is.
+/// Copies the readable tables of a damaged queue, each by itself. If none is readable, the logs
+/// still have the ends of evaluations.
 void salvage(Connection& to, const fs::path& from) {
   try {
     Attached old(to, from);
@@ -100,7 +100,7 @@ void copy_from_index(Connection& to, const fs::path& index) {
 
 bool is_of_older_index(Database& database) { return has_table(database.connection, "sighting"); }
 
-/// The job that an event means: its number, state and end.
+/// The job that an event refers to: its number, state and end.
 struct KnownJob {
   std::int64_t id = 0;
   JobState state = JobState::queued;
@@ -117,19 +117,19 @@ std::optional<KnownJob> find(Connection& connection, const EvaluationEvent& even
   return KnownJob{row->integer(0), static_cast<JobState>(row->integer(1)), row->integer(2)};
 }
 
-/// Enters the last word of all logs on an evaluation.
+/// Enters the latest event that the logs have for an evaluation.
 void enter(Connection& connection, const EvaluationEvent& event) {
   const std::int64_t evaluator = put_evaluator(connection, event.spec, event.digest);
   const auto known = find(connection, event, evaluator);
   if (event.end == EvaluationEnd::forgotten) {
-    // It was dropped by a process that was killed. What was to be retried may wait for the user.
+    // A killed process has dropped it. A job that was to be retried may wait for the user.
     if (known && known->state == JobState::done && known->finished_us <= event.at_us) {
       connection("DELETE FROM job WHERE id = ?1", known->id)->run();
     }
     return;
   }
   if (known && known->finished_us != 0 && known->finished_us >= event.finished_us) return;
-  // Its number goes with the row: who still has a lease of it is refused.
+  // Its number goes with the row: a worker that still has a lease of it is refused.
   if (known) connection("DELETE FROM job WHERE id = ?1", known->id)->run();
   const bool done = event.end == EvaluationEnd::done;
   connection(
@@ -152,8 +152,8 @@ void enter_own(Connection& connection, const std::vector<EvaluationEvent>& event
   }
 }
 
-/// Says again what the queue has and no log says: a loss of power may have taken the end of a log
-/// that the queue had seen.
+/// Writes ends that the queue has and no log has: a loss of power may have taken the end of a log
+/// that the queue had read.
 void say_again(QueueFile& queue, const std::vector<EvaluationEvent>& events) {
   std::map<std::tuple<Digest, std::string, std::string, std::string>, std::int64_t> said;
   for (const EvaluationEvent& event : events) {
@@ -185,8 +185,8 @@ void say_again(QueueFile& queue, const std::vector<EvaluationEvent>& events) {
   }
 }
 
-/// Those that the queue has followed, whose writers have ended since: nobody knows yet what the
-/// disk has of them.
+/// Logs that the queue has followed and whose writers have ended since: how much of them is on the
+/// disk is not known yet.
 std::vector<fs::path> ended_logs(QueueFile& queue) {
   std::vector<fs::path> ended;
   const auto rows = queue.connection("SELECT name FROM evaluation_log WHERE NOT ended");
@@ -197,8 +197,8 @@ std::vector<fs::path> ended_logs(QueueFile& queue) {
   return ended;
 }
 
-/// The queue has all that such a log said. Of a torn one this says the rest again, too, and the log
-/// goes once that is on disk.
+/// Writes the sound events of torn logs again, as the queue has entered all that these logs had;
+/// returns the torn logs, which are removed once that is on disk.
 std::vector<fs::path> say_torn_again(QueueFile& queue, const std::vector<fs::path>& ended) {
   std::vector<fs::path> torn;
   for (const fs::path& path : ended) {
@@ -213,8 +213,8 @@ std::vector<fs::path> say_torn_again(QueueFile& queue, const std::vector<fs::pat
   return torn;
 }
 
-/// The queue has what logs say, and they what it has. That is so already unless a process was
-/// killed, the power was lost, or one of them is new.
+/// Brings queue and logs to the same state. They are in the same state unless a process was killed,
+/// the power was lost, or one of them is new.
 void catch_up(QueueFile& queue, bool anew) {
   const Lock lock(queue.mutex);
   const auto differs = [&] {
@@ -222,7 +222,7 @@ void catch_up(QueueFile& queue, bool anew) {
            !ended_logs(queue).empty();
   };
   if (!differs()) return;
-  // No other process changes the queue, nor says anything of it, meanwhile.
+  // No other process changes the queue or its logs meanwhile.
   Transaction transaction(queue.connection);
   if (!differs()) return;
   const std::vector<fs::path> ended = ended_logs(queue);
@@ -283,8 +283,8 @@ void log_fetched(Database& database, QueueFile& queue) {
   queue.evaluations.keep();
 }
 
-/// From an index that is older than the queue's own database; once everything has it, it goes
-/// there.
+/// Moves the tables from an index that is older than the queue's own database; once the queue has
+/// everything, they are dropped there.
 void move_from_index(Database& database, QueueFile& queue) {
   {
     const Lock lock(queue.mutex);
@@ -309,7 +309,7 @@ std::int64_t count(Connection& connection, const char* condition) {
   return row->integer(0);
 }
 
-/// What it is made of, for people.
+/// Describes the queue's content for messages.
 std::string contents_of(Connection& connection) {
   const std::int64_t ended = count(connection, "finished_us IS NOT NULL"),
                      wait = count(connection, "finished_us IS NULL");
@@ -341,7 +341,7 @@ void make_again(const Paths& paths, Filesystem& filesystem) {
           .c_str());
 }
 
-/// For who only looks.
+/// For processes that only look.
 std::shared_ptr<QueueFile> make_in_memory(Database& database, FileState state) {
   auto made = std::make_shared<QueueFile>(database.paths, database.files);
   if (state == FileState::missing) {

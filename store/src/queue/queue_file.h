@@ -1,6 +1,7 @@
-// The evaluations that wait, and what watches have seen: a database of its own in the home, so that
-// who records and who watches wait for no lock of each other. How evaluations ended is in logs
-// before it is here (journal/evaluation_log.h), and a queue that is made again has it from there.
+// The waiting evaluations, and the sightings of watches: a database of its own in the home, so that
+// recorders and watches do not wait for each other's locks. The ends of evaluations are in logs
+// before they are here (journal/evaluation_log.h), and a queue that is made again takes them from
+// there.
 #pragma once
 
 #include "database/database.h"
@@ -21,16 +22,16 @@ struct QueueFile : OpenFile {
 };
 
 enum class QueueUse {
-  look,    ///< makes no file: where there is no sound one, it is made in memory
+  look,    ///< makes no file: without a sound one, the queue is made in memory
   change,  ///< as `look` in a store that was opened for reading only
 };
 
-/// The queue of the home, which is made where it is missing, and made again where it is damaged;
-/// the latter is said in a line on standard error. For who changes it, it has all that logs say.
+/// The queue of the home, which is made where it is missing, and made again where it is damaged,
+/// which a line on standard error reports. For `change` it first enters all events of the logs.
 /// `database` keeps it open. Locks the database's mutex, which is never locked within the queue's.
 std::shared_ptr<QueueFile> queue_of(Database& database, QueueUse use);
 
-/// Lets the next one who changes the queue make it again if it contradicts itself as a database.
+/// Lets the next process that changes the queue make it again if its database is inconsistent.
 void doubt_queue(const Database& database);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// What watches have seen, as rows.
+// The sightings of watches, as rows.
 #pragma once
 
 #include "database/sqlite.h"
@@ -8,7 +8,7 @@
 
 namespace flor::store {
 
-/// Inside a transaction. They replace those of the same watch and path.
+/// Writes them inside a transaction. They replace those of the same watch and path.
 void put_sightings(Connection& connection, const std::vector<Sighting>& sightings);
 
 }  // namespace flor::store

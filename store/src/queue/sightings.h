@@ -1,5 +1,6 @@
-// What watches have seen of their directories, so that a later watch knows what came meanwhile. It
-// lies in the home of the machine that watches, wherever the queue of evaluations is.
+// The checkpoints that watches have seen in their directories, so that a later watch knows which
+// are new. They are stored in the home of the machine that watches, wherever the queue of
+// evaluations is.
 #pragma once
 
 #include <flor/store/digest.h>
@@ -23,7 +24,7 @@ struct FileIdentity {
 };
 
 /// A checkpoint that a watch has found. Without content: it was there when the watch began, and is
-/// not to be judged.
+/// not to be scored.
 struct Sighting {
   std::int64_t watch = 0;
   std::string path;  ///< absolute
@@ -31,8 +32,8 @@ struct Sighting {
   std::optional<Digest> content;
 };
 
-/// As thread-safe as Catalog, and throws what it throws. What is seen later is written by
-/// `JobQueue::exchange`, since it must not be known before its job is.
+/// As thread-safe as Catalog, and throws what it throws. Later sightings are written by
+/// `JobQueue::exchange`, since one must not be known before its job is.
 class WatchMemory {
  public:
   using Clock = std::function<std::int64_t()>;  ///< Unix time in microseconds
@@ -42,12 +43,12 @@ class WatchMemory {
 
   struct Watch {
     std::int64_t id = 0;
-    bool is_new = false;  ///< nobody has watched this for this evaluator
+    bool is_new = false;  ///< no watch has watched this for this evaluator
   };
-  /// What has been found in a directory for an evaluator is remembered under this number. `queue`
-  /// is the name of the queue that gets the jobs: another queue knows nothing of them. `spec`
-  /// without digest: a changed evaluator goes on. A new watch begins, in the same transaction, with
-  /// what is `present`, whose `watch` does not count.
+  /// The number under which the sightings in a directory for an evaluator are stored. `queue` is
+  /// the name of the queue that gets the jobs: another queue knows nothing of them. `spec` without
+  /// digest: a changed evaluator continues with the same sightings. A new watch begins, in the same
+  /// transaction, with the sightings in `present`, whose `watch` is ignored.
   Watch add(std::string_view directory, std::string_view spec, std::string_view arguments,
             std::string_view queue = {}, const std::vector<Sighting>& present = {});
   /// By path.

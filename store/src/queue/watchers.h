@@ -1,5 +1,5 @@
-// The processes that watch for checkpoints and judge them, as the store knows them: who they are,
-// and what they are asked to do. They are asked through the queue, never by a signal.
+// The processes that watch for checkpoints and have them evaluated, as the store knows them, and
+// the requests to them. They are asked through the queue, never by a signal.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class Store;
 /// The values are on disk: append only.
 enum class StopRequest : std::uint8_t {
   none = 0,
-  drain = 1,  ///< finish what is being judged, begin nothing
-  now = 2,    ///< end it, and give it back
+  drain = 1,  ///< finish the running evaluations, begin nothing
+  now = 2,    ///< stop them, and return them to the queue
 };
 
 /// Something that is watched for an evaluator.
@@ -39,15 +39,16 @@ struct Watcher {
 /// The entry of a process that watches. Not thread-safe.
 class WatcherEntry {
  public:
-  /// `watcher`: holds its lock; `began_us` and `stop` do not count. Forgets those that have died.
+  /// `watcher`: must hold its lock; `began_us` and `stop` are ignored. Forgets those that have
+  /// died.
   WatcherEntry(Store& store, const Watcher& watcher);
   ~WatcherEntry();
   WatcherEntry(const WatcherEntry&) = delete;
   WatcherEntry& operator=(const WatcherEntry&) = delete;
 
-  /// Becomes readable when somebody asks a watcher of the store.
+  /// Becomes readable when any watcher of the store gets a request.
   int descriptor() const { return bell_; }
-  /// What this one was asked to do; the descriptor is not readable then until it rings again.
+  /// The request to this watcher; the descriptor is not readable then until it rings again.
   StopRequest asked() const;
 
  private:

@@ -1,4 +1,4 @@
-// verify: what the manifests promise against what is there.
+// verify: compares the manifests with the objects that are there.
 #include "base/worker_pool.h"
 #include "remote/bucket_check.h"
 #include "remote/chunk_proof.h"
@@ -8,6 +8,7 @@
 #include "remote/objects/parcels.h"
 #include "remote/objects/sha256.h"
 #include "remote/remote.h"
+#include "remote/run_listing.h"
 
 #include <flor/store/error.h>
 
@@ -20,7 +21,7 @@
 namespace flor::remote {
 namespace {
 
-/// What the catalogs say of a parcel.
+/// The content of a parcel according to the catalogs.
 struct Expected {
   std::uint64_t bytes = 0;
   std::vector<Record> records;
@@ -49,7 +50,7 @@ class Verification {
   }
 
   VerifyReport finish(bool read_data) {
-    const Listing listing = list_parcels(objects_);
+    const FoundParcels listing = list_parcels(objects_);
     std::vector<std::string> names;
     TransferProgress progress;
     for (const std::string& name : order_) {
@@ -71,6 +72,7 @@ class Verification {
     return std::move(report_);
   }
 
+  void find(std::string finding) { report_.findings.push_back(std::move(finding)); }
   const std::set<std::string>& lost() const { return lost_; }
 
   void add(const RemoteRun& run, RunCatalog& catalog) {
@@ -102,7 +104,7 @@ class Verification {
     return entry->second;
   }
 
-  /// Runs share parcels, and say the same of their records unless one of them is wrong.
+  /// Runs share parcels; their catalogs agree about the records unless one of them is wrong.
   void drop_repeated() {
     for (auto& [name, parcel] : expected_) {
       std::ranges::stable_sort(parcel.records, {}, &Record::offset);
@@ -147,7 +149,8 @@ class Verification {
     for (const Record& record : expected_.at(name).records) proof.give_up(record);
   }
 
-  /// What is wrong with it as a whole; empty if nothing is, and its records are proven.
+  /// Describes the damage of the parcel as a whole; if it has none, returns "" with its records
+  /// proven.
   std::string read(const std::string& name, const Expected& parcel, ChunkProof& proof) const {
     try {
       const std::string key = parcel_key(name);
@@ -180,7 +183,6 @@ class Verification {
     if (!lost_.insert(name).second) return;  // one line for each
     find(fmt::format("{}/{} {}; needed by run {}", objects_.url(), parcel_key(name), flaw, runs));
   }
-  void find(std::string finding) { report_.findings.push_back(std::move(finding)); }
 
   ObjectStore& objects_;
   const TransferOptions& options_;
@@ -204,6 +206,7 @@ VerifyReport verify(ObjectStore& objects, const std::vector<RemoteRun>& runs, bo
                     const TransferOptions& options) {
   Verification verification(objects, options);
   for (const RemoteRun& run : runs) verification.add(run);
+  for (std::string& finding : check_listing(objects, runs)) verification.find(std::move(finding));
   return verification.finish(read_data);
 }
 

@@ -1,4 +1,4 @@
-// What is wrong with the content of one run in an object store.
+// Finds damage in the content of one run in an object store.
 #pragma once
 
 #include "remote/remote.h"

@@ -16,8 +16,8 @@
 namespace flor::remote {
 namespace {
 
-/// Chunks that wait in the file for differences to them: as a rule about one checkpoint's. Content
-/// that is made to fill the disk is many times shorter than what it unpacks to.
+/// Chunks that wait in the file for differences to them: as a rule one checkpoint's. The ratio
+/// limits content that was made to fill the disk: it unpacks to many times its own length.
 constexpr std::uint64_t kWaitingFree = std::uint64_t{4} << 30;
 constexpr std::uint64_t kWaitingRatio = 16;
 
@@ -107,7 +107,7 @@ void ChunkProof::settle(Arrived first) {
   }
 }
 
-/// Says so where it is not, unless its base is lost, which was said of that one.
+/// Reports a record that is not proven, unless its base is lost, which was reported already.
 bool ChunkProof::is_proven(const Record& record, std::span<const std::byte> payload,
                            std::vector<std::byte>& raw) {
   raw.resize(record.raw_bytes);
@@ -143,7 +143,7 @@ bool ChunkProof::is_proven(const Record& record, std::span<const std::byte> payl
   return false;
 }
 
-/// A base that does not arrive since it is here.
+/// Looks up a base that will not arrive, since it is here.
 void ChunkProof::find_base(const Digest& digest, Base& base, std::uint32_t bytes) {
   std::vector<std::byte> raw(bytes);
   if (find_here_(digest, raw)) {
@@ -154,7 +154,7 @@ void ChunkProof::find_base(const Digest& digest, Base& base, std::uint32_t bytes
   }
 }
 
-/// What waited for it.
+/// Settles the records that waited for this base.
 std::vector<ChunkProof::Arrived> ChunkProof::conclude(const Record& record, bool proven,
                                                       std::span<const std::byte> raw) {
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Content that arrives is decoded and compared with its digests: a record's checksums say only that
+// Decodes content that arrives and compares it with its digests: a record's checksums say only that
 // it is as it was written, not that it holds what it claims.
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace flor::remote {
 
-/// Proves records in whatever order they arrive. A chunk that others are differences to waits for
-/// these in a file, and one whose base has not arrived waits in memory, in the form in which it
-/// came. All functions but `expect` are thread-safe.
+/// Proves records in whatever order they arrive. A chunk that is the base of others waits for them
+/// in a file; one whose own base has not arrived waits in memory, in the form in which it came. All
+/// functions but `expect` are thread-safe.
 class ChunkProof {
  public:
   /// Reads a chunk that is here already; false if it is not, or has another length.
   using FindHere = std::function<bool(const Digest& digest, std::span<std::byte> raw)>;
-  /// Hears of a record that does not hold what it claims, and why.
+  /// Called for a record that does not hold what it claims, with the reason.
   using OnFlaw = std::function<void(const Record& record, const std::string& why)>;
 
   /// `scratch`: a directory for the file, which has no name there; empty: that for temporary files.
@@ -33,11 +33,12 @@ class ChunkProof {
   ChunkProof(const ChunkProof&) = delete;
   ChunkProof& operator=(const ChunkProof&) = delete;
 
-  /// A record that will arrive. To be said of all before the first one does.
+  /// Announces a record that will arrive. All must be announced before the first one arrives.
   void expect(const Record& record);
-  /// Its bytes, header included, which have their checksums.
+  /// Takes the bytes of a record, header included, whose checksums were verified.
   void take(const Record& record, std::span<const std::byte> bytes);
-  /// It did not arrive, or not as it should: what builds upon it can be proven neither.
+  /// Gives up a record that did not arrive, or arrived damaged: records built upon it cannot be
+  /// proven either.
   void give_up(const Record& record);
   /// Records that hold what they claim.
   std::size_t proven() const;
@@ -48,7 +49,7 @@ class ChunkProof {
     Record record;
     Payload payload;
   };
-  /// What others are differences to.
+  /// A chunk that others are stored as differences to.
   struct Base {
     enum class State : std::uint8_t { awaited, ready, lost };
     State state = State::awaited;

@@ -125,7 +125,7 @@ const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
       record.has_base() != (base != 0)) {
     throw damaged("describes a chunk that cannot be");
   }
-  // Each base is less deep than what it is the base of: so there is no circle.
+  // Each base is less deep than the record built upon it: so there is no circle.
   if (record.depth > depth_max) {
     throw damaged("has a chunk whose base is of the wrong depth");
   }

@@ -1,5 +1,5 @@
-// What a run consists of beside its facts: checkpoints, logged tensors, and the chunks of both, by
-// their digests, so that it does not matter in which catalog they were numbered.
+// The content of a run, as opposed to its facts: checkpoints, logged tensors, and the chunks of
+// both, by their digests, so that their numbers in a particular catalog do not matter.
 #pragma once
 
 #include "database/schema.h"
@@ -24,8 +24,8 @@ namespace flor::remote {
 
 using store::Digest;
 
-/// What the catalogs of an object store have beside the tables of a store's own: checkpoints that
-/// were deleted there.
+/// The table that the catalogs of an object store have in addition to those of a store: checkpoints
+/// that were deleted there.
 inline constexpr store::LaterTable kPrunedTable = {
     "pruned",
     "run INTEGER NOT NULL, kind INTEGER NOT NULL, "
@@ -70,10 +70,10 @@ struct Content {
   using Place = std::tuple<store::CheckpointKind, std::int64_t, std::int64_t, std::string>;
   /// A run has one checkpoint at each place.
   Place place() const { return {key.kind, key.main_loop, key.iteration, key.loop}; }
-  /// The same without what it consists of.
+  /// The same without items and chunks.
   Content outline() const;
   using Name = std::pair<Place, Digest>;
-  /// What makes it the same in two catalogs.
+  /// Identifies it across catalogs.
   Name name() const { return {place(), digest}; }
 };
 
@@ -93,18 +93,18 @@ class Records {
   std::unordered_map<Digest, std::size_t> places_;
 };
 
-/// Reads from one state of a catalog. `packs` is what the places of its chunks refer to.
+/// Reads from one state of a catalog. The places of its chunks refer to `packs`.
 class ContentReader {
  public:
   ContentReader(store::Connection& connection, std::int64_t run);
 
   std::vector<Content> checkpoints() const;
-  /// Deleted ones, without their content.
+  /// Deleted checkpoints, without their content.
   std::vector<Content> discarded() const;
-  /// Those of them that were deleted in the object store: they are not sent again. `discarded_us`
-  /// says when.
+  /// The deleted checkpoints that were deleted in the object store: they are not sent again.
+  /// `discarded_us` says when.
   std::vector<Content> pruned() const;
-  /// What the values of the run refer to.
+  /// The objects (tensors, images) that values of the run refer to.
   std::vector<Content> objects() const;
   std::set<Digest> named_objects() const;
 
@@ -112,13 +112,14 @@ class ContentReader {
   /// the digests and lengths of its chunks, as `flor fsck` checks it.
   void check(const Content& content) const;
 
-  /// The record of a chunk that is needed by what was read; null if there is none.
+  /// The record of a chunk that the contents read so far need; null if there is none.
   const Record* find(const Digest& digest) const;
   /// Adds the records of these chunks and of their bases, with the place that the catalog gives.
   void add_records(const std::vector<Digest>& chunks, Records& records) const;
 
  private:
-  /// Reads the rows of a chunk and its bases, once. Its digest. Damaged if it lies deeper.
+  /// Reads the rows of a chunk and its bases, once, and returns its digest. Damaged if it lies
+  /// deeper.
   const Digest& load(std::uint32_t id, int depth_max) const;
   Damaged damaged(std::string_view what) const;
   std::vector<Digest> digests_of(store::Bytes ids) const;
@@ -136,10 +137,10 @@ class ContentReader {
   mutable std::unordered_map<std::int64_t, Layout> layouts_;
 };
 
-/// All that a run has beside its facts, or is to have.
+/// The whole content of a run, as it is or is to be.
 struct RunContents {
   std::vector<Content> checkpoints;  ///< that are stored
-  std::vector<Content> gone;         ///< that the run has had, too
+  std::vector<Content> gone;         ///< that the run once had
   std::vector<Content> pruned;       ///< of these, deleted in the object store
   std::vector<Content> objects;
   Records records;  ///< all that checkpoints and objects need, and perhaps more
@@ -152,16 +153,17 @@ struct RunContents {
 using ParcelBytes = std::map<std::string, std::uint64_t>;
 ParcelBytes parcel_lengths(store::Connection& catalog);
 
-/// Writes them to a catalog that has the facts of the run and no content of it yet. The order of
-/// the rows depends on the contents alone, so that the same run gives the same catalog everywhere.
-/// `numbers` gets what the manifest says of the contents. Within a transaction of the caller.
+/// Writes the contents to a catalog that has the facts of the run and no content of it yet. The
+/// order of the rows depends on the contents alone, so that the same run gives the same catalog
+/// everywhere. Sets the fields of `numbers` that describe the contents. Within a transaction of the
+/// caller.
 void put_contents(store::Connection& to, std::int64_t run, const RunContents& contents,
                   const ParcelBytes& parcel_bytes, RemoteRun& numbers);
 
-/// Records that the catalog has already, in whatever form, stay as they are there.
+/// Writes records; those that the catalog has already, in whatever form, stay as they are there.
 void put_records(store::Connection& to, const Records& records, const ParcelBytes& parcel_bytes);
 void put_checkpoint(store::Connection& to, std::int64_t run, const Content& content);
-/// As a deleted one, whose content is elsewhere.
+/// Writes it as a deleted checkpoint, whose content is elsewhere.
 void put_discarded(store::Connection& to, std::int64_t run, const Content& content);
 /// False if it is there already.
 bool put_object(store::Connection& to, const Content& content);

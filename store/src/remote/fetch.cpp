@@ -1,4 +1,4 @@
-// fetch: what a run needs and the store lacks is read from parcels, then the run appears.
+// fetch: reads the content that a run needs and the store lacks from parcels; then the run appears.
 #include "base/worker_pool.h"
 #include "codec/decode_scratch.h"
 #include "database/database.h"
@@ -42,7 +42,8 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr int kTries = 5;
 
-/// Records that are fetched before they are made durable: what a killed fetch loses.
+/// Records that are fetched before they are made durable: at most this much is lost if it is
+/// killed.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
 
 /// A part of a parcel, and the records in it: indices into a list, by offset.
@@ -53,7 +54,7 @@ struct FetchRequest {
   std::vector<std::size_t> records;
 };
 
-/// What one batch of records takes in requests.
+/// The requests for one batch of records.
 std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
                                         std::span<const std::size_t> batch,
                                         const std::map<std::string, std::uint64_t>& parcel_bytes) {
@@ -69,7 +70,7 @@ std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
       requests.push_back({parcel, 0, all, true, std::move(list)});
       continue;
     }
-    // Those that lie side by side are read with one request; what is between others is not wanted.
+    // Neighbours are read with one request; unwanted bytes between others are not.
     for (const std::size_t i : list) {
       const std::uint64_t begin = records[i].offset, end = begin + records[i].bytes();
       FetchRequest* last = requests.empty() ? nullptr : &requests.back();
@@ -93,10 +94,10 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What a fetch changes of the facts of a run.
+/// The facts of a run that a fetch changes.
 enum class Takes : std::uint8_t {
   nothing,
-  replays,  ///< what replays elsewhere found: all that comes to a run that was recorded here
+  replays,  ///< findings of replays elsewhere: all that comes to a run that was recorded here
   all,      ///< of a run that is new, was fetched before, or counts as fetched from now on
 };
 
@@ -115,7 +116,8 @@ class Fetching {
   }
 
   FetchReport operator()() {
-    // Nobody records it meanwhile; and nobody collects what comes back of it.
+    // The lock keeps recorders out meanwhile; the use keeps collectors from content that comes
+    // back.
     auto lock = store_.lock_run(report_.run.key);
     if (!lock) throw Busy(fmt::format("run {} is being recorded or fetched here", report_.run.key));
     const auto use = store_.use_run(report_.run.key);
@@ -171,7 +173,7 @@ class Fetching {
     return (loop->step() ? loop->integer(0) : 0) + content.key.iteration;
   }
 
-  /// A replay begins at the last state that is stored and not behind its first epoch.
+  /// The epoch where a replay begins: the last stored state that is not after its first epoch.
   std::int64_t nearest_state(std::int64_t first) {
     std::int64_t nearest = 0;
     for (const Content& content : checkpoints_) {
@@ -223,7 +225,7 @@ class Fetching {
     return list;
   }
 
-  /// A chunk that is here, for what builds upon it.
+  /// Reads a chunk that is here, to decode records that build upon it.
   bool read_here(const Digest& digest, std::span<std::byte> raw) {
     store::ChunkReader reader(database_.paths, database_.files);
     std::uint32_t id = 0;
@@ -268,8 +270,8 @@ class Fetching {
     }
   }
 
-  /// A batch: its records come after their bases, which are here or in it. None gets a row before
-  /// all of them were decoded and have the digests that they claim.
+  /// Receives a batch: its records come after their bases, which are here or in the batch. None
+  /// gets a row before all were decoded and match the digests that they claim.
   void receive(std::span<const std::size_t> batch, ChunkProof& proof) {
     const std::vector<FetchRequest> requests = plan_requests(records_.list(), batch, parcel_bytes_);
     std::map<std::size_t, store::RecordPlace> places;
@@ -422,14 +424,14 @@ class Fetching {
     return true;
   }
 
-  /// Where the run does not come to be after all, this counts for nothing.
+  /// Logs the results beforehand; if the run does not appear after all, they count for nothing.
   void log(const std::vector<store::EvaluationEvent>& taken) {
     store::EvaluationLog log(database_.files, database_.paths);
     for (const store::EvaluationEvent& event : taken) log.append(event);
     log.sync();
   }
 
-  /// What the journals say of it.
+  /// Writes the events for the journal of the run.
   void note(store::Writing& writing, std::int64_t run, Takes takes,
             const store::RunOrigin& origin) {
     Connection& here = database_.connection;
@@ -447,7 +449,7 @@ class Fetching {
     }
   }
 
-  /// Checkpoints and objects of a run that was recorded here came back.
+  /// Notes checkpoints and objects that came back to a run that was recorded here.
   void note_restored(store::Writing& writing, std::int64_t run) {
     const ContentReader reader(database_.connection, run);
     std::map<Content::Name, Content> here;
@@ -484,7 +486,7 @@ class Fetching {
     }
   }
 
-  /// What the run logged and is not here stays known to be there.
+  /// Notes which objects the run logged that are not here, and where they are.
   void note_absent_objects(Connection& to) {
     for (const Content& content : reader_.objects()) {
       to("INSERT OR IGNORE INTO absent_object (digest, place) SELECT ?1, ?2 WHERE NOT EXISTS "
@@ -495,7 +497,7 @@ class Fetching {
     }
   }
 
-  /// Before anything is received.
+  /// Runs before anything is received.
   void check_contradiction() {
     const Lock lock(database_.mutex);
     if (const auto run = local_run()) {
@@ -505,12 +507,13 @@ class Fetching {
     }
   }
 
-  /// Single checkpoints of a run that is here, for a replay that is on its way: nothing else
-  /// changes.
+  /// Whether to fetch single checkpoints of a run that is here, for a replay in progress: nothing
+  /// else changes.
   bool only_adds_checkpoints() const { return options_.only && !options_.only->empty(); }
 
-  /// What the run here lacks of that which is there. Error if both have what the other has not, or
-  /// contradict each other, or if the run was recorded here and went on there.
+  /// The facts that the run here lacks and the catalog has. Error if each has something that the
+  /// other lacks, or they contradict each other, or if the run was recorded here and continued
+  /// there.
   Takes takes_of(std::int64_t run) {
     if (only_adds_checkpoints()) return Takes::nothing;
     const RunProgress here(database_.connection, run);
@@ -549,7 +552,8 @@ class Fetching {
         objects_.url()));
   }
 
-  /// The user lets what was recorded elsewhere become part of a run, or of a group, of here.
+  /// Makes the run, and the runs of its group, count as fetched: the user has allowed that what was
+  /// recorded elsewhere becomes part of them.
   void count_as_fetched(store::Writing& writing, std::int64_t run, const store::RunOrigin& origin) {
     Connection& to = database_.connection;
     std::vector<std::int64_t> members{run};
@@ -563,8 +567,8 @@ class Fetching {
     }
   }
 
-  /// Before the facts of the run are replaced: what is there or was once, and is here, stays. What
-  /// was never there, or has another state in its place there, is of another way that the run went.
+  /// Called before the facts of the run are replaced: keeps checkpoints that the catalog has or had
+  /// at the same place. Any other belongs to a course that the run abandoned when it was resumed.
   void forget_checkpoints(std::int64_t run) {
     Connection& to = database_.connection;
     std::map<Content::Place, Digest> there;
@@ -584,8 +588,8 @@ class Fetching {
     to("DELETE FROM discarded WHERE run = ?1", run)->run();
   }
 
-  /// Of a rank of a group: id of the run that leads it. Error if that was recorded here, or has
-  /// another run of this rank.
+  /// The id of the run that leads the group of this rank; 0 without a group. Error if that was
+  /// recorded here, or has another run of this rank.
   std::int64_t leader() {
     const RemoteRun& run = report_.run;
     check_rank();
@@ -639,7 +643,7 @@ class Fetching {
         to("SELECT digest FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND "
            "iteration = ?4 AND loop = ?5",
            run, kind, content.key.main_loop, content.key.iteration, content.key.loop);
-    if (there->step()) return;  // of the same state, or taken since: it stays
+    if (there->step()) return;  // there is one of the same state, or one taken since: it stays
     if (!replaced && !is_known(run, content)) return;
     put_checkpoint(to, run, content);
     restored_.insert(content.name());
@@ -650,7 +654,7 @@ class Fetching {
         ->run();
   }
 
-  /// Whether a run that is here has had this checkpoint; else it went another way.
+  /// Whether a run that is here has had this checkpoint; else it took another course.
   bool is_known(std::int64_t run, const Content& content) {
     return database_
         .connection(

@@ -1,9 +1,10 @@
-// prune: deletes checkpoints in an object store, then what nothing refers to any more.
+// prune: deletes checkpoints in an object store, then objects that nothing refers to any more.
 #include "base/worker_pool.h"
 #include "database/database.h"
 #include "remote/objects/object_keys.h"
 #include "remote/references.h"
 #include "remote/remote.h"
+#include "remote/run_listing.h"
 #include "remote/thinned_group.h"
 
 #include <flor/store/error.h>
@@ -19,7 +20,7 @@
 namespace flor::remote {
 namespace {
 
-/// Runs by their groups, in the order of their first ones; of a group rank 0 first.
+/// Runs by their groups, in the order of the groups' first runs; rank 0 comes first in a group.
 std::vector<std::vector<RemoteRun>> groups_of(const std::vector<RemoteRun>& runs) {
   std::vector<std::vector<RemoteRun>> groups;
   std::map<std::string, std::size_t> places;
@@ -42,14 +43,15 @@ class Pruning {
           "a grace below 2 hours is too short for a machine that is spooling: give --grace 2h or "
           "more, or 0 where no other machine is at work");
     }
-    // The grace of what they refer to begins when they do so no more, whatever was written down.
+    // The grace of an object begins when no manifest refers to it any more, whatever was noted
+    // before.
     referred_before_ = references_.read({}, References::Unreadable::skipped);
   }
 
   void remove_run(const RemoteRun& run) {
     gone_.insert(run.key);
     if (!options_.dry_run) {
-      // The latest first: what is left then is older, and goes, too.
+      // The latest first: if this is interrupted, an older one is left, which goes, too.
       const std::vector<ManifestName> manifests = list_manifests(objects_, run.key);
       for (auto name = manifests.rbegin(); name != manifests.rend(); ++name) {
         objects_.remove(name->key());
@@ -81,6 +83,7 @@ class Pruning {
   PruneReport finish() {
     try {
       collect();
+      if (!options_.dry_run) write_listing_anew(objects_, options_.threads);
     } catch (const Unreachable&) {
       throw;
     } catch (const Error& error) {
@@ -92,7 +95,7 @@ class Pruning {
   }
 
  private:
-  /// What was already unreferred to the last times, and since when.
+  /// Objects that earlier calls found unreferenced, and since when.
   std::map<std::string, std::int64_t> doomed() {
     std::map<std::string, std::int64_t> since;
     for (const ObjectInfo& object : objects_.list(kDoomed)) {
@@ -152,7 +155,8 @@ class Pruning {
     write_doomed(lists);
   }
 
-  /// Somebody may have put an object again since it was listed, or referred to it: that one stays.
+  /// Another process may have written an object again since it was listed, or referred to it: then
+  /// it stays.
   void remove(std::vector<const ObjectInfo*> dead) {
     if (dead.empty()) return;
     const std::set<std::string> alive = references_.read();
@@ -188,14 +192,14 @@ class Pruning {
   /// More than a list of a million objects has.
   static constexpr std::uint64_t kDoomedBytesMax = std::uint64_t{128} << 20;
 
-  /// What is younger is probably being written.
+  /// A younger upload is probably in progress.
   static constexpr std::int64_t kUnfinishedUs = std::int64_t{24} * 3600 * 1'000'000;
 
   ObjectStore& objects_;
   const PruneOptions& options_;
   std::int64_t now_;
   std::set<std::string> gone_;    ///< runs whose present manifests go, or would go
-  std::set<std::string> needed_;  ///< keys that the manifests would name which take their place
+  std::set<std::string> needed_;  ///< keys that the replacing manifests would name
   References references_;
   std::set<std::string> referred_before_;  ///< when this began
   std::vector<std::string> doomed_lists_;

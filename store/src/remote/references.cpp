@@ -26,7 +26,7 @@ std::set<std::string> References::read(const std::set<std::string>& without,
     for (int tries = 1; !add(manifests, unreadable, keys); ++tries) {
       const std::vector<ManifestName> before = std::move(manifests);
       manifests = list_manifests(objects_, run);
-      // Named again, though it is gone: the list lags behind, and a newer one may not be named yet.
+      // Listed again, though it is gone: the list is outdated, and may not name a newer one yet.
       if (manifests == before && tries > 1) {
         if (unreadable == Unreadable::refused)
           throw_unknown(before.back(), "is listed, but not there,");
@@ -53,7 +53,7 @@ bool References::add(const std::vector<ManifestName>& manifests, Unreadable unre
 std::optional<std::vector<std::string>> References::look_up(const ManifestName& manifest,
                                                             bool is_latest, Unreadable unreadable) {
   if (const auto known = known_.find(manifest); known != known_.end()) return known->second;
-  // Of an older manifest: nobody can read that any more.
+  // An older manifest of an unreadable run: no reader can use it any more.
   const bool refused = is_latest && unreadable == Unreadable::refused;
   std::vector<std::string> keys;
   try {

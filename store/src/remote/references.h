@@ -1,4 +1,4 @@
-// What the runs in an object store refer to: nothing else may be removed there.
+// The objects that the runs in an object store refer to: all others may be removed there.
 #pragma once
 
 #include "remote/objects/object_keys.h"
@@ -20,10 +20,10 @@ class References {
 
   explicit References(ObjectStore& objects) : objects_(objects) {}
 
-  /// Keys of all parcels and catalogs that the manifests which are there now refer to, those of the
-  /// runs `without` left out. A run whose manifests are replaced meanwhile is looked at again until
-  /// all that it has were read. Throws Busy if that has no end, Damaged where a run's catalog is
-  /// missing or damaged, unless these are to be `skipped`.
+  /// Keys of all parcels and catalogs that the manifests which are there now refer to, except those
+  /// of the runs `without`. A run whose manifests are replaced meanwhile is looked at again until
+  /// all of its manifests were read. Throws Busy if that has no end, Damaged where a run's catalog
+  /// is missing or damaged, unless these are to be `skipped`.
   std::set<std::string> read(const std::set<std::string>& without = {},
                              Unreadable unreadable = Unreadable::refused);
 
@@ -31,7 +31,7 @@ class References {
   /// False if one of the manifests is gone.
   bool add(const std::vector<ManifestName>& manifests, Unreadable unreadable,
            std::set<std::string>& keys);
-  /// What one manifest refers to; nothing if it is gone.
+  /// The keys that one manifest refers to; nothing if it is gone.
   std::optional<std::vector<std::string>> look_up(const ManifestName& manifest, bool is_latest,
                                                   Unreadable unreadable);
   std::vector<std::string> parcels_of(const RemoteRun& run);

@@ -20,7 +20,7 @@
 
 namespace flor::remote {
 
-/// What the manifest of a run says.
+/// The manifest of a run.
 struct RemoteRun {
   std::string key;         ///< of the run: 16 hex digits
   std::string experiment;  ///< its NAME
@@ -36,6 +36,8 @@ struct RemoteRun {
   std::int64_t sequence = 0;  ///< counts the manifests of the run
   std::string catalog;        ///< SHA-256 of the catalog object, in hex
   std::uint64_t catalog_bytes = 0;
+
+  bool operator==(const RemoteRun&) const = default;
 };
 
 /// How far a transfer is; called from several threads, one at a time.
@@ -50,7 +52,7 @@ struct TransferOptions {
 };
 
 struct SpoolOptions : TransferOptions {
-  /// Reads first what is there of the run, and sends what is damaged again.
+  /// Checks the run's objects there first, and sends damaged parcels again.
   bool repair = false;
 };
 
@@ -68,13 +70,13 @@ struct SpoolReport {
   std::int64_t lost = 0;
 };
 
-/// Brings all of a run to the object store: its facts, its checkpoints and the tensors it logged.
-/// What is there is not sent again, whichever run brought it. The manifest is written last, so
-/// that a reader sees the run as it was before or as it is now. What dies in between leaves
-/// parcels that the next attempt finds, or `prune` removes. A checkpoint that was deleted here
-/// stays there, and one that was deleted there is not sent again. May be called while the run is
-/// recorded, and by any number of processes. Throws Error if the run there has what the one here
-/// has not (fetch it first), Damaged where the store is.
+/// Uploads a run to the object store: its facts, its checkpoints and the tensors it logged. Content
+/// that is there already is not sent again, whichever run brought it. The manifest is written last,
+/// so that a reader sees the run as it was before or as it is now. A spool that dies in between
+/// leaves parcels that the next attempt finds, or `prune` removes. A checkpoint that was deleted
+/// here stays there, and one that was deleted there is not sent again. May be called while the run
+/// is recorded, and by any number of processes. Throws Error if the run there has something that
+/// the one here lacks (fetch it first), Damaged where the store is.
 SpoolReport spool(store::Store& store, const store::Run& run, ObjectStore& objects,
                   const SpoolOptions& options);
 
@@ -86,8 +88,8 @@ struct FetchOptions : TransferOptions {
   /// Only these checkpoints, whatever their epochs.
   std::optional<std::vector<store::CheckpointKey>> only;
   bool objects = true;  ///< tensors and images that were logged, too
-  /// What another machine added to a run that was recorded here, or to its group, comes, too: the
-  /// run counts as fetched from then on, with all ranks of its group.
+  /// Fetches what another machine added to a run that was recorded here, or to its group: the run
+  /// counts as fetched from then on, with all ranks of its group.
   bool take_over = false;
 };
 
@@ -97,19 +99,18 @@ struct FetchReport {
   std::int64_t checkpoints = 0;      ///< that came
   std::int64_t chunks_received = 0;  ///< that were not here
   std::uint64_t bytes_received = 0;  ///< in parcels, or parts of them
-  /// Processor time of all threads that decoded what was received and compared its digests.
+  /// Processor time of all threads that decoded received records and compared their digests.
   double proof_seconds = 0;
 };
 
-/// Brings a run back: its facts, and its checkpoints as far as they are wanted; all others count
-/// as deleted and can be fetched later. Content that is here is not received again. The run and
-/// its checkpoints appear in one transaction, when their content is durable; what dies before
-/// that leaves content that the next attempt finds, or `flor gc` collects. To a run that was
-/// recorded here come its own checkpoints and logged tensors, and what replays and evaluations
-/// elsewhere found, marked as such; never what was recorded elsewhere, unless `take_over` is set.
-/// Throws Damaged where what arrives does not have its checksums, Busy while the run is recorded
-/// here, Error if the run here is ahead of the one there, or was recorded here and has gone on
-/// there.
+/// Downloads a run: its facts, and the wanted checkpoints; all others count as deleted and can be
+/// fetched later. Content that is here is not received again. The run and its checkpoints appear in
+/// one transaction, when their content is durable; a fetch that dies before leaves content that the
+/// next attempt finds, or `flor gc` collects. A run that was recorded here gets its own checkpoints
+/// and logged tensors, and what replays and evaluations elsewhere found, marked as such; never what
+/// was recorded elsewhere, unless `take_over` is set. Throws Damaged where arriving content does
+/// not match its checksums, Busy while the run is recorded here, Error if the run here is ahead of
+/// the one there, or was recorded here and continued there.
 FetchReport fetch(store::Store& store, ObjectStore& objects, const RemoteRun& run,
                   const FetchOptions& options);
 
@@ -119,7 +120,7 @@ RemoteRun choose_run(ObjectStore& objects, std::string_view key);
 /// A run whose manifest is damaged, or of a newer Flor.
 struct UnreadableRun {
   std::string key;
-  std::string why;  ///< a line that says what to do
+  std::string why;  ///< a line with the remedy
   bool damaged = true;
 };
 struct RunList {
@@ -128,15 +129,19 @@ struct RunList {
   bool empty() const { return runs.empty() && unreadable.empty(); }
 };
 
-/// The runs that are there.
-RunList list_runs(ObjectStore& objects, unsigned threads = 8);
+/// The source of the runs' facts. The listing takes few requests where manifests take one each; a
+/// damaged manifest does not show then.
+enum class RunsFrom { manifests, listing };
 
-/// A store with the rows of runs that are there and none of their content: what they recorded, and
-/// which checkpoints they have. It goes with the object.
+/// The runs that are there.
+RunList list_runs(ObjectStore& objects, unsigned threads = 8, RunsFrom from = RunsFrom::manifests);
+
+/// A store with the rows of runs in an object store and none of their content: what they recorded,
+/// and which checkpoints they have. It is deleted with this object.
 class RemoteFacts {
  public:
-  /// `home`: of a store that keeps catalogs; empty: none does. Throws Damaged for a catalog that
-  /// is.
+  /// `home`: of a store that keeps catalogs; empty: none does. Throws Damaged for a damaged
+  /// catalog.
   RemoteFacts(ObjectStore& objects, const std::vector<RemoteRun>& runs,
               const std::filesystem::path& home);
   ~RemoteFacts();
@@ -156,8 +161,8 @@ struct VerifyReport {
   std::uint64_t bytes_read = 0;  ///< of these, read
 };
 
-/// Looks whether the runs are complete: catalogs as their digests say, and each parcel there in its
-/// length. With `read_data` every parcel is read: its SHA-256 and the checksums of its records.
+/// Checks that the runs are complete: each catalog has its digest, and each parcel is there in its
+/// length. With `read_data` reads every parcel: its SHA-256 and the checksums of its records.
 VerifyReport verify(ObjectStore& objects, const std::vector<RemoteRun>& runs, bool read_data,
                     const TransferOptions& options);
 
@@ -167,22 +172,22 @@ struct DropReport {
   std::uint64_t freed = 0;
 };
 
-/// Deletes the checkpoints of a run here that are in the object store as `there` says, which the
-/// caller has verified, and collects garbage. Those that evaluators have yet to judge stay. Throws
-/// Busy while the run is recorded, Error unless it, and all ranks of its group, have finished.
+/// Deletes the checkpoints of a run here that are in the object store according to `there`, which
+/// the caller has verified, and collects garbage. Those that evaluators have yet to score stay.
+/// Throws Busy while the run is recorded, Error unless it, and all ranks of its group, have
+/// finished.
 DropReport drop_local(store::Store& store, const store::Run& run, const RemoteRun& there,
                       ObjectStore& objects);
 
-/// Spooling relies on what was written within the last hour; the other one is for clocks that
-/// differ.
+/// Twice the hour for which spooling relies on unreferenced objects: clocks may differ.
 inline constexpr std::int64_t kShortestGraceUs = std::int64_t{2} * 3600 * 1'000'000;
 
 struct PruneOptions {
-  /// Checkpoints that are kept; absent: what the program's own strategy keeps, or all.
+  /// Rules for the checkpoints to keep; absent: the program's own strategy, or keep all.
   std::optional<store::KeepRules> rules;
   bool whole_runs = false;  ///< removes the runs altogether
-  /// What nothing refers to stays as long: somebody may be about to refer to it. At least
-  /// kShortestGraceUs, or 0 where nobody else is at work.
+  /// How long unreferenced objects stay: a process may be about to refer to them. At least
+  /// kShortestGraceUs, or 0 if no other process uses the object store.
   std::int64_t grace_us = 0;
   bool dry_run = false;
   unsigned threads = 8;
@@ -196,18 +201,18 @@ struct PruneReport {
   std::int64_t waiting = 0;  ///< objects that go when the grace is over
   std::uint64_t waiting_bytes = 0;
   std::int64_t unfinished = 0;  ///< remains of objects that were not completed
-  /// What could not be done, a line each: of single runs, or that no object goes since nobody knows
-  /// what a damaged run refers to.
+  /// Failures, a line each: of single runs, or that no object is removed because a damaged run's
+  /// references are unknown.
   std::vector<std::string> findings;
   bool damaged = false;  ///< one of these is damage
-  bool fits = true;      ///< false: what must stay of a run takes more than KeepRules::under
+  bool fits = true;      ///< false: the checkpoints that must stay of a run take more than
+                         ///< KeepRules::under
 };
 
 /// Deletes checkpoints of `runs` by the rules of `flor keep`, groups of ranks together, then all
-/// parcels and catalogs that nothing refers to; what is not named as Flor names them stays. Of runs
-/// that are to go as a whole the key is enough. What is wrong with one run does not keep the others
-/// from being thinned out. Throws UsageError for a grace that is too short, or rules that make no
-/// sense.
+/// unreferenced parcels and catalogs; objects that are not named as Flor names them stay. For runs
+/// to be removed as a whole the key is enough. A failure for one run does not keep the others from
+/// being thinned out. Throws UsageError for a grace that is too short, or rules that make no sense.
 PruneReport prune(ObjectStore& objects, const std::vector<RemoteRun>& runs,
                   const PruneOptions& options);
 

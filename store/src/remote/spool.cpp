@@ -1,5 +1,5 @@
-// spool: what a run has and the object store lacks is put into parcels, then a catalog, then the
-// manifest.
+// spool: puts the content that a run has and the object store lacks into parcels, then writes a
+// catalog, then the manifest.
 #include "base/worker_pool.h"
 #include "database/database.h"
 #include "database/store_impl.h"
@@ -14,6 +14,7 @@
 #include "remote/objects/parcels.h"
 #include "remote/objects/sha256.h"
 #include "remote/remote.h"
+#include "remote/run_listing.h"
 
 #include <flor/store/error.h>
 
@@ -34,22 +35,27 @@ namespace {
 
 using store::Connection;
 
-/// Somebody else wrote a manifest, or removed what this one relies on: look again.
+/// Thrown if another process wrote a manifest, or removed an object that this one relies on: look
+/// again.
 struct Overtaken {};
 
 constexpr int kClaimTries = 10;
 
-/// What a killed attempt left is relied upon only if it is younger: `prune` removes what is older.
+/// The age up to which objects left by a killed attempt are relied upon: `prune` removes older
+/// ones.
 constexpr std::int64_t kFreshUs = std::int64_t{3600} * 1'000'000;
 static_assert(kFreshUs < kShortestGraceUs);
 
-/// So that those who disturb each other do not do so again at once.
+/// Other runs whose catalogs are searched for records that need not be sent again.
+constexpr std::size_t kRunsLookedAt = 64;
+
+/// Pauses at random, so that processes that disturbed each other do not do so again at once.
 void pause(int tries) {
   std::random_device random;
   std::this_thread::sleep_for(std::chrono::milliseconds(random() % (20U << std::min(tries, 6))));
 }
 
-/// What is there of the run already.
+/// The state of the run that is in the object store already.
 struct Base {
   std::optional<ManifestName> name;     ///< of the latest manifest, readable or not
   std::optional<RemoteRun> run;         ///< the latest that can be read
@@ -65,8 +71,8 @@ void check_chunks(const ContentReader& reader) {
   for (const Content& content : reader.objects()) reader.add_records(content.chunks, records);
 }
 
-/// Lists may lag behind: a manifest that exists is not named yet, and one that was removed still
-/// is. Who was overtaken looks for the one that must be there.
+/// Lists may be outdated: a new manifest is not listed yet, and a removed one still is. An attempt
+/// that was overtaken looks for the next one, which must be there.
 void add_unlisted(ObjectStore& objects, const std::string& run, std::vector<ManifestName>& names) {
   if (!objects.makes_exclusively()) return;
   for (;;) {
@@ -97,7 +103,7 @@ Base find_base(ObjectStore& objects, const std::string& run, const std::filesyst
     } catch (const NewerFormat&) {
       throw;
     } catch (const Damaged&) {
-      // Spooled again it is replaced.
+      // Spooling the run again replaces it.
     }
     base.intact = false;
     if (found && !base.past_hope) base.past_hope = std::move(found);
@@ -105,7 +111,7 @@ Base find_base(ObjectStore& objects, const std::string& run, const std::filesyst
   return base;
 }
 
-/// What a run has had, without what that consists of.
+/// Checkpoints that a run has had, without their content.
 using Known = std::map<Content::Name, Content>;
 
 /// One attempt: from one state of the store to one manifest.
@@ -120,7 +126,7 @@ class Spooling {
         cache_(catalog_cache(store.home())),
         source_(database_.paths, database_.files) {}
 
-  /// `overtaken`: another attempt was.
+  /// `overtaken`: the attempt before was.
   SpoolReport operator()(bool overtaken) {
     base_ = find_base(objects_, run_.key, cache_, overtaken);
     parcels_ = list_parcels(objects_);
@@ -166,7 +172,8 @@ class Spooling {
     });
   }
 
-  /// A run that was fetched in part would be a damaged one for who fetches it from here.
+  /// Refuses a run that was fetched in part: a process that fetches it from here would find it
+  /// damaged.
   void check_objects_are_here(Connection& connection) const {
     if (!store::has_table(connection, "absent_object")) return;
     std::set<Digest> sent;
@@ -183,7 +190,7 @@ class Spooling {
     }
   }
 
-  /// What is newer there must not be replaced by what is here.
+  /// A newer state there must not be replaced by the one here.
   void check_progress(Connection& connection) const {
     bool is_ahead = base_.past_hope && base_.past_hope->epochs > report_.run.epochs;
     if (base_.catalog) {
@@ -215,9 +222,9 @@ class Spooling {
     if (row->step()) run.leader = row->text(0);
   }
 
-  /// All checkpoints that are here, except those that were deleted there; and those there that were
-  /// deleted here. What is there and is not known here any more is of a way that the run left when
-  /// it was resumed.
+  /// Takes all checkpoints that are here, except those that were deleted there; and those there
+  /// that were deleted here. A checkpoint there that is unknown here belongs to a course that the
+  /// run abandoned when it was resumed.
   void choose_contents(const ContentReader& reader) {
     std::vector<Content> here = reader.checkpoints();
     Known known;
@@ -241,7 +248,7 @@ class Spooling {
     for (const Content& content : here) stored.insert(content.name());
     if (old) add_what_is_only_there(*old, reader, known, stored);
     only_there_ = contents_.records.list().size();
-    // Whatever their numbers are here, so that the same run gives the same parcels everywhere.
+    // By time, not by their numbers here, so that the same run gives the same parcels everywhere.
     std::ranges::stable_sort(here, {}, &Content::created_us);
     for (Content& content : here) {
       contents_.add(reader, std::move(content));
@@ -261,7 +268,7 @@ class Spooling {
     find_copies(reader);
   }
 
-  /// Of records that belong to what is only there, but also to something that is here.
+  /// Finds local copies of records that belong to content which is only there.
   void find_copies(const ContentReader& reader) {
     copies_.resize(only_there_);
     for (std::size_t i = 0; i < only_there_; ++i) {
@@ -271,8 +278,8 @@ class Spooling {
     }
   }
 
-  /// Checkpoints that were deleted here, and objects that were logged and lost here to damage. They
-  /// keep the form that they have there.
+  /// Adds checkpoints that were deleted here, and objects that were logged and lost here to damage.
+  /// They keep the form that they have there.
   void add_what_is_only_there(const ContentReader& old, const ContentReader& reader,
                               const Known& known, std::set<Content::Name>& stored) {
     for (Content& content : old.checkpoints()) {
@@ -300,7 +307,7 @@ class Spooling {
     }
   }
 
-  /// Where the records lie already.
+  /// Finds where the records lie already.
   void find_records() {
     here_ = contents_.records.list();
     std::vector<Record>& records = contents_.records.list();
@@ -315,20 +322,34 @@ class Spooling {
       report_.lost = count_lost();
     }
     if (missing_ == 0) return;
-    for (const RemoteRun& other : list_runs(objects_, options_.threads).runs) {
+    for (const RemoteRun& other : likely_runs()) {
       if (missing_ == 0) return;
-      if (other.key == run_.key) continue;
       try {
         RunCatalog catalog(objects_, other, cache_);
         read_lengths(catalog.connection());
         find_in(catalog.connection());
       } catch (const NotFound&) {
-        // Replaced or removed since it was listed. What it has is sent again.
+        // Replaced or removed since it was listed: its records are sent again.
       } catch (const Damaged&) {
-        // That is another run's trouble.
+        // The damage of another run does not matter here.
       } catch (const NewerFormat&) {
       }
     }
+  }
+
+  /// Runs that probably have the same records: the other ranks of its group, those of its
+  /// experiment, then any, the latest first. Not all runs, since each costs a request.
+  std::vector<RemoteRun> likely_runs() {
+    std::vector<RemoteRun> runs = list_runs(objects_, options_.threads, RunsFrom::listing).runs;
+    std::erase_if(runs, [&](const RemoteRun& other) { return other.key == run_.key; });
+    const std::string& leader = report_.run.leader;
+    std::ranges::stable_sort(runs, {}, [&](const RemoteRun& other) {
+      const bool same_group = other.key == leader || other.leader == run_.key ||
+                              (!leader.empty() && other.leader == leader);
+      return std::pair(!same_group, other.experiment != run_.start.experiment);
+    });
+    if (runs.size() > kRunsLookedAt) runs.resize(kRunsLookedAt);
+    return runs;
   }
 
   void read_lengths(Connection& catalog) {
@@ -347,8 +368,8 @@ class Spooling {
 
   bool is_there(const Record& record) const { return parcels_.contains(record.parcel); }
 
-  /// What is not sound there is sent again if there is a copy here. Else it is as lost as it was:
-  /// its place stays, and `flor remote verify` tells of it.
+  /// Sends a record again that is damaged there, if there is a copy here. Else it remains lost: its
+  /// place stays, and `flor remote verify` reports it.
   void look_for(std::size_t i) {
     Record& record = contents_.records.list()[i];
     if (is_there(record)) return;
@@ -443,14 +464,14 @@ class Spooling {
     }
   }
 
-  /// Whether the object was sent: it may have been left by an attempt that was killed. If that is
-  /// long ago it may be about to be removed, and is written again; so is what is damaged.
+  /// Returns whether the object was sent: a killed attempt may have left it. An old object may be
+  /// about to be removed, and is written again; so is a damaged one.
   bool ensure(const std::string& key, std::span<const std::byte> content, const std::string& name) {
     if (!damaged_.contains(name)) {
       const auto known = parcels_.find(name);
       if (known == parcels_.end()) {
         if (objects_.put_if_absent(key, content)) return true;
-        // Somebody else was at it at the same time, or the list was old.
+        // Another process wrote it at the same time, or the list was outdated.
         const auto info = objects_.head(key);
         if (info && info->bytes == content.size() && is_fresh(*info)) return false;
       } else if (known->second.bytes == content.size() && is_fresh(known->second)) {
@@ -495,28 +516,30 @@ class Spooling {
       run = *base_.run;
       return;
     }
-    // Also where one of that name is: it may be damaged, or about to be removed.
+    // Even if one of that name exists: it may be damaged, or about to be removed.
     objects_.put(catalog_key(run.catalog), sealed_);
     run.sequence = base_.name ? base_.name->sequence + 1 : 1;
     run.spooled_us = store::now_us();
-    if (!put_manifest(objects_, run, base_.name)) throw Overtaken();
+    const auto manifest = put_manifest(objects_, run, base_.name);
+    if (!manifest) throw Overtaken();
     report_.facts_sent = sealed_.size() + print_manifest(run).size();
     report_.changed = true;
     check_objects();
     remove_old_manifests();
+    enter_in_listing(objects_, {*manifest, run});
   }
 
-  /// Now that they are referred to nobody removes them any more; but somebody may have.
+  /// Now that they are referred to no process removes them any more; but one may have.
   void check_objects() {
     const std::string catalog = catalog_key(report_.run.catalog);
     if (!objects_.head(catalog)) objects_.put(catalog, sealed_);
-    const Listing there = list_parcels(objects_);
+    const FoundParcels there = list_parcels(objects_);
     for (const Record& record : contents_.records.list()) {
       if (!there.contains(record.parcel) && !lost_.contains(record.digest)) throw Overtaken();
     }
   }
 
-  /// The one before stays: somebody may be reading it.
+  /// The manifest before stays: a process may be reading it.
   void remove_old_manifests() {
     for (const ManifestName& name : list_manifests(objects_, run_.key)) {
       if (name.sequence < report_.run.sequence - 1) objects_.remove(name.key());
@@ -532,13 +555,13 @@ class Spooling {
   NewCatalog catalog_;
   std::int64_t target_ = 0;  ///< the run in it
   Base base_;
-  Listing parcels_;                ///< that are there, as far as they are known to be sound
+  FoundParcels parcels_;                ///< that are there, as far as they are known to be sound
   std::set<std::string> damaged_;  ///< that are not
   ParcelBytes lengths_;
   RunContents contents_;
   std::vector<std::size_t> ends_;  ///< of checkpoints, in the records
-  std::size_t only_there_ = 0;     ///< so many records, the first, belong to what is not here
-  std::vector<std::optional<Record>> copies_;  ///< of these, where there is one here
+  std::size_t only_there_ = 0;     ///< the first so many records belong to content that is not here
+  std::vector<std::optional<Record>> copies_;  ///< local copies of these, where there are any
   std::set<Digest> lost_;                      ///< those that are nowhere
   std::vector<Record> here_;                   ///< the same records where they lie in the packs
   std::int64_t missing_ = 0;

@@ -17,7 +17,7 @@ namespace {
 
 using store::Connection;
 
-/// The rules for one run: those that were given, else the program's own.
+/// The rules for one run: those of the options, else the program's own.
 std::optional<store::KeepRules> rules_for(const store::Store& store, std::int64_t run,
                                           const PruneOptions& options) {
   if (options.rules) return options.rules;
@@ -85,7 +85,7 @@ std::map<std::string, std::set<std::string>> ThinnedGroup::plan() const {
   for (const Member& member : members_) {
     if (!is_thinner(member)) continue;
     std::set<std::string>& parcels = plan[member.run.key];
-    // All that it has is needed, and nothing else: each record was added for something that stays.
+    // The run needs all of these records and no others: each was added for something that stays.
     const RunContents contents = contents_of(member, 0);
     for (const Record& record : contents.records.list()) parcels.insert(record.parcel);
   }
@@ -142,7 +142,7 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
     throw Busy(
         fmt::format("run {} is being spooled to {}: try again", thinner.key, objects_.url()));
   }
-  // The older ones still refer to what was deleted.
+  // The older manifests still refer to the deleted checkpoints.
   for (const ManifestName& name : list_manifests(objects_, thinner.key)) {
     if (name.sequence < thinner.sequence) objects_.remove(name.key());
   }

@@ -21,16 +21,16 @@ class ThinnedGroup {
   /// `ranks`: rank 0 first. Throws what reading their catalogs throws.
   ThinnedGroup(ObjectStore& objects, std::vector<RemoteRun> ranks);
 
-  /// By the rules that are given, or the program's own. Nothing if there are none; else whether
-  /// what stays is as little as they allow. Throws as store::retain does, and UsageError where what
-  /// is best is asked of a group whose rank 0 is not there.
+  /// Decides by the given rules, or the program's own. Returns nothing if there are none; else
+  /// whether what stays is as little as they allow. Throws as store::retain does, and UsageError if
+  /// the best checkpoints of a group are asked for whose rank 0 is not there.
   std::optional<bool> decide(const PruneOptions& options);
-  /// So many checkpoints are to go.
+  /// The number of checkpoints to be deleted.
   std::int64_t deleted() const;
   /// The runs that `write` gives new catalogs, and the parcels that these will name.
   std::map<std::string, std::set<std::string>> plan() const;
-  /// Writes new catalogs and manifests, and removes the old manifests. Busy if somebody is spooling
-  /// the run.
+  /// Writes new catalogs and manifests, and removes the old manifests. Busy if another process is
+  /// spooling the run.
   void write(std::int64_t now_us);
 
  private:

@@ -43,8 +43,8 @@ std::vector<LiveWatch> live_watches(QueueFile& queue, Connection& index,
   return watches;
 }
 
-/// Evaluators that somebody judges the runs with: who watches them, and who judges what others
-/// find.
+/// The evaluators that live processes run on these runs: those of the watches, and those that score
+/// checkpoints which others find.
 std::set<std::string> live_specs(QueueFile& queue, const std::vector<LiveWatch>& watches) {
   std::set<std::string> specs;
   for (const LiveWatch& watch : watches) specs.insert(watch.spec);
@@ -56,9 +56,9 @@ std::set<std::string> live_specs(QueueFile& queue, const std::vector<LiveWatch>&
   return specs;
 }
 
-/// What waits for an evaluator that was edited since, nobody judges as it was: that counts only
-/// while somebody is there who takes it over, or still has the old one. An evaluator is now what it
-/// was when its newest job was added: it may have been edited back.
+/// Whether a job waits for the unit. A job queued for an older version of an evaluator counts only
+/// while a live process still runs that version or takes the job over. The version of the newest
+/// job is the present one: an edit may have been undone.
 bool has_open_job(QueueFile& queue, Connection& index, const RetainedUnit& unit,
                   const std::set<std::string>& live) {
   return std::ranges::any_of(unit.checkpoints, [&](std::int64_t id) {
@@ -87,7 +87,7 @@ bool was_seen(QueueFile& queue, const LiveWatch& watch, const RetainedUnit& unit
       "?2 AND path = ?3",
       watch.place, watch.spec, reference);
   while (rows->step()) {
-    // One that was taken anew has another number.
+    // A checkpoint that was taken again has another number.
     if (std::ranges::count(unit.checkpoints, rows->integer(0)) > 0) return true;
   }
   return false;

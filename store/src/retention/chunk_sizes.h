@@ -1,4 +1,4 @@
-// What chunks take in the packs, and what would be won if some of those who need them went.
+// The sizes of chunks in the packs, and the space freed if some of their users went.
 #pragma once
 
 #include "database/sqlite.h"
@@ -20,18 +20,18 @@ struct ChunkSizes {
   bool has(std::uint32_t id) const { return id < by_id.size() && by_id[id].bytes > 0; }
 };
 
-/// Counts who needs each chunk: lists of ids, and chunks that build upon it. What the owners need
-/// that were added with `need` can be given up and taken back; what others need stays.
+/// Counts the users of each chunk: lists of ids, and chunks that build upon it. Chunks that owners
+/// need by `need` can be given up and taken back; chunks that others need stay.
 class ChunkUse {
  public:
   explicit ChunkUse(const ChunkSizes& sizes);
 
-  void need_for_good(std::uint32_t id);  ///< somebody else does; before the first `need`
+  void need_for_good(std::uint32_t id);  ///< used elsewhere, too; before the first `need`
   void need(std::uint32_t id);
   void give_up(std::uint32_t id);  ///< undoes one `need`
 
   std::uint64_t needed() const { return needed_; }  ///< bytes that the owners need
-  /// Thereof what nobody else needs.
+  /// Bytes that only the owners need.
   std::uint64_t exclusive() const { return exclusive_; }
 
  private:

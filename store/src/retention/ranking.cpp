@@ -57,7 +57,7 @@ class Decider {
         std::ranges::any_of(rules_.best, [](const BestRule& rule) { return !rule.implied; });
     const bool only_under = !rules_.last && !rules_.every && !asked;
     for (const std::size_t i : group) decisions_[i].kept |= only_under;
-    // Nothing says what is good, so that what is newest is.
+    // No rule defines the best, so the newest is kept.
     if (rules_.best.empty() && !group.empty()) {
       keep(group.back(), {.rule = Reason::Rule::newest});
     }
@@ -94,7 +94,7 @@ class Decider {
     }
   }
 
-  /// What no weight moves: what is needed or awaited, and the best.
+  /// Whether it stays whatever it weighs: needed and awaited candidates, and the best.
   bool must_stay(std::size_t candidate) const {
     return std::ranges::any_of(decisions_[candidate].reasons, [](const Reason& reason) {
       using enum Reason::Rule;
@@ -103,8 +103,8 @@ class Decider {
     });
   }
 
-  /// What is kept and may go, from the worst to the best: by the first rule that tells them apart,
-  /// else the oldest first.
+  /// The kept candidates that may go, from the worst to the best: by the first rule that
+  /// distinguishes them, else the oldest first.
   std::vector<std::size_t> worst_first() const {
     std::vector<std::size_t> order;
     if (rules_.best.empty()) {

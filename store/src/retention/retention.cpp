@@ -1,4 +1,4 @@
-// retain: decides over a run's checkpoints and moves the rows of those that go to `discarded`.
+// retain: decides over a run's checkpoints and moves the rows of deleted ones to `discarded`.
 #include "retention/retention.h"
 
 #include "database/manifest.h"
@@ -26,7 +26,7 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 using Group = Candidate::Group;
 
-/// Where no rule names a metric, that of the run's own strategy says what is best.
+/// Adds the metric of the run's own strategy, where no rule names one, to determine the best.
 KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>& strategy) {
   if (rules.best.empty() && strategy && !strategy->score_attribute.empty()) {
     rules.best.push_back(
@@ -35,8 +35,8 @@ KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>
   return rules;
 }
 
-/// The chunks of the units, against all that others need. The checkpoints of these runs that are no
-/// candidates are among the others as far as nothing frees them, but count as needed.
+/// Weighs the chunks of the units against those that others need. Checkpoints of these runs that
+/// are no candidates count as needed; as nothing frees them, their chunks count as the others'.
 class Weight final : public Weigher {
  public:
   Weight(Connection& connection, const RunsTogether& together, std::vector<LoadedUnit>& units)
@@ -94,7 +94,7 @@ class Weight final : public Weigher {
   std::uint64_t before_ = 0, exclusive_before_ = 0;
 };
 
-/// What is to be done, from one state of the catalog.
+/// The deletions to make, decided from one state of the catalog.
 class DeletionPlan {
  public:
   DeletionPlan(Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
@@ -126,7 +126,7 @@ class DeletionPlan {
 
   std::int64_t deleted() const { return report_.deleted; }
 
-  /// The first `most` of those that go. Returns how many these were.
+  /// Deletes the first `most` of the units that are not kept. Returns how many these were.
   std::int64_t discard(Writing& writing, std::int64_t most) const {
     if (report_.deleted == 0) return 0;
     std::vector<std::int64_t> gone;
@@ -152,7 +152,7 @@ class DeletionPlan {
   RetentionReport report_;
 };
 
-/// Deletes what goes of a run: as much at once as the disk has room for.
+/// Deletes units of a run: as many at once as the disk has room for.
 class Deletion {
  public:
   Deletion(Database& database, std::int64_t run, const KeepRules& rules, bool weighed)
@@ -179,7 +179,7 @@ class Deletion {
  private:
   static constexpr std::int64_t kMost = 1 << 20;
 
-  /// Decided and done in one transaction: another process may be deleting by other rules.
+  /// Decides and deletes in one transaction: another process may be deleting by other rules.
   void step(std::int64_t most, std::int64_t& wanted) {
     const Lock lock(database_.mutex);
     if (most <= kMost) database_.connection.truncate_log();
@@ -189,7 +189,7 @@ class Deletion {
     wanted = plan.deleted();
     const std::int64_t done = plan.discard(writing, most);
     writing.commit();
-    // What is said of sizes is said before anything went.
+    // The sizes are those before the first deletion.
     if (!report_) report_ = std::move(plan).report();
     report_->left = wanted - done;
   }
@@ -332,7 +332,7 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
 RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<std::int64_t> epoch,
                                 std::string_view saved) {
   Database& database = *store.impl().database;
-  // Whoever collects has looked already which chunks are alive.
+  // A collection in progress has already determined which chunks are alive.
   const MaintenanceLock maintenance(database);
   Writing writing(database);
   Connection& connection = writing.connection();

@@ -13,8 +13,8 @@ namespace flor::store {
 
 class Store;
 
-/// What is kept or deleted as a whole. Of an epoch: the boundary after it, the ends of its nested
-/// loops, and what the loops that begin at that boundary found in their attached locals. Or one
+/// A unit that is kept or deleted as a whole. An epoch: the boundary after it, the ends of its
+/// nested loops, and the attached locals of the loops that begin at that boundary. Or one
 /// checkpoint that the program saved.
 struct RetainedUnit {
   Candidate candidate;
@@ -22,8 +22,8 @@ struct RetainedUnit {
   std::int64_t taken_us = 0;              ///< when the last of its checkpoints was taken
   std::vector<std::int64_t> checkpoints;  ///< ids
   std::uint64_t raw_bytes = 0;
-  /// What deleting this one alone would free: its records, headers included, that neither another
-  /// checkpoint nor a logged object needs, nor one of their bases. 0 if nobody asked for sizes.
+  /// The bytes that deleting this one alone would free: its records, headers included, that no
+  /// other checkpoint, logged object or base needs. 0 if sizes were not asked for.
   std::uint64_t frees = 0;
   Decision decision;
 };
@@ -32,12 +32,12 @@ struct RetentionReport {
   KeepRules rules;  ///< those that were applied: with the best one of the run's own strategy
   std::vector<RetainedUnit> units;  ///< in the order of their time
   std::int64_t kept = 0, deleted = 0;
-  /// Of those that no rule keeps: the disk had no room to write down that they go.
+  /// Units that no rule keeps, but whose deletion the full disk had no room to record.
   std::int64_t left = 0;
-  bool fits = true;          ///< false: what must stay takes more than KeepRules::under
+  bool fits = true;          ///< false: the units that must stay take more than KeepRules::under
   std::uint64_t before = 0;  ///< bytes of records that the run's checkpoints need
   std::uint64_t after = 0;   ///< the same of those that are kept
-  std::uint64_t freed = 0;   ///< what a collection frees of them: nobody else needs it
+  std::uint64_t freed = 0;   ///< a collection frees so much of them: no other user needs it
 };
 
 enum class Sizes : std::uint8_t {
@@ -45,18 +45,17 @@ enum class Sizes : std::uint8_t {
   skipped,  ///< `before`, `after`, `freed` and `frees` stay 0, unless there is `KeepRules::under`
 };
 
-/// Decides over the checkpoints of a run, and deletes what is not kept, all of it in one
-/// transaction: other processes see all of them or none, whatever happens to this one. A disk that
-/// is full may have room for a part alone: then it is one transaction after another, each decided
-/// anew. What is
-/// never deleted: the state before each main loop, a checkpoint inside an epoch, what the run
-/// needs to be resumed, unless it has finished, and what has yet to be judged: it has an evaluation
-/// in the queue, or a watch that lives has not looked at it. With `rules` that name no metric the
-/// score of the run's own strategy, if it has one, says which is the best. A deleted checkpoint
-/// takes its space until `collect`, and can be brought back until then. Safe while others record,
-/// replay and read, and while others do the same. Throws UsageError for rules that make no sense;
-/// with sizes also NotFound or UsageError for a metric that the run does not have, or that is no
-/// number.
+/// Decides over the checkpoints of a run, and deletes those that no rule keeps, all of them in one
+/// transaction: other processes see all or none of the deletions, whatever happens to this one. A
+/// full disk may have room for a part only: then it is one transaction after another, each decided
+/// anew. Never deleted: the state before each main loop, a checkpoint inside an epoch, checkpoints
+/// that the run needs to be resumed, unless it has finished, and checkpoints that have yet to be
+/// scored: their evaluation is queued, or a live watch has not looked at them. With `rules` that
+/// name no metric the score of the run's own strategy, if it has one, determines the best. A
+/// deleted checkpoint takes its space until `collect`, and can be brought back until then. Safe
+/// while others record, replay and read, and while others do the same. Throws UsageError for rules
+/// that make no sense; with sizes also NotFound or UsageError for a metric that the run does not
+/// have, or that is no number.
 RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, Sizes sizes);
 /// Decides, with sizes, and changes nothing.
 RetentionReport plan_retention(const Store& store, std::int64_t run, const KeepRules& rules);

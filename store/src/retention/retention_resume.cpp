@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kBegin = "@begin";
 
-/// Of one main loop.
+/// Finds the iterations of one main loop that the runs need.
 class Needs {
  public:
   Needs(Connection& connection, std::span<const StoredRun> runs, std::int64_t main_loop)
@@ -27,8 +27,8 @@ class Needs {
   }
 
  private:
-  /// Together at the last boundary that all have. Where what is attached to a loop was not stored
-  /// before that, `plan_resume` tries some earlier ones, which must not become others.
+  /// Keeps the last boundary that all runs have, where they resume together. If the attached locals
+  /// of a loop were not stored before it, `plan_resume` tries some earlier ones, which stay, too.
   void keep_where_all_go_on() {
     int tries = 0;
     const auto& boundaries = runs_.front().boundaries(main_loop_);
@@ -38,7 +38,7 @@ class Needs {
     }
   }
 
-  /// Which the others may be about to store.
+  /// Keeps the last boundary of each run, which the others may be about to store.
   void keep_the_last_of_each() {
     std::set<std::int64_t> last;
     for (const StoredRun& run : runs_) {
@@ -48,8 +48,8 @@ class Needs {
     for (const std::int64_t boundary : last) keep(boundary);
   }
 
-  /// A rank whose writer is always late would find that those it comes to are gone in the others,
-  /// and all would never have one together.
+  /// Keeps the boundary that the slowest run reaches next: a rank whose writer is always late would
+  /// find it gone in the others, and all would never have one in common.
   void keep_what_the_slowest_comes_to() {
     std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
     std::optional<std::int64_t> next;
@@ -70,8 +70,8 @@ class Needs {
         runs_, [&](const StoredRun& run) { return run.boundaries(main_loop_).contains(boundary); });
   }
 
-  /// Also the epochs in which each nested loop ran last before it: a loop need not be in every
-  /// epoch, nor in every rank. True: what was attached to them there is stored.
+  /// Keeps a boundary, and the epochs in which each nested loop ran last before it: a loop need not
+  /// be in every epoch, nor in every rank. True: the locals attached to them there are stored.
   bool keep(std::int64_t boundary) {
     places_.insert({main_loop_, boundary - 1});
     bool exact = true;

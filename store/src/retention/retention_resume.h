@@ -1,5 +1,5 @@
-// Which epochs the runs of a group need to be resumed. It is the other side of the runtime's
-// `plan_resume`, which looks for them.
+// Determines the epochs that the runs of a group need to be resumed: the counterpart of the
+// runtime's `plan_resume`, which looks for them.
 #pragma once
 
 #include "database/sqlite.h"
@@ -19,19 +19,19 @@ namespace flor::store {
 /// A main loop and an iteration of it.
 using LoopPlace = std::pair<std::int64_t, std::int64_t>;
 
-/// What is stored of a run, as far as its resumption is concerned.
+/// The stored checkpoints of a run, as far as its resumption is concerned.
 class StoredRun {
  public:
   StoredRun(Connection& connection, std::int64_t run);
   void add(const CheckpointKey& key);
 
   std::int64_t id() const { return run_; }
-  /// Boundaries behind complete iterations: where the run can go on.
+  /// Boundaries after complete iterations, at which the run can be resumed.
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
   /// Nested loops by the iteration in which they ran last before a boundary.
   std::map<std::string, std::int64_t> last_executions(Connection& connection,
                                                       const LoopPlace& boundary) const;
-  /// A loop that nothing is attached to needs no end.
+  /// Whether the end of the loop is missing; a loop without attached locals needs none.
   bool lacks_end(const std::string& loop, const LoopPlace& place) const;
 
  private:
@@ -43,7 +43,7 @@ class StoredRun {
 };
 
 /// The iterations whose checkpoints have to stay, so that the runs, one alone or all ranks of a
-/// group, go on where they would with all of their checkpoints.
+/// group, resume at the same place as with all of their checkpoints.
 std::set<LoopPlace> needed_to_resume(Connection& connection, std::span<const StoredRun> runs);
 
 }  // namespace flor::store

@@ -26,8 +26,9 @@ struct Loop {
   std::int64_t first_epoch = 0, iterations = 0;
 };
 
-/// Epochs come in their order, whichever rank was late to store one; saved checkpoints between them
-/// where they were taken. `units`: epochs in their order before the saved ones.
+/// Sorts epochs by their numbers, although a rank may have stored one late, with the saved
+/// checkpoints between them where they were taken. `units`: epochs in their order before the saved
+/// ones.
 void sort_by_age(std::vector<LoadedUnit>& units) {
   const auto first = [](const LoadedUnit& unit) { return unit.unit.checkpoints.front(); };
   std::unordered_map<std::int64_t, std::int64_t> age;  // by first checkpoint
@@ -40,7 +41,7 @@ void sort_by_age(std::vector<LoadedUnit>& units) {
   std::ranges::stable_sort(units, {}, [&](const LoadedUnit& unit) { return age.at(first(unit)); });
 }
 
-/// Gathers the rows of some runs. What the epochs are is said by the first of them.
+/// Gathers the rows of some runs. The first of them defines the epochs.
 class Loader {
  public:
   /// `run` has the states of the units. The scores are values of `leader`, where that has logged
@@ -73,7 +74,7 @@ class Loader {
   }
 
  private:
-  /// Of a saved checkpoint: the first of the runs that has one of this name, and its number there.
+  /// The first of the runs that has a saved checkpoint of this name, and its number there.
   struct Origin {
     std::int64_t run = 0, number = 0;
   };
@@ -104,8 +105,8 @@ class Loader {
         if (key.iteration > 0) represent(add(info, {key.main_loop, key.iteration - 1}), info);
         return;
       case CheckpointKind::loop_end:
-        // What a loop found in its locals is of use together with the boundary before it. What it
-        // found the first time says that it has any, and stays.
+        // The locals at the beginning of a loop are of use together with the boundary before it.
+        // The first such checkpoint of a loop stays: it shows that the loop has attached locals.
         if (!key.loop.ends_with("@begin")) {
           add(info, {key.main_loop, key.iteration});
         } else if (!begun_.emplace(key.main_loop, key.loop).second && key.iteration > 0) {
@@ -114,7 +115,7 @@ class Loader {
     }
   }
 
-  /// The run that was asked for has the last word, and otherwise the lowest rank.
+  /// The run that was asked for represents the unit, if it has it, and else the lowest rank.
   void represent(LoadedUnit& unit, const CheckpointInfo& info) const {
     if (!unit.state || member_ == run_) unit.state = info.id;
   }
@@ -146,7 +147,7 @@ class Loader {
     unit.unit.taken_us = std::max(unit.unit.taken_us, info.created_us);
   }
 
-  /// Of an iteration that is not known to be complete. It may be known soon, or be forgotten.
+  /// Whether the iteration is not known to be complete. It may be known soon, or be forgotten.
   bool in_progress(const LoopPlace& place, const LoadedUnit& unit) const {
     if (!goes_on_) return false;
     return !unit.state || place.second >= loops_.at(place.first).iterations;
@@ -196,7 +197,7 @@ class Scores {
     while (rows->step()) series_.push_back({rows->integer(0), rows->text(1)});
   }
 
-  /// Of an epoch, or of what lies outside all of them (-1).
+  /// The score of an epoch, or of values outside all of them (-1).
   Score of_epoch(std::int64_t epoch) {
     for (const bool inside : {false, true}) {
       for (const Series& series : series_) {
@@ -210,7 +211,7 @@ class Scores {
     return std::nullopt;
   }
 
-  /// Of exactly this place.
+  /// The score at exactly this place.
   Score at_place(const Place& place) {
     for (const Series& series : series_) {
       if (series.path != place.path) continue;
@@ -250,7 +251,7 @@ class Scores {
   std::vector<Series> series_;
 };
 
-/// Where a saved checkpoint was taken, and what it was given.
+/// Where a saved checkpoint was taken, and the score it was given.
 struct SavedScore {
   Place place;
   bool given = false;
@@ -274,7 +275,7 @@ std::map<std::int64_t, SavedScore> saved_scores(Connection& connection, std::int
   return by_number;
 }
 
-/// What evaluators found under one name.
+/// Results of evaluators under one name.
 class EvaluatedScores {
  public:
   EvaluatedScores(Connection& connection, std::int64_t run, std::string_view metric) {
@@ -305,7 +306,7 @@ class EvaluatedScores {
   std::map<std::string, double> by_name_;
 };
 
-/// Of what a run logged and saved, and of what was found in it.
+/// The scores that a run logged and saved, and those that evaluators found.
 class ScoresOfRun {
  public:
   ScoresOfRun(Connection& connection, std::int64_t run, std::string_view metric)

@@ -1,4 +1,4 @@
-// The forms by which keys and tokens are known, whatever they are called.
+// The forms by which keys and tokens are recognized, whatever their names.
 #include <flor/store/secrets.h>
 
 #include <algorithm>
@@ -156,7 +156,7 @@ bool is_alnum_at(std::string_view text, std::size_t at) {
   return at < text.size() && belongs(Alphabet::alnum, text[at]);
 }
 
-/// Not one of examples: those repeat a byte, or say so.
+/// Whether it is no example: those repeat a byte, or say so.
 bool looks_real(std::string_view body) {
   std::bitset<256> seen;
   std::size_t equal = 0;

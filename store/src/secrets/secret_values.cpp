@@ -13,8 +13,9 @@ std::size_t slashes_at(std::string_view text, std::size_t at) {
   return count;
 }
 
-/// Where the end begins of what a quote opened before `at`, which had `level` backslashes itself:
-/// a text in a text in a text has one, three, seven of them. More of them are a quote within.
+/// The beginning of the end of a text that a quote opened before `at`, which had `level`
+/// backslashes itself: a text in a text in a text has one, three, seven of them. More of them are a
+/// quote within.
 std::size_t closing_quote(std::string_view text, std::size_t at, char quote, std::size_t level) {
   while (at < text.size()) {
     const std::size_t slashes = slashes_at(text, at);

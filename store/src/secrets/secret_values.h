@@ -25,8 +25,8 @@ struct ValueRange {
 };
 
 /// The value that begins at `begin`. It ends before one of `closing`, or before `around`, which is
-/// the quote that was open there; what is quoted, in brackets or escaped by a backslash belongs to
-/// it. Without the end of a quote or bracket it is the rest of the text.
+/// the quote that was open there; text in quotes or brackets or after a backslash belongs to it.
+/// Without the end of a quote or bracket it is the rest of the text.
 ValueRange value_at(std::string_view text, std::size_t begin, std::string_view closing,
                     char around);
 

@@ -63,7 +63,7 @@ ExtraNames& extra_names() {
   return names;
 }
 
-/// Their values are secrets, whatever they are.
+/// The values of these are always secrets.
 constexpr std::array<std::string_view, 11> kAlways = {
     "password",      "passwd", "passphrase", "passcode", "secret", "secrets",
     "authorization", "cookie", "apikey",     "apikeys",  "cookies"};
@@ -94,7 +94,7 @@ constexpr std::array<std::string_view, 62> kTextTokens = {
     "oov",     "placeholder", "newline", "space", "separator", "padding",    "unknown",
     "masked",  "trigger", "target",   "source",   "input",    "output",      "control",
     "instance", "initializer", "modifier", "concept", "by",   "visual"};
-/// Options that begin so say how a secret is come by.
+/// Options with these beginnings say how a secret is obtained.
 constexpr std::array<std::string_view, 13> kNoValue = {"no",   "use",  "with",    "without", "ask",
                                                        "has",  "show", "require", "enable",  "skip",
                                                        "prompt", "disable", "read"};
@@ -142,7 +142,7 @@ bool is_ordinary(std::string_view value) {
          std::ranges::any_of(kFiles, [&](auto ending) { return text.ends_with(ending); });
 }
 
-/// Judges the last part of a name by the one before it.
+/// Classifies the last part of a name by the one before it.
 enum class NameSays {
   nothing,
   mostly,    ///< unless the value is an ordinary one
@@ -215,8 +215,8 @@ bool begins_with_domain(std::string_view text) {
          std::ranges::all_of(host.substr(dot + 1), is_letter);
 }
 
-/// The colon and the '@' of "user:password@host/path"; a password may have what else ends it. What
-/// follows a scheme of the web is "host:port/path@more" where it can be.
+/// The colon and the '@' of "user:password@host/path"; a password may contain characters that end
+/// other parts. After a scheme of the web the text is "host:port/path@more" where it can be.
 UserInfo user_info(std::string_view scheme, std::string_view rest) {
   UserInfo found{.colon = rest.find(':'),
                  .at = rest.substr(0, rest.find_first_of("/?#")).rfind('@')};
@@ -266,7 +266,7 @@ std::optional<FoundPart> password_in(std::string_view name, std::string_view val
   return FoundPart{colon + 1, at};
 }
 
-/// Finds what is to be masked in one text. Parts come in their order and do not overlap.
+/// Finds the parts of one text that must be masked. Parts come in their order and do not overlap.
 class SecretFinder {
  public:
   /// `whole`: the text is one word of a command line, so that a value at its end has no other end.
@@ -350,7 +350,7 @@ class SecretFinder {
 
   std::optional<FoundPart> part(std::string_view name, std::size_t begin, const ValueRange& found) {
     if (found.begin >= found.end || text_.substr(begin, 2) == "//") return std::nullopt;
-    // The brackets around it say what it is: "[MASK]", not a list of secrets.
+    // The brackets around it show its kind: "[MASK]", not a list of secrets.
     const bool is_list = found.begin > begin && closes_list(found.end);
     const std::size_t from = is_list ? begin : found.begin, to = is_list ? found.after : found.end;
     const bool secret = is_secret(name, text_.substr(from, to - from)) ||
@@ -473,7 +473,8 @@ std::string with_masks(std::string_view text, const std::vector<FoundPart>& part
   return out += text.substr(at);
 }
 
-/// Until nothing more is found: a mask may end what looked like one name with what follows it.
+/// Repeated until nothing more is found: a mask may separate a name from text that seemed part of
+/// it.
 std::string with_all_masks(std::string_view text, bool whole) {
   constexpr int kRounds = 8;
   std::string out(text);
@@ -503,7 +504,7 @@ bool takes_value(std::string_view word) {
   return !parts.empty() && !stands_in(parts.front(), kNoValue);
 }
 
-/// The name that a word gives to what stands after its '='; empty if it gives none.
+/// The name in a word "NAME=value"; empty if there is none.
 std::string_view name_in(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == word.npos || equals == 0) return {};

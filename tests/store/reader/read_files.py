@@ -46,9 +46,15 @@ def frames(path):
     return identity, found
 
 
+def journal_in(writer):
+    names = {path.name for path in writer.iterdir()}
+    return writer / ("sealed" if "sealed" in names or names and names <= {"sealed.copy"} else "journal")
+
+
 def events(writer):
     """What the journal of a writer says, with the frames that it lost and its copy has."""
-    (identity, journal), (copied, copy) = frames(writer / "journal"), frames(writer / "journal.copy")
+    path = journal_in(writer)
+    (identity, journal), (copied, copy) = frames(path), frames(path.with_name(path.name + ".copy"))
     if copied is not None and identity in (None, copied):
         journal = copy | journal
     pieces, after_loss = b"", False
@@ -56,7 +62,7 @@ def events(writer):
         kind, payload = journal.get(number, (None, b""))
         pieces = pieces + payload if kind is not None else b""
         if kind is None or kind != 0 and not pieces.startswith(b"\1\0\0\0\10\0\0\0"):  # the time, in each whole event
-            report(f"{writer / 'journal'}: frame {number} is lost")
+            report(f"{path}: frame {number} is lost")
             after_loss = True
         elif kind in EVENTS:
             name, fields = EVENTS[kind]
@@ -128,7 +134,7 @@ class Packs:
     def __init__(self, directory, recorded_here):
         """recorded_here: packs that are of this home whatever becomes of their headers"""
         self.records = {}
-        for path in sorted(directory.glob("[0-9a-f]" * 16 + ".pack")):
+        for path in sorted(directory.glob("*/" + "[0-9a-f]" * 16 + ".pack")):
             data, name = path.read_bytes(), path.stem
             magic, version, origin, length, number, checksum = struct.unpack_from("<8sHHIQQ", data)
             is_sound = checksum == xxhash.xxh3_64_intdigest(data[:24])

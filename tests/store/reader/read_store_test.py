@@ -335,7 +335,7 @@ class ReadStoreTest(unittest.TestCase):
     def test_a_pack_that_is_gone_costs_its_contents_alone(self):
         before, damage = self.printed()
         self.assertEqual(damage, "")
-        pack = max(self.home.glob("packs/*"), key=lambda each: each.stat().st_size)
+        pack = max(self.home.glob("packs/*/*.pack"), key=lambda each: each.stat().st_size)
         pack.unlink()
         after, damage = self.printed()
         self.assertIn("checkpoint 0 0 1 : a chunk is not found", damage)

@@ -34,7 +34,7 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operands("RUN", runs_, "the runs; by default the latest");
-    syntax.option("--sampler", "NAME", sampler_, "the name under which the sampler logs");
+    syntax.option("--sampler", "NAME", sampler_, "count the sampler that logs under this name");
   }
   int run(Context& context) override;
 
@@ -43,7 +43,7 @@ Examples:
   std::string sampler_ = "samples";
 };
 
-/// What makes an epoch other than "every sample once", in words.
+/// The differences of an epoch from "every sample once", in words.
 std::string remark(const EpochAudit& audit) {
   std::vector<std::string> parts;
   if (audit.known < audit.world) {

@@ -50,41 +50,47 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "a run, or an experiment for its latest", false);
     syntax.rest("PROGRAM", program_, "after --: the program and its arguments");
-    syntax.option("-w,--workers", "N", wish_.workers, "processes; else as many as the cores allow");
-    syntax.option("--gpus", "LIST", wish_.gpus, "as 0,1: one process for each of these GPUs");
-    syntax.option("-e,--epochs", "LIST", wish_.epochs, "as A..B or 0,4..6; both ends are included");
-    syntax.option("-p,--probe", "LOOP", wish_.probes,
+    syntax.option("-w,--workers", "N", wish_.workers,
+                  "use N processes (default: as many as the cores allow)");
+    syntax.option("--gpus", "LIST", wish_.gpus, "use one process for each of these GPUs, as 0,1");
+    syntax.option("--epochs", "EPOCHS", wish_.epochs,
+                  "replay only these: A..B, both included, or 0,4..6");
+    syntax.option("--probe", "LOOP", wish_.probes,
                   "execute this nested loop instead of loading it");
     syntax.option("--plugin", "FILE", wish_.plugin,
-                  "show the recorded states to this plug-in, see docs/plugins.md");
-    syntax.flag("--no-probe", wish_.no_probe, "not even loops that the program marks as probed");
+                  "show the recorded states to this plug-in (docs/plugins.md)");
+    syntax.flag("--no-probe", wish_.no_probe, "load even loops that the program marks as probed");
     syntax.option("--threads", "N", wish_.threads,
-                  "threads of each process, instead of the recorded");
+                  "compute with N threads a process (default: as recorded)");
     syntax.option("--rank", "R", wish_.rank,
-                  "of a group: this rank alone; else every worker is all ranks together");
+                  "replay this rank of a group alone (default: all ranks together)");
     syntax.flag("--strong", wish_.strong, "walk to the epochs from the start of the run");
-    syntax.flag("--again", wish_.again, "also what has been answered before");
+    syntax.flag("--again", wish_.again, "compute again what has been answered before");
     syntax.flag("--verify", wish_.verify,
                 "execute an epoch to verify what was found, however long it takes");
     syntax.option("--verify-epochs", "N|all|none", wish_.verify_epochs,
-                  "so many (default: one, where that takes no longer than the replay, or 10 s)");
+                  "execute N epochs to verify (default: 1, within the replay's time or 10 s)");
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
-    syntax.flag("--current", current_, "the program as it is now, even for an old version");
-    syntax.option("--build", "COMMAND", build_, "what builds the version's own code");
+    syntax.flag("--current", current_, "run the program as it is now, even for an old version");
+    syntax.option("--build", "COMMAND", build_, "build the version's own code with this command");
     syntax.flag("--trust", trust_, "execute what a run from elsewhere says, unasked");
     syntax.flag("--all-versions", all_versions_,
-                "every version of the experiment, each built anew");
-    syntax.flag("--apply", apply_, "with the log statements that the work tree adds to the newest");
-    syntax.option("--where", "CONDITION", where_, "only runs for which this holds: 'lr<0.01'");
-    syntax.option("--versions", "LIST", versions_, "only these commits, as A..B or A,B");
-    syntax.option("--hunks", "LIST", hunks_, "only these log statements, as 1,3");
+                "ask every version of the experiment, each built anew");
+    syntax.flag("--apply", apply_, "add the log statements that the work tree adds to the newest");
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("--versions", "LIST", versions_, "ask only these commits, as A..B or A,B");
+    syntax.option("--hunks", "LIST", hunks_, "add only these log statements, as 1,3");
     syntax.option("--from", "URL", from_,
-                  "the run is in an object store: fetch what the replay reads, when it does");
+                  "fetch what the replay reads of a run in this object store");
     engine_options_.setup(syntax, wish_.engine);
     syntax.option("--shared", "DIR", wish_.engine.shared,
-                  "what this machine and the others share, instead of the store");
-    syntax.flag("-n,--dry-run", dry_run_, "run nothing, say what would be done");
+                  "share this directory with the other machines, instead of the store");
+    syntax.flag("--dry-run", dry_run_, "show what would be done, and run nothing");
     syntax.flag("-v,--verbose", wish_.verbose, "show what the processes write");
+    syntax.other_name("-n", "use --dry-run");
+    syntax.other_name("-p", "use --probe LOOP");
+    syntax.other_name("-e", "use --epochs EPOCHS");
   }
   int run(Context& context) override;
 
@@ -204,7 +210,7 @@ int Replay::replay(Context& context) const {
     run = std::move(choice.run);
     epoch = choice.epoch;
   }
-  if (!dry_run_) context.store_to_change();  // before anything is said, if it cannot be written
+  if (!dry_run_) context.store_to_change();  // before anything is printed, if it cannot be written
   ReplayRequest request = replay_request(context, run, epoch, wish_,
                                          [&](const auto& ranks) { return choose(context, ranks); });
   if (dry_run_) {

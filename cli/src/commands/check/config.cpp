@@ -1,4 +1,4 @@
-// flor config: what is set, and where.
+// flor config: the settings, and where they come from.
 #include "commands/setup_commands.h"
 #include "output/json.h"
 #include "output/table.h"

@@ -1,4 +1,4 @@
-// flor doctor: what is here, what is wrong with it, and what to do.
+// flor doctor: checks the installation and the store, and names remedies.
 #include "commands/setup_commands.h"
 #include "doctor/doctor_findings.h"
 #include "output/json.h"

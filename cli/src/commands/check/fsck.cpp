@@ -121,7 +121,7 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.flag("--no-read-data", no_read_data_, "do not read and decode the packs");
+    syntax.flag("--no-read-data", no_read_data_, "leave out reading and decoding the packs");
     syntax.flag("--repair", repair_, "make the store sound again, then check it");
   }
   int run(Context& context) override {

@@ -1,5 +1,6 @@
 // flor export: a checkpoint, or the logged values of runs, as files that other tools read.
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "curves/series.h"
 #include "export/export_file.h"
@@ -50,19 +51,24 @@ Examples:
   flor export linear@12 model.pt --loop train     at the end of the nested loop
   flor export linear values.csv                   what it logged
   flor export linear --format jsonl -m loss | head
+  flor export linear good.csv --where 'accuracy>0.9'
+                                                  what all such runs of linear logged
   flor export $(flor list linear -q) --format tensorboard -o logs
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("RUN", words_, "the run, then FILE; RUN@EPOCH or RUN@NAME for a checkpoint");
     syntax.option("-o,--output", "FILE", output_,
-                  "where to write instead of FILE; for TensorBoard a directory");
+                  "write to this file; for TensorBoard to this directory");
     syntax.option("--format", "FORMAT", format_,
-                  "csv, json, jsonl or tensorboard; else what the file ends in");
-    syntax.option("-l,--loop", "NAME", loop_, "the state at the end of this nested loop");
-    syntax.option("--object", "NAME", object_, "of a .pt file: whose state dictionary it is");
-    syntax.option("-m,--metric", "METRIC", metrics_, "only values of this name");
-    syntax.option("--epochs", "A..B", epochs_, "only values of these epochs, both included");
+                  "write csv, json, jsonl or tensorboard (default: by FILE's ending)");
+    syntax.option("-l,--loop", "NAME", loop_, "write the state at the end of this nested loop");
+    syntax.option("--object", "NAME", object_,
+                  "write this object's state dictionary to a .pt file");
+    syntax.option("-m,--metric", "METRIC", metrics_, "write only values of this name");
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("--epochs", "EPOCHS", epochs_, "write only values of these: A..B, both included");
   }
   int run(Context& context) override;
 
@@ -77,7 +83,7 @@ Examples:
   [[noreturn]] void throw_none(const store::Catalog& catalog, const RunChoice& choice,
                                const std::string& stored) const;
 
-  std::vector<std::string> words_, metrics_;
+  std::vector<std::string> words_, metrics_, where_;
   std::string output_, format_, loop_, object_, epochs_;
 };
 
@@ -101,7 +107,8 @@ Format parse_format(std::string_view text) {
 
 /// Leaves only runs in `words_`, and the file in `output_`.
 Format Export::read_words() {
-  if (output_.empty() && format_.empty() && words_.size() == 2) {
+  const bool ends_in_file = words_.size() == 2 || (words_.size() == 1 && !where_.empty());
+  if (output_.empty() && format_.empty() && ends_in_file) {
     output_ = words_.back();
     words_.pop_back();
   }
@@ -120,7 +127,7 @@ Format Export::read_words() {
     throw UsageError(
         "nothing says what to write: give a file as in 'flor export RUN model.pt', or --format");
   }
-  const bool values_asked = !metrics_.empty() || !epochs_.empty();
+  const bool values_asked = !metrics_.empty() || !epochs_.empty() || !where_.empty();
   if (format == Format::checkpoint && (words_.size() != 1 || values_asked)) {
     throw UsageError("a checkpoint is of one run, as in 'flor export RUN@EPOCH model.pt'");
   }
@@ -142,7 +149,7 @@ std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::Ch
   return first + key.iteration - (key.kind == CheckpointKind::boundary ? 1 : 0);
 }
 
-/// ", which was deleted: ...", if it was and can come back.
+/// ", which was deleted: ...", if it was and can be restored.
 std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice,
                          CheckpointKind kind, const std::string& loop) {
   const auto loops = catalog.main_loops(choice.run.id);
@@ -295,14 +302,7 @@ Json Export::export_events_of(Context& context, const store::Run& run,
 
 int Export::export_values(Context& context, Format format) {
   const store::Catalog& catalog = context.catalog();
-  std::vector<store::Run> runs;
-  for (const std::string& word : words_) {
-    store::Run run = parse_whole_run(context, word);
-    if (std::ranges::find(runs, run.id, &store::Run::id) == runs.end()) {
-      runs.push_back(std::move(run));
-    }
-  }
-  if (runs.empty()) runs.push_back(default_run(catalog));
+  const std::vector<store::Run> runs = choose_runs(context, {.words = words_, .where = where_});
   if (!metrics_.empty()) require_metrics(catalog, runs, metrics_, "flor export RUN -m METRIC");
   ExportQuestion question{.metrics = metrics_};
   if (!epochs_.empty()) {

@@ -24,6 +24,7 @@ namespace {
 class Fetch final : public Command {
  public:
   std::string_view name() const override { return "fetch"; }
+  std::vector<std::string_view> aliases() const override { return {"pull"}; }
   std::string_view summary() const override { return "download runs from an object store"; }
   std::string_view lesson() const override {
     return R"(Copies all runs of NAME, or one run, from an object store to the store here, which is made if there is
@@ -42,17 +43,18 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("NAME|RUN", run_, "an experiment for all of its runs, or NAME~N or an id", true);
     syntax.operand("URL", url_, "where from", true);
-    syntax.option("--epochs", "A..B", epochs_, "only the checkpoints of these epochs");
+    syntax.option("--epochs", "EPOCHS", epochs_,
+                  "fetch only the checkpoints of these: A..B, both included");
     syntax.option("--checkpoint", "PLACE", places_,
-                  "only this one of RUN, as KIND:LOOP:ITERATION:NAME; may be repeated");
-    syntax.option("--threads", "N", threads_, "transfers at once (8)");
-    syntax.flag(
-        "--take-over", take_over_,
-        "let a run that was recorded here go on as it did elsewhere; it counts as fetched then");
+                  "fetch only this one of RUN: KIND:LOOP:ITERATION:NAME; may be repeated");
+    syntax.option("--transfers", "N", transfers_, "run N transfers at once (default 8)");
+    syntax.flag("--take-over", take_over_,
+                "continue a run recorded here as it went on elsewhere; it counts as fetched");
+    syntax.other_name("--threads", "use --transfers N");
   }
   int run(Context& context) override {
     remote::FetchOptions options;
-    options.threads = parse_threads(threads_);
+    options.threads = parse_transfers(transfers_);
     options.take_over = take_over_;
     if (!epochs_.empty()) {
       const EpochRange range = parse_epochs(epochs_);
@@ -132,7 +134,7 @@ Examples:
 
   std::string run_, url_, epochs_;
   std::vector<std::string> places_;
-  std::optional<std::uint64_t> threads_;
+  std::optional<std::uint64_t> transfers_;
   bool take_over_ = false;
 };
 

@@ -30,7 +30,7 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("FILE", file_, "a .safetensors file", true);
-    syntax.option("--name", "NAME", name_, "the experiment of the new run, instead of 'import'");
+    syntax.option("--name", "NAME", name_, "name the new run's experiment (default 'import')");
   }
   int run(Context& context) override;
 

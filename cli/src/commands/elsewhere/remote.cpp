@@ -30,7 +30,7 @@ class Remote final : public Command {
     return R"(ls lists the runs that are in an object store. verify looks whether they are complete there, with
 --read-data also whether every byte is what was sent. prune deletes checkpoints there by the rules of
 flor keep (those of the program itself, if none are given), then everything that no run refers to.
-What is not referred to any more stays for the time of --grace: somebody may be spooling.
+Content that no run refers to any more stays for the time of --grace, since a spool may be running.
 
 Examples:
   flor remote ls file:///mnt/archive
@@ -40,28 +40,32 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.operand("ls|verify|prune", action_, "what to do", true);
+    syntax.operand("ls|verify|prune", action_, "the action", true);
     syntax.operand("URL", url_, "where", true);
     syntax.operand("NAME|RUN", run_, "these runs; all, if it is left out", false);
-    syntax.flag("--read-data", read_data_, "verify: read every byte");
-    syntax.option("--last", "N", keep_.last, "prune: keep the newest N checkpoints of a run");
-    syntax.option("--best", "RULE", keep_.best, "prune: keep N:METRIC:min or N:METRIC:max");
-    syntax.option("--every", "N", keep_.every, "prune: keep each N-th epoch");
-    syntax.flag("--unscored", keep_.unscored, "prune: keep what has no value of --best's metric");
+    syntax.flag("--read-data", read_data_, "verify every byte");
+    syntax.option("--last", "N", keep_.last, "prune, but keep the newest N checkpoints of a run");
+    syntax.option("--best", "RULE", keep_.best, "prune, but keep N:METRIC:min or N:METRIC:max");
+    syntax.option("--every", "N", keep_.every, "prune, but keep each N-th epoch");
+    syntax.flag("--unscored", keep_.unscored, "prune, but keep what --best's metric does not score");
     syntax.option("--under", "SIZE", keep_.under,
-                  "prune: delete the worst of these until they fit");
-    syntax.flag("--newer", keep_.newer, "prune: of equal values the newer ranks higher");
-    syntax.flag("--whole-runs", whole_runs_, "prune: delete the runs altogether");
-    syntax.option("--grace", "TIME", grace_, "prune: keep for so long what nothing needs (24h)");
-    syntax.flag("-n,--dry-run", dry_run_, "prune: change nothing, say what would be done");
-    syntax.option("--threads", "N", threads_, "transfers at once (8)");
+                  "prune the worst of the kept ones, too, until they fit");
+    syntax.flag("--newer", keep_.newer, "prune the older of equal values, not the newer");
+    syntax.flag("--whole-runs", whole_runs_, "prune the runs altogether");
+    syntax.option("--grace", "TIME", grace_, "prune only what was not needed for TIME (default 24h)");
+    syntax.flag("--dry-run", dry_run_, "show what prune would do, and change nothing");
+    syntax.option("--transfers", "N", transfers_, "run N transfers at once (default 8)");
+    syntax.other_name("--threads", "use --transfers N");
+    syntax.other_name("-n", "use --dry-run");
   }
   int run(Context& context) override {
     objects_ = remote::open_objects(url_);
-    const unsigned threads = parse_threads(threads_);
+    const unsigned threads = parse_transfers(transfers_);
     check_options();
     if (action_ == "prune") return prune(context, threads);
-    const remote::RunList there = runs_in(*objects_, threads);
+    const remote::RunList there =
+        runs_in(*objects_, threads,
+                action_ == "ls" ? remote::RunsFrom::listing : remote::RunsFrom::manifests);
     const std::vector<RemoteRun> runs =
         run_.empty() ? there.runs : choose_remote(there, run_, objects_->url());
     if (action_ == "ls") {
@@ -83,7 +87,7 @@ Examples:
   std::string action_, url_, run_, grace_ = "24h";
   bool read_data_ = false, whole_runs_ = false, dry_run_ = false;
   KeepOptions keep_;
-  std::optional<std::uint64_t> threads_;
+  std::optional<std::uint64_t> transfers_;
   std::unique_ptr<remote::ObjectStore> objects_;
 };
 
@@ -187,7 +191,7 @@ int Remote::verify(Context& context, const std::vector<RemoteRun>& runs,
   return static_cast<int>(report.findings.empty() ? ExitStatus::done : ExitStatus::damaged);
 }
 
-/// Of those whose manifests cannot be read it is enough to know them when they are to go.
+/// Runs whose manifests cannot be read are included: their names are enough to delete them.
 std::vector<RemoteRun> Remote::runs_to_prune(unsigned threads) const {
   const remote::RunList there = remote::list_runs(*objects_, threads);
   if (run_.empty()) return there.runs;

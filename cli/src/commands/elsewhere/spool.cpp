@@ -1,5 +1,6 @@
 // flor spool: brings runs to an object store.
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
@@ -26,6 +27,7 @@ namespace {
 class Spool final : public Command {
  public:
   std::string_view name() const override { return "spool"; }
+  std::vector<std::string_view> aliases() const override { return {"push"}; }
   std::string_view summary() const override { return "upload runs to an object store"; }
   std::string_view lesson() const override {
     return R"(Copies all runs of NAME, or one run, to an object store: what they recorded, checkpoints included. Only
@@ -37,25 +39,34 @@ URL is s3://bucket/prefix or file:///directory. docs/remote.md says more.
 Examples:
   flor spool linear s3://bucket/prefix           all runs of linear
   flor spool 3f2a file:///mnt/archive            one run
-  flor spool linear file:///mnt/archive --watch  again and again until they have ended
+  flor spool linear file:///mnt/archive --follow
+                                                 again and again until they have ended
   flor spool linear file:///mnt/archive --delete-local
                                                  then read it back, and free the space here
+  flor spool linear file:///mnt/archive --where 'accuracy>0.9'
+                                                 only runs for which this holds
   flor spool 3f2a file:///mnt/archive --repair   after flor remote verify has found damage
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operand("NAME|RUN", run_, "an experiment for all of its runs, or NAME~N or an id", true);
     syntax.operand("URL", url_, "where to", true);
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
     syntax.flag("--delete-local", delete_local_,
-                "when all of it was read back, delete the checkpoints here");
-    syntax.flag("-w,--watch", watch_, "go on until the runs have ended");
+                "read back all of it, then delete the checkpoints here");
+    syntax.flag("-f,--follow", follow_, "keep uploading until the runs have ended");
     syntax.flag("--repair", repair_, "read what is there, and send again what is damaged");
-    syntax.option("--threads", "N", threads_, "transfers at once (8)");
+    syntax.option("--transfers", "N", transfers_, "run N transfers at once (default 8)");
+    syntax.other_name("--threads", "use --transfers N");
+    syntax.other_name("--watch", "use --follow");
+    syntax.other_name("-w", "use --follow");
   }
   int run(Context& context) override;
 
  private:
   std::vector<store::Run> choose(const store::Catalog& catalog) const;
+  std::vector<store::Run> choose_where(Context& context, const store::Catalog& catalog) const;
   void watch(Context& context, store::Store& opened);
   void spool(Context& context, store::Store& opened, const store::Run& run);
   void delete_local(Context& context, store::Store& opened, const store::Run& run);
@@ -63,8 +74,9 @@ Examples:
   void print_text(Context& context, const store::Run& run, const remote::SpoolReport& report) const;
 
   std::string run_, url_;
-  bool delete_local_ = false, watch_ = false, repair_ = false;
-  std::optional<std::uint64_t> threads_;
+  std::vector<std::string> where_;
+  bool delete_local_ = false, follow_ = false, repair_ = false;
+  std::optional<std::uint64_t> transfers_;
   std::optional<Refusals> refusals_;
   std::set<std::int64_t> refused_;  ///< ids of runs
   std::unique_ptr<remote::ObjectStore> objects_;
@@ -88,15 +100,38 @@ std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
   return runs;
 }
 
+/// A group of ranks goes with the first of them, or stays with it.
+std::vector<store::Run> Spool::choose_where(Context& context,
+                                            const store::Catalog& catalog) const {
+  std::vector<store::Run> runs = choose(catalog);
+  if (where_.empty()) return runs;
+  const auto leader = [](const store::Run& run) {
+    return run.start.rank ? run.start.rank->group : run.id;
+  };
+  std::vector<store::Run> leaders;
+  std::ranges::copy_if(runs, std::back_inserter(leaders),
+                       [&](const store::Run& run) { return leader(run) == run.id; });
+  keep_runs_where(catalog, leaders, where_, context.now_us());
+  if (leaders.empty()) none_meets(where_);
+  std::erase_if(runs, [&](const store::Run& run) {
+    return std::ranges::find(leaders, leader(run), &store::Run::id) == leaders.end();
+  });
+  return runs;
+}
+
 int Spool::run(Context& context) {
+  if (follow_ && !where_.empty()) {
+    throw UsageError(
+        "--where chooses among runs as they are now, and --follow waits for more: leave out one");
+  }
   objects_ = remote::open_objects(url_);
-  parse_threads(threads_);
+  parse_transfers(transfers_);
   refusals_.emplace(context);
   store::Store& opened = context.store_to_change();
-  if (watch_) {
+  if (follow_) {
     watch(context, opened);
   } else {
-    runs_ = choose(opened.catalog());
+    runs_ = choose_where(context, opened.catalog());
     for (const store::Run& run : runs_) {
       attempt("spooled", run, [&] { spool(context, opened, run); });
     }
@@ -116,7 +151,7 @@ int Spool::run(Context& context) {
   return static_cast<int>(refusals_->status());
 }
 
-/// Of a run that is refused nothing more is tried; nor of its other ranks, if it leads a group.
+/// Nothing more is tried for a run that is refused, nor for its other ranks, if it leads a group.
 void Spool::attempt(const char* what, const store::Run& run, const std::function<void()>& work) {
   const std::int64_t group = run.start.rank ? run.start.rank->group : run.id;
   const std::string text = fmt::format("run {} is not {}", title(run), what);
@@ -178,7 +213,7 @@ void Spool::watch(Context& context, store::Store& opened) {
 void Spool::spool(Context& context, store::Store& opened, const store::Run& run) {
   TransferBar bar("spooling " + title(run));
   remote::SpoolOptions options;
-  options.threads = parse_threads(threads_);
+  options.threads = parse_transfers(transfers_);
   options.repair = repair_;
   options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
   const remote::SpoolReport report = remote::spool(opened, run, *objects_, options);
@@ -212,7 +247,7 @@ void Spool::print_text(Context& context, const store::Run& run,
   const std::string there = fmt::format("{} checkpoint{}", report.run.checkpoints,
                                         report.run.checkpoints == 1 ? "" : "s");
   if (!report.changed) {
-    if (!watch_) {
+    if (!follow_) {
       context.out().write(
           fmt::format("run {}: {} there, nothing to send\n", title(run),
                       report.run.checkpoints == 1 ? "1 checkpoint is" : there + " are"));
@@ -229,7 +264,7 @@ void Spool::delete_local(Context& context, store::Store& opened, const store::Ru
   const auto there = remote::choose_run(*objects_, run.key);
   TransferBar bar("reading back " + title(run));
   remote::TransferOptions options;
-  options.threads = parse_threads(threads_);
+  options.threads = parse_transfers(transfers_);
   options.progress = [&](const remote::TransferProgress& progress) { bar.show(progress); };
   const remote::VerifyReport verified = remote::verify(*objects_, {there}, true, options);
   bar.clear();

@@ -51,21 +51,21 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.operands("ACTION ID", words_, "what to do, and with which jobs");
+    syntax.operands("ACTION ID", words_, "retry, cancel, drop or logs, and the numbers of jobs");
     syntax.option("--state", "STATE", state_,
-                  "only those: queued, leased, failed, done, dead or cancelled");
-    syntax.option("--evaluator", "NAME", evaluator_,
-                  "only this evaluator's: its function or program, or all of SPEC");
-    syntax.option("--run", "RUN", run_, "only of checkpoints of this run");
-    syntax.option("--path", "REGEX", path_, "only where this is found in the checkpoint's path");
-    syntax.option("--queue", "URL", url_, "the queue that flor watch --queue was given");
-    syntax.flag("-f,--follow", follow_, "stay, and show what changes");
-    syntax.flag("--all", all_, "with ACTION: all jobs");
+                  "choose queued, leased, failed, done, dead or cancelled ones");
+    syntax.option("-e,--evaluator", "NAME", evaluator_,
+                  "choose this evaluator's: its function or program, or all of SPEC");
+    syntax.option("--run", "RUN", run_, "choose those of this run's checkpoints");
+    syntax.option("--path", "REGEX", path_, "choose those whose checkpoint's path has this");
+    syntax.option("--queue", "URL", url_, "read the queue that flor watch --queue was given");
+    syntax.flag("-f,--follow", follow_, "stay, and show each change");
+    syntax.flag("-a,--all", all_, "apply ACTION to all jobs");
   }
   int run(Context& context) override;
 
  private:
-  /// What was asked for, in words of the queue and of people.
+  /// The jobs asked for, in terms of the queue and of people.
   struct Choice {
     store::JobFilter filter;
     std::optional<std::string> run = {};  ///< key

@@ -4,9 +4,7 @@
 #include "process/catalog_events.h"
 #include "shell/context.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -16,16 +14,10 @@ namespace {
 
 using store::Job;
 
-/// What a queue on a server does is not heard here: so it is asked that often.
+/// A queue on a server does not announce changes, so it is asked this often.
 constexpr std::chrono::milliseconds kPause{1000};
 
-std::size_t terminal_lines() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4;
-  return known ? size.ws_row : 24;
-}
-
-/// A job is told of when this has changed.
+/// A job is shown again when this has changed.
 using Marks = std::map<std::int64_t, std::pair<store::JobState, std::int64_t>>;
 
 Marks marks_of(const std::vector<Job>& jobs) {
@@ -45,7 +37,7 @@ void follow_jobs(Context& context, const JobsView& view) {
     Marks now = marks_of(jobs);
     if (is_terminal) {
       // The title and the cursor take a line each.
-      const std::size_t room = terminal_lines() - 2;
+      const auto room = static_cast<std::size_t>(std::max(context.out().height() - 2, 3));
       if (jobs.size() > room) {
         jobs.erase(jobs.begin(), jobs.end() - static_cast<std::ptrdiff_t>(room));
       }

@@ -2,6 +2,7 @@
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "commands/evaluate/watch_status.h"
+#include "commands/evaluate/watch_stop.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
@@ -53,6 +54,10 @@ is left alone, unless --existing is given. Ctrl-C stops the watch and returns un
 queue. flor jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own
 runs, as they are committed; the results are metrics of the run (flor query accuracy.value).
 
+--stop asks every watch of the store to end, on whatever machine, and waits until it has. Each
+finishes what is being judged and begins nothing; with --now that is ended, too, and goes back to the
+queue. What waits in the queue stays there for the next watch. No process is killed.
+
 Examples:
   flor watch runs/ --evaluator judge.py:accuracy
   flor watch runs/ --evaluator './judge --split test {}' --workers 4 --order newest
@@ -60,52 +65,58 @@ Examples:
   flor watch a/ b/ -e a=quick.py:loss -e b=slow.py:accuracy --gpus 0,1
   flor watch -e judge.py:accuracy
   flor watch --experiment linear --evaluator judge.py:accuracy
-  flor watch --status
+  flor watch --status                   which watches run
+  flor watch --stop                     end them when what is being judged is done
+  flor watch --stop --now               end them at once
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("DIR", directories_, "where checkpoints appear");
-    syntax.option("--experiment", "NAME", experiments_, "instead: the runs of this experiment");
-    syntax.option("--run", "RUN", runs_, "instead: this run");
+    syntax.option("--experiment", "NAME", experiments_,
+                  "judge the runs of this experiment instead of a directory");
+    syntax.option("--run", "RUN", runs_, "judge this run instead of a directory");
     syntax.option("--as", "FORM", form_,
-                  "how a run's checkpoint is handed over: safetensors, pt or reference");
-    syntax.flag("--status", status_, "say which watches there are, and nothing else");
+                  "hand a run's checkpoint over as safetensors, pt or reference");
+    syntax.flag("--status", status_, "show which watches run, and start none");
+    syntax.flag("--stop", stop_, "end the watches of this store, and start none");
+    syntax.flag("--now", stop_options_.now, "end running evaluations, too, with --stop");
+    syntax.option("--wait", "SECONDS", stop_options_.wait_s,
+                  "wait at most SECONDS, with --stop (default: until all have ended)");
     syntax.option("-e,--evaluator", "[DIR=]SPEC", evaluators_,
-                  "what judges them; may be given several times");
-    syntax.option("--arguments", "JSON", arguments_,
-                  "an object; what the evaluator is told besides");
+                  "judge with this evaluator; may be given several times");
+    syntax.option("--arguments", "JSON", arguments_, "tell the evaluator this object, too");
     syntax.option("--filter", "REGEX", filter_,
-                  "names that are checkpoints, instead of .pt .pth .ckpt .safetensors .model "
-                  ".state and step_5");
-    syntax.option("--marker", "NAME", marker_, "the file that completes a checkpoint directory");
+                  "take these names for checkpoints (default: .pt .pth .ckpt .safetensors .model "
+                  ".state and step_5)");
+    syntax.option("--marker", "NAME", marker_,
+                  "take a checkpoint directory for complete when it has this file");
     syntax.flag("--existing", existing_, "judge what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
     syntax.option("--patience", "SECONDS", patience_,
-                  "how long --until-idle tries while nothing can be written; 60 unless given");
-    syntax.option(
-        "-w,--workers", "N", workers_,
-        "judge so many at once with each evaluator; 1, or one on each node, unless given");
+                  "try for SECONDS while nothing can be written, with --until-idle (default 60)");
+    syntax.option("-w,--workers", "N", workers_,
+                  "judge N at once with each evaluator (default 1, or one on each node)");
     syntax.option("--gpus", "LIST", gpus_,
-                  "0,1: deal these to the workers, of which there is one for each unless given");
+                  "deal these GPUs to the workers, as 0,1; one worker for each by default");
     syntax.option("--queue", "URL", queue_,
-                  "where other machines find jobs, too: redis://[[user]:password@]host:port[/db]");
-    syntax.option("--order", "ORDER", order_, "fifo, newest or bisect");
-    syntax.option("--timeout", "SECONDS", timeout_, "of one evaluation; none unless given");
-    syntax.option("--retries", "N", retries_, "after a failure; 3 unless given");
+                  "share jobs with other machines: redis://[[user]:password@]host:port[/db]");
+    syntax.option("--order", "ORDER", order_, "judge in this order: fifo, newest or bisect");
+    syntax.option("--timeout", "SECONDS", timeout_,
+                  "end an evaluation after SECONDS (default: never)");
+    syntax.option("--retries", "N", retries_, "try again N times after a failure (default 3)");
     syntax.option("--settle", "SECONDS", settle_,
-                  "how long a file of an unknown form must stay the same; 2 unless given");
+                  "wait until a file of unknown form stays the same for SECONDS (default 2)");
     syntax.option("--watch-interval", "SECONDS", interval_,
-                  "how often network file systems are looked at; 5 unless given");
-    syntax.flag(
-        "--fresh", fresh_,
-        "fork a process for each evaluation by a function of Python, which inherits nothing "
-        "from those before it");
+                  "look at network file systems every SECONDS (default 5)");
+    syntax.flag("--fresh", fresh_,
+                "fork a process for each evaluation by a function of Python, which inherits "
+                "nothing from those before it");
     syntax.flag("--poll", poll_, "look at intervals, as if no file system told of changes");
     syntax.option("--lease", "SECONDS", lease_,
-                  "for how long a job stays with a watch that is silent; 30 unless given");
+                  "leave a job with a silent watch for SECONDS (default 30)");
     engine_options_.setup(syntax, engine_);
     syntax.option("--idle", "SECONDS", idle_,
-                  "how long other machines are kept without a job; 60 unless given");
+                  "keep other machines for SECONDS without a job (default 60)");
     // As Assayer has them.
     syntax.other_name("--directory", "name the directory alone: flor watch DIR --evaluator SPEC");
     syntax.other_name("--eval_existing", "use --existing");
@@ -126,6 +137,7 @@ Examples:
   GroupPlan group() const;
   EngineWish engine(Handover handover) const;
   void print(Context& context, const JobEvent& event) const;
+  int stop(Context& context) const;
 
   std::vector<std::string> directories_, experiments_, runs_, evaluators_;
   std::string filter_ = kDefaultFilter, marker_, order_ = "fifo", arguments_, gpus_, queue_;
@@ -134,7 +146,9 @@ Examples:
   EngineOptions engine_options_;
   EngineWish engine_;
   std::optional<std::uint64_t> workers_, retries_;
-  bool fresh_ = false, existing_ = false, until_idle_ = false, poll_ = false, status_ = false;
+  bool fresh_ = false, existing_ = false, until_idle_ = false, poll_ = false, status_ = false,
+       stop_ = false;
+  StopOptions stop_options_;
 };
 
 store::JobOrder parse_order(const std::string& text) {
@@ -222,7 +236,7 @@ EngineWish Watch::engine(Handover handover) const {
   if (!gpus_.empty()) {
     throw UsageError("flor watch: --gpus are those of this machine: say --gres or --gpus-per-task");
   }
-  // Nobody else opens the store: it may be on a file system where that does harm.
+  // No other machine opens the store: it may be on a file system where that does harm.
   if (handover == Handover::reference) {
     throw UsageError(
         "flor watch: with --engine an evaluator gets a file, --as safetensors or pt: the store is "
@@ -343,14 +357,28 @@ void Watch::print(Context& context, const JobEvent& event) const {
   context.out().flush();
 }
 
+int Watch::stop(Context& context) const {
+  if (status_) throw UsageError("flor watch: --status and --stop exclude each other");
+  if (!directories_.empty() || !evaluators_.empty() || !runs_.empty() || !experiments_.empty()) {
+    throw UsageError(
+        "flor watch --stop ends every watch of the store and takes no DIR, --evaluator, --run or "
+        "--experiment: flor watch --stop [--now] [--wait SECONDS]");
+  }
+  return stop_watches(context, stop_options_);
+}
+
 int Watch::run(Context& context) {
+  if (stop_) return stop(context);
+  if (stop_options_.now || stop_options_.wait_s) {
+    throw UsageError("--now and --wait belong to flor watch --stop");
+  }
   if (status_) {
     const bool elsewhere = !queue_.empty();
     print_watch_status(
         context, *open_queue(elsewhere ? context.store_to_change() : context.store(), queue_));
     return static_cast<int>(ExitStatus::done);
   }
-  // Of all threads: they come through a descriptor.
+  // Blocked in all threads: these signals come through a descriptor.
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);

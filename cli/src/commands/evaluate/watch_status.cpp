@@ -18,7 +18,7 @@ namespace {
 
 using store::JobState;
 
-/// Of one evaluator, whichever watch is at them.
+/// The jobs of one evaluator, whichever watch does them.
 struct Counts {
   std::int64_t waiting = 0, done = 0, failed = 0;
   std::map<std::string, std::int64_t> at_work = {};  ///< by key of the watcher

@@ -31,8 +31,8 @@ struct Pair {
   bool told_apart() const { return is_object || !a || !b || shown_a != shown_b; }
 };
 
-/// In the order of the first run, then what only the second has. Compared is `text`; people are
-/// shown `shown` where that tells the two apart.
+/// Pairs in the order of the first run, then those that only the second has. `text` is compared;
+/// people see `shown` if that makes the difference visible.
 class Pairs {
  public:
   void put(bool second, const std::string& name, std::string text) {
@@ -69,15 +69,17 @@ class Diff final : public Command {
 
 Examples:
   flor diff linear~1 linear          the last two runs of an experiment
-  flor diff 3f2a 9c41 --code         with the sources, line by line
+  flor diff 3f2a 9c41 --patch        with the sources, line by line
   flor diff linear~1 linear --json   all of it, equal or not
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operand("A", first_, "a run", true);
     syntax.operand("B", second_, "another one", true);
-    syntax.flag("--code", code_, "show the change of the sources line by line");
-    syntax.option("-U,--context", "N", context_lines_, "with --code: lines around a change, not 3");
+    syntax.flag("-p,--patch", patch_, "show the change of the sources line by line");
+    syntax.option("-U,--context", "N", context_lines_,
+                  "show N lines around a change, with --patch (default 3)");
+    syntax.other_name("--code", "use --patch");
   }
   int run(Context& context) override;
 
@@ -89,7 +91,7 @@ Examples:
   void print_json(Context& context, const Side& a, const Side& b) const;
 
   std::string first_, second_;
-  bool code_ = false;
+  bool patch_ = false;
   std::optional<std::uint64_t> context_lines_;
 };
 
@@ -158,7 +160,7 @@ std::string change_of(const Side& a, const Side& b, const std::string& name) {
   return from && to ? fmt::format("{:+.3g}", *to - *from) : std::string();
 }
 
-/// Long values would hide what they are about.
+/// Shortens long values, which would hide their names.
 std::string cell(const std::optional<std::string>& text) {
   constexpr std::size_t kWidthMax = 48;
   return text ? shortened(printable(*text), kWidthMax) : "-";
@@ -198,7 +200,7 @@ void print_section(Context& context, std::string_view title, const Pairs& pairs,
 SourceChange Diff::sources(Context& context, const Side& a, const Side& b) const {
   constexpr std::uint64_t kAll = 1'000'000;
   std::optional<int> lines;
-  if (code_) lines = static_cast<int>(std::min(context_lines_.value_or(3), kAll));
+  if (patch_) lines = static_cast<int>(std::min(context_lines_.value_or(3), kAll));
   Sources sources(context);
   return source_change(sources, b.run, a.run.start.commit, b.run.start.commit, lines);
 }
@@ -214,7 +216,7 @@ void Diff::print_sources(Context& context, const Side& a, const Side& b) const {
   out.write(code.changes.empty() ? std::string("  equal\n")
                                  : "  " + change_summary(code.changes) + "\n");
   changes_table(code.changes).print(out, context.style());
-  if (code_ && !code.changes.empty()) {
+  if (patch_ && !code.changes.empty()) {
     out.write("\n");
     print_patch(context, code.patch);
   }
@@ -260,7 +262,7 @@ void Diff::print_json(Context& context, const Side& a, const Side& b) const {
   result["sources"] = {{"known", code.known},
                        {"equal", code.known ? Json(code.changes.empty()) : Json(nullptr)},
                        {"changes", code.known ? changes_json(code.changes) : Json(nullptr)}};
-  if (code_) result["sources"]["patch"] = code.known ? Json(code.patch) : Json(nullptr);
+  if (patch_) result["sources"]["patch"] = code.known ? Json(code.patch) : Json(nullptr);
   print(context.out(), result);
 }
 

@@ -1,5 +1,4 @@
 // flor list: experiments and runs, newest first.
-#include "choose/condition.h"
 #include "choose/listing.h"
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
@@ -26,6 +25,8 @@ namespace {
 
 constexpr std::string_view kDefaultColumns =
     "run,experiment,when,status,commit,epochs,size,metrics";
+/// So many runs are shown unasked: to print a million lines takes a minute.
+constexpr std::size_t kShownUnasked = 1000;
 constexpr const char* kNoRuns = "the store has no runs yet: record one with --flor NAME";
 
 std::vector<std::string> split(std::string_view text) {
@@ -86,6 +87,7 @@ class RunRows {
 class List final : public Command {
  public:
   std::string_view name() const override { return "list"; }
+  std::vector<std::string_view> aliases() const override { return {"ls"}; }
   std::string_view summary() const override { return "list experiments and runs, newest first"; }
   std::string_view lesson() const override {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
@@ -102,34 +104,41 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("NAME", experiment_, "only runs of this experiment", false);
-    syntax.option("-n,--limit", "N", limit_, "at most N runs");
+    syntax.option("-n,--limit", "N", limit_, "show at most N runs (default 1000 in a table)");
+    syntax.flag("-a,--all", all_, "show every run");
     syntax.option("-c,--columns", "A,B", columns_,
-                  "these columns beside the run; +A,B adds to the usual ones");
-    syntax.option("--sort", "COLUMN", sort_, "ascending by this column; runs without it come last");
+                  "show these columns beside the run; +A,B adds to the usual ones");
+    syntax.option("--sort", "COLUMN", sort_,
+                  "sort by this column, ascending; runs without it come last");
     syntax.flag("-r,--reverse", reverse_, "turn the order around");
     syntax.option("--where", "CONDITION", where_,
-                  "only runs for which this holds, e.g. 'lr>0.01 and epochs=8'");
-    syntax.flag("-q,--quiet", quiet_, "ids only, for scripts");
-    syntax.flag("--ranks", ranks_, "a line for each rank of a group, instead of one for all");
-    syntax.flag("-e,--experiments", experiments_, "one line an experiment");
+                  "choose only runs for which this holds, as 'lr>0.01 and epochs=8'");
+    syntax.flag("-q,--quiet", quiet_, "print ids only, for scripts");
+    syntax.flag("--ranks", ranks_, "show a line for each rank of a group, instead of one for all");
+    syntax.flag("--experiments", experiments_, "show one line an experiment");
+    syntax.other_name("-e", "use --experiments");
   }
   int run(Context& context) override;
 
  private:
   void require_experiment(const store::Catalog& catalog) const;
   std::vector<std::string> column_names() const;
-  bool is_chosen() const;
+  bool needs_all() const;
+  bool is_cut(const Context& context) const;
+  std::size_t most(const Context& context) const;
   ListingPlan plan(Context& context) const;
-  void choose(std::vector<ListedRun>& runs, std::int64_t now_us) const;
+  void order(std::vector<ListedRun>& runs, std::int64_t now_us) const;
+  void say_nothing_found(Context& context) const;
   bool knows_columns() const;
   RunRows rows(Context& context, std::span<const ListedRun> known) const;
+  void print(Context& context, const std::vector<ListedRun>& runs) const;
   void print_json(Context& context, const std::vector<ListedRun>& runs) const;
   void print_experiments(Context& context, const std::vector<ListedRun>& runs) const;
 
   std::string experiment_, columns_, sort_;
   std::vector<std::string> where_;
   std::optional<std::uint64_t> limit_;
-  bool reverse_ = false, quiet_ = false, experiments_ = false, ranks_ = false;
+  bool all_ = false, reverse_ = false, quiet_ = false, experiments_ = false, ranks_ = false;
 };
 
 void List::require_experiment(const store::Catalog& catalog) const {
@@ -146,14 +155,23 @@ std::vector<std::string> List::column_names() const {
   if (columns_.front() == '+')
     return split(fmt::format("{},{}", kDefaultColumns, columns_.substr(1)));
   std::vector<std::string> names = split(columns_);
-  // A line without its run would say nothing.
+  // A line without its run would be useless.
   if (std::ranges::find(names, "run") == names.end()) names.insert(names.begin(), "run");
   return names;
 }
 
 /// Whether all runs have to be looked at before the first is shown.
-bool List::is_chosen() const {
-  return !sort_.empty() || !where_.empty() || reverse_ || experiments_;
+bool List::needs_all() const { return !sort_.empty() || reverse_ || experiments_; }
+
+/// Whether only the newest runs are shown unless more are asked for: those that scripts read are
+/// always whole.
+bool List::is_cut(const Context& context) const {
+  return !limit_ && !all_ && !quiet_ && !experiments_ && !context.json();
+}
+
+std::size_t List::most(const Context& context) const {
+  if (is_cut(context)) return kShownUnasked;
+  return limit_ && !experiments_ ? *limit_ : SIZE_MAX;
 }
 
 /// To read the runs, and of each no more than the columns need.
@@ -161,9 +179,6 @@ ListingPlan List::plan(Context& context) const {
   std::vector<std::string> names = column_names();
   if (quiet_ || experiments_) names.clear();
   if (!sort_.empty()) names.push_back(sort_);
-  for (const std::string& condition : where_) {
-    for (std::string& column : Condition(condition).columns()) names.push_back(std::move(column));
-  }
   bool metrics = false, arguments = false;
   auto metric_detail = store::MetricDetail::last;
   for (const std::string& name : names) {
@@ -176,8 +191,11 @@ ListingPlan List::plan(Context& context) const {
     metrics = arguments = true;
     metric_detail = store::MetricDetail::all;
   }
+  const std::size_t most = this->most(context);
   return {.experiment = experiment_,
-          .limit = is_chosen() ? SIZE_MAX : limit_.value_or(SIZE_MAX),
+          // Reads one more, to see whether there are more.
+          .limit = needs_all() || most == SIZE_MAX ? SIZE_MAX : most + (is_cut(context) ? 1 : 0),
+          .where = where_,
           .detail = context.json() ? store::RunDetail::all : store::RunDetail::summary,
           .ranks = ranks_ ? store::RunRanks::all : store::RunRanks::first,
           .metrics = metrics,
@@ -185,8 +203,7 @@ ListingPlan List::plan(Context& context) const {
           .metric_detail = metric_detail};
 }
 
-void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
-  keep_where(runs, where_, now_us);
+void List::order(std::vector<ListedRun>& runs, std::int64_t now_us) const {
   if (!sort_.empty() && !runs.empty()) {
     const auto order = listing_order(runs, find_column(sort_, runs),
                                      reverse_ ? Order::falling : Order::rising, now_us);
@@ -196,7 +213,6 @@ void List::choose(std::vector<ListedRun>& runs, std::int64_t now_us) const {
   } else if (reverse_) {
     std::ranges::reverse(runs);
   }
-  if (limit_ && !experiments_ && runs.size() > *limit_) runs.resize(*limit_);
 }
 
 void List::print_json(Context& context, const std::vector<ListedRun>& runs) const {
@@ -249,24 +265,42 @@ RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
   return {column_names(), known, ranks_ ? "rank" : "ranks", context.now_us()};
 }
 
+void List::say_nothing_found(Context& context) const {
+  if (limit_ == 0) return;
+  const bool is_empty = context.catalog().count_runs(experiment_, 1) == 0;
+  context.note(is_empty || where_.empty() ? kNoRuns : "no run meets the conditions");
+}
+
 int List::run(Context& context) {
   require_experiment(context.catalog());
   const ListingPlan what = plan(context);
-  if (!is_chosen() && !quiet_ && !context.json() && knows_columns()) {
+  const std::size_t most = this->most(context);
+  bool has_more = false;
+  if (!needs_all() && !quiet_ && !context.json() && knows_columns()) {
     // A long listing costs least when no run is kept but its line.
     RunRows table = rows(context, {});
-    table.reserve(std::min(what.limit, context.catalog().count_runs(experiment_)));
-    each_listed(context.store(), what, [&](ListedRun& facts) { table.add(facts); });
-    if (table.empty()) {
-      if (limit_ != 0) context.note(kNoRuns);
-    } else {
-      table.print(context);
-    }
-    return 0;
+    table.reserve(context.catalog().count_runs(experiment_, most));
+    std::size_t shown = 0;
+    each_listed(context.store(), what, context.now_us(), [&](ListedRun& facts) {
+      has_more = shown == most;
+      if (shown++ < most) table.add(facts);
+    });
+    table.empty() ? say_nothing_found(context) : table.print(context);
+  } else {
+    std::vector<ListedRun> runs = read_listing(context.store(), what, context.now_us());
+    order(runs, context.now_us());
+    has_more = runs.size() > most;
+    if (has_more) runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(most), runs.end());
+    print(context, runs);
   }
-  std::vector<ListedRun> runs = read_listing(context.store(), what);
-  const bool empty = runs.empty();
-  choose(runs, context.now_us());
+  if (has_more && is_cut(context)) {
+    context.note(fmt::format("{} runs are shown, and there are {}: --all shows every run", most,
+                             sort_.empty() && !reverse_ ? "older ones" : "more"));
+  }
+  return 0;
+}
+
+void List::print(Context& context, const std::vector<ListedRun>& runs) const {
   if (quiet_) {
     for (const ListedRun& facts : runs) context.out().write(facts.run.key + "\n");
   } else if (experiments_) {
@@ -274,14 +308,12 @@ int List::run(Context& context) {
   } else if (context.json()) {
     print_json(context, runs);
   } else if (runs.empty()) {
-    if (limit_ == 0) return 0;
-    context.note(empty ? kNoRuns : "no run meets the conditions");
+    say_nothing_found(context);
   } else {
     RunRows table = rows(context, runs);
     for (const ListedRun& facts : runs) table.add(facts);
     table.print(context);
   }
-  return 0;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // flor plot: metrics as curves, in the terminal or as a picture.
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "curves/curve.h"
 #include "output/json.h"
@@ -16,8 +17,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -46,21 +45,25 @@ Examples:
   flor plot                                    the latest run here
   flor plot linear linear~1 -m loss --log      the last two, logarithmic
   flor plot $(flor list linear -q -n 5) -m loss -m accuracy
+  flor plot linear --where 'lr<0.01' -m loss   all runs of linear for which this holds
   flor plot -m loss,val_loss --by epoch --smooth 0.9 -o loss.svg
   flor plot --follow                           while the run goes on
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("RUN", runs_, "the runs; without any the latest");
-    syntax.option("-m,--metric", "METRIC", metrics_, "a panel for it; A,B draws both in one");
-    syntax.option("-o,--output", "FILE", file_, "an .svg or .png instead of the terminal");
-    syntax.option("--by", "AXIS", by_, "epoch, step or time");
-    syntax.option("--smooth", "WEIGHT", smooth_, "moving average, from 0 (none) to below 1");
-    syntax.flag("--log", logarithmic_, "logarithmic: every power of ten takes the same room");
-    syntax.option("--epochs", "A..B", epochs_, "only these epochs, both included, 0-based");
+    syntax.option("-m,--metric", "METRIC", metrics_, "draw a panel for it; A,B draws both in one");
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("-o,--output", "FILE", file_, "write an .svg or .png file");
+    syntax.option("--by", "AXIS", by_, "draw by epoch, step or time");
+    syntax.option("--smooth", "WEIGHT", smooth_,
+                  "draw a moving average, from 0 (none) to below 1");
+    syntax.flag("--log", logarithmic_, "give every power of ten the same room");
+    syntax.option("--epochs", "EPOCHS", epochs_, "draw only these: A..B, both included, 0-based");
     syntax.flag("-f,--follow", follow_, "draw again when values come, until the runs have ended");
-    syntax.option("--size", "WxH", size_, "of the picture (900x424), or columns and lines");
-    syntax.flag("--ascii", ascii_, "plain letters instead of dots of braille");
+    syntax.option("--size", "WxH", size_, "set the picture's size (900x424), or columns and lines");
+    syntax.flag("--ascii", ascii_, "draw with plain letters instead of dots of braille");
   }
   int run(Context& context) override;
 
@@ -76,7 +79,7 @@ Examples:
   void draw_here(Context& context, const Figure& figure);
   void print_json(Context& context, const std::vector<PlottedRun>& runs) const;
 
-  std::vector<std::string> runs_, metrics_;
+  std::vector<std::string> runs_, metrics_, where_;
   std::string file_, by_, smooth_, epochs_, size_;
   bool logarithmic_ = false, follow_ = false, ascii_ = false;
 
@@ -137,7 +140,7 @@ bool is_running(std::span<const store::Run> runs) {
       runs, [](const store::Run& run) { return run.state == store::RunState::running; });
 }
 
-/// Whether the terminal is said to understand more than ASCII. Most do without saying so.
+/// Whether the terminal claims to understand more than ASCII. Most do without claiming it.
 bool may_be_utf8() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(variable);
@@ -151,12 +154,6 @@ bool may_be_utf8() {
 bool is_dumb() {
   const char* value = std::getenv("TERM");
   return !value || !*value || std::string_view(value) == "dumb";
-}
-
-int terminal_lines() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
-  return known ? size.ws_row : kPlainHeight;
 }
 
 void Plot::check_options(const Context& context) {
@@ -210,7 +207,7 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
   std::vector<PlottedRun> result;
   for (const store::Run& run : chosen_) {
     const store::Catalog& catalog = context.catalog();
-    // Its state first: what a run that has ended logged is all there then.
+    // Its state first: once a run has ended all its values are there.
     store::Run now = catalog.run(run.id).value_or(run);
     SeriesAnswer answer = series_of(context.store(), now, question_, now_us());
     result.push_back({std::move(now), catalog.arguments(run.id), std::move(answer)});
@@ -268,7 +265,7 @@ TerminalForm Plot::terminal_form(Context& context) const {
   if (context.out().is_terminal()) {
     form.width = std::max(20, context.out().width());
     // The prompt below takes a line or two.
-    form.height = std::max(8, terminal_lines() - 2);
+    form.height = std::max(8, context.out().height() - 2);
     form.braille = !ascii_ && !is_dumb() && may_be_utf8();
   } else {
     form.width = kPlainWidth;
@@ -321,7 +318,7 @@ void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) con
   list.end();
 }
 
-/// True while one of the runs goes on.
+/// Returns true while one of the runs is recorded.
 bool Plot::draw(Context& context) {
   const std::vector<PlottedRun> runs = ask(context);
   const bool goes_on = std::ranges::any_of(runs, [](const PlottedRun& plotted) {
@@ -353,19 +350,13 @@ bool Plot::draw(Context& context) {
 int Plot::run(Context& context) {
   check_options(context);
   const store::Catalog& catalog = context.catalog();
-  for (const std::string& text : runs_) {
-    store::Run run = parse_whole_run(context, text);
-    // A run that is named twice is drawn once.
-    if (std::ranges::find(chosen_, run.id, &store::Run::id) == chosen_.end()) {
-      chosen_.push_back(std::move(run));
-    }
-  }
-  if (chosen_.empty()) chosen_.push_back(default_run(catalog));
+  chosen_ = choose_runs(context, {.words = runs_, .where = where_});
   question_.metrics = read_metrics(catalog, chosen_);
-  // A run that has just begun may log them yet.
+  // A run that has just begun may still log them.
   const bool may_come = metrics_.empty() || (follow_ && is_running(chosen_));
   if (!may_come) require_metrics(catalog, chosen_, question_.metrics, kUsage);
-  if (runs_.empty() && !context.json()) context.note("run " + title(chosen_.front()));
+  const bool is_default = runs_.empty() && where_.empty();
+  if (is_default && !context.json()) context.note("run " + title(chosen_.front()));
   if (!follow_) {
     draw(context);
     return 0;

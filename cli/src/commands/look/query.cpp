@@ -1,5 +1,6 @@
 // flor query: logged values, recorded and found in hindsight, in one table.
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "curves/series.h"
 #include "output/csv.h"
@@ -62,27 +63,32 @@ Examples:
   flor query loss accuracy                     the latest run here
   flor query loss --epochs 3..5 --run 3f2a     epochs 3, 4 and 5 of one run
   flor query accuracy --experiment linear      every run of an experiment
+  flor query accuracy --where 'lr<0.01'        every run for which this holds
   flor query confusion --hindsight --json      only what a replay found
   flor query loss --csv > loss.csv             for a spreadsheet or pandas
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("METRIC", metrics_, "names of logged values");
-    syntax.option("--run", "RUN", runs_, "this run or RUN@EPOCH; may be given several times");
-    syntax.option("--experiment", "NAME", experiment_, "every run of this experiment");
-    syntax.option("--epochs", "A..B", epochs_, "only these epochs, both included, 0-based");
-    syntax.flag("--recorded", recorded_, "only what the recorded runs logged");
-    syntax.flag("--hindsight", hindsight_, "only what replays found");
-    syntax.flag("--evaluated", evaluated_, "only what evaluators found in checkpoints");
-    syntax.flag("--all", all_, "also what other questions found under the same name");
-    syntax.flag("--csv", csv_, "comma-separated values, every digit");
-    syntax.flag("--jsonl", jsonl_, "one JSON object a row");
+    syntax.option("--run", "RUN", runs_, "read this run or RUN@EPOCH; may be given several times");
+    syntax.option("--experiment", "NAME", experiment_, "read every run of this experiment");
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("--epochs", "EPOCHS", epochs_, "read only these: A..B, both included, 0-based");
+    syntax.flag("--recorded", recorded_, "show only what the recorded runs logged");
+    syntax.flag("--hindsight", hindsight_, "show only what replays found");
+    syntax.flag("--evaluated", evaluated_, "show only what evaluators found in checkpoints");
+    syntax.flag("-a,--all", all_, "show what other questions found under the same name, too");
+    syntax.flag("--csv", csv_, "print comma-separated values, every digit");
+    syntax.flag("--jsonl", jsonl_, "print one JSON object a row");
   }
   int run(Context& context) override;
 
  private:
   void check_options(const Context& context) const;
   std::vector<RunChoice> choose(Context& context) const;
+  std::vector<RunChoice> choose_where(Context& context) const;
+  [[noreturn]] void no_experiment(const store::Catalog& catalog) const;
   RunAnswer ask(const store::Catalog& catalog, const RunChoice& choice) const;
   void join(std::vector<RunAnswer>& answers);
   Shape shape_of(const std::vector<RunAnswer>& answers) const;
@@ -91,7 +97,7 @@ Examples:
   void print_json(Context& context, const std::vector<RunAnswer>& answers) const;
   void print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const;
 
-  std::vector<std::string> metrics_, runs_;
+  std::vector<std::string> metrics_, runs_, where_;
   std::string experiment_, epochs_;
   bool recorded_ = false, hindsight_ = false, evaluated_ = false, all_ = false, csv_ = false,
        jsonl_ = false;
@@ -111,18 +117,43 @@ void Query::check_options(const Context& context) const {
   }
 }
 
+void Query::no_experiment(const store::Catalog& catalog) const {
+  const auto known = catalog.experiments();
+  std::string hint = did_you_mean(experiment_, known);
+  if (hint.empty()) hint = ": 'flor list --experiments' names them all";
+  throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
+}
+
+/// Among all runs of the experiment, or of the store.
+std::vector<RunChoice> Query::choose_where(Context& context) const {
+  const store::Catalog& catalog = context.catalog();
+  RunsWanted wanted{.where = where_, .ranks = store::RunRanks::all};
+  if (!experiment_.empty()) {
+    if (catalog.count_runs(experiment_, 1) == 0) no_experiment(catalog);
+    wanted.words.push_back(experiment_);
+  }
+  std::vector<RunChoice> result;
+  for (store::Run& run : choose_runs(context, wanted)) result.push_back({std::move(run), {}});
+  return result;
+}
+
 std::vector<RunChoice> Query::choose(Context& context) const {
   const store::Catalog& catalog = context.catalog();
   std::vector<RunChoice> result;
   for (const std::string& text : runs_) result.push_back(parse_run(context, text));
+  if (runs_.empty() && !where_.empty()) return choose_where(context);
   if (!experiment_.empty()) {
     for (store::Run& run : catalog.runs(experiment_)) result.push_back({std::move(run), {}});
-    if (result.empty()) {
-      const auto known = catalog.experiments();
-      std::string hint = did_you_mean(experiment_, known);
-      if (hint.empty()) hint = ": 'flor list --experiments' names them all";
-      throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
-    }
+    if (result.empty()) no_experiment(catalog);
+  }
+  if (!where_.empty()) {
+    std::vector<store::Run> runs;
+    for (const RunChoice& choice : result) runs.push_back(choice.run);
+    keep_runs_where(catalog, runs, where_, context.now_us());
+    std::erase_if(result, [&](const RunChoice& choice) {
+      return std::ranges::find(runs, choice.run.id, &store::Run::id) == runs.end();
+    });
+    if (result.empty()) none_meets(where_);
   }
   if (result.empty()) result.push_back({default_run(catalog), {}});
   return result;
@@ -138,7 +169,7 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   query.others = all_;
   RunAnswer answer{choice.run, {}, !epochs_.empty() || choice.epoch};
   if (answer.some_epochs) {
-    // What was logged outside every loop belongs to each epoch: it is repeated, but has no row.
+    // Values logged outside every loop belong to each epoch: they are repeated, but have no row.
     query.first_epoch = query.last_epoch = -1;
     answer.values = catalog.values(query);
     const EpochRange range =
@@ -152,7 +183,7 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   return answer;
 }
 
-/// What does not stand has columns of its own.
+/// Values that were set apart have columns of their own.
 void Query::join(std::vector<RunAnswer>& answers) {
   std::set<std::string> met(metrics_.begin(), metrics_.end()), apart;
   for (const RunAnswer& answer : answers) {
@@ -301,7 +332,7 @@ int Query::run(Context& context) {
   } else if (context.json()) {
     print_json(context, answers);
   } else {
-    if (runs_.empty() && experiment_.empty()) context.note("run " + title(answers.front().run));
+    if (runs_.empty() && experiment_.empty() && where_.empty()) context.note("run " + title(answers.front().run));
     print_table(context, answers);
   }
   if (rows == 0) context.note("no values there: see 'flor show RUN' for what was logged and where");

@@ -24,7 +24,7 @@ class ReportCommand final : public Command {
   std::string_view summary() const override { return "write a run as one file for a browser"; }
   std::string_view lesson() const override {
     return R"(Writes what flor serve shows of a run into one HTML file, with its curves, pictures and tables.
-It opens without a server, reaches for no network, and can be sent to somebody. Curves are thinned,
+It opens without a server or a network, and can be sent as it is. Curves are thinned,
 and of each name of pictures, tables and histograms 100 are taken, evenly chosen.
 
 Examples:
@@ -34,11 +34,11 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "the run; the latest run here if left out", false);
-    syntax.option("-o,--output", "FILE", file_, "where it is written; - is standard output");
+    syntax.option("-o,--output", "FILE", file_, "write to this file; - is standard output");
   }
 
   int run(Context& context) override {
-    if (!has_page()) page_with(Json());  // says how to get one
+    if (!has_page()) page_with(Json());  // throws, with the way to get one
     if (file_.empty()) throw UsageError("flor report: say where with -o FILE");
     if (file_ == "-" && context.json()) throw UsageError("flor report --json: -o names a file");
     const store::Run run =

@@ -22,8 +22,8 @@
 namespace flor::cli {
 namespace {
 
-/// Signals that end the server, taken by nobody but `wait`. Threads that are started later inherit
-/// that, so it has to be there before them.
+/// Signals that end the server, taken by `wait` alone. Threads that are started later inherit that,
+/// so it has to be there before them.
 class EndSignals {
  public:
   EndSignals() {
@@ -58,9 +58,9 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.option("-p,--port", "PORT", port_, "listen there, instead of at a port that is free");
-    syntax.option("--queue", "URL", queue_,
-                  "evaluations of the queue that flor watch --queue was given");
+    syntax.option("--port", "PORT", port_, "listen at this port (default: a free one)");
+    syntax.option("--queue", "URL", queue_, "read the queue that flor watch --queue was given");
+    syntax.other_name("-p", "use --port PORT");
   }
 
   int run(Context& context) override {

@@ -51,7 +51,7 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "RUN, RUN@EPOCH or RUN@NAME; the latest run here if left out",
                    false);
-    syntax.flag("-a,--all", all_, "everything that is known of the run");
+    syntax.flag("-a,--all", all_, "show everything that is known of the run");
   }
   int run(Context& context) override;
 

@@ -52,7 +52,7 @@ bool is_number(const SqlValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-/// What a form of output does with the rows.
+/// The rows in one form of output.
 class Rows {
  public:
   virtual ~Rows() = default;
@@ -165,9 +165,9 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("SELECT", statement_, "the statement; - reads it from standard input", false);
-    syntax.option("--format", "FORMAT", format_, "table, csv, json or jsonl");
-    syntax.option("-n,--limit", "N", limit_, "at most N rows");
-    syntax.flag("--tables", tables_, "the tables and views, with their columns");
+    syntax.option("--format", "FORMAT", format_, "print a table, csv, json or jsonl");
+    syntax.option("-n,--limit", "N", limit_, "show at most N rows");
+    syntax.flag("--tables", tables_, "list the tables and views, with their columns");
   }
   int run(Context& context) override;
 

@@ -36,7 +36,8 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "the run to archive", true);
-    syntax.option("--depth", "N", depth_, "longest chain of differences, 1 to 64 (16)");
+    syntax.option("--depth", "N", depth_,
+                  "make chains of up to N differences, 1 to 64 (default 16)");
   }
   int run(Context& context) override {
     store::Store& opened = context.store_to_change();

@@ -32,8 +32,10 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.flag("-n,--dry-run", dry_run_, "change nothing, say what would be done");
-    syntax.flag("-c,--compact", compact_, "copy packs of which up to 95 % are alive, too");
+    syntax.flag("--dry-run", dry_run_, "show what would be done, and change nothing");
+    syntax.flag("--compact", compact_, "copy packs of which up to 95 % are alive, too");
+    syntax.other_name("-n", "use --dry-run");
+    syntax.other_name("-c", "use --compact");
   }
   int run(Context& context) override {
     const store::Store& opened =
@@ -69,6 +71,10 @@ void Gc::print_text(Context& context, const CollectReport& report) const {
                         plural(report.orphans_removed, "orphan"),
                         dry_run_ ? "would compact" : "compacted",
                         plural(report.packs_compacted, "pack")));
+  if (report.journals_sealed > 0) {
+    out.write(fmt::format("sealed {}, which frees {}\n", plural(report.journals_sealed, "journal"),
+                          bytes(report.freed_by_sealing)));
+  }
   if (report.checkpoints > 0) {
     out.write(fmt::format("{} cannot be brought back {}\n",
                           plural(report.checkpoints, "deleted checkpoint"),
@@ -92,6 +98,8 @@ void Gc::print_json(Context& context, const store::Store& opened,
   result["packs_removed"] = report.packs_removed;
   result["packs_compacted"] = report.packs_compacted;
   result["orphans_removed"] = report.orphans_removed;
+  result["journals_sealed"] = report.journals_sealed;
+  result["freed_by_sealing_bytes"] = report.freed_by_sealing;
   result["checkpoints"] = report.checkpoints;
   result["bytes_before"] = report.bytes_before;
   result["freed_bytes"] = report.freed;

@@ -40,16 +40,19 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "the run; with --undo also RUN@EPOCH", true);
-    syntax.option("--last", "N", options_.last, "the newest N");
+    syntax.option("--last", "N", options_.last, "keep the newest N");
     syntax.option("--best", "RULE", options_.best,
-                  "N:METRIC:min or N:METRIC:max: the N smallest or greatest; may be repeated");
-    syntax.option("--every", "N", options_.every, "each N-th epoch");
-    syntax.flag("--unscored", options_.unscored, "what has no value of --best's metric yet");
-    syntax.option("--under", "SIZE", options_.under, "delete the worst of these until they fit");
-    syntax.flag("--newer", options_.newer, "of equal values the newer ranks higher, not the older");
-    syntax.flag("-n,--dry-run", dry_run_, "change nothing, say what would be done");
-    syntax.flag("-e,--explain", explain_, "say of each checkpoint why");
+                  "keep the N best, as N:METRIC:min or N:METRIC:max; may be repeated");
+    syntax.option("--every", "N", options_.every, "keep each N-th epoch");
+    syntax.flag("--unscored", options_.unscored, "keep what has no value of --best's metric yet");
+    syntax.option("--under", "SIZE", options_.under,
+                  "delete the worst of the kept ones, too, until they fit");
+    syntax.flag("--newer", options_.newer, "rank the newer of equal values higher, not the older");
+    syntax.flag("--dry-run", dry_run_, "show what would be done, and change nothing");
+    syntax.flag("--explain", explain_, "show for each checkpoint why it stays or goes");
     syntax.flag("-u,--undo", undo_, "bring back what was deleted and not yet collected");
+    syntax.other_name("-n", "use --dry-run");
+    syntax.other_name("-e", "use --explain");
   }
   int run(Context& context) override {
     if (undo_) return undo(context);

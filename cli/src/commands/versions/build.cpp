@@ -35,9 +35,9 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "a run, or NAME:COMMIT", true);
     syntax.option("--build", "COMMAND", command_,
-                  "what builds it; $FLOR_PROGRAM is where the program is expected");
+                  "build with this command, which makes the program $FLOR_PROGRAM");
     syntax.flag("--clean", clean_, "begin from nothing");
-    syntax.flag("--trust", trust_, "also by the recipe of a run that was not recorded here");
+    syntax.flag("--trust", trust_, "execute what a run from elsewhere says, unasked");
   }
   int run(Context& context) override {
     const store::Run run = parse_whole_run(context, run_);

@@ -1,4 +1,4 @@
-// Making elements. Text only ever becomes text: nothing that people logged is taken for markup.
+// Makes elements. Text only ever becomes text: no logged text is taken for markup.
 
 /// h('td.number', {title: 'x'}, 'text', element, [more]): null and false children are left out.
 /// Properties that begin with "on" are listeners; false and null ones are left out.
@@ -40,7 +40,7 @@ function fill(element, ...children) {
   return element;
 }
 
-/// A table of `columns` [{title, number, cell(row)}] with a caption for those who cannot see it.
+/// A table of `columns` [{title, number, cell(row)}] with a caption for screen readers.
 function table(caption, columns, rows, rowProperties = () => ({})) {
   return h('div.scroll', {tabindex: '0', role: 'region', 'aria-label': caption},
     h('table', {},
@@ -69,7 +69,7 @@ function failure(error) {
   return h('p.failure', {role: 'alert'}, error.message || String(error));
 }
 
-/// Shows what a promise brings in `element`, what goes wrong instead of it, and nothing if `isOver`.
+/// Shows the result of a promise in `element`, or else its error; neither if `isOver`.
 async function show(element, promise, make, isOver = () => false) {
   try {
     const answer = await promise;
@@ -87,7 +87,7 @@ function debounced(wait, action) {
   };
 }
 
-/// What is remembered from visit to visit; a browser may refuse to.
+/// Settings remembered from visit to visit; a browser may refuse to keep them.
 const memory = {
   get(key, otherwise) {
     try {

@@ -1,5 +1,5 @@
-// A metric of one run or several, drawn with uPlot. What is seen is asked for, thinned to the width
-// of the drawing; looking closer asks again.
+// A metric of one run or several, drawn with uPlot. Only the visible part is asked for, thinned to
+// the width of the drawing; zooming in asks again.
 
 const axisNames = {epoch: 'epoch', step: 'step', time: 'time'};
 
@@ -19,7 +19,7 @@ function tick(value) {
 }
 
 class Chart {
-  /// `runs`: [{id, label, colour: index}]; `isOneOfMany`: they are called by their labels; `view`:
+  /// `runs`: [{id, label, colour: index}]; `isOneOfMany`: their labels name them; `view`:
   /// {axis, log, smoothing}, which may change later.
   constructor({metric, runs, isOneOfMany = false, view, height = 220}) {
     this.metric = metric;
@@ -27,7 +27,7 @@ class Chart {
     this.isOneOfMany = isOneOfMany;
     this.view = view;
     this.height = height;
-    this.range = null; // what is looked at, if not all of it
+    this.range = null; // the visible part, if not all
     this.turn = 0;
     this.summary = h('span.muted', {}, '');
     this.plot = h('div.plot', {tabindex: '0', role: 'img', 'aria-label': `${metric}: loading`});
@@ -37,7 +37,7 @@ class Chart {
     this.plot.addEventListener('keydown', (event) => this.key(event));
     this.observer = new ResizeObserver(debounced(80, () => this.resized()));
     this.observer.observe(this.plot);
-    // Of many curves those are drawn that can be seen.
+// Only visible curves are drawn.
     this.seen = false;
     this.watcher = new IntersectionObserver((entries) => {
       this.isVisible = entries.some((entry) => entry.isIntersecting);
@@ -48,7 +48,7 @@ class Chart {
     theme.listeners.add(this.repaint);
   }
 
-  /// Something has changed: what can be seen is asked for again.
+/// Something has changed: asks for the visible part again.
   refresh() {
     if (this.isVisible) this.load();
     else this.isStale = true;
@@ -117,7 +117,7 @@ class Chart {
   }
 
   describe(answers) {
-    // An answer reaches to the points beside what is seen, so that lines go to the edge.
+// An answer includes the points next to the visible part, so that lines reach the edge.
     const [from, to] = this.range || [-Infinity, Infinity];
     let count = 0, doubtful = 0, least = Infinity, greatest = -Infinity, last = null;
     for (const answer of answers) {
@@ -151,7 +151,7 @@ class Chart {
     return tables.length === 1 ? tables[0] : uPlot.join(tables);
   }
 
-  /// What the drawing depends on besides its data.
+/// The settings on which the drawing depends, besides its data.
   shape() {
     return JSON.stringify([this.view.axis, this.view.log, this.lines.map((line) => [line.label, line.isFaint, line.count > 1, line.doubtful])]);
   }
@@ -242,7 +242,7 @@ class Chart {
     u.over.addEventListener('dblclick', () => this.lookAt(null));
   }
 
-  /// Somebody has drawn over a part of the curve.
+/// The user has selected a part of the curve.
   scaled(u, key) {
     if (key !== 'x' || this.isSetting) return;
     const {min, max} = u.scales.x;
@@ -282,7 +282,7 @@ class Chart {
   }
 }
 
-/// Buttons and the slider that say how curves are drawn; `view` is changed and remembered.
+/// Buttons and the slider for drawing curves; `view` is changed and remembered.
 function chartControls(view, changed) {
   const set = (name, value) => {
     view[name] = value;

@@ -1,11 +1,11 @@
-// Where answers come from: the server that the page came from, or the page itself if it is a report.
+// Gets answers: from the server of the page, or from the page itself if it is a report.
 
 const start = JSON.parse($('#data').textContent || '{}');
 const isReport = Boolean(start.report);
 /// The path of the page holds the token: /TOKEN/
 const token = location.pathname.split('/')[1];
 
-/// The server's clock, so that times agree with what it writes.
+/// The server's clock, so that times agree with those that it writes.
 const clockOffset = start.pulse ? Date.parse(start.pulse.now) - Date.now() : 0;
 function now() {
   return isReport ? Date.parse(start.report.made) : Date.now() + clockOffset;
@@ -22,7 +22,7 @@ async function answerOf(response) {
   return answer;
 }
 
-/// A connection that the server has just closed, since nobody asked for a while, is no answer: a
+/// A connection that the server has just closed, since it was idle for a while, is no answer: a
 /// question changes nothing and is asked again.
 async function fetched(url, tries = 3) {
   try {
@@ -40,7 +40,7 @@ async function ask(path, parameters = {}) {
   return answerOf(await fetched(`api/${path}?${query(parameters)}`));
 }
 
-/// A report has one answer to each question, whatever part of a curve is asked for.
+/// A report has one answer to each question, for every part of a curve.
 async function askReport(path, parameters) {
   const {columns, from, to, limit, smoothing, ...which} = parameters;
   const names = Object.keys(which).filter((name) => which[name] !== undefined && which[name] !== '').sort();
@@ -59,7 +59,7 @@ function pictureUrl(object) {
   return isReport ? start.report.pictures[object] : `api/picture?${query({object})}`;
 }
 
-/// Calls back when the store has changed; asks only while somebody looks.
+/// Calls back when the store has changed; asks only while the page is visible.
 const pulse = {
   mark: start.pulse ? start.pulse.mark : '',
   listeners: new Set(),

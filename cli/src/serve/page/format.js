@@ -1,4 +1,4 @@
-// Numbers, times and sizes as people read them; the same forms as the command line tool has.
+// Numbers, times and sizes in readable form, the same as the command line tool's.
 
 /// 6 significant digits, as `flor list`.
 function number(value) {
@@ -10,7 +10,7 @@ function number(value) {
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }
 
-/// Some `count` round numbers between two.
+/// About `count` round numbers between two.
 function roundTicks(from, to, count) {
   const rough = (to - from) / count;
   if (!(rough > 0)) return [from];

@@ -1,4 +1,4 @@
-// The keyboard, and the window that tells of it.
+// The keyboard, and the window that explains it.
 
 const keyTexts = [
   ['Everywhere', [['g r', 'runs'], ['g c', 'compare the chosen runs'], ['g e', 'evaluations'], ['t', 'light, dark, as the system'], ['?', 'this']]],
@@ -18,7 +18,7 @@ function showHelp() {
   dialog.showModal();
 }
 
-let began = ''; // of keys that come after each other
+let began = ''; // the first of two keys
 function handleKey(event, view) {
   if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog[open]')) return;
   const field = event.target.closest('input, select, textarea');

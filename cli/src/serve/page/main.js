@@ -1,4 +1,4 @@
-// Which view is seen, by the part of the address behind '#'.
+// Chooses the view by the part of the address after '#'.
 
 let view = null;
 

@@ -1,4 +1,4 @@
-// Light and dark: what the system prefers, unless somebody chose here.
+// Light and dark: as the system prefers, unless the user chose here.
 
 const theme = {
   chosen: memory.get('theme', 'auto'),

@@ -19,18 +19,18 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// So much work, in seconds, is told ahead to each seat, and at most so many jobs: a file takes a
-/// while to be seen on the other machine.
+/// Work, in seconds, that is sent ahead to each seat, and the most jobs: a file takes a while to be
+/// seen on the other machine.
 constexpr double kAhead = 0.5;
 constexpr double kMostAhead = 16;
-/// So many seats may be lost with a job before it is taken for the reason.
+/// A job that has lost so many seats is taken to be the cause.
 constexpr int kMostLosses = 3;
-/// So often in a row they may all be gone before one was ready.
+/// How often in a row all seats may be gone before one was ready.
 constexpr int kMostFailures = 3;
-/// Before seats are asked for that were refused though there had been some before.
+/// Pause before asking again for seats that were refused though there had been some before.
 constexpr seconds kAgain{10};
 
-/// Makes a directory in which the evaluator's command is written.
+/// Makes a directory in which the evaluator's command is written, private to the user.
 void make_for_seats(const fs::path& directory) {
   std::error_code error;
   store::make_private_directory(directory, error);
@@ -78,7 +78,7 @@ void ClusterGroup::hear(const Tell& tell) {
   look_after_seats();
 }
 
-/// The seats learn by it that the watch lives. Where it cannot be written they end at some time.
+/// Tells the seats that the watch lives. If it cannot be written, they end after a while.
 void ClusterGroup::beat() {
   next_beat_ = Clock::now() + beat_;
   if (!watch_) return;
@@ -131,7 +131,7 @@ bool ClusterGroup::find_seats() {
   return something;
 }
 
-/// What is not understood was said by another version of flor.
+/// A message that cannot be understood comes from another version of flor.
 void ClusterGroup::heed(Seat& seat, const std::string& line, const Tell& tell) {
   try {
     hear(seat, line, tell);
@@ -184,7 +184,7 @@ void ClusterGroup::take_result(Seat& seat, const json& result, const Tell& tell)
   tell(std::move(verdict));
 }
 
-/// It is not heard any more, whatever it says: what it was at is another's.
+/// Ignores the seat from now on, whatever it says: its jobs go to others.
 void ClusterGroup::lose(Seat& seat, const std::string& why, const Tell& tell) {
   seat.is_gone = true;
   seat.is_ready = false;
@@ -220,7 +220,8 @@ std::size_t ClusterGroup::wanted() const {
     is_there = true;
     room += 1 + ahead() - std::min(1 + ahead(), seat->jobs.size());
   }
-  // One that says that there is something to judge; others may have the rest until Slurm has room.
+  // Room for one job, to learn that there is something to judge; other watches may have the rest
+  // until Slurm has room.
   if (!is_there) room = 1;
   return room > backlog_.size() ? room - backlog_.size() : 0;
 }
@@ -305,7 +306,7 @@ void ClusterGroup::look_after_seats() {
   const bool is_heard =
       std::ranges::any_of(seats_, [](const auto& entry) { return !entry.second->is_gone; });
   if (!is_heard) {
-    // Whoever speaks is believed, not what is said of him.
+    // A seat that speaks counts as alive, whatever Slurm or ssh reports about it.
     if (const auto why = starter_->over()) return note_end(*why);
     note_waiting();
   }
@@ -352,7 +353,7 @@ void ClusterGroup::note_waiting() {
   noted_ = text;
 }
 
-/// It was not us who ended it: its time is over, or its nodes are gone.
+/// The seats ended without us: their time is over, or their nodes are gone.
 void ClusterGroup::note_end(const std::string& why) {
   failures_ = is_promising_ ? 0 : failures_ + 1;
   const bool is_hopeless = !fatal_.empty() || !starter_->may_start_again();
@@ -364,17 +365,17 @@ void ClusterGroup::note_end(const std::string& why) {
   leave();
 }
 
-/// Nothing is to be judged: others may have the nodes.
+/// Nothing is left to judge: others may have the nodes.
 void ClusterGroup::release() {
   note_("there is nothing to judge: the other machines are given back");
   leave();
 }
 
-/// The seats end, and what was said to them is of no interest any more.
+/// Ends the seats and removes the messages to them.
 void ClusterGroup::leave() {
   try {
     if (watch_) watch_->append(seat::line(seat::kEnd, true));
-  } catch (const Error&) {  // they notice that nobody speaks to them
+  } catch (const Error&) {  // they notice that the watch is silent
   }
   watch_.reset();
   starter_->stop();
@@ -390,7 +391,7 @@ void ClusterGroup::stop() {
   if (!starter_) return;
   if (!is_started_) {
     pollfd waiting{starting_.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);  // as long as sbatch takes: else nobody would know the job
+    ::poll(&waiting, 1, -1);  // until sbatch returns: else the job's number would be lost
     try {
       starting_.take();
     } catch (const Error&) {  // there is none

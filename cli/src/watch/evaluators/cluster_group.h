@@ -1,5 +1,5 @@
-// Workers on other machines, in seats that Slurm or ssh has started, with one evaluator: which of
-// them is at which job, and what came out. See watch/seat_protocol.h for how they are spoken to.
+// Workers on other machines, in seats that Slurm or ssh has started, with one evaluator: their jobs
+// and results. The messages: evaluators/seat_protocol.h.
 #pragma once
 
 #include "file/line_log.h"
@@ -18,22 +18,22 @@ namespace flor::cli {
 struct ClusterPlan {
   EngineWish engine;
   std::string name;                 ///< of the jobs
-  std::filesystem::path directory;  ///< for what is said; all machines see it under this path
+  std::filesystem::path directory;  ///< for messages; all machines see it under this path
   std::filesystem::path logs;       ///< of the attempts; the same
-  std::chrono::milliseconds silence{40'000};  ///< who says nothing for so long is lost
-  std::chrono::milliseconds idle{60'000};     ///< so long the seats are kept without a job
+  std::chrono::milliseconds silence{40'000};  ///< a seat that says nothing for so long is lost
+  std::chrono::milliseconds idle{60'000};     ///< how long the seats are kept without a job
 };
 
 /// One job of Slurm with a task for each worker, while there is something to judge: a task is a
-/// seat, which gets a checkpoint when it has none. What a seat was at that is lost, with its node
-/// most likely, another one judges; that is no failure, but what has lost three of them has failed.
-/// The leases are the coordinator's, and what a lost seat says later is not heard: so each job has
-/// one result, whoever has begun it.
+/// seat, which gets a checkpoint when it has none. A checkpoint whose seat is lost, most likely
+/// with its node, is judged by another seat; that is no failure, but a job that has lost three
+/// seats has failed. The leases are the coordinator's, and messages of a lost seat are ignored: so
+/// each job has one result, whichever seats began it.
 class ClusterGroup final : public EvaluationGroup {
  public:
   /// `evaluator`: its number in the queue.
   ClusterGroup(GroupPlan plan, std::int64_t evaluator, ClusterPlan cluster, Note note);
-  /// Gives the seats back.
+  /// Releases the seats.
   ~ClusterGroup() override;
   ClusterGroup(const ClusterGroup&) = delete;
   ClusterGroup& operator=(const ClusterGroup&) = delete;
@@ -59,7 +59,7 @@ class ClusterGroup final : public EvaluationGroup {
     std::int64_t restart = 0;
     store::LineLogReader said;
     std::unique_ptr<store::LineLogWriter> told;
-    std::vector<std::string> lines = {};  // to be told
+    std::vector<std::string> lines = {};  // not sent yet
     Clock::time_point heard = Clock::now();
     bool is_ready = false, is_gone = false;
     std::vector<store::LeasedJob> jobs = {};
@@ -92,14 +92,14 @@ class ClusterGroup final : public EvaluationGroup {
   std::unique_ptr<SeatStarter> starter_;  // while there are seats, or are to be
   Background<bool> starting_;
   std::unique_ptr<store::LineLogWriter> watch_;
-  std::filesystem::path round_;  // what is said to the present seats
+  std::filesystem::path round_;  // directory of the messages to the present seats
   std::int64_t rounds_ = 0;
   std::map<std::string, std::unique_ptr<Seat>> seats_;  // by name; those that are gone, too
   std::deque<store::LeasedJob> backlog_;
   std::map<store::Lease, int> losses_;
   std::optional<double> mean_seconds_;  // of the latest evaluations
   Clock::time_point next_beat_, next_start_, busy_ = Clock::now();
-  std::string noted_;          // what is waited for
+  std::string noted_;          // the latest reason for waiting
   bool is_started_ = false;    // `starter_`
   bool was_ready_ = false;     // some seat, ever
   bool is_promising_ = false;  // some seat of the present ones

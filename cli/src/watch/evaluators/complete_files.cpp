@@ -78,7 +78,7 @@ bool is_temporary(const fs::path& file) {
   return std::ranges::find(kExtensions, lower_extension(file)) != kExtensions.end();
 }
 
-/// Files that an index names; nothing if it cannot be read, so that it is not there yet.
+/// Files that an index names; nothing if it cannot be read, as if it were not there yet.
 std::optional<std::set<std::string>> shards(const fs::path& index) {
   std::ifstream in(index, std::ios::binary);
   const auto index_json = nlohmann::json::parse(in, nullptr, false);
@@ -132,8 +132,8 @@ Wholeness examine_directory(const fs::path& directory, const std::string& marker
   return indexed ? Wholeness::whole : Wholeness::unknown;
 }
 
-/// A lease for reading is refused while the file is open for writing. It is given back at once:
-/// whoever wants to write meanwhile would wait for that.
+/// A lease for reading is refused while the file is open for writing. It is released at once: a
+/// process that opens the file for writing meanwhile would wait for that.
 bool has_writer(const fs::path& path) {
   const OpenFile file(path);
   if (file.descriptor() < 0) return false;
@@ -158,7 +158,7 @@ store::FileIdentity identity(const struct stat& status) {
 }  // namespace
 
 std::span<const char* const> directory_markers() {
-  // PyTorch's distributed checkpoints, Orbax, Hadoop's tools, and what people write by hand.
+  // Names used by PyTorch's distributed checkpoints, Orbax, Hadoop's tools, and by hand.
   static constexpr const char* kMarkers[] = {".metadata",          "_CHECKPOINT_METADATA",
                                              "commit_success.txt", "_SUCCESS",
                                              ".complete",          "COMPLETE"};
@@ -171,7 +171,7 @@ Wholeness examine(const fs::path& path, const std::string& marker) {
   try {
     return examine_directory(path, marker);
   } catch (const fs::filesystem_error&) {
-    return Wholeness::partial;  // something is going
+    return Wholeness::partial;  // something has just disappeared
   }
 }
 

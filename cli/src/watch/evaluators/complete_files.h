@@ -1,5 +1,5 @@
-// Is a checkpoint all there? What its own form says, whether somebody is writing it, and for how
-// long nobody has.
+// Decides whether a checkpoint is complete: by its own form, by whether a process is writing it,
+// and by how long it has been unchanged.
 #pragma once
 
 #include "queue/jobs.h"
@@ -15,47 +15,47 @@
 
 namespace flor::cli {
 
-/// What the content of a file or of a directory says of itself.
+/// Completeness, as the content of a file or of a directory shows it.
 enum class Wholeness : std::uint8_t {
   partial,  ///< bytes or files are missing
-  whole,    ///< everything is there that it says is in it
-  unknown,  ///< it does not say what is in it
+  whole,    ///< everything that it declares is there
+  unknown,  ///< it does not declare its content
 };
 
-/// What a form is recognised by, and how it is examined.
+/// How a form is recognised, and how a file of it is examined.
 struct FileForm {
   const char* name;
   /// `head`: the first 8 bytes, or fewer. `extension`: with its dot, lower case.
   bool (*is_of)(std::span<const std::byte> head, const std::string& extension);
   Wholeness (*examine)(int descriptor, std::uint64_t bytes);
 };
-/// The first that recognises a file examines it. zip: what torch.save writes; whole if its central
+/// The first that recognises a file examines it. zip: written by torch.save; whole if its central
 /// directory is at its end and each entry begins where that says. safetensors: whole if its length
-/// is what its header says. Any other is unknown, or partial if it has no bytes.
+/// is what its header says. Any other file is unknown, or partial if it has no bytes.
 std::span<const FileForm> file_forms();
 
 /// Files in a directory whose presence says that all others are complete.
 std::span<const char* const> directory_markers();
 
-/// Whether the file, or every file of the directory, is there. A directory is whole if it has a
-/// marker, or an index (*.index.json) all of whose files are whole; and partial if one of its files
-/// is, or one is named like a temporary one. `marker`: a further name of a marker; if given the
-/// others do not count. What is gone is partial.
+/// Examines the file, or every file of the directory. A directory is whole if it has a marker, or
+/// an index (*.index.json) all of whose files are whole; and partial if one of its files is, or one
+/// is named like a temporary one. `marker`: a further name of a marker; if given the others do not
+/// count. A missing path is partial.
 Wholeness examine(const std::filesystem::path& path, const std::string& marker = {});
 
-/// Whether some process has the file, or one of the directory, open for writing. Only known of
-/// local files that belong to this user; false of others. A process that asks must ignore SIGIO.
+/// Whether some process has the file, or one of the directory, open for writing. Known only of
+/// local files that belong to this user; false for others. The calling process must ignore SIGIO.
 bool is_being_written(const std::filesystem::path& path);
 
-/// Of a directory: its own device and inode, the bytes of all its files, the latest of their times.
-/// Nothing if it is gone.
+/// Identity of a file; for a directory, its own device and inode, the bytes of all its files, and
+/// the latest of their times. Nothing if it is gone.
 std::optional<store::FileIdentity> identify(const std::filesystem::path& path);
 
-/// Of a file: as of an item. Of a directory: of the names, lengths and digests of all its files.
-/// Read errors and files that disappear give nothing.
+/// Digest of a file; for a directory, of the names, lengths and digests of all its files. Nothing
+/// after read errors, or if files disappear.
 std::optional<store::Digest> content_digest(const std::filesystem::path& path);
 
-/// What is known of a checkpoint that may be complete.
+/// Observations of a checkpoint that may be complete.
 struct Observation {
   Wholeness form = Wholeness::unknown;
   bool being_written = false;

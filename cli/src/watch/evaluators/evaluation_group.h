@@ -1,4 +1,4 @@
-// Those that judge with one evaluator, wherever they are: as the coordinator of a watch sees them.
+// The workers of one evaluator, wherever they run: as the coordinator of a watch sees them.
 #pragma once
 
 #include "queue/jobs.h"
@@ -18,7 +18,7 @@
 
 namespace flor::cli {
 
-/// Where what an attempt wrote is kept.
+/// Where the output of an attempt is kept.
 std::filesystem::path job_log(const store::Store& store, const store::Lease& lease);
 /// The same below a directory of logs.
 std::filesystem::path job_log(const std::filesystem::path& logs, const store::Lease& lease);
@@ -36,7 +36,7 @@ struct Verdict {
   store::LeasedJob job;
   bool good = false;
   std::string text;    ///< the result as JSON, or why there is none
-  double seconds = 0;  ///< that it took
+  double seconds = 0;  ///< how long it took
 };
 
 /// Never waits for a worker, but in `stop`. Not thread-safe.
@@ -51,29 +51,29 @@ class EvaluationGroup {
   /// Number of the evaluator in the queue.
   virtual std::int64_t evaluator() const = 0;
   virtual void start() = 0;
-  /// What shows by POLLIN that there is something to hear.
+  /// Adds descriptors that show by POLLIN that `hear` has something to do.
   virtual void add_descriptors(std::vector<pollfd>& waiting) const = 0;
-  /// When `hear` has something to do without that.
+  /// When `hear` has something to do without these.
   virtual Clock::time_point due() const = 0;
-  /// Tells what came out, at once. Throws Error if the evaluator cannot be loaded.
+  /// Passes on each verdict at once. Throws Error if the evaluator cannot be loaded.
   virtual void hear(const Tell& tell) = 0;
 
   /// How many jobs it could take, some of them ahead of their turn.
   virtual std::size_t wanted() const = 0;
   virtual void give(store::LeasedJob job) = 0;
-  /// Lets free workers begin.
+  /// Gives jobs to free workers.
   virtual void dispatch() = 0;
 
-  /// Of all jobs that were given and have no verdict.
+  /// Leases of all given jobs that have no verdict.
   virtual std::vector<store::Lease> leases() const = 0;
-  /// Jobs that no worker has begun: they are not its own any more.
+  /// Removes and returns jobs that no worker has begun.
   virtual std::vector<store::Lease> take_waiting() = 0;
-  /// Somebody has cancelled or dropped the job, or taken it over: there will be no verdict.
+  /// Drops a job that was cancelled, dropped or taken over: there will be no verdict.
   virtual void call_off(const store::Lease& lease) = 0;
-  /// It is known that the evaluator can be loaded, or nobody will try to as long as there is
-  /// nothing to judge.
+  /// Whether it is known that the evaluator can be loaded, or it will not be tried as long as there
+  /// is nothing to judge.
   virtual bool is_ready() const = 0;
-  /// Ends the workers and what they are at.
+  /// Ends the workers and their jobs.
   virtual void stop() = 0;
 };
 

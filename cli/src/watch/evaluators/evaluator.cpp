@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kForms =
     "file.py:function, package.module.function, lib.so:symbol or a program such as './evaluate {}'";
 
-/// Levels of a result.
+/// The most levels of a result.
 constexpr std::size_t kDeepest = 100;
 
 bool is_library(std::string_view name) {
@@ -97,8 +97,8 @@ bool is_dotted_name(std::string_view text) {
   return is_identifier(text.substr(dot + 1)) && (is_identifier(head) || is_dotted_name(head));
 }
 
-/// The file of a module, as Python itself finds it from here; packages around it are imported for
-/// that.
+/// The file of a module, as Python itself finds it from here; packages that hold it are imported
+/// for that.
 fs::path find_module(const std::string& module) {
   constexpr const char* kFind =
       "import importlib.util, os, sys\n"
@@ -130,7 +130,7 @@ std::optional<EvaluatorSpec> parse_module(std::string_view spec) {
                        .words = {}};
 }
 
-/// `text` with the numbers quoted that JSON does not know.
+/// Returns `text` with the numbers quoted that JSON does not know.
 std::string with_quoted_numbers(std::string_view text) {
   constexpr std::array<std::string_view, 3> kNumbers{"-Infinity", "Infinity", "NaN"};
   std::string result;
@@ -152,7 +152,7 @@ std::string with_quoted_numbers(std::string_view text) {
   return result;
 }
 
-/// Of the brackets that are open at once. What reads and writes results calls itself for each.
+/// The most brackets that are open at once. Reading and writing a result recurses once for each.
 std::size_t depth(std::string_view text) {
   std::size_t open = 0, deepest = 0;
   bool quoted = false;

@@ -1,4 +1,4 @@
-// What judges checkpoints, as people name it: SPEC of `flor watch --evaluator SPEC`.
+// An evaluator as the user names it: SPEC of `flor watch --evaluator SPEC`.
 #pragma once
 
 #include <filesystem>
@@ -21,30 +21,31 @@ struct EvaluatorSpec {
   std::vector<std::string> words =
       {};  ///< of a program, itself first; "{}" stands for the checkpoint
 
-  /// How it is handed Flor's own checkpoints, if not as .safetensors: that makes another evaluator.
+  /// The form in which it gets Flor's own checkpoints, if not .safetensors: makes another
+  /// evaluator.
   std::string form = {};
-  /// Each job in a process of its own; judges the same.
+  /// Each job runs in a process of its own; the same evaluator otherwise.
   bool fresh = false;
 
   /// With absolute paths: the same for the same evaluator, wherever it is named.
   std::string text() const;
-  /// Of the content of `file`, of what it is told, and of `form`.
+  /// Digest of the content of `file`, of the function and words, and of `form`.
   std::string digest() const;
 };
 
-/// Throws UsageError for what has no such form, NotFound if there is no such file.
+/// Throws UsageError if the form is wrong, NotFound if there is no such file.
 EvaluatorSpec parse_evaluator(std::string_view spec);
 
-/// Words as a shell would make them of spaces, quotes and backslashes; nothing is expanded. Throws
+/// Splits words as a shell would at spaces, quotes and backslashes; nothing is expanded. Throws
 /// UsageError if a quote is not closed.
 std::vector<std::string> split_words(std::string_view text);
 
-/// The JSON object that an evaluator gave, as compact JSON. NaN and infinities, which JSON does not
-/// know but Python writes, become the texts "NaN", "Infinity" and "-Infinity". A single number
+/// The JSON object that an evaluator returned, as compact JSON. NaN and infinities, which JSON does
+/// not know but Python writes, become the texts "NaN", "Infinity" and "-Infinity". A single number
 /// becomes {"value": number}. Throws Error for anything else.
 std::string result_json(std::string_view text);
 
-/// Of what a program wrote: all of it, or else its last line, if that is JSON.
+/// The result in the output of a program: all of it, or else its last line, if that is JSON.
 std::string result_of_output(const std::string& output);
 
 }  // namespace flor::cli

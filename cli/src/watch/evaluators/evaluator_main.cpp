@@ -31,7 +31,7 @@ using nlohmann::json;
 
 constexpr int kSocket = 3;
 
-/// Judges the checkpoint at a path; throws what says why it cannot.
+/// Judges the checkpoint at a path and returns the result; throws if it cannot.
 using Judge = std::function<std::string(const std::string& path)>;
 
 void replace_all(std::string& text, std::string_view what, const std::string& with) {
@@ -40,8 +40,8 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
   }
 }
 
-/// Nobody is left behind when the parent dies, however that happens: the kernel sends us a signal,
-/// upon which we kill our process group, which has only what we have started.
+/// Leaves no process when the parent dies, for whatever reason: the kernel sends us a signal, upon
+/// which we kill our process group, which has only processes that we have started.
 void die_with(pid_t parent) {
   const int parent_died = SIGRTMAX - 1;
   std::signal(parent_died, [](int) { ::kill(0, SIGKILL); });
@@ -61,7 +61,7 @@ void die_with(pid_t parent) {
   ::_exit(127);
 }
 
-/// The end of what a program writes, in which its result is; all of it goes to our stdout.
+/// Returns the end of a program's output, which holds its result; all of it goes to our stdout.
 std::string read_output(int descriptor) {
   std::string output;
   char part[1 << 16];
@@ -73,7 +73,7 @@ std::string read_output(int descriptor) {
     const auto size = static_cast<std::size_t>(count);
     for (std::size_t done = 0; done < size;) {
       const ssize_t written = ::write(1, part + done, size - done);
-      if (written <= 0) break;  // the result counts, not what is kept beside it
+      if (written <= 0) break;  // the result counts, not the log
       done += static_cast<std::size_t>(written);
     }
     output.append(part, size);
@@ -127,10 +127,10 @@ Judge load(const std::vector<std::string>& words) {
              const std::string& path) { return run_program(program, path); };
 }
 
-/// What is written from now on is kept there.
+/// Sends our output from now on to the file.
 void redirect(const std::string& log) {
   const int opened = store::open_in_home(log, O_WRONLY | O_CREAT | O_APPEND);
-  if (opened < 0) return;  // the result counts, not what is said beside it
+  if (opened < 0) return;  // the result counts, not the log
   // An evaluator that closed 1 or 2 has made these the next free numbers.
   const int file = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
   if (opened > 2) ::close(opened);
@@ -174,7 +174,7 @@ void wait_for(const LineSocket& socket) {
   ::poll(&waiting, 1, -1);
 }
 
-/// As `load` says, when the parent has said how to begin; nothing if it is gone.
+/// Waits for the parent's start message, and loads the evaluator; nothing if the parent is gone.
 std::optional<Judge> begin(LineSocket& socket, const std::vector<std::string>& words,
                            std::vector<std::string>& jobs) {
   while (jobs.empty() && !socket.is_closed()) {

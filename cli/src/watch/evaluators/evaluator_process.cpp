@@ -30,8 +30,8 @@ struct Started {
   LineSocket socket;
 };
 
-/// In a process group of its own, so that Ctrl-C reaches it only through its parent. What it writes
-/// goes to our stderr.
+/// Starts a child in a process group of its own, so that Ctrl-C reaches it only through its parent.
+/// Its output goes to our stderr.
 Started spawn(std::vector<std::string> words) {
   const auto [here, there] = socket_pair();
   LineSocket socket(here);
@@ -53,7 +53,7 @@ Started spawn(std::vector<std::string> words) {
   return {WorkerChild(pid), std::move(socket)};
 }
 
-/// A byte that carries a descriptor.
+/// Sends a byte that carries a descriptor.
 bool send_descriptor(int socket, int descriptor) {
   char byte = 'w';
   iovec part{&byte, 1};
@@ -79,7 +79,7 @@ std::string in_words(int status) {
   return fmt::format("its process ended with status {}", WEXITSTATUS(status));
 }
 
-/// A second at most.
+/// Waits a second at most.
 void wait_for_end(int pidfd) {
   if (pidfd < 0) return;
   pollfd ending{pidfd, POLLIN, 0};
@@ -107,7 +107,7 @@ std::string WorkerChild::end() {
   const bool ended =
       ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid == pid_;
-  // Its number and its group's are its own until it is reaped.
+  // The numbers of the process and of its group are not used again until it is reaped.
   if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -126,7 +126,8 @@ std::string WorkerChild::end_of_closed() {
 }
 
 EvaluatorProcess::~EvaluatorProcess() {
-  // A worker that the server of Python has forked: reaped by that, so the number may be another's.
+  // The server of Python forked this worker and reaps it, so its number may be another process's
+  // now.
   if (pidfd_ >= 0) {
     if (::syscall(SYS_pidfd_send_signal, pidfd_, 0, nullptr, 0) == 0) ::kill(-pid_, SIGKILL);
     ::close(pidfd_);
@@ -228,7 +229,7 @@ std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start(
       process->begin(environment, spec_.fresh);
       return process;
     }
-    drop_server();  // somebody has killed it
+    drop_server();  // another process has killed it
     if (tries > 0) throw Error(fmt::format("{} cannot be started", printable(spec_.text())));
   }
 }

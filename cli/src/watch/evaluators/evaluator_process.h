@@ -26,18 +26,18 @@ class WorkerChild {
   ~WorkerChild();
   WorkerChild(WorkerChild&& other) noexcept;
   WorkerChild& operator=(WorkerChild&& other) noexcept;
-  /// Kills it and its group, waits for it, and says in words how it had ended if it had.
+  /// Kills it and its group, waits for it, and says in words how it had ended, if it had before.
   std::string end();
-  /// The same of one that has closed its socket, which the kernel does a moment before it can be
-  /// waited for: lets it end by itself, for a second at most.
+  /// As `end`, for a child that has closed its socket, which the kernel does a moment before it can
+  /// be waited for: lets it end by itself, for a second at most.
   std::string end_of_closed();
 
  private:
   pid_t pid_ = -1;
 };
 
-/// One worker, which judges one checkpoint after the other. When the parent dies, however that is,
-/// the kernel kills it.
+/// One worker, which judges one checkpoint after another. The kernel kills it when its parent dies,
+/// for whatever reason.
 class EvaluatorProcess {
  public:
   EvaluatorProcess(LineSocket socket, WorkerChild child)
@@ -49,24 +49,24 @@ class EvaluatorProcess {
   using Environment = std::map<std::string, std::string>;  ///< variables that it has besides ours
 
   int descriptor() const { return socket_.descriptor(); }
-  /// Says how it is to begin; the first thing that it is told. `fresh`: a process for each job,
-  /// where the evaluator is a function of Python.
+  /// Sends the start message, before any other. `fresh`: a process for each job, where the
+  /// evaluator is a function of Python.
   void begin(const Environment& environment, bool fresh = false);
-  /// What it writes to stdout and stderr meanwhile is appended to `log`.
+  /// Output to stdout and stderr during the job is appended to `log`.
   void judge(const store::NewJob& job, const std::filesystem::path& log);
 
   struct Answer {
     enum class Kind {
-      ready,   ///< is waiting for its first checkpoint
-      result,  ///< `text`: what the evaluator gave, not yet looked at
-      error,   ///< `text` says why it gave nothing
-      fatal,   ///< there will never be anything: the evaluator cannot be loaded
+      ready,   ///< the worker waits for its first checkpoint
+      result,  ///< `text`: what the evaluator returned, unchecked
+      error,   ///< `text` says why there is no result
+      fatal,   ///< there will never be a result: the evaluator cannot be loaded
       died,    ///< the process is gone
     };
     Kind kind;
     std::string text;
   };
-  /// What has arrived. Never waits.
+  /// Answers that have arrived. Never waits.
   std::vector<Answer> answers();
 
  private:
@@ -75,7 +75,7 @@ class EvaluatorProcess {
   pid_t pid_ = -1;     // of the worker, once it is ready
   int pidfd_ = -1;
   bool died_ = false;
-  std::uint64_t job_ = 0;  // the latest; answers to others are not believed
+  std::uint64_t job_ = 0;  // the latest; answers to others are ignored
 };
 
 /// Starts the workers of one evaluator. Python: a server imports it, and forks them.
@@ -86,11 +86,11 @@ class EvaluatorProcesses {
   /// no process can be started.
   std::unique_ptr<EvaluatorProcess> start(const EvaluatorProcess::Environment& environment);
 
-  /// Of the server; -1 if there is none.
+  /// Descriptor of the server's socket; -1 if there is none.
   int descriptor() const { return control_.descriptor(); }
-  /// What the server has to say. Throws Error if the evaluator cannot be loaded.
+  /// Reads messages of the server. Throws Error if the evaluator cannot be loaded.
   void hear();
-  /// How the latest server ended that was never ready, in words.
+  /// How the latest server that was never ready ended, in words.
   std::optional<std::string> last_end() const { return last_end_; }
 
  private:
@@ -103,8 +103,8 @@ class EvaluatorProcesses {
   std::optional<std::string> last_end_;
 };
 
-/// What `flor __evaluator PARENT program|native WORDS...` does: judges what its parent, a process
-/// of that number, sends on descriptor 3, until that is closed. Returns the exit status.
+/// `flor __evaluator PARENT program|native WORDS...`: judges jobs that its parent, the process of
+/// that number, sends on descriptor 3, until that is closed. Returns the exit status.
 int run_evaluator_process(const std::vector<std::string>& words);
 
 }  // namespace flor::cli

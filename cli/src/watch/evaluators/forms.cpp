@@ -1,4 +1,4 @@
-// What the forms of files say about their completeness.
+// Tells from the forms of files whether they are complete.
 #include "watch/evaluators/complete_files.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace flor::cli {
 namespace {
 
-/// Nothing if the file is shorter.
+/// Returns nothing if the file is shorter.
 std::vector<std::byte> read_at(int descriptor, std::uint64_t offset, std::size_t count) {
   std::vector<std::byte> bytes(count);
   for (std::size_t done = 0; done < count;) {
@@ -60,7 +60,7 @@ std::optional<Directory> zip64_directory(int descriptor, std::uint64_t end) {
   return Directory{little<std::uint64_t>(record, 48), little<std::uint64_t>(record, 40)};
 }
 
-/// Where the last bytes of the file say that the central directory is.
+/// Finds the central directory by the last bytes of the file.
 std::optional<Directory> find_directory(int descriptor, std::uint64_t bytes) {
   constexpr std::uint64_t kLongest = kEndBytes + 0xFFFF;
   const std::uint64_t tail_bytes = std::min(bytes, kLongest);
@@ -78,7 +78,7 @@ std::optional<Directory> find_directory(int descriptor, std::uint64_t bytes) {
   return std::nullopt;
 }
 
-/// Of an entry whose 32-bit field is full: the last 8 bytes that its zip64 field has.
+/// The offset of an entry whose 32-bit field is full: the last 8 bytes of its zip64 field.
 std::optional<std::uint64_t> large_offset(std::span<const std::byte> extra) {
   for (std::size_t at = 0; at + 4 <= extra.size();) {
     const auto id = little<std::uint16_t>(extra, at);
@@ -121,7 +121,7 @@ Wholeness examine_zip(int descriptor, std::uint64_t bytes) {
   return Wholeness::whole;
 }
 
-/// Also of fewer bytes than it takes to be sure: there is more to come.
+/// True also for fewer bytes than it takes to be sure: more are to come.
 bool is_zip(std::span<const std::byte> head, const std::string&) {
   constexpr std::array<std::byte, 4> kMagic{std::byte{'P'}, std::byte{'K'}, std::byte{3},
                                             std::byte{4}};

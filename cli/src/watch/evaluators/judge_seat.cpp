@@ -31,7 +31,7 @@ std::string of_slurm(const char* name) {
   return value ? value : "0";
 }
 
-/// Of all that have this evaluator: a task that is requeued has another name.
+/// A name unique among all seats of this evaluator: a requeued task gets another one.
 std::string seat_name() {
   return fmt::format("{}.{}.{}-{}", of_slurm("SLURM_JOB_ID"), of_slurm("SLURM_RESTART_COUNT"),
                      of_slurm("SLURM_PROCID"), store::new_run_key());
@@ -135,13 +135,13 @@ class JudgeSeat {
                           .path = what.at("path").get<std::string>()}});
   }
 
-  StopSignals signals_;  // first: no thread is to get them
+  StopSignals signals_;  // first: no thread shall receive them
   SeatPlan plan_;
   store::LineLogWriter said_;
   store::LineLogReader watch_, told_;
   Pace pace_;
   WorkerGroup group_;
-  std::vector<std::string> lines_;  // to be said
+  std::vector<std::string> lines_;  // not written yet
   Clock::time_point heard_ = Clock::now(), next_beat_ = Clock::now();
   bool was_ready_ = false, ends_ = false;
 };

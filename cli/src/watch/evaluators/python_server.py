@@ -17,7 +17,7 @@ import traceback
 PR_SET_PDEATHSIG = 1
 PARENT_DIED = signal.SIGRTMAX - 1
 RESULT_LIMIT = 1 << 20
-ANSWERED = 113  # of a process that has said its result
+ANSWERED = 113  # status of a process that has sent its result
 workers = set()
 
 
@@ -58,7 +58,7 @@ def load(path, module_name, name):
 
 
 def plain(value):
-    # Numbers of numpy and torch know how to become Python's.
+# Numbers of numpy and torch can convert themselves to Python's.
     if hasattr(value, "item"):
         return value.item()
     return str(value)
@@ -76,7 +76,7 @@ def redirect(path):
     try:
         log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     except OSError:
-        return  # the result counts, not what is said beside it
+        return  # the result counts, not the log
     # An evaluator that closed 1 or 2 has made these the next free numbers.
     above = fcntl.fcntl(log, fcntl.F_DUPFD_CLOEXEC, 3)
     if log > 2:
@@ -155,14 +155,14 @@ def status_of(error):
     return 1
 
 
-# A child that the evaluator forked would read jobs and answer them beside its parent.
+# A child that the evaluator forked must end: it would read and answer jobs beside its parent.
 def leave_if_child(worker, status):
     if os.getpid() != worker:
         flush()
         os._exit(status & 255)
 
 
-# In a process of its own, which ends with the job: nothing of it is left for the next one.
+# Evaluates in a process of its own, which ends with the job: nothing is left for the next one.
 def evaluate_apart(function, job, stream):
     worker = os.getpid()
     child = os.fork()
@@ -228,7 +228,7 @@ def main():
         say(control, {"fatal": in_words(error)})
         return
     say(control, {"ready": os.getpid()})
-    # From now on it lives a moment longer than its parent, to end the workers with all they started.
+# From now on this server outlives its parent for a moment, to end the workers and their children.
     hear_of_death(0)
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1, 1)

@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::string_view kPlace = "{}";
 
-/// Run the text after their option -c.
+/// Programs that run the text after their option -c.
 constexpr std::array<std::string_view, 17> kShells = {
     "sh",    "bash", "dash", "zsh",     "ksh", "mksh",    "fish",   "csh",  "tcsh",
     "rbash", "ash",  "yash", "busybox", "su",  "runuser", "script", "flock"};
-/// Join their words to a text that a shell runs, here or elsewhere.
+/// Programs that join their words to a text which a shell runs, here or elsewhere.
 constexpr std::array<std::string_view, 7> kJoiners = {"ssh",   "rsh",      "mosh", "pdsh",
                                                       "watch", "parallel", "sem"};
-/// Run the program that their words name.
+/// Programs that run the program which their words name.
 constexpr std::array<std::string_view, 18> kLaunchers = {
     "env",     "nice", "ionice", "nohup", "timeout", "time",   "stdbuf", "setsid", "taskset",
     "numactl", "chrt", "sudo",   "doas",  "srun",    "docker", "podman", "xargs",  "apptainer"};

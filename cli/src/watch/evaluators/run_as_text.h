@@ -1,4 +1,4 @@
-// Evaluators that would run what is in the name of a checkpoint.
+// Refuses evaluators that would run the name of a checkpoint as a command.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
-// What a watch and its seats on the nodes of a cluster say to each other. They share nothing but a
+// Messages between a watch and its seats on the nodes of a cluster. They share nothing but a
 // directory, in which each file has one writer: so it may lie on any file system that shows a file
 // to other machines as it grows.
 //
-//   plan.json    what is judged with, for all seats; written before there are any
-//   watch.log    the watch: that it lives, and that it wants no more
-//   NAME.said    a seat: that it is there and lives, and what came out
-//   NAME.told    the watch: what this seat is to judge
+//   plan.json    the evaluator, for all seats; written before there are any
+//   watch.log    the watch: signs of life, and the end
+//   NAME.said    a seat: its arrival, signs of life, and results
+//   NAME.told    the watch: jobs for this seat
 //
 // The last three are logs of lines (file/line_log.h), each a JSON object with one member.
 #pragma once
@@ -24,7 +24,7 @@ namespace flor::cli {
 struct SeatPlan {
   GroupPlan group;             ///< one worker
   std::filesystem::path logs;  ///< of the attempts
-  /// How often the watch and the seats say that they live; whoever says nothing for
+  /// Time between signs of life of the watch and the seats; a side that is silent for
   /// `kSilentBeats` of them counts as dead.
   std::chrono::milliseconds beat{5000};
 };
@@ -32,15 +32,15 @@ inline constexpr int kSilentBeats = 6;
 
 namespace seat {
 
-// Of a seat.
+// Messages of a seat.
 inline constexpr const char* kHello = "hello";    ///< {host, job, restart}
 inline constexpr const char* kReady = "ready";    ///< its evaluator is loaded
 inline constexpr const char* kBeat = "beat";      ///< also of the watch
 inline constexpr const char* kResult = "result";  ///< {job, token, good, text, seconds}
-inline constexpr const char* kNote = "note";      ///< for people
+inline constexpr const char* kNote = "note";      ///< for the user
 inline constexpr const char* kFatal = "fatal";    ///< it cannot judge at all, and ends
 inline constexpr const char* kBye = "bye";        ///< it is taken away
-// Of the watch.
+// Messages of the watch.
 inline constexpr const char* kJudge = "judge";      ///< {job, token, path, arguments}
 inline constexpr const char* kCallOff = "calloff";  ///< {job, token}
 inline constexpr const char* kEnd = "end";          ///< nothing is wanted any more
@@ -50,15 +50,15 @@ std::string line(const char* name, const nlohmann::json& value);
 
 }  // namespace seat
 
-/// Of all jobs of a watch, which holds the lock with the key `owner`.
+/// Name of all jobs of a watch, which holds the lock with the key `owner`.
 std::string watch_job_name(const std::string& owner);
 
 void write_seat_plan(const std::filesystem::path& directory, const SeatPlan& plan);
 /// Throws Error if it cannot be read.
 SeatPlan read_seat_plan(const std::filesystem::path& directory);
 
-/// When to look at the files of others again: soon after something has come, more rarely the longer
-/// nothing does.
+/// When to look at the other side's files again: soon after a message, more rarely the longer none
+/// comes.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;

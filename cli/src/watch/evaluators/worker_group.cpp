@@ -18,18 +18,18 @@ namespace {
 using std::chrono::milliseconds;
 using Answer = EvaluatorProcess::Answer;
 
-/// So much work, in seconds, is leased ahead for each worker, and at most so many jobs: a worker
-/// has something to do while others keep the queue busy.
+/// Work, in seconds, that is leased ahead for each worker, and the most jobs: so a worker has
+/// something to do while others keep the queue busy.
 constexpr double kAhead = 0.02;
 constexpr double kMostAhead = 64;
-/// In a row, for each worker.
+/// Deaths in a row, for each worker.
 constexpr std::size_t kDeathsBeforeReady = 5;
 constexpr milliseconds kLogPause{1000};
 
 void limit_log(const std::filesystem::path& log) {
   std::error_code error;
   if (std::filesystem::file_size(log, error) <= kLogLimit || error) return;
-  std::filesystem::resize_file(log, 0, error);  // it is appended to, so writing goes on at 0
+  std::filesystem::resize_file(log, 0, error);  // it is appended to, so writing continues at 0
   std::ofstream(log, std::ios::app)
       << fmt::format("[flor: the first {} MiB were removed]\n", kLogLimit >> 20);
 }
@@ -96,7 +96,7 @@ void WorkerGroup::hear(const Tell& tell) {
   }
 }
 
-/// The evaluator cannot go on; what had come out by then counts.
+/// The evaluator cannot continue; results that have arrived still count.
 void WorkerGroup::hear_last(const Tell& tell) {
   for (Slot& slot : slots_) {
     if (!slot.process) continue;

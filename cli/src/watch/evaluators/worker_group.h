@@ -1,4 +1,4 @@
-// Workers of this machine, with one evaluator: which of them is at which job, and what came out.
+// Workers of this machine, with one evaluator: their jobs and results.
 #pragma once
 
 #include "watch/evaluators/evaluation_group.h"
@@ -9,12 +9,12 @@
 
 namespace flor::cli {
 
-/// Of what an attempt writes so much is kept, and then the end of it.
+/// A log longer than this is cut: only the output after that is kept.
 inline constexpr std::uintmax_t kLogLimit = 64 << 20;  // bytes
 
 class WorkerGroup final : public EvaluationGroup {
  public:
-  /// `evaluator`: its number in the queue. `logs`: a directory for what the attempts write.
+  /// `evaluator`: its number in the queue. `logs`: a directory for the output of the attempts.
   WorkerGroup(GroupPlan plan, std::int64_t evaluator, std::filesystem::path logs, Note note);
 
   std::int64_t evaluator() const override { return evaluator_; }
@@ -28,7 +28,7 @@ class WorkerGroup final : public EvaluationGroup {
   std::vector<store::Lease> leases() const override;
   std::vector<store::Lease> take_waiting() override;
   void call_off(const store::Lease& lease) override;
-  /// Every worker is at a job or waits for one.
+  /// Whether every worker has a job or waits for one.
   bool is_ready() const override;
   void stop() override;
 

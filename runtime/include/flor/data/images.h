@@ -1,4 +1,4 @@
-// Pictures in files, and folders of them that stand for classes. Knows nothing of libtorch.
+// Pictures in files, and folders of them, one a class. Knows nothing of libtorch.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Image {
 
 /// Reads a JPEG (by libjpeg), a PNG (by libpng), or a binary PGM or PPM of 8 bits, by its content,
 /// whatever its name. Grey is repeated in the three channels, transparency is dropped, 16 bits are
-/// cut to 8. Throws flor::Error with the file and what is wrong with it. Any thread.
+/// cut to 8. Throws flor::Error with the file and the reason. Any thread.
 Image load_image(const std::filesystem::path& file);
 
 /// Pictures sorted into one directory a class, as torchvision's ImageFolder has them.

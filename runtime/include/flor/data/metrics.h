@@ -13,7 +13,7 @@
 
 namespace flor {
 
-/// Gathers named numbers:
+/// Collects named numbers:
 ///
 ///   flor::Metrics metrics;
 ///   metrics.mean("loss", loss, batch.size());   // weighted by the size of the batch
@@ -23,7 +23,7 @@ namespace flor {
 ///
 /// The kind of a number belongs to its name: adding it under another kind is an error. Sums are
 /// made in double precision, over ranks in their order, so that every rank has the same result, and
-/// the same in each run. What was gathered is state: register it with flor::checkpoints. For one
+/// the same in each run. The sums so far are state: register them with flor::checkpoints. For one
 /// thread.
 class Metrics {
  public:
@@ -36,19 +36,19 @@ class Metrics {
   void min(std::string_view name, double value);
   void max(std::string_view name, double value);  ///< NaN, if any value is NaN
 
-  /// What this rank gathered. Throws NotFound, with the names there are.
+  /// The number that this rank gathered. Throws NotFound, with the names there are.
   double operator[](std::string_view name) const;
   /// All of it, by name.
   std::map<std::string, double> values() const;
   bool empty() const { return entries_.empty(); }  ///< true if nothing was gathered
 
-  /// What all ranks gathered together; the numbers here stay as they are, so calling it twice gives
-  /// the same. All ranks have to call it. Throws flor::Error on all of them, naming the rank and
-  /// the name, if their names or kinds differ.
+  /// The numbers that all ranks gathered together; those here stay as they are, so calling it twice
+  /// gives the same. All ranks have to call it. Throws flor::Error on all of them, naming the rank
+  /// and the name, if their names or kinds differ.
   std::map<std::string, double> reduced(Group& group) const;
 
-  /// Logs the reduced numbers with flor::log, under their names behind `prefix`, returns them, and
-  /// begins anew.
+  /// Logs the reduced numbers with flor::log, under their names with `prefix` before them, returns
+  /// them, and begins anew.
   std::map<std::string, double> log_and_reset(Group& group, std::string_view prefix = "");
   /// The same of one process.
   std::map<std::string, double> log_and_reset(std::string_view prefix = "");
@@ -73,7 +73,8 @@ class Metrics {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Says where the time of a step goes. The first mark measures from the construction or `restart`.
+/// Measures how the time of a step is spent. The first mark measures from the construction or
+/// `restart`.
 ///
 ///   flor::StepTimer timer;
 ///   for (auto& batch : flor::loop("train", *loader)) {
@@ -95,13 +96,13 @@ class StepTimer {
   double mark(std::string_view name);
   /// One step is over; returns the seconds since the one before, or the restart.
   double step();
-  /// Measures from now on; what was gathered stays.
+  /// Measures from now on; the sums so far stay.
   void restart() { begin_ = last_ = Clock::now(); }
 
   std::uint64_t steps() const { return steps_; }  ///< since the construction
   /// Seconds of all marks of that name; 0 if there is none.
   double seconds(std::string_view name) const;
-  /// Of all steps.
+  /// The number of all steps.
   double seconds() const { return total_; }
   /// Steps a second; 0 before the first.
   double rate() const { return total_ > 0 ? static_cast<double>(steps_) / total_ : 0; }

@@ -1,5 +1,5 @@
-// Which samples a recorded training used, and how often: counted from what the samplers logged at
-// the end of each epoch.
+// Which samples a recorded training used, and how often: counted from the records that the samplers
+// logged at the end of each epoch.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct EpochAudit {
   std::uint64_t twice = 0;     ///< used more than once for no such reason
   std::uint64_t unused = 0;    ///< never used
   std::uint64_t world = 1;     ///< replicas at the end of the epoch
-  std::uint64_t known = 0;     ///< of which the records were given; the others went in step
+  std::uint64_t known = 0;     ///< whose records were given; the others went in step
   std::uint64_t pieces = 1;    ///< times that the epoch was dealt anew, plus one
   /// Ranks whose consumed samples are not those that the record claims.
   std::vector<std::uint64_t> forged = {};

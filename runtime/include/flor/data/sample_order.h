@@ -16,15 +16,14 @@ namespace flor {
 enum class Shuffle {
   /// 0, 1, 2, ...
   none,
-  /// What `torch.randperm(n, generator=Generator().manual_seed(seed + epoch))` gives on a CPU,
-  /// which
-  /// is the order of Python's `torch.utils.data.DistributedSampler`. Takes 4 bytes a sample.
+  /// The result of `torch.randperm(n, generator=Generator().manual_seed(seed + epoch))` on a CPU,
+  /// which is the order of Python's `torch.utils.data.DistributedSampler`. Takes 4 bytes a sample.
   torch,
   /// A keyed permutation that is computed sample by sample: no memory, whatever the size.
   keyed,
 };
 
-/// What becomes of the samples that are left when every replica has got equally many.
+/// The treatment of the samples that are left when every replica has got equally many.
 enum class Tail {
   /// They are shared out, and replicas that got none repeat samples from the head of the order, as
   /// Python's DistributedSampler does. Every replica has equally many; fewer samples than there are
@@ -40,17 +39,17 @@ enum class Tail {
 
 std::string_view to_string(Shuffle shuffle);  ///< "none", "torch", "keyed"
 std::string_view to_string(Tail tail);        ///< "repeat", "drop", "uneven"
-/// The reverse. Throw flor::Error with the list of what there is.
+/// Parses the name. Throws flor::Error with the list of names.
 Shuffle parse_shuffle(std::string_view name);
 Tail parse_tail(std::string_view name);
 
 /// A bijection of [0, size) that needs no memory: eight rounds of a Feistel network over the
-/// smallest power of two that holds `size`, walked along its cycles until the value is in range
-/// (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002). Fewer than two
-/// steps on average, from 256 samples on. Not meant to resist anybody who tries to predict it.
+/// smallest power of two that holds `size`, walked along its cycles until the value is in range (J.
+/// Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002). Fewer than two steps
+/// on average, from 256 samples on. Not meant to resist an attacker who tries to predict it.
 class KeyedPermutation {
  public:
-  /// Of [0, size), one for each (seed, epoch).
+  /// A permutation of [0, size), one for each (seed, epoch).
   KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::uint64_t epoch);
   std::uint64_t size() const { return size_; }  ///< of the set
   /// `position` < size().
@@ -69,7 +68,7 @@ class KeyedPermutation {
 /// sample, from 2^32 samples on 8. Immutable, so any thread may read it.
 class SampleOrder {
  public:
-  /// Of the samples [0, samples).
+  /// The order of the samples [0, samples).
   SampleOrder(std::uint64_t samples, Shuffle shuffle, std::uint64_t seed, std::uint64_t epoch);
   /// Keeps the samples in `lanes`: the one at position p is always of lane p % lanes, which has the
   /// same samples in every epoch. For replicas that hold their part of the data.
@@ -94,7 +93,7 @@ class SampleOrder {
 
   Shuffle shuffle_;
   KeyedPermutation keyed_;
-  std::shared_ptr<const std::uint32_t[]> narrow_;  ///< one of them for Shuffle::torch
+  std::shared_ptr<const std::uint32_t[]> narrow_;  ///< one of the two for Shuffle::torch
   std::shared_ptr<const std::uint64_t[]> wide_;
   std::uint64_t lanes_ = 0;
   std::shared_ptr<const SampleOrder> rows_;  ///< of the full rows, one sample of each lane
@@ -104,7 +103,7 @@ class SampleOrder {
 constexpr Tail tail_of_batches(Tail tail) { return tail == Tail::uneven ? Tail::repeat : tail; }
 
 /// The units (samples, or batches) of an epoch that one of `world` replicas gets: from position
-/// `base` on every `world`-th, beginning with its own rank. What lies before `base` was consumed
+/// `base` on every `world`-th, beginning with its own rank. Units before `base` were consumed
 /// before, by however many replicas there were then.
 struct Share {
   std::uint64_t units = 0;   ///< of the epoch
@@ -127,7 +126,7 @@ struct Share {
 /// length). Every sample is in exactly one batch, except that Tail::drop leaves out the samples
 /// that do not fill a batch of their group, and Tail::repeat fills such batches with samples of the
 /// same group a second time. Full batches come in the order in which they fill up when the samples
-/// are visited in a SampleOrder; what remains follows, the largest first.
+/// are visited in a SampleOrder; partial batches follow, the largest first.
 class GroupedBatches {
  public:
   /// `groups` has the group of each sample; any numbers.
@@ -157,7 +156,7 @@ constexpr std::uint64_t mix64(std::uint64_t value) {
   value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
   return value ^ (value >> 31);
 }
-/// Sums of these tell multisets of samples apart, whatever their order.
+/// Sums of these distinguish multisets of samples, whatever their order.
 constexpr std::uint64_t sample_digest(std::uint64_t sample) {
   return mix64(sample ^ 0x666C6F7273616D70);
 }

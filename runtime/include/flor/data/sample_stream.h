@@ -16,7 +16,7 @@ namespace flor {
 
 class Group;
 
-/// What is to be visited, and how. All of it but `record` is checked when a state is loaded.
+/// The samples to visit, and how. All of it but `record` is checked when a state is loaded.
 struct SampleSetup {
   std::uint64_t samples = 0;         ///< of the data set
   Shuffle shuffle = Shuffle::torch;  ///< how the order is made
@@ -44,8 +44,8 @@ struct SampleSpan {
 
 /// One replica's way through the epochs. Two positions are kept apart: how far samples were *drawn*
 /// (a data loader reads ahead) and how far they were *consumed*, which only the training loop knows
-/// and says with `advance`. Only what was consumed is progress: it is what is saved, and after an
-/// interruption everything else is drawn again.
+/// and reports with `advance`. Only consumed samples are progress: they are saved, and after an
+/// interruption all others are drawn again.
 ///
 /// The order of an epoch depends on (seed, epoch) alone, and the state on what all replicas have
 /// consumed, so it can be loaded by any number of replicas. This takes replicas that go in step, as
@@ -68,25 +68,25 @@ class SampleStream {
   std::uint64_t epoch() const { return place_.epoch; }  ///< the present one
   /// True when this replica has consumed its share of the epoch, or gave up the rest.
   bool complete() const;
-  /// The epoch to go on with: the present one, or the next if that is complete.
+  /// The epoch to continue with: the present one, or the next if that is complete.
   std::uint64_t resume_epoch() const { return place_.epoch + (finished() ? 1 : 0); }
   /// Goes to that epoch; an epoch that was interrupted keeps its progress. Throws where the present
   /// epoch was begun and is not complete, or `epoch` is complete already.
   void set_epoch(std::uint64_t epoch);
-  /// The rest of the epoch is not wanted: it counts as complete. The audit tells.
+  /// Drops the rest of the epoch: it counts as complete. The audit tells.
   void end_epoch();
 
   // Progress, in units of this replica: samples, or batches where there are groups ----------------
 
   std::uint64_t size() const { return place_.share.size(); }  ///< since the share was last dealt
   std::uint64_t consumed() const { return place_.count; }     ///< since the share was last dealt
-  /// Of this epoch.
+  /// Units of this epoch.
   std::uint64_t remaining() const { return complete() ? 0 : size() - place_.count; }
   std::uint64_t drawn() const { return drawn_; }  ///< since `begin`
   /// Positions of the epoch's order that all replicas together have consumed.
   std::uint64_t consumed_by_all() const;
 
-  /// A data loader begins: what is drawn next is what follows the consumed samples. Begins the next
+  /// Begins a data loader: it draws the samples that follow the consumed ones. Begins the next
   /// epoch if the present one is complete. Throws if everything was drawn and nothing ever reported
   /// by `advance`.
   void begin();
@@ -96,7 +96,7 @@ class SampleStream {
   /// it.
   std::optional<std::vector<std::size_t>> next(std::uint64_t batch_size);
 
-  /// The oldest batch that was drawn and not consumed yet has been consumed.
+  /// Reports that the oldest batch that was drawn and not consumed yet has been consumed.
   void advance();
   /// The same, counted in units. Throws if `units` is negative, or more than were drawn.
   void advance(std::int64_t units);
@@ -106,17 +106,17 @@ class SampleStream {
   /// tells each of them how far the others are, so that any of them may save.
   void agree(Group& group);
 
-  /// What is logged when the epoch is complete: JSON for audit_samples.
+  /// The JSON for audit_samples, which is logged when the epoch is complete.
   std::string epoch_record() const;
 
   // State -----------------------------------------------------------------------------------------
 
   /// One line of JSON.
   std::string print() const;
-  /// Takes over what `print` of any replica returned, of the same data, seed and kind. With as many
-  /// replicas as there were each goes on in its own share of the epoch, whichever state they load;
-  /// with more or fewer, what is left of it is dealt anew among them. Throws flor::Error naming
-  /// what does not fit.
+  /// Takes over a state that `print` of any replica returned, of the same data, seed and kind. With
+  /// as many replicas as there were, each continues in its own share of the epoch, whichever state
+  /// they load; with more or fewer, the rest of it is dealt anew among them. Throws flor::Error
+  /// naming what does not fit.
   void parse(const std::string& text);
 
   /// For flor::checkpoints.
@@ -130,13 +130,13 @@ class SampleStream {
     Share share;
     std::uint64_t count = 0;         ///< consumed of the share
     std::uint64_t digest = 0;        ///< of their samples
-    std::uint64_t others = 0;        ///< what all have consumed, if agree() told; else 0
+    std::uint64_t others = 0;        ///< consumed by all, if agree() told; else 0
     bool ended = false;              ///< by end_epoch
-    std::vector<SampleSpan> before;  ///< what was consumed before the share was dealt
+    std::vector<SampleSpan> before;  ///< consumed before the share was dealt
   };
   struct Units;  // which samples the units of an epoch are
 
-  /// Nothing of the epoch is left for anybody.
+  /// No replica has anything left of the epoch.
   bool finished() const;
   static bool complete(const Place& place);
   static std::uint64_t consumed_by_all(const Place& place);
@@ -158,7 +158,7 @@ class SampleStream {
   std::uint64_t world_, rank_;
   Place place_;
 
-  // Of the data loader that is iterating.
+  // State of the data loader that is iterating.
   std::uint64_t drawn_ = 0;     ///< of the share
   std::uint64_t begun_at_ = 0;  ///< consumed when it began
   bool iterating_ = false;

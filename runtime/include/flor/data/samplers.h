@@ -27,11 +27,11 @@
 
 namespace flor {
 
-/// What the three samplers have in common. A handle: the copy that a data loader takes shares its
-/// position with the one that the program keeps. See SampleStream for what its functions do and
-/// throw; all of them are for the thread that iterates the loader, which is also the one that draws
-/// for the loader's workers. The loader has to keep batches in order, as it does by default
-/// (`enforce_ordering`).
+/// The common base of the three samplers. A handle: the copy that a data loader takes shares its
+/// position with the one that the program keeps. See SampleStream for the behaviour and the errors
+/// of its functions; all of them are for the thread that iterates the loader, which is also the one
+/// that draws for the loader's workers. The loader has to keep batches in order, as it does by
+/// default (`enforce_ordering`).
 class StreamSampler : public ::torch::data::samplers::Sampler<> {
  public:
   std::uint64_t epoch() const { return stream_->epoch(); }  ///< see SampleStream::epoch
@@ -86,7 +86,7 @@ struct SamplerOptions {
 /// All samples of a data set for one process.
 class InterruptibleSampler final : public StreamSampler {
  public:
-  /// Of [0, samples).
+  /// Samples [0, samples).
   explicit InterruptibleSampler(std::uint64_t samples, SamplerOptions options = {});
 };
 
@@ -107,7 +107,7 @@ struct DistributedSamplerOptions {
 /// replicas and drop_last, as long as the epoch is not resumed by another number of replicas.
 class InterruptibleDistributedSampler final : public StreamSampler {
  public:
-  /// Of [0, samples), shared among the replicas.
+  /// Samples [0, samples), shared among the replicas.
   explicit InterruptibleDistributedSampler(std::uint64_t samples,
                                            DistributedSamplerOptions options);
 };

@@ -40,10 +40,10 @@ struct ShardOptions {
 };
 
 /// Samples are known by their numbers in the whole data set, and every sample can be asked for;
-/// what the replica holds is only what is quick. So no sample is lost or doubled when the number of
-/// replicas changes, in the middle of an epoch too: the sampler says which samples are due, and
-/// `reshard` moves what is held. Give the sampler the same seed and shuffle, and it asks each
-/// replica for what that holds, but for the rest of an epoch that other replicas began.
+/// samples that the replica holds are only quicker. So no sample is lost or doubled when the number
+/// of replicas changes, in the middle of an epoch too: the sampler says which samples are due, and
+/// `reshard` moves the held ones. Give the sampler the same seed and shuffle: it then asks each
+/// replica for samples it holds, except in the rest of an epoch that other replicas began.
 ///
 ///   auto data = flor::DistributedShardedDataset::of_images("train", {.world = 4, .rank = rank});
 ///   flor::InterruptibleDistributedSampler sampler(
@@ -87,10 +87,10 @@ class DistributedShardedDataset
 
   /// The sample of that number, held or not.
   Example get(std::size_t index) override;
-  /// Of the whole data set.
+  /// The number of samples in the whole data set.
   c10::optional<std::size_t> size() const override;
 
-  /// Holds the lane of another rank among other replicas; reads only what is new.
+  /// Holds the lane of another rank among other replicas; reads only samples that are new.
   void reshard(std::uint64_t world, std::uint64_t rank);
 
   /// Numbers of the samples that are held, in the order in which they were dealt.

@@ -1,4 +1,4 @@
-// What a plug-in is made of that asks a recorded run something new: one function, which a replay
+// Declarations for a plug-in that asks a recorded run something new: one function, which a replay
 // calls with the recorded state of each epoch (docs/plugins.md). Needs no library of Flor.
 //
 //   #include <flor/plugin/probe.h>
@@ -31,7 +31,7 @@
 #include <type_traits>
 #include <vector>
 
-/// What the compiled plug-in and the program agree on. Counted on when it changes.
+/// The interface that the compiled plug-in and the program agree on. Incremented when it changes.
 #define FLOR_PROBE_INTERFACE 1
 #define FLOR_PROBE_TEXT_(number) #number
 #define FLOR_PROBE_TEXT(number) FLOR_PROBE_TEXT_(number)
@@ -45,7 +45,7 @@ enum class ProbeAt : std::uint32_t {
   loop_begin = 4,  ///< before a nested loop
   step_end = 8,    ///< after an iteration of a nested loop that is executed
 };
-/// Several of them, for flor_probe_places.
+/// Combines several places, for flor_probe_places.
 constexpr std::uint32_t operator|(ProbeAt a, ProbeAt b) {
   return static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b);
 }
@@ -76,8 +76,8 @@ struct ProbedItem {
   store::ElementType type;
 };
 
-/// What the program offers to a plug-in. Functions return false where something failed, which
-/// `error` then says; none throws. Appended to in later interfaces, never changed.
+/// The functions and the place that the program offers to a plug-in. A function returns false where
+/// something failed, and `error` says what; none throws. Later interfaces append, and never change.
 struct ProbeHost {
   std::uint32_t interface = FLOR_PROBE_INTERFACE;
   ProbePlace place;
@@ -107,9 +107,9 @@ struct ProbeHost {
 /// The registered state as the run recorded it, the place it belongs to, and a log whose values
 /// appear beside the recorded ones, with origin `hindsight`.
 ///
-/// What is read are copies in the plug-in's own memory: nothing that it does to them changes the
-/// replay. Errors are std::runtime_error of one line; one that leaves flor_probe ends the replay
-/// with status 1, and what was found before stays. Valid, and to be used on the calling thread,
+/// The contents that it reads are copies in the plug-in's own memory: changing them does not change
+/// the replay. Errors are std::runtime_error of one line; one that leaves flor_probe ends the
+/// replay with status 1, and earlier findings stay. Valid, and to be used on the calling thread,
 /// until flor_probe returns.
 class Probe {
  public:
@@ -121,8 +121,8 @@ class Probe {
   std::string run() const { return fact("run").value_or(""); }  ///< key, 16 hexadecimal digits
   /// The name of the run.
   std::string experiment() const { return fact("experiment").value_or(""); }
-  /// What flor::arg returned in the recorded run, as text; nothing if there was no such argument,
-  /// or it is a secret.
+  /// The value that flor::arg returned in the recorded run, as text; nothing if there was no such
+  /// argument, or it is a secret.
   std::optional<std::string> argument(const std::string& name) const {
     return fact("argument", name.c_str());
   }
@@ -170,7 +170,7 @@ class Probe {
   /// The content of an item as it is.
   std::string bytes(const std::string& name) const { return content(item(name)); }
 
-  /// A number; of whatever type it was recorded, unless that is narrower than f32.
+  /// A number, whatever type it was recorded with, unless that is narrower than f32.
   template <typename T>
     requires std::is_arithmetic_v<T>
   T number(const std::string& name) const {
@@ -296,17 +296,17 @@ class Probe {
 
 extern "C" {
 
-/// The plug-in. Called at the end of every epoch of the replay, or where flor_probe_places says.
-/// What it logs must follow from the state alone: epochs are visited in any order, by several
-/// processes, and those that it has answered before are not visited again.
+/// The plug-in. Called at the end of every epoch of the replay, or where flor_probe_places says. It
+/// must log values that follow from the state alone: epochs are visited in any order, by several
+/// processes, and epochs that it has answered before are not visited again.
 [[gnu::visibility("default")]] void flor_probe(flor::Probe& probe);
 
-/// May be left out. Where flor_probe is to be called: `flor::ProbeAt::epoch_end |
+/// Optional. Says where flor_probe is to be called: `flor::ProbeAt::epoch_end |
 /// flor::ProbeAt::loop_end`. For beginnings of loops and steps the replay has to execute the
 /// program, which `--probe LOOP` says.
 [[gnu::visibility("default")]] std::uint32_t flor_probe_places();
 
-/// Found in the file before anything of it is loaded.
+/// Read from the file before it is loaded.
 [[gnu::visibility("default"), gnu::weak]] extern const char flor_probe_interface[];
 const char flor_probe_interface[] =
     "flor-probe-interface=" FLOR_PROBE_TEXT(FLOR_PROBE_INTERFACE) ";";

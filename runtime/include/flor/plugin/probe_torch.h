@@ -30,9 +30,9 @@
 
 namespace flor {
 
-/// Reads what a Probe shows as tensors: of the recorded type and shape, in host memory, the
-/// plug-in's own. While it exists gradients are off. Random numbers that a plug-in draws do not
-/// change the replay: the generators are put back when it returns.
+/// Reads the state that a Probe shows as tensors: of the recorded type and shape, in host memory,
+/// the plug-in's own. While it exists gradients are off. Random numbers that a plug-in draws do not
+/// change the replay: the generators are restored when it returns.
 class TorchProbe {
  public:
   /// Refers to `probe`.
@@ -48,9 +48,10 @@ class TorchProbe {
     return read({&item, 1}).front();
   }
 
-  /// All tensors below a name, by what follows it: those of "model" are "0.weight", "0.bias". In
-  /// one pass, which is quicker than one after the other. A tensor that has several names in a
-  /// module (tied weights) comes once. Gradients are below a name of their own, "model/grad".
+  /// All tensors below a name, by the rest of their names: those of "model" are "0.weight",
+  /// "0.bias". In one pass, which is quicker than one after the other. A tensor that has several
+  /// names in a module (tied weights) comes once. Gradients are below a name of their own,
+  /// "model/grad".
   std::vector<std::pair<std::string, at::Tensor>> tensors(const std::string& prefix) const {
     std::vector<store::Item> items;
     for (store::Item& item : probe_.items(prefix)) {
@@ -72,7 +73,7 @@ class TorchProbe {
   void load(const std::string& name, torch::nn::Module& module) const {
     std::map<std::string, at::Tensor> recorded;
     for (auto& [key, tensor] : tensors(name)) recorded.emplace(std::move(key), std::move(tensor));
-    std::set<const void*> filled;  // a tensor of two names was recorded under one of them
+    std::set<const void*> filled;  // a tensor with two names was recorded under one of them
     std::vector<std::pair<std::string, at::Tensor>> open;
     const auto fill = [&](const auto& own) {
       for (const auto& entry : own) {
@@ -178,7 +179,7 @@ class TorchProbe {
 }  // namespace flor
 
 extern "C" {
-/// Found in the file before anything of it is loaded.
+/// Read from the file before it is loaded.
 [[gnu::visibility("default"), gnu::weak]] extern const char flor_probe_libtorch[];
 const char flor_probe_libtorch[] = "flor-probe-libtorch=" TORCH_VERSION ";";
 }

@@ -14,11 +14,12 @@
 
 namespace flor {
 
-/// Who writes a checkpoint, and when it is forced. Forced ones are exempt from `keep_last`.
+/// The ranks that write a checkpoint, and when it is forced. Forced ones are exempt from
+/// `keep_last`.
 enum class SaveStrategy {
-  /// All ranks write into one directory; it is forced if any of them says so.
+  /// All ranks write into one directory; it is forced if any of them asks for it.
   sync_any,
-  /// The same; it is forced if all of them say so.
+  /// The same; it is forced if all of them ask for it.
   sync_all,
   /// Each rank writes directories of its own, when it likes. See latest_common().
   async,
@@ -27,7 +28,7 @@ enum class SaveStrategy {
 };
 
 std::string_view to_string(SaveStrategy strategy);  ///< "sync_any"
-/// The reverse. Throws flor::Error with the list of what there is.
+/// Parses the name. Throws flor::Error with the list of names.
 SaveStrategy parse_save_strategy(std::string_view name);
 
 /// How an AtomicDirectory saves.
@@ -56,9 +57,9 @@ struct SavedDirectory {
 ///   flor::atomic_save(directory / ("rank" + std::to_string(rank)), net, optimizer);
 ///   saver.commit();                                  // all ranks: it is complete and durable
 ///
-/// A directory gets its name when all of it is on the disk, so what has a name is complete; this
-/// holds after a crash or a loss of power at any instant, the link is a convenience. Nothing is
-/// deleted before its successor is complete. What a crash left behind is removed by the next
+/// A directory gets its name when all of it is on the disk, so a directory with a name is complete,
+/// also after a crash or a loss of power at any instant; the link is a convenience. Nothing is
+/// deleted before its successor is complete. The remains of a crash are removed by the next
 /// `prepare`.
 ///
 /// With sync_any and sync_all every function is called by all ranks in the same order. If one fails
@@ -77,12 +78,12 @@ class AtomicDirectory {
   AtomicDirectory(const AtomicDirectory&) = delete;
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
 
-  /// Begins a checkpoint: an empty directory to write into, under a name that nobody takes for a
+  /// Begins a checkpoint: an empty directory to write into, under a name that no reader takes for a
   /// checkpoint. One that was begun before and not committed is discarded.
   std::filesystem::path prepare(bool force_save = false);
-  /// Ends it: syncs what was written, gives it its name, moves the link, and deletes what
-  /// `keep_last` does not keep. Returns the path that it has now. Throws flor::Error if nothing is
-  /// prepared, or the disk fails.
+  /// Ends it: syncs the files written, gives the directory its name, moves the link, and deletes
+  /// the checkpoints that `keep_last` does not keep. Returns the path that it has now. Throws
+  /// flor::Error if nothing is prepared, or the disk fails.
   std::filesystem::path commit();
 
   /// The newest complete checkpoint of this rank's name.

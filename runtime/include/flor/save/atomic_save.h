@@ -23,8 +23,8 @@ void load_slots(const std::filesystem::path& file, const std::vector<Slot>& slot
 ///
 /// The file appears under its name when it is whole and durable (it and its directory are synced);
 /// until then, and if anything fails, an older file of that name stays as it is. Any number of
-/// processes and threads may write it, the last one wins. What a killed process left behind is
-/// removed by the next call for the same file.
+/// processes and threads may write it, the last one wins. Remains of a killed process are removed
+/// by the next call for the same file.
 ///
 /// The format is .safetensors: tensors under their names ("model/fc1.weight"), everything else in
 /// the metadata. Throws flor::Error if an object cannot be saved or the file cannot be written.
@@ -36,9 +36,9 @@ void atomic_save(const std::filesystem::path& file, T&&... objects) {
   detail::save_slots(file, slots);
 }
 
-/// Puts the state in `file` back into the same objects, given in the same order or named. Throws
-/// flor::Error if the file cannot be read, or naming what does not fit; objects before the one that
-/// does not fit may have been loaded then.
+/// Restores the state in `file` into the same objects, given in the same order or named. Throws
+/// flor::Error if the file cannot be read, or naming what does not fit; objects before that one may
+/// have been loaded then.
 template <typename... T>
 void atomic_load(const std::filesystem::path& file, T&&... objects) {
   std::vector<detail::Slot> slots;
@@ -47,7 +47,7 @@ void atomic_load(const std::filesystem::path& file, T&&... objects) {
   detail::load_slots(file, slots);
 }
 
-/// Writes what `write` puts out, with the same promises: for formats of other libraries, e.g.
+/// Writes the output of `write`, with the same promises: for formats of other libraries, e.g.
 ///   flor::atomic_write("net.pt", [&](std::ostream& out) { torch::save(net, out); });
 /// The content is made in memory first. If `write` throws, the file stays as it is.
 void atomic_write(const std::filesystem::path& file,

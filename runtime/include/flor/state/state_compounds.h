@@ -1,5 +1,5 @@
-// How pointers, optionals, variants, pairs and tuples are saved: what they hold, in place where it
-// is there.
+// How pointers, optionals, variants, pairs and tuples are saved: the objects they hold, in place
+// where those exist.
 #pragma once
 
 #include <flor/state/state_traits.h>
@@ -36,7 +36,7 @@ void require_pointee(T& pointer, const std::string& name) {
   }
 }
 
-/// Lies beside nothing else where a pointer was null.
+/// Stands alone where a pointer was null.
 inline constexpr std::string_view kNullItem = ".null";
 
 /// Pointers that share an object share it after a restore.

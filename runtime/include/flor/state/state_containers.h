@@ -30,7 +30,7 @@ namespace detail {
 // ---------------------------------------------------------------------------------------------
 // Elements in a row.
 
-/// Numbers that the store knows as such: a row of them is a tensor of one dimension.
+/// Numbers of a type that the store knows: a row of them is a tensor of one dimension.
 template <typename T>
 concept Plottable = Number<T> && element_type_of<T>() != ElementType::bytes && Packed<T>;
 
@@ -45,7 +45,7 @@ void write_numbers(const T* values, std::size_t count, const StateWriter& writer
                               .copy = {}});
 }
 
-/// Numbers of an element that is a row of them; 0 of others.
+/// Bytes of the numbers in an element that is a row of them; 0 for others.
 template <typename T>
 std::size_t number_bytes(const T& element) {
   if constexpr (requires { typename T::value_type; std::size(element); }) {
@@ -91,7 +91,7 @@ void save_row(const Range& range, const StateWriter& writer, Get&& get) {
   }
 }
 
-/// Gives back what save_row() saved, one after another.
+/// Restores the elements that save_row() saved, one after another.
 template <typename T>
 class Row {
  public:
@@ -308,7 +308,7 @@ template <Checkpointable T, std::size_t N>
 struct StateTraits<std::array<T, N>> : detail::FixedTraits<std::array<T, N>, T> {};
 template <Checkpointable T, std::size_t N>
 struct StateTraits<T[N]> : detail::FixedTraits<T[N], T> {};
-/// What it refers to, which must be as long as it was.
+/// The elements it refers to; there must be as many as were saved.
 template <Checkpointable T, std::size_t N>
   requires(!std::is_const_v<T>)
 struct StateTraits<std::span<T, N>> : detail::FixedTraits<std::span<T, N>, T> {};
@@ -419,8 +419,9 @@ void set_keys(T& value, auto& recorded, const std::string& name) {
   value.erase(at, value.end());
 }
 
-/// Of a hash table the order depends on how it came about. It is made again from the end, which is
-/// how libstdc++ and others arrive at the recorded order if the number of buckets is the same.
+/// Restores the order of a hash table, which depends on its history. It is filled again from the
+/// end, by which libstdc++ and others arrive at the recorded order if the number of buckets is the
+/// same.
 template <Hashed T>
 void set_keys(T& value, auto& recorded, const std::string& name, std::uint64_t buckets) {
   std::deque<typename T::key_type> keys(recorded.size());  // a vector has no references to bool

@@ -1,5 +1,5 @@
-// What an object hands over when it is saved and gets back when it is restored: named pieces of
-// state. Programs need this only for types of their own, see flor::StateTraits.
+// The pieces of state that an object hands over when it is saved and gets back when it is restored.
+// Programs need this only for types of their own, see flor::StateTraits.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -68,7 +68,7 @@ struct TensorSource {
   /// compare with, or null. Returns null where the device has no memory to spare.
   std::function<std::shared_ptr<StagedCopy>(const std::shared_ptr<StagedCopy>& last)> stage = nullptr;
   /// With `host`: the content may be read after the call, if the user chose flor::overlapping. Only
-  /// for what nothing writes but code that the user knows of.
+  /// for tensors that only code known to the user writes.
   std::shared_ptr<WriteWatch> watch = nullptr;
 };
 
@@ -82,7 +82,7 @@ struct TensorTarget {
   std::byte* host = nullptr;
   /// is called with the content, on the restoring thread, before the restore returns.
   std::function<void(const std::byte* content)> assign;
-  /// Keeps what `host` points to alive until then.
+  /// Keeps the memory at `host` alive until then.
   std::shared_ptr<void> keep_alive;
 };
 
@@ -92,7 +92,7 @@ enum class Standing : int {
   untracked_view,  ///< of another tensor, made while gradients were switched off
   view,            ///< of one that required no gradient then
   tracked_view,    ///< passes its gradient on to the other tensor
-  computed,        ///< passes its gradient on to what it was computed from
+  computed,        ///< passes its gradient on to the tensors it was computed from
 };
 
 struct Lineage {
@@ -103,7 +103,7 @@ struct Lineage {
 
   bool is_view() const { return standing != Standing::plain && standing != Standing::computed; }
 
-  /// The tensor can stay what it is where one is restored whose base is not part of the state.
+  /// The tensor can stay as it is where one is restored whose base is not part of the state.
   bool fits(bool computed) const {
     switch (standing) {
       case Standing::plain:
@@ -114,7 +114,7 @@ struct Lineage {
       case Standing::tracked_view:
         return computed && base_is_leaf;
       case Standing::computed:
-        return false;  // from what, no restore can know
+        return false;  // from which tensors, no restore can know
     }
     return false;
   }
@@ -130,14 +130,15 @@ struct Place {
   std::uint64_t bytes = 0;   ///< how far the piece reaches from there
   std::vector<std::int64_t> strides;
   const void* object = nullptr;  ///< handles of one object have the same
-  /// What is firmer keeps its memory where two pieces have to be parted: a parameter (2), a tensor
-  /// that is trained (1), others (0). What a restore makes anew in any case is below 0.
+  /// The piece with the higher number keeps its memory where two must be separated: a parameter
+  /// (2), a tensor that is trained (1), others (0). A piece that a restore makes anew in any case
+  /// is below 0.
   int firmness = 0;
   Lineage lineage = {};
   std::shared_ptr<void> handle;  ///< a handle of the object
 };
 
-/// What a restore is to do about the memory of a piece, if it is not just to fill it.
+/// Tells a restore how to handle the memory of a piece, if it is not just to fill it.
 struct Placement {
   bool in_place = true;  ///< else it gets another object
   std::string type;
@@ -164,7 +165,8 @@ class StateSink {
   virtual bool wants_content() const { return true; }
 };
 
-/// Gives them back. Asking for a name that was not recorded throws an error that names it.
+/// Supplies the recorded pieces. Asking for a name that was not recorded throws an error that names
+/// it.
 class StateSource {
  public:
   virtual ~StateSource() = default;
@@ -177,7 +179,7 @@ class StateSource {
 };
 
 namespace detail {
-/// What an item is to people: its name, or in words what it is that Flor keeps by itself.
+/// The item as messages call it: its name, or a description of state that Flor keeps by itself.
 std::string item_title(std::string_view item);
 
 inline std::string join_names(std::string_view prefix, std::string_view name) {
@@ -216,7 +218,7 @@ constexpr ElementType element_type_of() {
   }
 }
 
-/// The bytes of a number that count: the others of a long double are whatever was there.
+/// The bytes of a number that count: a long double has padding with arbitrary content.
 template <Number T>
 constexpr std::size_t bytes_that_count() {
   return std::same_as<T, long double> && std::numeric_limits<T>::digits == 64 ? 10 : sizeof(T);
@@ -268,7 +270,8 @@ class StateWriter {
   std::string prefix_;
 };
 
-/// Reads what StateWriter wrote, by the same names. Asking for one that was not recorded throws.
+/// Reads pieces that StateWriter wrote, by the same names. Asking for one that was not recorded
+/// throws.
 class StateReader {
  public:
   /// Made by Flor.

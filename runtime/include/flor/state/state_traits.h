@@ -1,5 +1,5 @@
-// How a type is saved: flor::StateTraits, and what it is for the types of the standard library. A
-// type that is not here and does not say how it is saved does not register.
+// How a type is saved: flor::StateTraits, and its specializations for the types of the standard
+// library. A type that is not here and does not define how it is saved cannot be registered.
 #pragma once
 
 #include <flor/state/state_io.h>
@@ -44,7 +44,7 @@ concept Checkpointable =
 
 namespace detail {
 
-/// Takes apart what `pack` put together.
+/// Reads the values that `pack` wrote.
 class Unpacker {
  public:
   Unpacker(std::string_view content, std::string name)
@@ -93,7 +93,7 @@ std::string concat(const Part&... parts) {
   return text;
 }
 
-/// Plain data: what it holds can be put into bytes and taken out again.
+/// Plain data: its content can be put into bytes and taken out again.
 template <typename T>
 concept Packed = Checkpointable<T> && requires(const T& constant, T& value, std::string& out,
                                                Unpacker& in) {
@@ -139,7 +139,7 @@ concept HasStateMembers =
       constant.save(writer);
       value.load(reader);
     };
-/// True for types that an adapter saves, together with what their own save and load keep.
+/// True for types that an adapter saves, together with the state of their own save and load.
 template <typename T>
 inline constexpr bool kForeign = false;
 
@@ -152,7 +152,7 @@ template <typename T>
 concept StreamsState = !kForeign<T> && HasStreamMembers<T>;
 template <typename T>
 concept WritesState = !kForeign<T> && HasStateMembers<T>;
-/// Types that say themselves how they are saved, whatever else they look like.
+/// Types that define themselves how they are saved, whatever else they look like.
 template <typename T>
 concept SavesItself = StreamsState<T> || WritesState<T>;
 
@@ -300,7 +300,7 @@ struct StateTraits<T> {
 
 namespace detail {
 
-/// The base of StateTraits<T> for a T that is saved as what it is made of: StateTraits<T> has
+/// The base of StateTraits<T> for a T that is saved as the type it is made of: StateTraits<T> has
 /// `made_of(value)` and `make(value, content)`.
 template <typename T, typename As>
 struct SavedAs {
@@ -372,7 +372,7 @@ struct StateTraits<std::monostate> : detail::SavedAs<std::monostate, std::string
 };
 
 // ---------------------------------------------------------------------------------------------
-// Types that say themselves what they are.
+// Types that define their own save and load.
 
 template <detail::WritesState T>
 struct StateTraits<T> {
@@ -416,7 +416,7 @@ struct StateTraits<T> {
   }
 
  private:
-  /// Some distributions print rounded weights: these do not come back, and are refused.
+  /// Some distributions print rounded weights: these cannot be restored exactly, and are refused.
   static std::string text(const T& value, const std::string& name) {
     std::string printed = detail::text_of(value);
     if constexpr (requires { typename T::param_type; }) {
@@ -438,6 +438,6 @@ struct StateTraits<T> {
 
 }  // namespace flor
 
-// The traits of what holds other objects, which use those above.
+// The traits of types that hold other objects; they use the traits above.
 #include <flor/state/state_compounds.h>
 #include <flor/state/state_containers.h>

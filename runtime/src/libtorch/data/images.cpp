@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::int64_t kChannels = 3;
-/// Against headers that lie: 2^28 pixels are 16384 by 16384.
+/// Limits the damage of false headers: 2^28 pixels are 16384 by 16384.
 constexpr std::int64_t kPixelsMax = std::int64_t{1} << 28;
 
 [[noreturn]] void fail(const fs::path& file, const std::string& why) {
@@ -63,7 +63,8 @@ extern "C" {
   decoder->err->format_message(decoder, errors->message.data());
   std::longjmp(errors->back, 1);
 }
-/// Of the warnings (below 0) two say that a part is missing, which libjpeg would fill with grey.
+/// Fails on two of the warnings (below 0): they mean missing data, which libjpeg would fill with
+/// grey.
 static void jpeg_message(j_common_ptr decoder, int level) {
   const int code = decoder->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) jpeg_failed(decoder);
@@ -167,7 +168,7 @@ Image read_netpbm(const fs::path& file, const Bytes& bytes) {
   const std::int64_t width = netpbm_number(file, bytes, at);
   const std::int64_t height = netpbm_number(file, bytes, at);
   if (netpbm_number(file, bytes, at) != 255) fail(file, "it does not have 8 bits a channel");
-  ++at;  // the one space behind the header
+  ++at;  // the one space after the header
   Image image = make_image(file, height, width);
   const std::size_t pixels = image.pixels.size() / 3;
   if (bytes.size() < at + pixels * channels) fail(file, "it is cut off");

@@ -14,7 +14,7 @@ namespace flor {
 namespace {
 
 /// Waits until `work` is done, and throws if it failed or the deadline is over. On a GPU its own
-/// `wait` only queues: what would wait then, for ever if a rank is dead, is the copy to the host.
+/// `wait` only queues: the copy to the host would then wait, for ever if a rank is dead.
 void await(c10d::Work& work, std::chrono::milliseconds deadline) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   if (!work.wait(deadline)) throw Error("it was aborted");

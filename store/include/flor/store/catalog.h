@@ -1,5 +1,5 @@
 // The catalog: every fact about runs that is not bulk data, in one SQLite database per FLOR_HOME:
-// the index of what journals say, and of the packs.
+// the index of journals and packs.
 // This is the only SQL of the project.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace flor::store {
 
 struct Database;  // private: a connection
 
-/// How a run ended, as the catalog knows it; `running` and `interrupted` are told apart by the
+/// How a run ended, as the catalog knows it; `running` and `interrupted` are distinguished by the
 /// run's lock, never by a column.
 enum class RunState { running, finished, failed, interrupted };
 std::string_view to_string(RunState state);
@@ -36,7 +36,7 @@ struct RankPlace {
   bool operator==(const RankPlace&) const = default;
 };
 
-/// What is known of a run when it starts. Times are Unix time in microseconds.
+/// The facts of a run that are known when it starts. Times are Unix time in microseconds.
 struct NewRun {
   std::string experiment;  ///< NAME of --flor NAME
   std::int64_t started_us = 0;
@@ -46,12 +46,12 @@ struct NewRun {
   std::string program;               ///< executable, absolute
   std::string program_digest;        ///< hex digest of the executable's content
   RecordedCommand command;           ///< argv
-  std::map<std::string, std::string> environment;  ///< what matters: threads, versions, host
+  std::map<std::string, std::string> environment;  ///< of relevance: threads, versions, host
   std::optional<RankPlace> rank = {};              ///< of a program that ran as several processes
   std::string key;                                 ///< of `new_run_key`; empty: `add_run` makes one
 };
 
-/// 16 hex digits, by which people and lock files call a run.
+/// 16 hex digits, by which people and lock files name a run.
 std::string new_run_key();
 
 /// How the program of a run was built, as the program itself says (flor_instrument of CMake).
@@ -60,8 +60,8 @@ struct RunBuild {
   std::string remark;  ///< why the program is not of the recorded sources; empty if it is
 };
 
-/// Where a run came from. The store that receives it says so, never what arrives. On disk: append
-/// only.
+/// The source of a run, as stated by the store that receives it, never by the data that arrives. On
+/// disk: append only.
 struct RunOrigin {
   enum class Kind : std::uint8_t { recorded = 0, fetched = 1, imported = 2 };
   Kind kind = Kind::recorded;
@@ -69,7 +69,7 @@ struct RunOrigin {
   std::int64_t since_us = 0;  ///< when it came; 0 if it was recorded here
   /// Its program ran under the eyes of this home's user.
   bool recorded_here() const { return kind == Kind::recorded; }
-  /// Another machine may have said what the run says.
+  /// Another machine may have written the record of the run.
   bool from_elsewhere() const { return kind == Kind::fetched; }
   bool operator==(const RunOrigin&) const = default;
 };
@@ -83,7 +83,8 @@ struct Run {
   RunState state = RunState::running;
   std::optional<std::int64_t> finished_us;
   std::string message;             ///< why it failed
-  std::string degraded;            ///< what of it is not stored (print_gaps); empty if all is
+  std::string degraded;            ///< checkpoints and values not stored (print_gaps); empty if
+                                   ///< none
   std::int64_t epochs = 0;         ///< complete main-loop iterations, all main loops together
   std::int64_t checkpoints = 0;    ///< stored ones
   std::uint64_t raw_bytes = 0;     ///< of all checkpoints
@@ -93,15 +94,25 @@ struct Run {
 /// How much of each run `Catalog::runs` returns.
 enum class RunDetail {
   all,
-  /// What a listing shows: `repository`, `program`, `program_digest`, `command` and `environment`
-  /// stay empty, as copying them is most of what a long listing would cost.
+  /// The fields that a listing shows: `repository`, `program`, `program_digest`, `command` and
+  /// `environment` stay empty, as copying them is most of what a long listing would cost.
   summary,
 };
 
 /// Which runs of a group `Catalog::runs` returns. Runs without a group are always among them.
 enum class RunRanks {
   all,
-  first,  ///< one of a group: rank 0's, or of those that are left the lowest
+  first,  ///< one of a group: rank 0's, or the lowest that is left
+};
+
+/// Which runs `Catalog::each_run` reads, newest first, and how much of each.
+struct RunListing {
+  std::string_view experiment = {};  ///< empty: of all
+  std::size_t limit = SIZE_MAX;
+  RunDetail detail = RunDetail::all;
+  RunRanks ranks = RunRanks::all;
+  /// Only those of these ids, which are in falling order.
+  std::optional<std::span<const std::int64_t>> among = {};
 };
 
 /// The values are on disk: append only.
@@ -202,10 +213,10 @@ enum class StorageReason : std::uint8_t {
   gain = 7,         ///< not stored: it would cost more than replays gain
   spread = 8,       ///< not stored: the budget goes further when it is spread
   late = 9,         ///< not stored: an earlier one was still being written
-  unmeasured = 10,  ///< not stored: nobody knew yet what it would cost
+  unmeasured = 10,  ///< not stored: the cost was not known yet
   not_every = 11,   ///< not stored: --flor_every N
   degraded = 12,    ///< not stored: no checkpoint could be written then
-  measured = 13,    ///< stored: the first of a resumed run, which shows what storing costs
+  measured = 13,    ///< stored: the first of a resumed run, to measure the cost
   ranks = 14,       ///< not stored: another rank of the group decided so first
 };
 bool is_stored(StorageReason reason);
@@ -215,11 +226,11 @@ struct StorageDecision {
   std::int64_t main_loop = 0;
   std::int64_t first = 0, last = 0;  ///< iterations, both included
   StorageReason reason = StorageReason::worthwhile;
-  double cost = 0;  ///< seconds that recording had taken, at the last of them, forced ones apart
+  double cost = 0;  ///< seconds of recording up to the last of them, without forced ones
   double computed = 0;  ///< seconds of computing until then
 };
 
-/// Consecutive epochs of a run of which something could not be stored.
+/// Consecutive epochs of which checkpoints or values could not be stored.
 struct Gap {
   std::int64_t first = 0, last = 0;  ///< epochs, both included; -1: outside of the main loops
   bool values = false;               ///< values are missing, too; else only checkpoints are
@@ -229,16 +240,17 @@ struct Gap {
 /// "epochs 17..19 not stored", "epoch 3 not stored; values of epochs 5..6 lost"; empty for none.
 std::string print_gaps(std::span<const Gap> gaps);
 
-/// What recording a run took, in seconds, and what its checkpoints are decided by.
+/// The cost of recording a run, in seconds, and the quantities that decide about its checkpoints.
 struct Recording {
   std::int64_t every = 0;      ///< --flor_every N; 0: adaptive
   double epsilon = 0;          ///< share of the computing time that recording may take
-  double materialization = 0;  ///< M: what storing an iteration takes from the training
+  double materialization = 0;  ///< M: time that storing an iteration takes from the training
   double computation = 0;      ///< C: of an iteration, without Flor
   double restore_factor = 0;   ///< c: restoring takes c * M
-  double cost = 0;             ///< of what the budget is for
+  double cost = 0;             ///< of recording that the budget covers
   double computed = 0;         ///< in all main loops, without Flor
-  double forced = 0;           ///< of what is stored in any case: first, last, --flor_every
+  double forced = 0;           ///< of checkpoints that are stored in any case: first, last,
+                               ///< --flor_every
   double startup = 0;          ///< before the program's first statement after flor::init
   std::int64_t iterations = 0, stored = 0;  ///< main-loop iterations, and those with checkpoints
   // How often the writer was late, and how it was hurried.
@@ -246,7 +258,7 @@ struct Recording {
   std::int64_t hurried = 0, fast = 0, raw = 0;  ///< priority, a cheaper codec, no codec
 };
 
-/// What a run has done since it was last written down.
+/// The progress of a run since it was last written down.
 struct Progress {
   std::vector<MainLoop> loops;
   std::vector<Iteration> iterations;
@@ -259,7 +271,7 @@ struct Progress {
   }
 };
 
-/// Where an interrupted run goes on when it is resumed: everything before it is durable.
+/// Where an interrupted run continues when it is resumed: everything before it is durable.
 struct ResumePoint {
   std::int64_t main_loop = 0;  ///< the first main loop that is not complete
   std::int64_t iteration = 0;  ///< its first iteration that is not complete
@@ -268,12 +280,12 @@ struct ResumePoint {
   /// time.
   bool boundary = false;
   // In the middle of that iteration, if `loop` is not empty:
-  std::string loop = {};               ///< the nested loop in which it goes on
+  std::string loop = {};               ///< the nested loop in which it continues
   std::int64_t step = 0;               ///< number of its complete iterations
   std::vector<std::string> kept = {};  ///< nested loops of the iteration that had ended before
 };
 
-/// A process that went on with a run.
+/// A process that continued a run.
 struct Resumption {
   std::int64_t resumed_us = 0;
   ResumePoint point;  ///< without `kept`
@@ -282,15 +294,15 @@ struct Resumption {
   RecordedCommand command;
 };
 
-/// The ranks of a group find each other by this: rank 0 writes it down when it has begun, or gone
-/// on with, its run; the others wait for it.
+/// A record by which the ranks of a group find each other: rank 0 writes it when it has begun, or
+/// resumed, its run; the others wait for it.
 struct RankLaunch {
   std::int64_t group = 0;
-  std::string launch;           ///< what the processes that were started together have in common
+  std::string launch;           ///< a text common to the processes that were started together
   std::int64_t started_us = 0;  ///< when rank 0 wrote it
   std::int64_t attempt = 0;     ///< 1 for the recording, counted on when the group is resumed
   std::string commit;           ///< the sources, which rank 0 commits for all
-  std::optional<ResumePoint> point = {};  ///< where all ranks go on; without `kept`
+  std::optional<ResumePoint> point = {};  ///< where all ranks continue; without `kept`
 };
 
 struct NewReplay {
@@ -302,7 +314,7 @@ struct NewReplay {
   std::string probes;  ///< comma-separated names of the probed loops
   std::string program_digest;
   RecordedCommand command;
-  /// Replays of a run with the same question find the same; empty: unlike any other.
+  /// Replays of a run with the same question get the same answers; empty: unlike any other.
   std::string question;
 };
 
@@ -323,13 +335,13 @@ struct DiscardedCheckpoint {
   std::optional<std::int64_t> collected_us;  ///< its content is gone since then
 };
 
-/// What came out of comparing a replay with the record. On disk: append only.
+/// The result of comparing a replay with the record. On disk: append only.
 enum class Verdict : std::uint8_t {
   unverified = 0,  ///< there was nothing to compare
   verified = 1,    ///< all that was compared equals the record
   differs = 2,
   failed = 3,
-  doubtful = 4,  ///< nothing differs, but the program computes something else than was recorded
+  doubtful = 4,  ///< nothing differs, but the program computes something other than was recorded
 };
 std::string_view to_string(Verdict verdict);
 
@@ -349,16 +361,16 @@ struct ReplayedPart {
   ValueVerdict found = ValueVerdict::unverified;  ///< of the new values in it
   double seconds = 0;
 };
-/// What a program executes outside its main loops comes in parts, too: before the first of them
-/// (n = 0), and after the n-th.
+/// The parts that a program executes outside its main loops: before the first of them (n = 0), and
+/// after the n-th.
 constexpr std::int64_t part_outside(std::int64_t n) { return -1 - n; }
 
 struct Replay {
   std::int64_t id = 0;
   NewReplay start;
   std::optional<ReplayResult> result;  ///< absent: still running or died
-  /// Where it came from, of a replay that was fetched into a run that is of here: nothing that it
-  /// found is more than unverified until a replay of here has found the same.
+  /// The origin of a replay that was fetched into a run that was recorded here: its values remain
+  /// unverified until a local replay has found the same.
   RunOrigin origin = {};
 };
 
@@ -367,13 +379,13 @@ struct ValueQuery {
   std::vector<std::string> names = {};                    ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
   bool recorded = true, hindsight = true;
-  bool evaluated = false;  ///< also what evaluators found in checkpoints, see `evaluations.h`
-  /// Also the answers of replays that do not stand, since another does. They and what is doubtful
-  /// come under names of their own: "w2 (doubtful, replay 3)".
+  bool evaluated = false;  ///< also results of evaluators for checkpoints, see `evaluations.h`
+  /// Also the answers of replays that were superseded. They and doubtful values come under names of
+  /// their own: "w2 (doubtful, replay 3)".
   bool others = false;
 };
 
-/// What `flor list` shows without touching the values.
+/// The summary of a metric, as `flor list` shows it without reading the values.
 struct MetricSummary {
   std::string name;
   ValueType type = ValueType::real;
@@ -381,8 +393,8 @@ struct MetricSummary {
   Scalar last;
   double minimum = 0, maximum = 0;  ///< of numbers that are not NaN; NaN if there is none
   bool hindsight = false;           ///< true if no recorded run logged it
-  bool evaluated = false;           ///< true if nobody logged it, and evaluators found it
-  bool doubtful = false;            ///< what is doubtful of another name, see `ValueQuery::others`
+  bool evaluated = false;           ///< true if only evaluators found it, and no program logged it
+  bool doubtful = false;            ///< doubtful values of another name, see `ValueQuery::others`
 };
 
 /// Rows that a run which ends has not written yet.
@@ -407,25 +419,25 @@ class Catalog {
   // Recording.
   Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {},
               const RunOrigin& origin = {});
-  /// From now on this process writes the run's values, progress and checkpoints to its journal alone.
-  /// The index, and with it the reading functions below, has them after `follow`, after any process
-  /// has opened the store, and when the run ends. Locks of files must work
+  /// From now on this process writes the run's values, progress and checkpoints to its journal
+  /// alone. The index, and with it the reading functions below, has them after `follow`, after any
+  /// process has opened the store, and when the run ends. Locks of files must work
   /// (`Store::why_locks_fail`).
   void say_in_journal(std::int64_t run);
-  /// Enters into the index what this and other processes have written to journals alone. False if
-  /// the index cannot be written now: it stays as it is.
+  /// Enters the journals that this and other processes have written into the index. False if the
+  /// index cannot be written now: it stays as it is.
   bool follow() const;
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
-  /// One transaction: a run is not finished without the rest of it.
+  /// Finishes the run and writes the rest of its rows in one transaction.
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
                   std::string_view message, const UnwrittenRest& rest = {});
   /// Takes back `finish_run`, for a run that is resumed.
   void reopen_run(std::int64_t run);
   /// Says why the run ends before its end; it stays one that can be resumed. One transaction.
   void interrupt_run(std::int64_t run, std::string_view message, const UnwrittenRest& rest = {});
-  /// Takes back `finish_run`, forgets all that was recorded after the point (what replays found
-  /// there, and gaps, too), and notes who goes on. One transaction.
+  /// Takes back `finish_run`, forgets all that was recorded after the point (findings of replays
+  /// and gaps there, too), and notes which process continues. One transaction.
   void resume_run(std::int64_t run, const Resumption& resumption);
   /// Replaces the gaps of the run.
   void put_gaps(std::int64_t run, std::span<const Gap> gaps);
@@ -449,16 +461,16 @@ class Catalog {
   void add_iteration(std::int64_t run, const Iteration& iteration);
   void add_execution(std::int64_t run, const LoopExecution& execution);
   void add_progress(std::int64_t run, const Progress& progress);  ///< all of it, one transaction
-  /// Values of the recorded run (replay 0) or found by a replay; replaces one of the same identity.
-  /// Those of a replay also set apart what replays with another question found under the same name
-  /// and path in the same epoch, unless that has a better verdict; they never replace what the run
-  /// recorded. What is doubtful replaces nothing.
+  /// Adds values of the recorded run (replay 0) or of a replay; each replaces one of the same
+  /// identity. Values of a replay also set apart values that replays with another question found
+  /// under the same name and path in the same epoch, unless those have a better verdict; they never
+  /// replace recorded values. Doubtful values replace nothing.
   void add_values(std::int64_t run, std::span<const Value> values);
 
   /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
   /// the same place, or under the same name or number, goes.
   void add_saved(std::int64_t run, const SavedCheckpoint& saved);
-  /// A score that came later. Throws NotFound if there is no such checkpoint; after
+  /// Adds a score that came later. Throws NotFound if there is no such checkpoint; after
   /// `say_in_journal` that is not checked.
   void add_score(std::int64_t run, std::int64_t number, std::string_view metric, double value);
   void put_strategy(std::int64_t run, const CheckpointStrategy& strategy);
@@ -471,22 +483,22 @@ class Catalog {
   void finish_replay(std::int64_t replay, const ReplayResult& result);
   /// How fast a replay restored its checkpoints.
   void add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds);
-  /// Completes parts of a replay together with the values found in them, as one transaction. A part
-  /// that is completed twice counts once. Once a part differs, all that the replay found is
+  /// Completes parts of a replay together with the values found in them, in one transaction. A part
+  /// that is completed twice counts once. Once a part differs, all findings of the replay are
   /// doubtful.
   void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                     std::span<const ReplayedPart> parts);
 
-  /// Executions found the same as the replay in these epochs.
+  /// Notes that executions found the same as the replay in these epochs.
   void verify_replay(std::int64_t replay, std::span<const std::int64_t> epochs);
-  /// An execution found something else: all that the replay found is doubtful.
+  /// Notes that an execution found something else: all findings of the replay become doubtful.
   void doubt_replay(std::int64_t replay, std::string_view why);
 
   /// The name under which this repository (or directory) recorded or resumed last.
   std::optional<std::string> last_name(std::string_view repository) const;
-  /// The command that builds this program of this repository, for programs that do not say
-  /// themselves how they are built; it came up with that run. Replaces an earlier one; one with a
-  /// secret is not remembered.
+  /// The command that builds this program of this repository, for programs that do not know
+  /// themselves how they are built; the user gave it for this run. Replaces an earlier one; one
+  /// with a secret is not remembered.
   void remember_build_command(std::int64_t run, std::string_view repository,
                               std::string_view program, std::string_view command);
   std::optional<std::string> build_command(std::string_view repository,
@@ -503,13 +515,12 @@ class Catalog {
   /// Newest first; of one experiment, or of all if `experiment` is empty.
   std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
                         RunDetail detail = RunDetail::all, RunRanks ranks = RunRanks::all) const;
-  /// Reads the same into `run`, one after the other, and calls `visit` for each. That may move it
-  /// away; what it leaves there serves for the next. It must not call `runs` or `each_run`.
-  void each_run(Run& run, const std::function<void()>& visit, std::string_view experiment = {},
-                std::size_t limit = SIZE_MAX, RunDetail detail = RunDetail::all,
-                RunRanks ranks = RunRanks::all) const;
-  /// With all ranks; of one experiment, or of all if `experiment` is empty.
-  std::size_t count_runs(std::string_view experiment = {}) const;
+  /// Reads the same runs into `run`, one after the other, and calls `visit` for each, until that
+  /// returns false. `visit` may move the run away; its memory is reused for the next. It must not
+  /// call `runs` or `each_run`. All rows are read from one state of the catalog.
+  void each_run(Run& run, const std::function<bool()>& visit, const RunListing& listing = {}) const;
+  /// With all ranks, but no further than `most`; of one experiment, or of all if that is empty.
+  std::size_t count_runs(std::string_view experiment = {}, std::size_t most = SIZE_MAX) const;
   std::optional<Run> run(std::int64_t id) const;
   /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
   /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a
@@ -518,7 +529,7 @@ class Catalog {
   /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
   Run resolve(std::string_view spec) const;
   /// The fetched runs that `spec` would mean as well, were there not others of that name; newest
-  /// first, and none for a key.
+  /// absent where the program did not state it
   std::vector<Run> passed_over(std::string_view spec) const;
   std::optional<RunBuild> build(std::int64_t run) const;  ///< absent where the program said nothing
   std::vector<Argument> arguments(std::int64_t run) const;
@@ -533,20 +544,20 @@ class Catalog {
   std::vector<CheckpointInfo> checkpoints(
       std::int64_t run) const;  ///< in the order they were taken
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
-  /// Those that were deleted, in the order they were taken.
+  /// Deleted checkpoints, in the order they were taken.
   std::vector<DiscardedCheckpoint> discarded(std::int64_t run) const;
   std::vector<SavedCheckpoint> saved(std::int64_t run) const;  ///< in the order of their numbers
   std::optional<CheckpointStrategy> strategy(std::int64_t run) const;
   std::optional<CheckpointInfo> last_checkpoint(std::int64_t run) const;  ///< that was taken
   std::vector<Replay> replays(std::int64_t run) const;
   std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
-  /// The parts that replays with this question have completed, in order; the latest word on each.
-  /// Those whose values another question has replaced since are not among them.
+  /// The parts that replays with this question have completed, in order; the latest result for
+  /// each. Parts whose values another question has replaced since are left out.
   std::vector<ReplayedPart> replayed(std::int64_t run, std::string_view question) const;
   std::vector<ReplayedPart> replayed_by(std::int64_t replay) const;
   /// Ordered by epoch, step, inner, name, ordinal.
   std::vector<Value> values(const ValueQuery& query) const;
-  /// In the order in which the names were first logged; then what evaluators found, by name.
+  /// In the order in which the names were first logged; then results of evaluators, by name.
   std::vector<MetricSummary> metrics(std::int64_t run) const;
 
  private:

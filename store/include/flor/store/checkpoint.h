@@ -1,4 +1,4 @@
-// What a checkpoint is made of, and how one is written and read.
+// The content of a checkpoint, and how one is written and read.
 #pragma once
 
 #include <flor/store/digest.h>
@@ -47,20 +47,20 @@ struct Item {
   bool operator==(const Item&) const = default;
 };
 
-/// An immutable piece of content, shared between the snapshots in which it did not change. That two
-/// snapshots hold the same pointer is taken as proof that the content is the same.
+/// An immutable piece of content, shared between the snapshots in which it did not change. If two
+/// snapshots hold the same pointer, the content is taken to be the same.
 using Content = std::shared_ptr<const std::byte>;
 
-/// The item is Flor's own: it describes the state ("@slots", "@rng/cpu") or an object
+/// Whether the item is Flor's own: it describes the state ("@slots", "@rng/cpu") or an object
 /// ("model/.layout"), and is no part of what the program computed.
 bool is_internal(std::string_view item);
 
 struct SnapshotItem {
   Item item;
   Content content;  ///< item.bytes long; may be null if that is 0
-  /// Of a slab, else null: the items that lie one after another in `content`, stored as if they
-  /// were one. `item` then has the name of the first, all of their bytes, and their type if it is
-  /// the same. That two snapshots hold the same pointer is taken as proof that they are the same.
+  /// Not null for a slab: the items that lie one after another in `content`, stored as if they were
+  /// one. `item` then has the name of the first, all of their bytes, and their type if it is the
+  /// same. If two snapshots hold the same pointer, the items are taken to be the same.
   std::shared_ptr<const std::vector<Item>> parts = nullptr;
 };
 
@@ -105,16 +105,16 @@ struct CheckpointInfo {
   std::int64_t id = 0;
   CheckpointKey key;
   std::uint64_t raw_bytes = 0;
-  std::uint64_t stored_bytes = 0;  ///< what it added to the packs
+  std::uint64_t stored_bytes = 0;  ///< that it added to the packs
   std::int64_t created_us = 0;     ///< Unix time, microseconds
   Digest digest;                   ///< of all names, shapes and contents
 };
 
-/// How much time a writer spends on making content short. What is written can be read in the same
-/// way whatever the effort was, and may be the base of later differences.
+/// The time that a writer spends on making content short. Content can be read in the same way
+/// whatever the effort was, and may be the base of later differences.
 enum class Effort : std::uint8_t {
   full,  ///< the form that a sample promises to be the shortest, differences included
-  fast,  ///< no differences; only what is certain to be uneven (the exponents of floats) is coded
+  fast,  ///< no differences; codes only bytes that are certain to be uneven (float exponents)
   raw,   ///< as it is
 };
 
@@ -130,15 +130,15 @@ struct WriterOptions {
 };
 
 /// Stores the checkpoints of one run in order. Owns a pack file of its own, so that processes that
-/// record at the same time never wait for each other's data. Not thread-safe; used by one thread,
-/// except for `set_effort` and `effort`.
+/// record at the same time never wait for each other's data. Not thread-safe, except for
+/// `set_effort` and `effort`.
 ///
 /// It keeps the last snapshot: content that a new one shares with it (same pointer) is neither
 /// hashed nor written, and the others may be stored as a difference to it. Beside that it holds at
 /// most `buffer_bytes_max` bytes, however large the snapshots are, and for each chunk of the
 /// snapshot (a MiB of an item, or the rest of it) its digest and place, less than 1 KiB in all.
 ///
-/// What is stored depends on the snapshots and the effort alone, not on the number of threads.
+/// The bytes stored depend on the snapshots and the effort alone, not on the number of threads.
 /// After fork() the child may destroy its copy of a writer, and do nothing else with it.
 class CheckpointWriter {
  public:
@@ -148,15 +148,16 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Encodes and writes what is new, syncs it, and commits the checkpoint to the catalog. When this
+  /// Encodes and writes new content, syncs it, and commits the checkpoint to the catalog. When this
   /// returns the checkpoint is durable; when it throws the store is as it was before (bytes already
   /// appended are garbage that nothing refers to) and the writer can be used again.
   /// A checkpoint with the same key in the same run is replaced.
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
 
-  /// Chunks (1 MiB of an item, or the rest of it) that another process has just stored for a
-  /// checkpoint that stays until this writer has stored its next one, which need not contain them
-  /// again. Of use where the run is said of in its journal alone, which cannot ask the index.
+  /// Announces chunks (1 MiB of an item, or the rest of it) that another process has just stored
+  /// for a checkpoint that stays until this writer has stored its next one, which may refer to
+  /// them. Of use for a run that is written to its journal alone, where the writer cannot ask the
+  /// index.
   void also_stored(std::span<const Digest> chunks);
 
   /// Stores a single item outside any checkpoint (a logged tensor) and returns a reference to it,
@@ -168,8 +169,8 @@ class CheckpointWriter {
   void set_effort(Effort effort) noexcept;
   Effort effort() const noexcept;  ///< thread-safe
 
-  /// Bytes of memory that the writer has allocated for encoding and writing: what its threads work
-  /// in, the encoded chunks that wait for their turn to be written (at most two a thread), and
+  /// Bytes of memory that the writer has allocated for encoding and writing: the buffers of its
+  /// threads, the encoded chunks that wait for their turn to be written (at most two a thread), and
   /// the end of the pack. It is kept from write to write and never shrinks.
   std::uint64_t buffer_bytes() const;
   /// The most that `buffer_bytes` can be with so many threads (not 0).
@@ -186,8 +187,9 @@ struct Destination {
   std::span<std::byte> content;  ///< exactly items()[item].bytes long
 };
 
-/// Reads one stored checkpoint. Every byte that it returns was compared with its digest; what fails
-/// that throws Damaged and names the item, the pack and the offset. Thread-safe for const calls.
+/// Reads one stored checkpoint. Every byte that it returns was compared with its digest; on a
+/// mismatch it throws Damaged and names the item, the pack and the offset. Thread-safe for const
+/// calls.
 class CheckpointReader {
  public:
   CheckpointReader(const Store& store, std::int64_t checkpoint);
@@ -212,7 +214,7 @@ class CheckpointReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What `CheckpointWriter::write_object` stored under this reference.
+/// The object that `CheckpointWriter::write_object` stored under this reference.
 struct Object {
   Item item;
   std::vector<std::byte> content;

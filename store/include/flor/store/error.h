@@ -21,8 +21,8 @@ enum class ExitStatus : int {
   interrupted = 130,
 };
 
-/// Base of every exception that Flor throws. `what()` is one line that says what happened, where,
-/// and what to do; it carries no "flor: " prefix.
+/// Base of every exception that Flor throws. `what()` is one line with the event, its place, and
+/// the remedy; it carries no "flor: " prefix.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitStatus status = ExitStatus::failed)
@@ -47,13 +47,14 @@ class NotFound : public Error {
   explicit NotFound(const std::string& message) : Error(message, ExitStatus::not_found) {}
 };
 
-/// Stored bytes are not what was written: a torn pack, a flipped bit, a catalog that SQLite rejects.
+/// Stored bytes are not those that were written: a torn pack, a flipped bit, a catalog that SQLite
+/// rejects.
 class Damaged : public Error {
  public:
   explicit Damaged(const std::string& message) : Error(message, ExitStatus::damaged) {}
 };
 
-/// Another process holds what is needed, and waiting did not help.
+/// Another process holds a resource that is needed, and waiting did not help.
 class Busy : public Error {
  public:
   explicit Busy(const std::string& message) : Error(message, ExitStatus::busy) {}

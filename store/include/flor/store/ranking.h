@@ -20,10 +20,10 @@ std::string_view to_string(ScoreOrder order);
 /// Which of two checkpoints with equal scores ranks higher. The values are on disk: append only.
 enum class Tie : std::uint8_t { older = 0, newer = 1 };
 
-/// What is known of a score. NaN is a score, and a bad one.
+/// A score as far as it is known. NaN is a score, and a bad one.
 using Score = std::optional<double>;
 
-/// What a session keeps of its own run (flor/checkpoint_strategy.h says it to the user).
+/// The checkpoints that a session keeps of its own run (documented in flor/checkpoint_strategy.h).
 struct CheckpointStrategy {
   /// How many checkpoints are kept; absent: all of them.
   std::optional<std::int64_t> num_to_keep = {};
@@ -38,18 +38,18 @@ struct BestRule {
   std::int64_t count = 1;
   std::string metric;
   ScoreOrder order = ScoreOrder::max;
-  /// Nobody asked for it: it says which one is the best and must not be lost, no more.
+  /// The user did not ask for it: it only determines the best, which must not be lost.
   bool implied = false;
   bool operator==(const BestRule&) const = default;
 };
 
-/// What is to be kept: all that at least one of the rules keeps.
+/// The checkpoints to keep: all that at least one of the rules keeps.
 struct KeepRules {
   std::optional<std::int64_t> last = {};   ///< the newest ones
-  std::optional<std::int64_t> every = {};  ///< each N-th epoch: those of which N-1, 2N-1, ... are
+  std::optional<std::int64_t> every = {};  ///< each N-th epoch: N-1, 2N-1, ...
   std::vector<BestRule> best = {};
   bool unscored = false;  ///< those that have no score yet for one of `best`
-  /// Bytes: if it is more, the worst of what is kept goes, too.
+  /// Bytes: if the kept checkpoints take more, the worst of them are deleted, too.
   std::optional<std::uint64_t> under = {};
   Tie tie = Tie::older;
 
@@ -61,14 +61,14 @@ KeepRules rules_of(const CheckpointStrategy& strategy);
 /// Throws UsageError if there is no rule, or one that asks for less than one checkpoint.
 void check_rules(const KeepRules& rules);
 
-/// What is kept or deleted as a whole: the checkpoints of an epoch, or one that a program saved.
+/// The unit that is kept or deleted: the checkpoints of an epoch, or one that a program saved.
 struct Candidate {
   /// Rules count within a group.
   enum class Group : std::uint8_t { epoch, saved };
   Group group = Group::epoch;
   std::int64_t number = 0;  ///< epoch, counted from 0; or the number of the saved one, from 1
   bool needed = false;      ///< a run that may go on could not do without it
-  bool awaited = false;     ///< an evaluator has yet to judge it
+  bool awaited = false;     ///< an evaluator has yet to score it
   std::vector<Score> scores = {};  ///< one for each of KeepRules::best
 };
 
@@ -80,8 +80,8 @@ struct Reason {
     every,
     unscored,  ///< has no score yet
     resume,    ///< the run may be resumed there
-    newest,    ///< no rule says what is good: the newest one counts as the best
-    awaited,   ///< it has yet to be judged
+    newest,    ///< no rule defines the best: the newest one counts as the best
+    awaited,   ///< an evaluator has yet to score it
   };
   Rule rule = Rule::last;
   std::size_t best = 0;   ///< Rule::best, Rule::unscored: index into KeepRules::best
@@ -96,7 +96,7 @@ struct Decision {
   std::vector<std::int64_t> ranks;  ///< by KeepRules::best: 1 for the best of its group
 };
 
-/// Weighs what is still there. Begins with all candidates.
+/// Weighs the remaining candidates. Begins with all of them.
 class Weigher {
  public:
   virtual ~Weigher() = default;
@@ -106,14 +106,14 @@ class Weigher {
 
 struct Decisions {
   std::vector<Decision> by_candidate;
-  bool fits = true;  ///< false: what must stay takes more than KeepRules::under
+  bool fits = true;  ///< false: the candidates that must stay take more than KeepRules::under
 };
 
-/// Decides over the candidates of one run, which are given in the order of their time, oldest
-/// first. Numbers rank before missing scores, and these before NaN; ties as `rules.tie` says. What
-/// is needed or awaited stays; so does the best by each rule of `best`, and without such rules the newest,
-/// whatever `under` says. `weigher` may be null if `under` is absent; afterwards it has dropped
-/// what is not kept. O(n log n).
+/// Decides over the candidates of one run, given in the order of time, oldest first. Numbers rank
+/// before missing scores, and these before NaN; ties as `rules.tie` says. Needed and awaited
+/// candidates stay, whatever `under` says; so does the best by each rule of `best`, and without
+/// such rules the newest. `weigher` may be null if `under` is absent; afterwards it has dropped the
+/// candidates that are not kept. O(n log n).
 Decisions decide(std::span<const Candidate> candidates, const KeepRules& rules, Weigher* weigher);
 
 /// Indices into `scores`, which are in the order of time, from the best to the worst.

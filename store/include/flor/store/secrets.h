@@ -34,11 +34,11 @@ void add_secret_names(std::string_view names);
 /// "Authorization: Bearer x"), for the passwords of URLs and for what `find_secret` finds. Masking
 /// twice is the same as once.
 std::string masked(std::string_view text);
-/// The same for the value of what is called `name`.
+/// The same for the value of an option, variable or argument called `name`.
 std::string masked_value(std::string_view name, std::string_view value);
 bool is_masked(std::string_view value);
 
-/// The variable in which a replay or resume looks for what the record masks:
+/// The variable from which a replay or resume takes a value that the record masks:
 /// "FLOR_SECRET_API_KEY" for "--api-key".
 std::string secret_variable(std::string_view name);
 

@@ -25,7 +25,8 @@ std::filesystem::path home_directory(std::string_view flag = {});
 enum class OpenMode {
   create,     ///< make the directory and the catalog if they do not exist
   existing,   ///< throw NotFound if there is no store
-  freeing,    ///< like `existing`, and on a full disk give up the reserve: for what frees space
+  freeing,    ///< like `existing`; on a full disk releases the reserve: for commands that free
+              ///< space
   read_only,  ///< like `existing`, and write nothing at all, not even to recover
 };
 
@@ -44,11 +45,11 @@ class RunLock {
   friend class Store;
   RunLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   int descriptor_ = -1;
-  std::string path_;  ///< removed when the lock is given back
+  std::string path_;  ///< removed when the lock is released
 };
 
-/// Held by a process that reads checkpoints of a run, which may be deleted meanwhile: as long as
-/// somebody holds one their content is not collected. Released when the process dies, or by the
+/// Held by a process that reads checkpoints of a run, which may be deleted meanwhile: their content
+/// is not collected while any process holds a use. Released when the process dies, or by the
 /// destructor. Many may hold one at once.
 class RunUse {
  public:
@@ -66,8 +67,8 @@ class RunUse {
 class Store {
  public:
   /// Opens the store in `home`. Throws Error (cannot create, read-only, no space), NotFound,
-  /// Damaged (catalog unreadable), or Error for a store written by a newer Flor, each with what to
-  /// do.
+  /// Damaged (catalog unreadable), or Error for a store written by a newer Flor, each with the
+  /// remedy.
   static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode);
   ~Store();
   Store(const Store&) = delete;
@@ -91,7 +92,7 @@ class Store {
   /// True while a process holds the run's lock.
   bool is_being_recorded(std::string_view key) const;
 
-  /// To be taken before the run's checkpoints are looked up. Nothing if the store was opened for
+  /// Must be taken before the run's checkpoints are looked up. Nothing if the store was opened for
   /// reading only.
   std::optional<RunUse> use_run(std::string_view key) const;
 
@@ -116,7 +117,7 @@ struct Finding {
     orphan
   };
   Kind kind = Kind::catalog;
-  std::string what;  ///< one line: what, where, and which checkpoints are lost by it
+  std::string what;  ///< one line: the damage, its place, and the checkpoints lost by it
   std::vector<std::string> lost = {};  ///< all of these
 };
 

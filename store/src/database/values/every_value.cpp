@@ -23,7 +23,7 @@ constexpr const char* kColumns =
     "CREATE TABLE every_value (series INTEGER, epoch INTEGER, step INTEGER, inner TEXT, ordinal "
     "INTEGER, replay INTEGER, type INTEGER, value)";
 
-/// What a scan is asked for.
+/// Constraints that a scan is given.
 enum Given : int { of_series = 1, of_epoch = 2 };
 
 struct Table : sqlite3_vtab {
@@ -80,7 +80,7 @@ int guarded(sqlite3_vtab* table, const Work& work) {
 int connect(sqlite3* database, void* connection, int, const char* const*, sqlite3_vtab** made,
             char**) {
   if (const int code = sqlite3_declare_vtab(database, kColumns); code != SQLITE_OK) return code;
-  // It reads what the statement could read itself.
+  // The module reads only tables that the statement could read itself.
   sqlite3_vtab_config(database, SQLITE_VTAB_INNOCUOUS);
   auto table = std::make_unique<Table>();
   table->connection = static_cast<Connection*>(connection);
@@ -93,7 +93,7 @@ int disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-/// True if the rows of one series come in that order anyway.
+/// True if the rows of one series come in the requested order anyway.
 bool is_ordered(const sqlite3_index_info& info) {
   static constexpr Column kOrder[] = {epoch, step, inner, ordinal};
   int expected = 0;
@@ -139,7 +139,7 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-/// What an integer must be to equal the argument. Nothing: none does.
+/// The integer that equals the argument. Nothing: none does.
 std::optional<std::int64_t> integer_of(sqlite3_value* argument) {
   switch (sqlite3_value_numeric_type(argument)) {
     case SQLITE_INTEGER:
@@ -238,7 +238,7 @@ int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* id) {
 
 const sqlite3_module kModule = [] {
   sqlite3_module module{};
-  // Without xCreate it is there by its name alone.
+  // Without xCreate the table exists by its name alone: no CREATE is needed.
   module.xConnect = connect;
   module.xBestIndex = choose;
   module.xDisconnect = disconnect;

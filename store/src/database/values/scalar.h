@@ -1,4 +1,4 @@
-// How a logged value and its place are kept in columns of SQLite without losing a bit.
+// Columns of SQLite that keep a logged value and its place without losing a bit.
 #pragma once
 
 #include "database/sqlite.h"
@@ -10,7 +10,7 @@
 
 namespace flor::store {
 
-/// What stands for a NaN in a column: its 8 bytes.
+/// The 8 bytes that stand for a NaN in a column.
 std::array<std::byte, 8> bytes_of_nan(double nan);
 
 /// Binds the scalar. A NaN becomes the blob of its 8 bytes (IEEE 754, little-endian), because
@@ -19,7 +19,7 @@ void bind_scalar(Query& query, int index, const Scalar& scalar, std::byte (&nan)
 
 Scalar read_scalar(const Query& row, int column);
 
-/// The number that a boolean, an integer or a real stands for; NaN for everything else.
+/// The number that a boolean, an integer or a real represents; NaN for everything else.
 double number_of(ValueType type, const Scalar& scalar);
 
 /// Compares the indices of deeper loops, "4,0" and "10", as lists of numbers: negative, 0,

@@ -1,4 +1,4 @@
-// Catalog: what a run consists of: arguments, loops, iterations, checkpoints; and its replays.
+// Catalog: the parts of a run: arguments, loops, iterations, checkpoints.
 #include "database/database.h"
 #include "database/rows.h"
 #include "index/catalog/checkpoint_rows.h"

@@ -1,4 +1,4 @@
-// Catalog: runs that were interrupted, and go on in another process.
+// Catalog: interrupted runs that another process resumes.
 #include "database/database.h"
 #include "database/rest_rows.h"
 #include "database/rows.h"
@@ -19,19 +19,19 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// Before the "@" of "train@begin" and "train@120".
+/// The part before the "@" of "train@begin" and "train@120".
 std::string_view loop_of(std::string_view name) { return name.substr(0, name.find('@')); }
 
-/// Of the iteration in which the run goes on, only what lies before the point is kept.
+/// True for checkpoints of the resumed iteration that lie before the point: only these are kept.
 bool is_kept(const ResumePoint& point, CheckpointKind kind, std::string_view name) {
-  if (kind == CheckpointKind::boundary) return true;  // the one before it
+  if (kind == CheckpointKind::boundary) return true;  // it lies before the iteration
   if (kind == CheckpointKind::saved) return true;     // see forget_saved_after
   if (point.loop.empty()) return false;
   if (std::ranges::find(point.kept, loop_of(name)) != point.kept.end()) {
     return kind == CheckpointKind::loop_end;
   }
   if (loop_of(name) != point.loop) return false;
-  if (kind != CheckpointKind::step) return name != point.loop;  // its end came later
+  if (kind != CheckpointKind::step) return name != point.loop;  // its end comes after the point
   const auto step = parse_step_name(name);
   return step && step->step <= point.step;  // the resumed run checks itself from an earlier one
 }
@@ -57,7 +57,7 @@ void forget_checkpoints_after(Connection& connection, std::int64_t run, const Re
   }
 }
 
-/// Those that were saved by code that is executed again, and deleted checkpoints of that.
+/// Removes checkpoints saved by code that will be executed again, and deleted checkpoints of it.
 void forget_saved_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
   std::vector<std::int64_t> gone;
   {
@@ -76,7 +76,7 @@ void forget_saved_after(Connection& connection, std::int64_t run, const ResumePo
     connection("DELETE FROM score WHERE run = ?1 AND number = ?2", run, number)->run();
     connection("DELETE FROM saved WHERE run = ?1 AND number = ?2", run, number)->run();
   }
-  // One that was interrupted before it was entered goes, too.
+  // A checkpoint without a row in `saved` was interrupted before it got one: it is removed, too.
   for (const char* table : {"checkpoint", "discarded"}) {
     connection(fmt::format("DELETE FROM {} WHERE run = ?1 AND kind = ?2 AND loop NOT IN (SELECT "
                            "name FROM saved WHERE run = ?1)",
@@ -131,7 +131,7 @@ void forget_loops_after(Connection& connection, std::int64_t run, const ResumePo
       ->run();
 }
 
-/// Decisions are kept for stretches of iterations.
+/// Shortens and removes decisions, which are kept for ranges of iterations.
 void forget_decisions_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
   connection(
       "DELETE FROM decision WHERE run = ?1 AND (main_loop > ?2 OR (main_loop = ?2 AND first >= "
@@ -168,7 +168,7 @@ void apply(Database& database, std::int64_t run, const InterruptEvent& event) {
 
 void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
   Writing writing(*database_);
-  // The events of the process before come first, as in an index that is made again.
+  // The events of the previous process come first, as in a rebuilt index.
   if (const auto row = database_->connection("SELECT key FROM run WHERE id = ?1", run); row->step())
     enter_behind(*database_, {row->text(0)});
   writing.add(run, ResumeEvent{resumption});

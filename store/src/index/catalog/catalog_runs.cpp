@@ -1,4 +1,4 @@
-// Catalog: runs, from their start to their end, and how they are found again.
+// Catalog: runs, from their start to their end, and ways to find them again.
 #include "base/edit_distance.h"
 #include "database/database.h"
 #include "database/rows.h"
@@ -23,7 +23,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// What a listing shows, then what only somebody who looks at one run wants to know.
+// Columns that listings show, then those that are shown for a single run only.
 #define FLOR_RUN_SUMMARY                                                                  \
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
   "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
@@ -36,7 +36,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
   "LEFT JOIN rank_run ON rank_run.run = run.id LEFT JOIN origin ON origin.run = run.id "
 #define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_START FLOR_RUN_TABLES
 
-/// Of a group only the first rank that there is.
+/// Selects only the first existing rank of a group.
 #define FLOR_FIRST_RANK                                                    \
   "(rank_run.rank IS NULL OR NOT EXISTS (SELECT 1 FROM rank_run AS lower " \
   "WHERE lower.leader = rank_run.leader AND lower.rank < rank_run.rank)) "
@@ -47,8 +47,8 @@ std::string new_run_key() { return fmt::format("{:016x}", random_bits()); }
 
 namespace {
 
-/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_START for a summary. Runs that follow each
-/// other mostly have the same command and environment, so the last ones are kept decoded.
+/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_START for a summary. Consecutive runs mostly
+/// have the same command and environment, so the last ones are kept decoded.
 class RunReader {
  public:
   explicit RunReader(Database& database, RunDetail detail = RunDetail::all)
@@ -60,7 +60,7 @@ class RunReader {
     return run;
   }
 
-  /// Over what `run` was, whose memory is used again.
+  /// Overwrites `run`, and reuses its memory.
   void read(const Query& row, Run& run) {
     run.id = row.integer(0);
     run.key = row.text_view(1);
@@ -97,7 +97,7 @@ class RunReader {
   }
 
  private:
-  /// A kind of a later version is none that was recorded here.
+  /// A kind of a later version counts as fetched, not as recorded here.
   static void read_origin(const Query& row, RunOrigin& origin) {
     constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
     const std::int64_t kind = row.is_null(17) ? 0 : row.integer(17);
@@ -141,22 +141,17 @@ class RunReader {
   std::map<std::string, std::string> environment_;
 };
 
-template <typename... Values>
-void each_row(Database& database, RunDetail detail, Run& run, const std::function<void()>& visit,
-              std::string_view sql, const Values&... values) {
-  RunReader reader(database, detail);
-  const auto rows = database.connection(sql, values...);
-  while (rows->step()) {
-    reader.read(*rows, run);
-    visit();
-  }
+/// A limit in the form that SQLite takes.
+std::int64_t rows_of(std::size_t limit) {
+  return static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
 }
 
 template <typename... Values>
 std::vector<Run> read_runs(Database& database, std::string_view sql, const Values&... values) {
   std::vector<Run> runs;
-  Run run;
-  each_row(database, RunDetail::all, run, [&] { runs.push_back(std::move(run)); }, sql, values...);
+  RunReader reader(database);
+  const auto rows = database.connection(sql, values...);
+  while (rows->step()) runs.push_back(reader.read(*rows));
   return runs;
 }
 
@@ -187,25 +182,25 @@ void add_rank(Connection& connection, std::int64_t run, const RankPlace& place) 
       ->run();
 }
 
-/// First text after all texts with the prefix of hex digits.
+/// The first text after all texts that begin with the prefix of hex digits.
 std::string prefix_end(std::string prefix) {
   ++prefix.back();
   return prefix;
 }
 
-/// Which runs of an experiment its name means.
+/// The runs of an experiment that its name means.
 enum class Meant {
-  ours,     ///< those that were not fetched
+  ours,     ///< those not fetched
   fetched,  ///< the others
 };
 
-/// The forms that a run can be named by, tried one after the other.
+/// Tries the forms in which a run can be named, one after the other.
 class Resolver {
  public:
   Resolver(Database& database, std::string_view spec) : database_(database), spec_(spec) {}
 
   /// Runs that were not fetched come first in every form, and a key before the name of a fetched
-  /// run: who names a run elsewhere must not be able to choose what a name means here.
+  /// run: a user who names a run elsewhere must not be able to choose what a name means here.
   Run resolve() {
     for (const Meant meant : {Meant::ours, Meant::fetched}) {
       meant_ = meant;
@@ -309,7 +304,7 @@ class Resolver {
   }
 
   std::optional<Run> no_experiment(std::string_view name) {
-    if (meant_ == Meant::ours) return std::nullopt;  // it may be one that was fetched, or a key
+    if (meant_ == Meant::ours) return std::nullopt;  // it may name a fetched one, or be a key
     throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
   }
 
@@ -324,7 +319,7 @@ class Resolver {
     if (versions.size() > 1) throw_ambiguous(prefix, versions);
   }
 
-  /// One digit or a few, which are too few to choose by.
+  /// True for hex digits that are too few to choose a run by.
   bool begins_a_key() {
     const std::string prefix = lower(spec_);
     if (prefix.empty() || prefix.size() >= kPrefixMin || !is_hex(prefix)) return false;
@@ -428,7 +423,7 @@ void remember_name(Connection& connection, std::int64_t run) {
 
 namespace {
 
-/// Id of the first rank's run; 0: the run is that itself.
+/// Id of the first rank's run with this key; 0 without a key: the run is that itself.
 std::int64_t leader_of(Connection& connection, const std::string& key) {
   if (key.empty()) return 0;
   const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
@@ -489,7 +484,7 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
 
 void apply(Database& database, std::int64_t run, const DropEvent&) {
   Connection& connection = database.connection;
-  // Results that came with it alone.
+  // Removes results that came only with this run.
   connection(
       "DELETE FROM job WHERE id IN (SELECT job FROM fetched_result GROUP BY job HAVING "
       "count(*) = 1 AND max(run) = (SELECT key FROM run WHERE id = ?1))",
@@ -517,7 +512,7 @@ void Catalog::drop_run(std::int64_t run) {
   writing.commit();
   database_->journals.erase(run);
   database_->said.erase(run);
-  // Whoever has read the journals before has to find out that the run went.
+  // A new index may be made from journals that were read before this: it must find the drop there.
   if (!database_->may_be_replaced()) remove_run_directory(database_->paths, key);
 }
 
@@ -577,42 +572,65 @@ std::vector<std::string> Catalog::experiments() const {
   return names;
 }
 
-std::size_t Catalog::count_runs(std::string_view experiment) const {
+std::size_t Catalog::count_runs(std::string_view experiment, std::size_t most) const {
   const Lock lock(database_->mutex);
-  const auto row =
+  const auto row = database_->connection(
       experiment.empty()
-          ? database_->connection("SELECT count(*) FROM run")
-          : database_->connection(
-                "SELECT count(*) FROM run JOIN experiment ON experiment.id = run.experiment "
-                "WHERE experiment.name = ?1",
-                experiment);
+          ? "SELECT count(*) FROM (SELECT 1 FROM run LIMIT ?1)"
+          : "SELECT count(*) FROM (SELECT 1 FROM run WHERE experiment = (SELECT id FROM experiment "
+            "WHERE name = ?2) LIMIT ?1)");
+  row->bind(1, rows_of(most));
+  if (!experiment.empty()) row->bind(2, experiment);
   row->step();
   return static_cast<std::size_t>(row->integer(0));
 }
 
-void Catalog::each_run(Run& run, const std::function<void()>& visit, std::string_view experiment,
-                       std::size_t limit, RunDetail detail, RunRanks ranks) const {
+void Catalog::each_run(Run& run, const std::function<bool()>& visit,
+                       const RunListing& listing) const {
   const Lock lock(database_->mutex);
-  const auto rows = static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
-  const bool all = ranks == RunRanks::all;
+  const bool all = listing.ranks == RunRanks::all;
   const std::string columns =
-      detail == RunDetail::all ? FLOR_RUN_COLUMNS : FLOR_RUN_SUMMARY FLOR_RUN_TABLES;
-  if (experiment.empty()) {
-    return each_row(*database_, detail, run, visit,
-                    columns + "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1", rows,
-                    all);
+      listing.detail == RunDetail::all ? FLOR_RUN_COLUMNS : FLOR_RUN_SUMMARY FLOR_RUN_TABLES;
+  RunReader reader(*database_, listing.detail);
+  std::size_t left = listing.limit;
+  const auto visit_rows = [&](Query& rows) {
+    while (left > 0 && rows.step()) {
+      --left;
+      reader.read(rows, run);
+      if (!visit()) left = 0;
+    }
+  };
+  if (listing.among) {
+    // An unfinished statement keeps all reads at one state of the catalog.
+    const auto moment = database_->connection("SELECT 1 FROM run");
+    moment->step();
+    for (const std::int64_t id : *listing.among) {
+      if (left == 0) return;
+      visit_rows(*database_->connection(
+          columns + "WHERE run.id = ?1 AND (?2 = '' OR experiment.name = ?2) AND (?3 OR "
+                    FLOR_FIRST_RANK ")",
+          id, listing.experiment, all));
+    }
+  } else if (listing.experiment.empty()) {
+    visit_rows(*database_->connection(
+        columns + "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1",
+        rows_of(listing.limit), all));
+  } else {
+    visit_rows(*database_->connection(columns + "WHERE experiment.name = ?1 AND (?3 OR "
+                                      FLOR_FIRST_RANK ") ORDER BY run.id DESC LIMIT ?2",
+                                      listing.experiment, rows_of(listing.limit), all));
   }
-  each_row(*database_, detail, run, visit,
-           columns + "WHERE experiment.name = ?1 AND (?3 OR " FLOR_FIRST_RANK
-                     ") ORDER BY run.id DESC LIMIT ?2",
-           experiment, rows, all);
 }
 
 std::vector<Run> Catalog::runs(std::string_view experiment, std::size_t limit, RunDetail detail,
                                RunRanks ranks) const {
   std::vector<Run> runs;
   Run run;
-  each_run(run, [&] { runs.push_back(std::move(run)); }, experiment, limit, detail, ranks);
+  const auto keep = [&] {
+    runs.push_back(std::move(run));
+    return true;
+  };
+  each_run(run, keep, {experiment, limit, detail, ranks});
   return runs;
 }
 

@@ -1,4 +1,4 @@
-// Rows of the tables `checkpoint` and `discarded`, as several parts of the catalog read them.
+// Rows of the tables `checkpoint` and `discarded`, for all parts of the catalog that read them.
 #pragma once
 
 #include "database/sqlite.h"
@@ -17,7 +17,7 @@ namespace flor::store {
 
 CheckpointInfo read_checkpoint(const Query& row);
 
-/// All that a checkpoint is: what goes over when one is deleted, and comes back when that is
+/// All columns of a checkpoint: they move to `discarded` when it is deleted, and back when that is
 /// undone.
 #define FLOR_DISCARDED_COLUMNS                                                               \
   "id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, stored_bytes, digest, " \
@@ -25,7 +25,7 @@ CheckpointInfo read_checkpoint(const Query& row);
 
 class Writing;
 
-/// What events call the checkpoint in this row of `checkpoint`, or of `discarded`, and its run.
+/// The name in events of the checkpoint in a row of `checkpoint`, or of `discarded`, and its run.
 struct NamedRow {
   std::int64_t run = 0;
   CheckpointName name;
@@ -33,12 +33,12 @@ struct NamedRow {
 NamedRow name_checkpoint(Connection& connection, std::int64_t id);
 NamedRow name_discarded(Connection& connection, std::int64_t id);
 
-/// Checkpoints become deleted ones, whose content can be brought back until it is collected. The
-/// counters of their runs are recounted.
+/// Deletes checkpoints, whose content can be brought back until it is collected, and recounts those
+/// of their runs.
 void discard_checkpoints(Writing& writing, std::span<const std::int64_t> ids);
 
-/// Brings the counters of a run up to date after checkpoints of it came or went other than by being
-/// written. What it added to the packs is what it was. Within a transaction of the caller.
+/// Recounts the checkpoints of a run after some came or went other than by being written. Leaves
+/// the count of bytes that the run added to packs. Within a transaction of the caller.
 void recount_checkpoints(Connection& connection, std::int64_t run);
 
 }  // namespace flor::store

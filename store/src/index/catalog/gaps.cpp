@@ -1,4 +1,4 @@
-// Catalog: the epochs of which something could not be stored.
+// Catalog: epochs with something that could not be stored.
 #include "database/database.h"
 #include "database/rest_rows.h"
 #include "index/writing.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// "epoch 3", "epochs 3, 17..19 and 4 more"; ranges that touch are one.
+/// "epoch 3", "epochs 3, 17..19 and 4 more"; adjacent ranges are merged.
 std::string ranges_text(std::span<const Gap> gaps, bool values) {
   constexpr std::size_t kNamed = 4;
   std::vector<Gap> ranges;

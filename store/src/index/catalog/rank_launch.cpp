@@ -1,5 +1,5 @@
-// Whoever goes on locks its run and closes the launch of before in one transaction, and whoever
-// joins looks at both in one: it comes before that or after, and never between.
+// A resuming rank 0 locks its run and closes the previous launch in one transaction, and a joining
+// rank looks at both in one: it sees the state before or after, and never one between.
 #include "index/catalog/rank_launch.h"
 
 #include "database/store_impl.h"

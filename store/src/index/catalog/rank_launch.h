@@ -1,4 +1,4 @@
-// How the ranks of a group tell its present attempt from the one before.
+// Tells the present attempt of a group of ranks from the previous one.
 #pragma once
 
 #include <flor/store/store.h>
@@ -8,14 +8,14 @@
 
 namespace flor::store {
 
-/// Takes the lock of the run of rank 0, whose group goes on; nothing if another process holds it.
-/// What the attempt before left open for others to join is closed in the same moment, as
-/// `is_present` sees it.
+/// Locks the run of rank 0, whose group is being resumed; nothing if another process holds the
+/// lock. Also closes the launch that the previous attempt left open for ranks to join; `is_present`
+/// sees both changes at the same moment.
 std::optional<RunLock> lock_first_rank(Store& store, std::string_view key);
 
-/// Rank 0 is recording in the very attempt that began with this launch. That its run is locked does
-/// not say so: one that goes on may have taken the lock a moment ago. Waits for those that write to
-/// the catalog.
+/// True if rank 0 is recording in the very attempt that began with this launch. The lock of its run
+/// does not prove that: a resuming process may have taken it a moment ago. Waits for processes that
+/// write to the catalog.
 bool is_present(Store& store, const RankLaunch& launch);
 
 }  // namespace flor::store

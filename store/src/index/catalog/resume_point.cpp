@@ -10,7 +10,7 @@
 namespace flor::store {
 namespace {
 
-/// Goes on inside the iteration before which the boundary `point` lies, if there is a checkpoint.
+/// The point inside the iteration after the boundary `point`, if a checkpoint is stored there.
 std::optional<ResumePoint> step_after(const ResumePoint& point,
                                       const std::vector<CheckpointInfo>& checkpoints,
                                       const std::vector<LoopExecution>& executions) {
@@ -76,7 +76,7 @@ std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run)
     const std::set<std::int64_t> stored = boundaries_of(i);
     for (const std::int64_t iteration : stored) {
       // A boundary may be durable before the iteration that it ends is known to be complete. A loop
-      // that was left by `break` must not go on.
+      // that was left by `break` must not be resumed.
       const bool left = loop.ended && loop.broke;
       if (iteration > loop.iterations || (left && iteration == loop.iterations)) break;
       points.push_back({.main_loop = loop.ordinal,
@@ -87,7 +87,7 @@ std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run)
         points.push_back(*std::move(inside));
       }
     }
-    // One that an exception left is over only where the state that followed it is stored.
+    // A loop that an exception left is over only if the state that followed it is stored.
     const bool over = loop.ended || !boundaries_of(i + 1).empty();
     if (!over || !stored.contains(loop.iterations)) break;
     points.push_back({.main_loop = loop.ordinal + 1, .epoch = loop.first_epoch + loop.iterations});

@@ -1,4 +1,4 @@
-// What resuming a run takes away from its record.
+// Removes the part of a run's record that comes after the point of resuming.
 #pragma once
 
 #include "database/database.h"
@@ -8,12 +8,12 @@
 
 namespace flor::store {
 
-/// Removes the values that were logged after the point and what replays have answered there, and
-/// brings the summaries of the names up to date. Within a transaction of the caller.
+/// Removes values that were logged after the point, and answers of replays there, and updates the
+/// summaries of the names. Within a transaction of the caller.
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point);
 
-/// Of the values in the epoch in which a run is resumed: the first step of a loop that is executed
-/// again. The code of the iteration itself is, its nested loops are not, as far as they had come.
+/// The first step of a loop that is executed again, in the epoch in which a run is resumed. Code of
+/// the iteration itself is executed again, but not nested loops, as far as they had come.
 std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point);
 
 }  // namespace flor::store

@@ -17,12 +17,12 @@
 namespace flor::store {
 namespace {
 
-/// Values that are written at once: what of them is in memory.
+/// Number of values that are held in memory and written at once.
 constexpr std::size_t kBatch = 10'000;
 
 constexpr auto kUnverified = static_cast<std::int64_t>(ValueVerdict::unverified);
 
-/// Replays are the same if the same process of the same command made them.
+/// Identifies a replay: two are the same if the same process of the same command made them.
 using ReplayKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 ReplayKey replay_key_of(const Query& row, int column) {
@@ -71,7 +71,7 @@ class Merge {
     return id;
   }
 
-  /// The values under the names by which they were logged; where they stand is decided here.
+  /// Adds the values under the names by which they were logged; this store decides which stand.
   void add_values() {
     const auto rows = from_(
         "SELECT coalesce(of, name), path, epoch, step, inner, value.ordinal, value.replay, "
@@ -86,7 +86,7 @@ class Merge {
       if (id == ids_.end()) {
         throw Damaged(fmt::format("a value of run {} names a replay that is not there", key()));
       }
-      if (!id->second) continue;  // it is here, and so is what it found
+      if (!id->second) continue;  // it is here already, or has not ended
       value.replay = *id->second;
       batch.push_back(std::move(value));
       if (batch.size() < kBatch) continue;
@@ -105,7 +105,7 @@ class Merge {
   std::int64_t run_;
   Database& to_;
   std::int64_t target_;
-  /// Replays there, and their ids here where they were added.
+  /// Ids of replays in `from_`, and their ids here if they were added.
   std::unordered_map<std::int64_t, std::optional<std::int64_t>> ids_;
 };
 

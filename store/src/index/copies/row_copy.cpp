@@ -22,7 +22,7 @@ namespace {
 
 using Ids = std::unordered_map<std::int64_t, std::int64_t>;
 
-/// The row of `table` in `to` whose text is that of the row `id` in `from`.
+/// Id of the row of `table` in `to` that has the text of the row `id` in `from`.
 std::int64_t intern(Connection& from, Connection& to, std::string_view table,
                     std::string_view column, std::int64_t id) {
   const auto row = from(fmt::format("SELECT {} FROM {} WHERE id = ?1", column, table), id);
@@ -34,7 +34,7 @@ std::int64_t intern(Connection& from, Connection& to, std::string_view table,
   return found->integer(0);
 }
 
-/// Tables about the run alone: replaced as a whole. How its program was built is not among them.
+/// Tables about the run alone, which are replaced as a whole. Those about its build are not here.
 constexpr std::pair<const char*, const char*> kFacts[] = {
     {"argument", "ordinal"},
     {"main_loop", "ordinal"},
@@ -47,7 +47,7 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"strategy", "run"},
     {"saved", "number"},
     {"score", "number, name"}};
-/// The same, of what was logged and found.
+/// The same for logged and found values.
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 
 /// Columns that change after the start of a run.
@@ -82,7 +82,7 @@ std::int64_t add_run(Connection& from, std::int64_t run, Connection& to) {
   return target;
 }
 
-/// Keeps what the run was started with: it says what a replay executes.
+/// Replaces the columns of kCourse only, not the facts of the start, which a replay uses.
 void replace_course(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   for (const char* column : kCourse) {
     const auto row = from(fmt::format("SELECT {} FROM run WHERE id = ?1", column), run);
@@ -120,7 +120,8 @@ std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
   return target;
 }
 
-/// Series that are set apart are called after their replay, which has another number there.
+/// Copies which series are set apart. Their names contain the id of a replay, which differs in
+/// `to`.
 void copy_apart(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                 const Ids& series, const Ids& replays) {
   if (columns_of(from, "apart").empty()) return;
@@ -168,7 +169,7 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
   copy_apart(from, run, to, target, series, replays);
 }
 
-/// Answers that were fetched and that no execution here has judged are what their origin says.
+/// Copies verdicts. Fetched answers that no execution here has checked get those of their origin.
 void copy_answers(Connection& from, Connection& to, std::int64_t old, std::int64_t id) {
   if (!has_table(from, "claimed_answer")) {
     return TableCopy(from, to, "answer").set("replay", id).copy("replay", old, "epoch");
@@ -185,7 +186,7 @@ void copy_answers(Connection& from, Connection& to, std::int64_t old, std::int64
   }
 }
 
-/// By the keys of replays, which journals call them by.
+/// Ids of replays by their keys in journals.
 using ReplayIds = std::map<std::string, std::int64_t, std::less<>>;
 
 ReplayIds replay_ids(Connection& connection, std::int64_t run) {
@@ -198,7 +199,7 @@ ReplayIds replay_ids(Connection& connection, std::int64_t run) {
   return ids;
 }
 
-/// `known`: the replays of the run that were there before, which keep their numbers.
+/// `known`: replays that the run had in `to` before, which keep their ids.
 Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                  const ReplayIds& known) {
   Ids replays;
@@ -252,7 +253,7 @@ std::int64_t take_facts(Connection& from, std::int64_t run, Database& to, std::i
   if (known != 0 && is_of_here(to.connection, known)) {
     throw std::logic_error("what was recorded elsewhere becomes no part of a run recorded here");
   }
-  to.series.clear();  // those of the run get other ids
+  to.series.clear();  // series of the run get other ids
   return copy_facts(from, run, to.connection, leader, origin);
 }
 

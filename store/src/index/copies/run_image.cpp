@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kLevel = 3;
 
-/// What this store believes of the answers of replays, which is not what is told to others.
+/// Copies verdicts of this store on answers of replays, which other stores are not told.
 void copy_belief(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   const auto replays = from(
       "SELECT id, key FROM replay CROSS JOIN replay_key ON replay_key.replay = replay.id WHERE run "
@@ -66,8 +66,8 @@ std::int64_t copy_layout(Connection& from, Connection& to, std::int64_t id) {
   return row->step() ? put_layout(to, row->digest(0), row->blob(1)) : 0;
 }
 
-/// Copies the rows of a table, and hands the chunks of each to `change`, which says what the copy
-/// has in that column, and to `seen` with the id of the copy, or of the object that is there
+/// Copies the rows of a table. Passes the chunks of each to `change`, which returns the content of
+/// that column in the copy, and to `seen`, with the id of the copy, or of the object that `to` has
 /// already.
 template <typename Change, typename Seen>
 void copy_contents(Connection& from, Connection& to, const char* table, const char* condition,
@@ -108,7 +108,7 @@ void copy_contents(Connection& from, Connection& to, const char* table, const ch
   }
 }
 
-/// Deleted checkpoints; `change` and `seen` as in `copy_contents`, for those that are not
+/// Copies deleted checkpoints; `change` and `seen` as in `copy_contents`, for those that are not
 /// collected.
 template <typename Change, typename Seen>
 void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
@@ -122,7 +122,7 @@ void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int
     const bool has_content = rows->is_null(kCopied - 1);
     const auto chunks = has_content ? change(rows->blob(kChunks)) : std::vector<std::byte>();
     const std::int64_t layout = has_content ? copy_layout(from, to, rows->integer(kLayout)) : 0;
-    // Its number must be one that no checkpoint has or will get.
+    // Its id must be one that no checkpoint has or will get.
     const auto insert = to(
         "INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
         "stored_bytes, digest, discarded_us, collected_us, layout, chunks) VALUES ((SELECT 1 + "
@@ -144,7 +144,7 @@ void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int
   }
 }
 
-/// The last start of a group that the run leads.
+/// Copies the last launch of a group that the run leads.
 void copy_launch(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   to("DELETE FROM rank_launch WHERE leader = ?1", target)->run();
   TableCopy(from, to, "rank_launch").set("leader", target).copy("leader", run, "leader");
@@ -155,7 +155,7 @@ constexpr const char* kNamedByRun =
     "lower(hex(digest)) IN (SELECT value FROM value JOIN series ON series.id = value.series WHERE "
     "run = ?1 AND value.type IN (5, 7))";
 
-/// Objects that the run names and that stayed elsewhere.
+/// Copies the places of objects that the run names and that stayed elsewhere.
 void copy_absent_objects(Connection& from, std::int64_t run, Connection& to) {
   const auto rows =
       from(fmt::format("SELECT digest, place FROM absent_object WHERE {}", kNamedByRun), run);
@@ -228,7 +228,7 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
 
 namespace {
 
-/// Refuses what would make a run another one, or one that came from elsewhere one of this home.
+/// Refuses an image of another run, and one that would turn a fetched run into one of this home.
 void check_copy(Image& image, Connection& to, std::string_view key, const RunOrigin& origin) {
   const auto named =
       image.connection()("SELECT 1 FROM run WHERE id = ?1 AND key = ?2", image.run(), key);
@@ -258,11 +258,11 @@ std::int64_t copy_run(Image& image, Database& database, std::string_view key,
     leader = row->integer(0);
   }
   if (event.origin.from_elsewhere()) {
-    // Also where the event is lost that let a run of here count as fetched.
+    // Even for a run that counts as recorded here: the event that changed this may be lost.
     if (known != 0) put_origin(to, known, event.origin);
     return take_facts(image.connection(), image.run(), database, leader, event.origin);
   }
-  database.series.clear();  // those of the run get other ids
+  database.series.clear();  // series of the run get other ids
   const std::int64_t run = copy_facts(image.connection(), image.run(), to, leader, event.origin);
   if (known == 0) remember_name(to, run);
   return run;
@@ -291,7 +291,7 @@ std::int64_t apply_copy(Database& database, Placing& placing, std::string_view k
     return [&, table](std::int64_t id, bool is_new, Bytes bytes) {
       const std::vector<Digest> chunks = read_digests(bytes);
       const bool elsewhere = is_foreign(chunks);
-      // An object of this home has the content that was recorded here, whatever came before.
+      // An object that exists keeps its content if the copied one came from elsewhere.
       if (!is_new && elsewhere) return;
       placing.expect(table, id, chunks, elsewhere ? PackOrigin::elsewhere : PackOrigin::here);
     };

@@ -1,5 +1,5 @@
-// What is known of a run as a database of its own, for events of journals that say all of it at
-// once: what was fetched, and what a damaged journal had said.
+// All facts about a run as a separate database, for events of journals that state all of them at
+// once: those of a fetched run, and those of damaged journals.
 #pragma once
 
 #include "database/database.h"
@@ -18,13 +18,14 @@ enum class ImageOf : std::uint8_t {
   none,  ///< without its checkpoints and objects
   all,
 };
-/// Of a run in `from`. It has the tables of an index; but the columns `chunks` hold digests.
+/// The image of a run in `from`: it has the tables of an index, but columns `chunks` hold digests.
 std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents);
 
-/// All that the index says of the run.
+/// An event with all facts in the index about the run.
 CopyEvent copy_event(Connection& index, std::int64_t run);
 
-/// The run of that key becomes what the event says. Returns its id. NotFound as `apply_run` has it.
+/// Replaces the facts about the run of this key by those of the event. Returns its id. Throws
+/// NotFound as `apply_run` does.
 std::int64_t apply_copy(Database& database, Placing& placing, std::string_view key,
                         const CopyEvent& event);
 void apply(Database& database, std::int64_t run, const MergeEvent& event);

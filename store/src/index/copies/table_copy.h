@@ -14,20 +14,20 @@
 
 namespace flor::store {
 
-/// Makes the number that a column has in the copy from the one it has in the original.
+/// Turns an id in the original into the id in the copy.
 using Renumber = std::function<std::int64_t(std::int64_t)>;
 
-/// None: there is no such table.
+/// Names of the columns; none if there is no such table.
 std::vector<std::string> columns_of(Connection& connection, std::string_view table);
 
-/// Binds what is in a column of a row, of whatever type.
+/// Binds the content of a column of a row, whatever its type.
 void bind(Query& query, int index, const Query& row, int column);
 
 class TableCopy {
  public:
   TableCopy(Connection& from, Connection& to, std::string table)
       : TableCopy(from, to, table, table) {}
-  /// The table has another name in the copy.
+  /// For a table with another name in the copy.
   TableCopy(Connection& from, Connection& to, std::string table, std::string target)
       : from_(from), to_(to), table_(std::move(table)), target_(std::move(target)) {}
 
@@ -48,7 +48,7 @@ class TableCopy {
     return *this;
   }
 
-  /// Rows where `column` is `value`, in their order.
+  /// Copies rows in which `column` is `value`, in the given order.
   void copy(std::string_view column, std::int64_t value, std::string_view order);
 
  private:

@@ -13,10 +13,10 @@ namespace {
 constexpr auto kDoubtful = static_cast<std::int64_t>(Apart::doubtful);
 constexpr auto kOther = static_cast<std::int64_t>(Apart::other);
 
-// The values of a unit: its epoch is the parameter 2, its ordinal the parameter 3.
+// Selects the values of a unit: its epoch is the parameter 2, its ordinal the parameter 3.
 #define FLOR_IN_UNIT " epoch = ?2 AND (?2 >= 0 OR ordinal = ?3) "
 
-/// Calls `use` with each row of numbers that follow each other.
+/// Calls `use` with each range of consecutive epochs.
 template <typename Use>
 void for_each_row(std::vector<std::int64_t> epochs, const Use& use) {
   std::ranges::sort(epochs);
@@ -88,7 +88,7 @@ std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t ru
   return series;
 }
 
-/// What is found outside the loops comes in several parts: the worst of them counts.
+/// Values outside the loops are found in several parts: the worst verdict counts.
 void Answers::put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict) {
   connection_(
       "WITH RECURSIVE each (epoch) AS (SELECT ?2 UNION ALL SELECT epoch + 1 FROM each WHERE epoch "
@@ -130,7 +130,7 @@ bool Answers::is_fetched(std::int64_t replay) {
   return known->second;
 }
 
-/// The better verdict does; of two that are alike, what was found here.
+/// The better verdict wins; if they are equal, the answer that was found here.
 bool Answers::outranks(std::int64_t one, std::int64_t other, std::int64_t epoch) {
   const ValueVerdict mine = verdict(one, epoch), its = verdict(other, epoch);
   return mine < its || (mine == its && is_fetched(other) && !is_fetched(one));
@@ -177,7 +177,8 @@ void Answers::move(std::int64_t from, Unit unit, std::int64_t replay, std::int64
       ->run();
 }
 
-/// Outside the loops replays with one question share the work, so that what the others found stays.
+/// Other replays with standing values. Outside the loops, replays with one question share the work,
+/// so that values of the others stay.
 std::vector<std::int64_t> Answers::others_standing(std::int64_t series, Unit unit,
                                                    std::int64_t replay) {
   std::vector<std::int64_t> found;
@@ -227,7 +228,7 @@ void Answers::expect(std::int64_t replay, std::span<const Value> values) {
     if (value.replay != replay || value.place.epoch < 0) continue;
     found[{value.name, value.place.path}].push_back(value.place.epoch);
   }
-  for (auto& of_series : found) {  // clang 14 captures no part of a pair
+  for (auto& of_series : found) {  // clang 14 cannot capture parts of a pair
     for_each_row(std::move(of_series.second), [&](Epochs row) {
       if (row.last - row.first < kMany) return;
       decide(std::string(of_series.first.first), std::string(of_series.first.second), row, replay);
@@ -246,7 +247,7 @@ Answers::Standing Answers::standing_in(std::int64_t series, Epochs epochs, std::
   return found;
 }
 
-/// Epochs in which the replay is doubtful or outranked are left to `place`.
+/// Decides a range of epochs; leaves those in which the replay is doubtful or outranked to `place`.
 void Answers::decide(const std::string& name, const std::string& path, Epochs epochs,
                      std::int64_t replay) {
   const Standing standing = standing_in(series(name, path), epochs, replay);
@@ -273,7 +274,7 @@ void Answers::decide(const std::string& name, const std::string& path, Epochs ep
   replace(name, path, {first, epochs.last}, replay, std::span(first_gone, gone));
 }
 
-/// `gone` is all that other replays found there.
+/// `gone`: all values that other replays found there.
 void Answers::replace(const std::string& name, const std::string& path, Epochs epochs,
                       std::int64_t by, std::span<const Value> gone) {
   std::set<std::int64_t> others;
@@ -302,15 +303,15 @@ void Answers::replace(const std::string& name, const std::string& path, Epochs e
   }
 }
 
-/// Asked again, the replay answers again.
+/// Forgets that the replay has answered these: asked again, it answers again.
 void Answers::forget_parts(std::int64_t replay, Epochs epochs) {
   connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
               epochs.first, epochs.last)
       ->run();
 }
 
-/// What is superseded no longer counts as completed by the other replays: asked again, they answer
-/// again.
+/// Sets apart values of the other replays, whose parts no longer count as completed: asked again,
+/// they answer again.
 void Answers::supersede(const std::string& name, const std::string& path, Unit unit,
                         std::int64_t by, std::span<const std::int64_t> others) {
   const std::int64_t standing = series(name, path);
@@ -329,13 +330,14 @@ void Answers::supersede(const std::string& name, const std::string& path, Unit u
     } else {
       move(standing, unit, replay, set_apart(name, path, Apart::other, replay));
     }
-    // Which part a value outside the loops belongs to is not kept. The range keeps to the index.
+    // The part of a value outside the loops is not stored: all are forgotten, in a range that the
+    // index serves.
     const bool outside = unit.epoch < 0;
     forget_parts(replay, {outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch});
   }
 }
 
-/// Of what the same question found and is doubtful, the newest is enough.
+/// Removes older doubtful values of the same question: the newest are enough.
 void Answers::forget_repeated(const std::string& name, const std::string& path, Unit unit,
                               std::int64_t replay) {
   std::vector<std::pair<std::int64_t, std::int64_t>> apart;
@@ -355,7 +357,7 @@ void Answers::forget_repeated(const std::string& name, const std::string& path, 
   }
 }
 
-/// The best of what was set apart, of several the newest.
+/// Lets the best answer that was set apart stand again; of several equal ones, the newest.
 void Answers::stand_again(const std::string& name, const std::string& path, Unit unit) {
   const auto row = connection_(
       "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "

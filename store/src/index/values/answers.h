@@ -1,5 +1,5 @@
-// What replays found under one name: which answer stands, and what is set apart from it. An answer
-// is what one replay found under a name and a path in an epoch, or outside the loops in one place.
+// Answers of replays under one name: one stands, others are set apart. An answer is all that one
+// replay found under a name and a path in an epoch, or outside the loops in one place.
 #pragma once
 
 #include "database/sqlite.h"
@@ -21,17 +21,17 @@
 
 namespace flor::store {
 
-/// Why the values of a series do not stand. On disk: append only.
+/// The reason why the values of a series do not stand. Stored on disk: append only.
 enum class Apart : std::uint8_t {
   doubtful = 1,
   other = 2,  ///< another answer stands: a newer one, or one with a better verdict
 };
 
-/// What values that are set apart are called: they are a series of their own, so that nothing that
-/// reads the series of their name can take them for it.
+/// The name of values that are set apart: they form a separate series, so that no reader of the
+/// original series mistakes them for it.
 std::string apart_name(std::string_view name, Apart why, std::int64_t replay);
 
-/// The verdicts of what replays of a run found, as far as a question asks for it.
+/// The verdicts on values that replays of a run found, as far as a query asks for them.
 class Verdicts {
  public:
   Verdicts(Connection& connection, const ValueQuery& query);
@@ -45,15 +45,15 @@ struct SeriesToRead {
   std::int64_t id = 0;
   std::string name, path;
 };
-/// In the order of their ids: those of these names (none: of all) and what is doubtful under them;
-/// `others`: also the answers that do not stand.
+/// Series of these names (none given: of all) and of doubtful values under them, in the order of
+/// their ids; `others`: also of answers that do not stand.
 std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t run,
                                          std::span<const std::string> names, bool others);
 
-/// Inside a transaction of its caller.
+/// Decides which answers stand, inside a transaction of its caller.
 class Answers {
  public:
-  /// `removed` hears of each value that a better answer replaces under a name.
+  /// `removed` is called with each value that a better answer replaces under a name.
   Answers(Connection& connection, std::int64_t run,
           std::function<void(const std::string&, const Value&)> removed)
       : connection_(connection), blocks_(connection), run_(run), removed_(std::move(removed)) {}
@@ -61,13 +61,13 @@ class Answers {
   void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict) {
     put_verdict(replay, {epoch, epoch}, verdict);
   }
-  /// Both included.
+  /// A range of epochs, both ends included.
   struct Epochs {
     std::int64_t first = 0, last = 0;
   };
   void put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict);
-  /// What the replay found is about to be placed. Where many epochs in a row have values of one
-  /// name, what they replace is set apart at once, as `place` does it for each of them.
+  /// Prepares for placing these values. If many consecutive epochs have values of one name, sets
+  /// apart the values that they replace at once, which `place` would do epoch by epoch.
   void expect(std::int64_t replay, std::span<const Value> values);
   /// The name of the series to which a value of a replay belongs. Sets apart what it replaces; an
   /// answer that stands is never replaced by one with a worse verdict.
@@ -76,19 +76,19 @@ class Answers {
     bool counts = true;  ///< in the summary of that name
   };
   const Place& place(const Value& value);
-  /// Nothing that the replay found stands any more; what stood before does again.
+  /// Sets apart all values that the replay found; those that stood before stand again.
   void doubt(std::int64_t replay);
-  /// An execution found the same in this epoch.
+  /// Notes that an execution found the same values in this epoch.
   void verify(std::int64_t replay, std::int64_t epoch);
 
-  /// Names whose values were moved otherwise.
+  /// Names whose values were moved without a call of `removed`.
   const std::set<std::string>& touched() const { return touched_; }
 
  private:
   /// The place of an answer in its series.
   struct Unit {
     std::int64_t epoch = 0;
-    /// Outside the loops: which of the values there. Parts of a replay that different processes
+    /// Outside the loops: the number of the value there. Parts of a replay that different processes
     /// execute find different ones.
     std::int64_t ordinal = 0;
 
@@ -123,7 +123,7 @@ class Answers {
   SeriesBlocks blocks_;
   std::int64_t run_;
   std::function<void(const std::string&, const Value&)> removed_;
-  // What does not change within a transaction.
+  // Caches of facts that do not change within a transaction.
   std::map<std::pair<std::string, std::string>, std::int64_t> series_;
   std::map<std::pair<std::int64_t, std::int64_t>, bool> same_questions_;
   std::map<std::int64_t, bool> fetched_;

@@ -1,4 +1,4 @@
-// Catalog: the replays of runs and what came out of them.
+// Catalog: the replays of runs, and their results.
 #include "database/database.h"
 #include "database/rows.h"
 #include "index/values/doubts.h"
@@ -113,7 +113,7 @@ std::int64_t run_of(Connection& connection, std::int64_t replay) {
   return row->step() ? row->integer(0) : 0;
 }
 
-/// Says something of a replay; nothing if it is gone, with its run.
+/// Writes an event about a replay; does nothing if it is gone, with its run.
 template <typename Event>
 void say(Database& database, std::int64_t replay, Event event) {
   Writing writing(database);

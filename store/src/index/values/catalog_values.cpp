@@ -1,4 +1,4 @@
-// Catalog: logged values, and the summary of each name that is kept beside them.
+// Catalog: logged values, and the summary of each name, which is kept beside them.
 #include "database/database.h"
 #include "database/rest_rows.h"
 #include "database/values/scalar.h"
@@ -62,9 +62,9 @@ void check_type(const Value& value) {
   }
 }
 
-/// What `metric` says of one name, while values are added to it and removed. Where what is removed
-/// was the least, the greatest or the last, and nothing that comes after takes its place, all
-/// values have to be looked at.
+/// The row of `metric` for one name, while values are added to it and removed. If the least, the
+/// greatest or the last value is removed, and no later one takes its place, it is computed from all
+/// values.
 struct Summary {
   ValueType type = ValueType::real;
   std::int64_t count = 0;
@@ -123,7 +123,7 @@ struct Summary {
   }
 };
 
-/// Of a series that is written value by value, until they become blocks.
+/// Rows of a series that is written value by value, before packing into blocks is tried.
 constexpr std::size_t kYoungRowsMin = 4096;
 
 /// Adds a batch of values to one run, inside a transaction of its caller.
@@ -141,7 +141,7 @@ class ValueInserter {
                                     "ordinal, replay, type, value) "
                                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")) {}
 
-  /// In the order in which they came.
+  /// Adds the values, in the order in which they came.
   void add(std::span<const Value> values) {
     std::unordered_map<std::int64_t, std::vector<const Value*>> logged;
     for (const Value& value : values) {
@@ -149,7 +149,7 @@ class ValueInserter {
       if (value.replay != 0) {
         add_found(value);
       } else {
-        summary(value.name);  // names are in the order in which they came
+        summary(value.name);  // keeps names in the order in which they came
         logged[series(value.name, value.place.path)].push_back(&value);
       }
     }
@@ -158,7 +158,7 @@ class ValueInserter {
 
   Answers& answers() { return answers_; }
 
-  /// Values of that name were removed.
+  /// Notes that values of that name were removed.
   void refresh(const std::string& name) { summary(name).stale = true; }
 
   void finish() {
@@ -179,7 +179,7 @@ class ValueInserter {
     if (!execute(*insert_, series_id, value)) replace(series_id, value);
   }
 
-  /// Many numbers that continue the series, one a step, become a block.
+  /// Adds many numbers that continue the series, one a step, as a block.
   void add_logged(std::int64_t series_id, std::span<const Value* const> values) {
     if (values.size() >= kBlockPointsMin) {
       std::vector<Point> points;
@@ -200,7 +200,7 @@ class ValueInserter {
     YoungRows& young = database_.young_rows[series_id];
     young.count += values.size();
     if (young.count < std::max(kYoungRowsMin, young.enough)) return;
-    // What had to stay is read again: the next time when there is as much again.
+    // Rows that had to stay are read again next time: wait until there are as many again.
     young.count = blocks_.pack(series_id, SeriesBlocks::Growth::goes_on);
     young.enough = 2 * young.count;
   }
@@ -245,7 +245,7 @@ class ValueInserter {
     return query.changes() > 0;
   }
 
-  /// A replay never overwrites what the run itself recorded.
+  /// Replaces a value. A replay never overwrites one that the run itself recorded.
   void replace(std::int64_t series_id, const Value& value) {
     const auto query = connection_.prepare(
         "UPDATE value SET replay = ?6, type = ?7, value = ?8 WHERE series = ?1 AND epoch = ?2 "
@@ -260,7 +260,7 @@ class ValueInserter {
     if (const auto known = database_.series.find(key_); known != database_.series.end()) {
       return known->second;
     }
-    // Not in the common cache before the transaction is committed: it may yet be rolled back.
+    // Not in the common cache before the commit: the transaction may yet be rolled back.
     if (const auto known = new_series_.find(key_); known != new_series_.end()) {
       return known->second;
     }
@@ -429,8 +429,8 @@ void insert_values(Database& database, std::int64_t run, std::span<const Value> 
   inserter.finish();
 }
 
-/// Parts behind the point are no longer answered. Returns the replays, as a list for SQL, of whose
-/// values outside the loops some were found behind it: which ones is not known, so all of them go.
+/// Forgets answered parts after the point. Returns, as a list for SQL, the replays that found some
+/// values outside the loops after it: it is unknown which ones, so all of them go.
 std::string forget_parts_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
   std::string replays;
   {
@@ -510,7 +510,7 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     blocks_gone->run();
     bool is_less = blocks_gone->changes() > 0;
     blocks.break_up(series, {point.epoch, INT64_MIN}, {INT64_MAX, INT64_MAX});
-    // What leads to a step inside the iteration is logged again, and held against what it was.
+    // Code before a step inside the iteration logs again, and is compared with its old values.
     const bool on_the_way = !point.loop.empty() && path.find('/') == path.npos;
     const auto gone = connection(
         later, series, point.epoch,
@@ -525,7 +525,7 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
 
 namespace {
 
-/// Epochs of main loops that the run does not have: what is found there belongs to a part outside
+/// Epochs of main loops that the run does not have: values found there belong to a part outside
 /// its loops.
 std::set<std::int64_t> added_epochs(std::span<const Value> values,
                                     std::span<const ReplayedPart> parts) {
@@ -546,8 +546,8 @@ bool differs_already(Connection& connection, std::int64_t replay) {
   return row->step();
 }
 
-/// Of what was found in the parts; epochs in a row that have the same at once. Returns the worst
-/// one outside the loops.
+/// Enters the verdicts on the parts; consecutive epochs with the same one at once. Returns the
+/// worst one outside the loops.
 ValueVerdict put_verdicts(Answers& answers, std::int64_t replay,
                           std::span<const ReplayedPart> parts, bool differs) {
   ValueVerdict outside = ValueVerdict::recorded, of_row = outside;

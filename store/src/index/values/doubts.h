@@ -1,4 +1,4 @@
-// What becomes of a replay's values when more is known of it. Inside a transaction of the caller.
+// Changes a replay's values when more is known about it. Inside a transaction of the caller.
 #pragma once
 
 #include "database/database.h"

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// As results write them, since JSON has no form for them (docs/watch.md).
+/// NaN and infinities as results write them: JSON has no form for them (docs/watch.md).
 std::optional<double> odd_number(const std::string& text) {
   if (text == "NaN") return kNan;
   if (text == "Infinity") return kInfinity;
@@ -52,7 +52,7 @@ void set_value(Value& value, const json& member) {
   }
 }
 
-/// Where a checkpoint's values belong.
+/// The place of a checkpoint's values.
 struct Spot {
   Place place;
   std::int64_t ordinal = 0;
@@ -68,8 +68,8 @@ class Loader {
   }
 
   std::vector<EvaluatedValue> load() {
-    // The later of two at a place replaces the earlier, whenever they were judged. What was deleted
-    // and taken again has its place among the checkpoints.
+    // The later of two checkpoints at a place replaces the earlier, whenever they were evaluated.
+    // One that was deleted and taken again is found among the existing ones.
     const auto rows = connection_(
         "SELECT kind, main_loop, iteration, loop, job.id, spec, json, arguments FROM ("
         "SELECT id, kind, main_loop, iteration, loop, digest FROM checkpoint WHERE run = ?1 "
@@ -154,7 +154,7 @@ class Loader {
   std::map<std::tuple<std::string, std::int64_t, std::string>, EvaluatedValue> values_;
 };
 
-/// Without what conditions, shells and names of metrics give a meaning to.
+/// Replaces characters that have a meaning in conditions, shells and names of metrics.
 std::string plain(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -12,8 +12,8 @@
 
 namespace flor::store {
 
-/// The condition that the result of a row of `job` counts for the run ?1. One that was fetched counts
-/// for the run that it came with, and for no other.
+/// The condition that the result of a row of `job` counts for the run ?1. A fetched result counts
+/// only for the runs that it came with.
 #define FLOR_RESULT_COUNTS                                                                    \
   " (NOT EXISTS (SELECT 1 FROM fetched_result AS came WHERE came.job = job.id) OR EXISTS "    \
   "(SELECT 1 FROM fetched_result AS came WHERE came.job = job.id AND came.run = (SELECT key " \
@@ -25,18 +25,18 @@ struct EvaluatedValue {
   std::string saved = {};  ///< name of the checkpoint; empty: the boundary after an epoch
 };
 
-/// Of the run's checkpoints, those that were deleted included; without names that the run logs
-/// itself. In no order. Inside a transaction of the caller, or alone.
+/// Values of the run's checkpoints, including deleted ones; without names that the run logs itself.
+/// In no order. Inside a transaction of the caller, or alone.
 std::vector<EvaluatedValue> load_evaluated(Connection& connection, std::int64_t run);
 
-/// Whether there is a result that came with a run.
+/// True if there is a result that came with a fetched run.
 bool has_fetched_results(Connection& connection);
-/// Whether such a result stands for an evaluation that is asked for here. It says nothing of files,
-/// nor of other runs: only where the content is that of its run, and of no run of here.
+/// True if such a result answers an evaluation that is requested here. It does not for files and
+/// other runs: the content must be that of its run, and of no run recorded here.
 bool is_answered_by_fetched(Connection& connection, const Digest& content, std::string_view spec,
                             std::string_view digest, std::string_view arguments);
 
-/// The runs that have such values.
+/// The runs with values that evaluators found.
 std::vector<std::int64_t> evaluated_runs(Connection& connection);
 
 /// A summary for each name, ordered by name.

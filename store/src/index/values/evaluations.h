@@ -1,5 +1,5 @@
-// What evaluators found in the checkpoints of runs (queue/jobs.h), as metrics of these runs.
-// An evaluation belongs to every checkpoint that has the content it judged, also to one that was
+// Results of evaluators for the checkpoints of runs (queue/jobs.h), as metrics of these runs. An
+// evaluation belongs to every checkpoint that has the evaluated content, even to one that was
 // deleted since.
 #pragma once
 
@@ -8,16 +8,16 @@
 
 namespace flor::store {
 
-/// What the metrics of an evaluator are called by, before the dot: "accuracy" of
-/// "/path/judge.py:accuracy", "judges.accuracy" and "/path/libjudge.so:accuracy", "judge" of
-/// "/path/judge.sh {}". The member "top.5" of its results is the metric "judge.top.5". Where
-/// several evaluators have the same name, or one was changed, the latest that has judged a
-/// checkpoint counts; a name that the run logs itself is the run's.
+/// The names of an evaluator's metrics before the dot: "accuracy" of "/path/judge.py:accuracy",
+/// "judges.accuracy" and "/path/libjudge.so:accuracy", "judge" of "/path/judge.sh {}". The member
+/// "top.5" of its results is the metric "judge.top.5". If several evaluators have the same name, or
+/// one was changed, the latest that has scored a checkpoint counts; a name that the run logs itself
+/// is the run's.
 std::string evaluator_name(std::string_view spec);
 
-/// The same of an evaluation that is told `arguments` (a JSON object, or nothing), so that the
-/// results of different ones are different metrics: "accuracy.split_test" of {"split": "test"}.
-/// Signs that mean something elsewhere, such as spaces and brackets, become "_".
+/// The same for an evaluation with `arguments` (a JSON object, or nothing), so that the results of
+/// different ones are different metrics: "accuracy.split_test" of {"split": "test"}. Signs that
+/// mean something elsewhere, such as spaces and brackets, become "_".
 std::string evaluation_name(std::string_view spec, std::string_view arguments);
 
 }  // namespace flor::store

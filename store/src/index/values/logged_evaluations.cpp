@@ -10,12 +10,12 @@
 namespace flor::store {
 namespace {
 
-/// What the index has of an evaluation.
+/// An evaluation in the index.
 struct KnownEvaluation {
   std::int64_t id = 0;
-  bool ended = false;  ///< else it waited when the queue was in the index
+  bool ended = false;  ///< otherwise it waited when the queue was in the index
   bool fetched = false;
-  EvaluationEvent said = {};  ///< as much as tells which of two counts
+  EvaluationEvent said = {};  ///< only the fields that tell which of two counts
 };
 
 std::optional<KnownEvaluation> find(Connection& connection, const EvaluationEvent& event,
@@ -36,8 +36,8 @@ std::optional<KnownEvaluation> find(Connection& connection, const EvaluationEven
   return known;
 }
 
-/// The row keeps its number. One that was forgotten stays, without a result: an older word on it
-/// may be read later.
+/// Writes a row, which keeps its id. A forgotten evaluation stays, without a result: an older event
+/// about it may be read later.
 void put(Connection& connection, const EvaluationEvent& event, std::int64_t evaluator,
          const std::optional<KnownEvaluation>& known) {
   if (known) {
@@ -64,7 +64,7 @@ void put(Connection& connection, const EvaluationEvent& event, std::int64_t eval
       ->run();
 }
 
-/// What was made here counts, whatever came with runs.
+/// Enters an evaluation made here, which replaces those that came with runs.
 void enter_own(Connection& connection, const EvaluationEvent& event, std::int64_t evaluator) {
   const auto known = find(connection, event, evaluator);
   const bool replaces = !known || !known->ended ||
@@ -73,7 +73,8 @@ void enter_own(Connection& connection, const EvaluationEvent& event, std::int64_
   if (replaces) put(connection, event, evaluator, known);
 }
 
-/// Of two results that came with runs the first one stays; it may be that of both runs.
+/// Enters a result that came with a run. If there is one already, that stays; equal ones count for
+/// both runs.
 void enter_fetched(Connection& connection, const EvaluationEvent& event, std::int64_t evaluator) {
   // The run was removed since, or never came.
   if (!connection("SELECT 1 FROM run WHERE key = ?1", event.run)->step()) return;

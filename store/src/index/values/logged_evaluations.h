@@ -1,4 +1,4 @@
-// What became of evaluations, from their logs into the index, which has it from nowhere else.
+// Brings results of evaluations from their logs into the index, which has no other source.
 #pragma once
 
 #include "database/database.h"
@@ -9,22 +9,22 @@
 
 namespace flor::store {
 
-/// Enters what the index does not have, or has an older word of. Of each evaluation it has the last
-/// word, whatever the order in which they are entered. Within a transaction of the caller.
+/// Enters events that the index lacks, or that replace older ones. It keeps the latest of each
+/// evaluation, whatever the order of entering. Within a transaction of the caller.
 void enter_evaluations(Connection& connection, const std::vector<EvaluationEvent>& events);
 
-/// The reverse: what the index has of evaluations that have ended, as if it were said now.
+/// The reverse: evaluations in the index that have ended, as events of this moment.
 std::vector<EvaluationEvent> known_evaluations(Connection& connection);
-/// Whether logs say more than the index has.
+/// True if logs have events that the index lacks.
 bool lacks_evaluations(Database& database);
-/// Enters that. Within a transaction of the caller.
+/// Enters those events. Within a transaction of the caller.
 void enter_new_evaluations(Database& database, std::vector<std::string>& damage);
 
-// Up to where a database has the logs, in its table `evaluation_log`.
+// Positions up to which a database has the logs, in its table `evaluation_log`.
 LogPositions log_positions(Connection& connection);
 void put_log_positions(Connection& connection, const LogPositions& positions);
 
-/// The id of its row, which is inserted where there is none.
+/// The id of the evaluator's row, which is inserted if there is none.
 std::int64_t put_evaluator(Connection& connection, std::string_view spec, std::string_view digest);
 
 }  // namespace flor::store

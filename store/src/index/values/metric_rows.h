@@ -1,4 +1,4 @@
-// Logged values and their summaries, for what adds values otherwise than by logging them. Within a
+// Logged values and their summaries, for code that adds values other than by logging them. Within a
 // transaction of the caller.
 #pragma once
 
@@ -17,10 +17,10 @@ struct Database;
 /// Reads the columns name, path, epoch, step, inner, ordinal, replay, type, value, in this order.
 Value read_value(const Query& row);
 
-/// As `Catalog::add_values` does.
+/// Adds values as `Catalog::add_values` does.
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values);
 
-/// Numbers that the run logged, and that lie in rows, become blocks.
+/// Packs numbers that the run logged, and that lie in rows, into blocks.
 void pack_values(Connection& connection, std::int64_t run);
 
 /// Computes all summaries of a run from its values.

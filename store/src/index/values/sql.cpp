@@ -15,8 +15,8 @@
 namespace flor::store {
 namespace {
 
-/// What docs/sql.md promises. A NaN, which the tables keep as a blob, is NULL here: SQL counts it
-/// as a number nowhere.
+/// The views that docs/sql.md promises. A NaN, which the tables keep as a blob, is NULL here, so
+/// that SQL never counts it as a number.
 constexpr const char* kViews = R"sql(
 CREATE TEMP VIEW runs AS
   SELECT run.key AS run, experiment.name AS experiment,
@@ -115,7 +115,7 @@ SqlValue value_of(sqlite3_stmt* statement, int column) {
 }  // namespace
 
 struct SqlSession::Impl {
-  /// The reader says what is wrong with the catalog, if something is.
+  /// The reader reports anything that is wrong with the catalog.
   explicit Impl(const Database& store)
       : path(store.paths.catalog()), reader(open_for_reading(store.paths)) {
     open(path.text(), SQLITE_OPEN_READONLY);
@@ -131,7 +131,7 @@ struct SqlSession::Impl {
       throw Damaged(fmt::format("the catalog {} lacks tables ({}): run `flor fsck`",
                                 store.paths.catalog().string(), sqlite3_errmsg(database)));
     }
-    // Declares these, which the authorizer would take for a change of the schema.
+    // Declares these tables now: the authorizer would take that for a change of the schema.
     sqlite3_exec(database,
                  "SELECT 1 FROM pragma_table_list, pragma_table_info('run') LIMIT 1; SELECT 1 FROM "
                  "every_value WHERE series = 0",
@@ -188,7 +188,7 @@ struct SqlSession::Impl {
   }
 
   ShortPath path;
-  std::unique_ptr<Connection> reader;  ///< of what every_value has
+  std::unique_ptr<Connection> reader;  ///< reads the content of every_value
   sqlite3* database = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// The catalog for questions that nobody foresaw, in SQL, without a way to change anything.
+// Questions to the catalog in SQL, for which there is no command, without a way to change anything.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ class Store;
 using SqlValue = std::variant<std::nullptr_t, std::int64_t, double, std::string_view,
                               std::span<const std::byte>>;
 
-/// What becomes of the rows.
+/// Receives the rows.
 struct SqlSink {
   std::function<void(const std::vector<std::string>&)> columns;  ///< their names; once, first
-  std::function<bool(std::span<const SqlValue>)> row;            ///< false: no more of them
+  std::function<bool(std::span<const SqlValue>)> row;            ///< false: wants no more
 };
 
-/// Thrown by `run` where `stop` ended it.
+/// Thrown by `run` if `stop` ended it.
 struct SqlStopped {};
 
-/// A connection of its own that can only read: statements that change anything, attach other
+/// A separate connection that can only read: statements that change anything, attach other
 /// databases, load extensions or set pragmas are refused before they begin. It has the tables of
 /// docs/format.md and the views of docs/sql.md (`runs`, `arguments`, `metrics`, `points`,
 /// `logged`).
@@ -42,8 +42,8 @@ class SqlSession {
   SqlSession& operator=(const SqlSession&) = delete;
 
   /// Executes one statement. Asks `stop` every few thousand of SQLite's instructions, which take
-  /// far less than a millisecond. Throws UsageError where the statement is wrong or would do more
-  /// than read, Busy or Damaged where the catalog is; what the sink throws comes through.
+  /// far less than a millisecond. Throws UsageError if the statement is wrong or would do more
+  /// than read, Busy or Damaged if the catalog is; exceptions of the sink pass through.
   void run(std::string_view statement, const SqlSink& sink, const std::function<bool()>& stop);
 
  private:

@@ -34,7 +34,7 @@ bool inner_before(const Value& a, const Value& b) {
   return compare_inner(a.place.inner, b.place.inner) < 0;
 }
 
-/// Values come in order but for the indices of deeper loops, which are ordered as text.
+/// Sorts each step: values come in order except for indices of deeper loops, ordered as text.
 void read_series(Connection& connection, const SeriesToRead& series, const ValueQuery& query,
                  const Verdicts& verdicts, const std::function<void(Value&&)>& sink) {
   SeriesReader reader(connection, series.id, query.first_epoch, query.last_epoch);

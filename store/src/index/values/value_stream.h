@@ -13,12 +13,12 @@ namespace flor::store {
 
 class Store;
 
-/// Hands out what `Catalog::values` returns, and holds no more of it than some ten thousand values
-/// and those of one step. Names come in the order in which they were first logged, then what
-/// evaluators found, by name; the values of a name loop by loop, in a loop by epoch, step, inner,
-/// ordinal. All that was logged is of one state of the catalog. `sink` may use the store; its
-/// argument is the sink's to move from. What `sink` throws ends the reading. Throws what
-/// `Catalog::values` throws.
+/// Passes what `Catalog::values` returns to `sink`, value by value, and holds no more than some ten
+/// thousand values and those of one step. Names come in the order in which they were first logged,
+/// then those of evaluators, by name; the values of a name loop by loop, in a loop by epoch, step,
+/// inner, ordinal. All logged values are of one state of the catalog. `sink` may use the store, and
+/// move from its argument. An exception of `sink` ends the reading. Throws as `Catalog::values`
+/// does.
 void each_value(const Store& store, const ValueQuery& query,
                 const std::function<void(Value&&)>& sink);
 

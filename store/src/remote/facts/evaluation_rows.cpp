@@ -28,7 +28,7 @@ constexpr std::size_t kTextLimit = 64 << 10;
 /// The deepest nesting of a result.
 constexpr int kDepthLimit = 100;
 
-/// Nothing if there is one for the same already, whatever its state.
+/// Adds a finished job, unless there is a job for the same evaluation, whatever its state.
 void put_job(Connection& to, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   const Evaluation& found = evaluation.second;
@@ -44,7 +44,8 @@ void put_job(Connection& to, const Evaluations::value_type& evaluation) {
       ->run();
 }
 
-/// Whether it is one of the run already, or stands behind what was made here.
+/// Whether the result is stored already as one of the run, or gives way to a result that was made
+/// here.
 bool is_known(Connection& to, std::string_view run, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   return to("SELECT 1 FROM job JOIN evaluator ON evaluator.id = job.evaluator LEFT JOIN "
@@ -55,7 +56,7 @@ bool is_known(Connection& to, std::string_view run, const Evaluations::value_typ
       ->step();
 }
 
-/// Whether there is a job of here for it.
+/// Whether a local job waits for or has this result.
 bool is_wanted(store::QueueFile& queue, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   return queue
@@ -66,7 +67,7 @@ bool is_wanted(store::QueueFile& queue, const Evaluations::value_type& evaluatio
       ->step();
 }
 
-/// Whether the run has the content, or had it, and no other run that was recorded here.
+/// Whether this run has or had the content, and no other run that was recorded here.
 bool is_of_run_alone(Connection& to, std::int64_t run, const store::Digest& content) {
   const auto rows =
       to("SELECT had.run = ?1, coalesce(origin.kind, 0) FROM (SELECT run FROM checkpoint WHERE "

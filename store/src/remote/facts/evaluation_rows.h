@@ -1,4 +1,4 @@
-// What evaluators found in the checkpoints of a run. It belongs to content, not to runs.
+// Results of evaluators for the checkpoints of a run. A result belongs to content, not to a run.
 #pragma once
 
 #include "database/database.h"
@@ -20,25 +20,26 @@ struct Evaluation {
   auto operator<=>(const Evaluation&) const = default;
 };
 
-/// By content, evaluator and its digest, and arguments.
+/// Keyed by content, evaluator, the evaluator's digest, and arguments.
 using Evaluations =
     std::map<std::tuple<store::Digest, std::string, std::string, std::string>, Evaluation>;
 
-/// Adds the results about checkpoints that the run has or has had. Of two for the same the later
-/// one stays.
+/// Adds the results about checkpoints that the run has or has had. Of two results for the same
+/// evaluation the later one stays.
 void add_evaluations(store::Connection& from, std::int64_t run, Evaluations& evaluations);
 
-/// Writes those that are not there into a catalog for others. Within a transaction of the caller.
+/// Writes results that are missing there into a catalog for others. Within a transaction of the
+/// caller.
 void put_evaluations(store::Connection& to, const Evaluations& evaluations);
 
-/// Why these are no results of evaluators, in words: "the result of judge.py:f is no JSON object".
-/// Empty if they are.
+/// Says why these are no results of evaluators: "the result of judge.py:f is no JSON object". Empty
+/// if they are.
 std::string flaw_of(const Evaluations& evaluations);
 
-/// What of that which came with a run is to be entered into the store of a user, and logged first:
-/// results about content of this run alone, and not if another run that was not fetched has the
-/// same, nor where a job of here waits or has ended. Within a transaction of the caller, who has
-/// looked for flaws.
+/// Selects the results of a fetched run that the caller is to log and then to enter into the user's
+/// store: those about content of this run alone. Left out: content that a run which was not fetched
+/// has, too, and results for which a local job waits or has ended. Within a transaction of the
+/// caller, who has looked for flaws.
 std::vector<store::EvaluationEvent> evaluations_to_take(store::Database& here, std::int64_t run,
                                                         const Evaluations& evaluations);
 

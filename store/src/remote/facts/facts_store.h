@@ -1,5 +1,4 @@
-// A store of its own for runs that are in an object store: all of their rows, and none of their
-// content.
+// A store of its own for runs in an object store: all of their rows, and none of their content.
 #pragma once
 
 #include "remote/facts/run_catalog.h"
@@ -19,7 +18,7 @@ class FactsStore {
   const std::filesystem::path& directory() const { return work_.path(); }
   store::Store& store() { return *store_; }
   store::Connection& connection() { return connection_; }
-  /// Copies a run; of a group rank 0 first. The number of its checkpoints.
+  /// Copies a run; rank 0 of a group must come first. Returns the number of its checkpoints.
   std::int64_t add(RunCatalog& catalog, const RemoteRun& run);
 
  private:

@@ -2,6 +2,7 @@
 
 #include "base/unpack.h"
 #include "database/database.h"
+#include "database/open_file.h"
 #include "database/schema.h"
 #include "file/home_files.h"
 #include "file/new_file.h"
@@ -40,10 +41,10 @@ constexpr std::uint64_t kCatalogBytesMax = std::uint64_t{1} << 30;
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-/// A step of a query on what a stranger wrote.
+/// Limits one step of a query on a catalog, which a stranger may have written.
 constexpr std::chrono::seconds kStepMax{5};
 
-/// Of the catalogs of object stores that a store keeps.
+/// The most that a store keeps of the catalogs of object stores.
 constexpr std::uint64_t kCacheBytesMax = std::uint64_t{256} << 20;
 
 bool is_database(std::span<const std::byte> bytes) {
@@ -64,7 +65,7 @@ std::int64_t number(Connection& connection, const char* sql) {
   return row->step() ? row->integer(0) : 0;
 }
 
-/// Removes what was not used for the longest time, so that so many more bytes fit.
+/// Removes the least recently used files until `bytes` more fit.
 void make_room(const fs::path& cache, std::uint64_t bytes) {
   std::error_code error;
   std::vector<std::tuple<fs::file_time_type, std::uint64_t, fs::path>> files;
@@ -88,8 +89,8 @@ void make_room(const fs::path& cache, std::uint64_t bytes) {
   throw Damaged(fmt::format("{} is damaged ({}): {}", naming.name, why, naming.remedy));
 }
 
-/// Before anything is read from its tables: views, triggers and generated columns would be
-/// executed, and pages that are used twice would make rows without end.
+/// Checks the schema before any table is read: SQLite would execute views, triggers and generated
+/// columns, and pages that are used twice would make rows without end.
 void check_form(Connection& connection) {
   if (number(connection, "PRAGMA application_id") != store::kApplicationId) {
     refuse(connection, "it is no catalog of Flor");
@@ -98,13 +99,13 @@ void check_form(Connection& connection) {
   if (!foreign.empty()) refuse(connection, foreign);
   const auto row = connection("PRAGMA integrity_check(1)");
   if (!row->step() || row->text_view(0) == "ok") return;
-  // Above it stands which database it is about.
+  // The lines above name the database.
   const std::string_view found = row->text_view(0);
   refuse(connection, found.substr(found.rfind('\n') + 1));
 }
 
-/// What a catalog says of content, in one look: names of parcels become keys, places are read, and
-/// chains of bases are followed.
+/// Checks the catalog's rows about content in one pass: names of parcels become keys, places are
+/// read, and chains of bases are followed.
 void check_content(Connection& connection) {
   if (connection("SELECT 1 FROM block LIMIT 1")->step()) {
     refuse(connection, "it has values in blocks, which no spooled run has");
@@ -189,7 +190,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
     } catch (const NewerFormat&) {
       throw;
     } catch (const Error&) {
-      // Removed by somebody who needed the room, or damaged here: it is read again.
+      // Removed by another process that needed the room, or damaged here: it is read again.
     }
   }
   {
@@ -237,10 +238,11 @@ void RunCatalog::check(const RemoteRun& run) {
 }
 
 NewCatalog::NewCatalog() {
-  store::Store::open(work_.path(), store::OpenMode::create);
-  connection_ =
-      std::make_unique<Connection>(work_.path() / "catalog.db", Connection::Mode::existing);
-  // Nobody else sees it, and it is made again if it is lost.
+  const std::filesystem::path file = work_.path() / "catalog.db";
+  store::OpenFile(store::Paths{work_.path()}, file, store::kRunCatalogForm,
+                  store::OpenMode::create, store::Filesystem::system());
+  connection_ = std::make_unique<Connection>(file, Connection::Mode::existing);
+  // No other process sees it, and it is made again if it is lost.
   connection_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
 }
 

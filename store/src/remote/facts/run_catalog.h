@@ -21,12 +21,12 @@ namespace flor::remote {
 using store::WorkDirectory;
 
 /// A catalog that was read from an object store: its schema is exactly that of a catalog, nothing
-/// in it is executed, every step of a query on it ends within seconds, and what it says of content
-/// can be. Not thread-safe.
+/// in it is executed, every step of a query on it ends within seconds, and its rows about content
+/// are possible. Not thread-safe.
 class RunCatalog {
  public:
-  /// `cache`: where catalogs are kept so that they need not be read again; empty: nowhere.
-  /// Damaged if it is not what the manifest says, or makes no sense.
+  /// `cache`: where catalogs are kept so that they need not be read again; empty: nowhere. Damaged
+  /// if the object does not match the manifest, or makes no sense.
   RunCatalog(ObjectStore& objects, const RemoteRun& run, const std::filesystem::path& cache);
 
   store::Connection& connection() { return *connection_; }
@@ -42,8 +42,8 @@ class RunCatalog {
   std::int64_t run_ = 0;
 };
 
-/// Hands the catalog, as a database file, to `sink` piece by piece. Damaged if the object is not
-/// what the manifest says, or unpacks to much more than catalogs do.
+/// Hands the catalog, as a database file, to `sink` piece by piece. Damaged if the object does not
+/// match the manifest, or unpacks to much more than catalogs do.
 void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
                     const std::function<void(std::span<const std::byte>)>& sink);
 
@@ -53,8 +53,8 @@ class NewCatalog {
   NewCatalog();
   /// Calls `body` in a transaction of its own. The file counts these, too.
   void write(const std::function<void(store::Connection&)>& body);
-  /// Closes it. The object: the file, compressed. The same rows, added in the same order, give the
-  /// same bytes.
+  /// Closes it and returns the object: the file, compressed. The same rows, added in the same
+  /// order, give the same bytes.
   std::vector<std::byte> seal();
 
  private:
@@ -62,7 +62,7 @@ class NewCatalog {
   std::unique_ptr<store::Connection> connection_;
 };
 
-/// Where a store keeps catalogs of object stores: those that were used last, up to 256 MiB. Empty
+/// Where a store keeps catalogs of object stores: the most recently used, up to 256 MiB. Empty
 /// where it cannot be written.
 std::filesystem::path catalog_cache(const std::filesystem::path& home);
 

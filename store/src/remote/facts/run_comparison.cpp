@@ -28,19 +28,19 @@ using store::Query;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// Where one side was resumed and the other was not: what follows was done again.
+/// The place where only one side was resumed: what follows was done again.
 struct Cut {
   std::int64_t main_loop = kNever, iteration = kNever, epoch = kNever;
   bool is_none() const { return epoch == kNever; }
 };
 
-/// Rows of one table: those of both sides are read in the order of their keys, side by side.
+/// Rows of one table: both sides are read in the order of their keys, side by side.
 struct Facts {
-  const char* what;  ///< for people: a form of the key columns, "argument '{0}'"
+  const char* what;  ///< for messages: a form of the key columns, "argument '{0}'"
   /// ?1 the run, ?2 to ?4 the cut's main loop, iteration and epoch. Ordered by the keys.
   const char* sql;
   int keys;
-  std::vector<const char*> columns;  ///< what follows the keys, for people
+  std::vector<const char*> columns;  ///< the columns after the keys, for messages
 };
 
 /// How SQLite orders values of different types.
@@ -88,7 +88,7 @@ std::strong_ordering order_of_keys(const Query& a, const Query& b, int keys) {
   return std::strong_ordering::equal;
 }
 
-/// As much of a text as a message has room for.
+/// The beginning of a text, as much as a message has room for.
 std::string beginning_of(std::string_view text) {
   constexpr std::size_t kShown = 60;
   return store::printable(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
@@ -109,7 +109,7 @@ std::string text_of(const Query& row, int column) {
   }
 }
 
-/// "argument 'lr'": {0}, {1}, ... in `what` are the keys.
+/// Names a row: "argument 'lr'". {0}, {1}, ... in `what` stand for the keys.
 std::string name_of(const Facts& facts, const Query& row) {
   std::string text = facts.what;
   for (int i = 0; i < facts.keys; ++i) {
@@ -205,7 +205,7 @@ const Facts kResumptions = {
 
 #define FLOR_BEFORE_CUT " AND (main_loop < ?2 OR (main_loop = ?2 AND iteration < ?3)) "
 
-// What is only ever added to while a run is recorded.
+// Facts that only ever grow while a run is recorded.
 const std::array kGrowing = {
     Facts{"argument '{0}'",
           "SELECT name, type, value FROM argument WHERE run = ?1 ORDER BY name",
@@ -236,7 +236,7 @@ const std::array kGrowing = {
           2,
           {""}},
 };
-// The same, of loops; their latest rows may be written anew while they run.
+// Facts about loops that only grow; the latest rows may be rewritten while a loop runs.
 const std::array kLoops = {
     Facts{"iteration {1} of main loop {0}",
           "SELECT main_loop, iteration, seconds, record_seconds FROM iteration WHERE run = "
@@ -249,7 +249,7 @@ const std::array kLoops = {
           3,
           {"the place", "the number of steps", "the end", "the duration"}},
 };
-// What a run says when it has ended, and changes until then.
+// Facts that are final once a run has ended, and change until then.
 const std::array kAtEnd = {
     Facts{"main loop {0}",
           "SELECT ordinal, iterations, ended, broke FROM main_loop WHERE run = ?1 ORDER BY ordinal",
@@ -270,7 +270,7 @@ const std::array kAtEnd = {
            "the cost", "the computing time", "the forced cost", "the start", "the iterations",
            "the number", "the waits", "the hurried", "the fast", "the size"}},
 };
-// What a run says once, if it says it at all.
+// Facts that a run states at most once.
 const std::array kOnce = {
     Facts{"the strategy",
           "SELECT 0, num_to_keep, attribute, score_order, tie FROM strategy WHERE run = ?1",
@@ -296,8 +296,8 @@ const Facts kReplays = {
      "the digest of the program", "the command", "the end", "the verdict", "the values compared",
      "the values different", "the states compared", "the states different", "the values found",
      "the first difference"}};
-// Which of several answers stands changes with later replays, and those that repeat another one are
-// forgotten: each value of an answer must be there, from whichever replay.
+// Later replays change which of several answers stands, and repeated answers are forgotten: each
+// value of an answer must be there, from whichever replay.
 const Facts kFound = {"'{0}' in epoch {2}, found by a replay,",
                       "SELECT DISTINCT coalesce(of, name) AS called, path, epoch, step, inner, "
                       "value.ordinal, value.type, value FROM series JOIN value ON value.series = "
@@ -306,7 +306,7 @@ const Facts kFound = {"'{0}' in epoch {2}, found by a replay,",
                       "value.ordinal, value.type, value",
                       8,
                       {}};
-// An execution may verify what a replay found; doubting it is another matter.
+// A later execution may verify what a replay found; a new doubt is a contradiction.
 const Facts kDoubts = {"what the replay of epochs {2} and later found in epoch {3}",
                        "SELECT started_us, segment, first_epoch, epoch, answer.verdict = 4 FROM "
                        "answer JOIN replay ON replay.id = answer.replay WHERE run = ?1 AND "
@@ -325,7 +325,7 @@ constexpr const char* kStates =
     "UNION ALL SELECT kind, main_loop, iteration, loop, digest, 0 FROM discarded WHERE run = "
     "?1" FLOR_STATE_BEFORE_CUT;
 
-/// What a place of a run has held: of ways that the run left, several.
+/// The states that a place of a run has held: several if the run was resumed before it.
 struct States {
   std::optional<store::Digest> stored;
   std::set<store::Digest> deleted;
@@ -392,7 +392,7 @@ class RunComparison {
   static std::int64_t resumptions(const RunPlace& place) {
     return count(place, "SELECT count(*) FROM resumption WHERE run = ?1");
   }
-  /// It has finished here, and not failed: nothing resumes it.
+  /// Whether it has finished here without failing: nothing resumes it.
   bool is_complete() const {
     return is_finished(here_) && count(here_, "SELECT failed = 0 FROM run WHERE id = ?1") != 0;
   }
@@ -400,7 +400,7 @@ class RunComparison {
     return count(place, "SELECT finished_us IS NOT NULL FROM run WHERE id = ?1") != 0;
   }
 
-  /// Where a resumption that only one side knows goes back furthest.
+  /// The earliest point of the resumptions that only one side knows.
   Cut first_cut(std::int64_t common) const {
     Cut cut;
     for (const RunPlace& place : {here_, there_}) {
@@ -415,7 +415,8 @@ class RunComparison {
     return cut;
   }
 
-  /// Whether what lies after the point may give way to what another machine did from there on.
+  /// Whether what this store has after the point may give way to what another machine did from
+  /// there on.
   bool may_be_forgotten(const Cut& cut) const {
     if (is_from_elsewhere()) return true;
     return !here_
@@ -426,7 +427,7 @@ class RunComparison {
                 ->step();
   }
 
-  /// It was fetched, from the place that it now comes from again or from another one.
+  /// Whether the run was fetched, from this place or from another one.
   bool is_from_elsewhere() const {
     constexpr int kFetchedKind = 1;
     return here_

@@ -15,15 +15,14 @@ struct RunPlace {
   std::int64_t run = 0;
 };
 
-/// What `here` and `there` say differently of a run, in words: "'loss' in epoch 3 is 0.5 here and
-/// 0.7 there". Empty if they agree in all that both have: facts, values, and digests of checkpoints
-/// at the same place. `replaces`: what is there takes the place of what is here, so all that is
+/// Names the first contradiction between `here` and `there` about a run: "'loss' in epoch 3 is 0.5
+/// here and 0.7 there". Empty if they agree in all that both have: facts, values, and digests of
+/// checkpoints at the same place. `replaces`: `there` takes the place of `here`, so all that is
 /// here must be there, too.
 ///
-/// Where the run was resumed on one side alone they must agree in what lies before that point. What
-/// lies after it here gives way only if a resumption here would have forgotten it as well: the run
-/// is not complete here, and has no later state to resume from; or it was fetched in the first
-/// place.
+/// Where only one side was resumed, both must agree about everything before that point. Later facts
+/// of this side give way only if a resumption here would have forgotten them as well: the run is
+/// not complete here, and has no later state to resume from; or it was fetched in the first place.
 std::string contradiction(const RunPlace& here, const RunPlace& there, bool replaces);
 
 }  // namespace flor::remote

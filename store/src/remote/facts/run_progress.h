@@ -1,4 +1,4 @@
-// How far a run has come in two catalogs: which of them is the newer one.
+// The progress of a run in two catalogs: which of them is the newer one.
 #pragma once
 
 #include "database/sqlite.h"
@@ -14,12 +14,12 @@ class RunProgress {
  public:
   RunProgress(store::Connection& connection, std::int64_t run);
 
-  /// It was resumed, or has more of anything, or has ended, while the other did not. Each of two
-  /// may be further in something.
+  /// Whether it was resumed, or has more of anything, or has ended, while the other did not. Each
+  /// of two may be further in something.
   bool is_further_than(const RunProgress& other) const;
   bool was_resumed_after(const RunProgress& other) const;
   std::int64_t epochs() const { return counts_.front(); }
-  /// It was replayed where the other was not.
+  /// Whether it was replayed where the other was not.
   bool has_other_replays_than(const RunProgress& other) const;
   bool is_ahead_of(const RunProgress& other) const {
     return is_further_than(other) || has_other_replays_than(other);
@@ -27,7 +27,7 @@ class RunProgress {
 
  private:
   std::vector<std::int64_t> resumptions_;  ///< when
-  /// Of what only grows between two resumptions, epochs first.
+  /// Counts of rows that only grow between two resumptions, epochs first.
   std::vector<std::int64_t> counts_;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> replays_;
 };

@@ -37,7 +37,7 @@ using store::sync_directory;
 /// Files are written here, and linked to their names when they are durable.
 constexpr const char* kUnfinished = ".unfinished";
 
-/// What a file server, or a disk, may get over.
+/// Throws Unreachable for errors that a file server or a disk may recover from, else Error.
 [[noreturn]] void throw_directory_error(const char* what, const fs::path& path, int error) {
   constexpr std::array kPassing = {EIO,          ENOSPC,       EDQUOT,   ESTALE,
                                    ETIMEDOUT,    ENODEV,       ENETDOWN, ENETUNREACH,
@@ -52,7 +52,7 @@ constexpr const char* kUnfinished = ".unfinished";
   throw Error(message);
 }
 
-/// What `call` returns, which works on files below the directory.
+/// Returns what `call` returns, which works on files below the directory.
 template <typename Call>
 auto at_directory(const char* what, const fs::path& path, const Call& call) {
   try {
@@ -87,7 +87,8 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
   const fs::path& path() const { return path_; }
-  /// Of a link over the network the answer may be lost, and the second attempt finds the first.
+  /// Whether an earlier attempt has linked the file: over a network the answer to it may have been
+  /// lost.
   bool is_linked_twice() const {
     const int error = errno;
     struct stat status{};
@@ -157,7 +158,7 @@ class DirectoryObjects final : public ObjectStore {
                                    std::uint64_t size) override {
     const auto file = open(key);
     const std::uint64_t there = file->size();
-    // Before memory is had for what was only claimed.
+    // Check before memory is allocated for a length that is only claimed.
     if (offset > there || size > there - offset) throw_cut_off(*file);
     return read(*file, offset, size);
   }
@@ -182,7 +183,7 @@ class DirectoryObjects final : public ObjectStore {
       if (entries->path().filename() == kUnfinished) {
         entries.disable_recursion_pending();
       } else if (!entries->is_directory()) {
-        // One that was removed meanwhile is none.
+        // An object that was removed meanwhile does not count.
         const std::string key = entries->path().lexically_relative(directory_).string();
         if (auto info = head(key)) objects.push_back(std::move(*info));
       }
@@ -223,8 +224,8 @@ class DirectoryObjects final : public ObjectStore {
     at_directory("sync", directory, [&] { sync_directory(Filesystem::system(), directory); });
   }
 
-  /// Makes the directories that are missing, and their names durable, once each. What was there and
-  /// is gone is not made again: that would fill the disk below a place where nothing is mounted.
+  /// Makes missing directories, and their names durable, once each. A directory that vanished is
+  /// not made again: that would fill the disk below a place where nothing is mounted.
   void prepare(const fs::path& target) {
     const std::lock_guard lock(mutex_);
     std::error_code error;
@@ -234,7 +235,7 @@ class DirectoryObjects final : public ObjectStore {
     }
     for (const fs::path& directory : {directory_ / kUnfinished, target.parent_path()}) {
       if (prepared_.contains(directory)) continue;
-      // Objects are for those who may enter the place.
+      // The permissions of the place decide who may read objects.
       store::make_directory_in_home(directory, error);
       if (error) throw_directory_error("create", directory, error.value());
       for (fs::path above = directory; above != directory_; above = above.parent_path()) {

@@ -1,7 +1,6 @@
 #include "remote/objects/object_keys.h"
 
 #include "base/json_number.h"
-#include "base/worker_pool.h"
 #include "remote/objects/sha256.h"
 
 #include <flor/store/error.h>
@@ -12,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <map>
 #include <random>
 
 namespace flor::remote {
@@ -22,12 +20,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-/// Of a run's key, and of what tells writers apart.
+/// Digits of a run's key, and of the random name that tells writers apart.
 constexpr std::size_t kKeyDigits = 16;
 
 constexpr std::int64_t kSequenceMax = std::int64_t{1} << 52;
 
-/// More than any manifest has: what is nested takes many times its length when it is read.
+/// More than any manifest has: parsed, nested JSON takes many times its length.
 constexpr std::uint64_t kManifestBytesMax = std::uint64_t{64} << 10;
 
 /// More bytes than any run has, and so few that sums of them do not overflow.
@@ -41,7 +39,12 @@ bool is_hex(std::string_view text, std::size_t size) {
   return text.size() == size && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-/// Names become names of files, and numbers are added up.
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
 bool is_sensible(const RemoteRun& run) {
   constexpr std::array<std::string_view, 4> kKnownStates = {"finished", "failed", "running",
                                                             "interrupted"};
@@ -52,12 +55,6 @@ bool is_sensible(const RemoteRun& run) {
          run.sequence <= kSequenceMax && run.raw_bytes <= kBytesMax &&
          run.stored_bytes <= kBytesMax && run.catalog_bytes <= kBytesMax;
 }
-
-std::string text_of(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
-}  // namespace
 
 std::string parcel_key(std::string_view sha256) { return sharded(kParcels, sha256); }
 std::string catalog_key(std::string_view sha256) { return sharded(kCatalogs, sha256) + ".zst"; }
@@ -134,7 +131,7 @@ RemoteRun parse_manifest(std::span<const std::byte> text, const std::string& whe
   try {
     const auto* begin = reinterpret_cast<const char*>(text.data());
     Json json = Json::parse(begin, begin + text.size());
-    // Printing what is nested would take a stack as deep.
+    // Printing nested JSON would take a stack as deep.
     if (std::ranges::any_of(json, [](const Json& value) { return value.is_structured(); })) {
       throw Damaged(fmt::format("{} is damaged: it is nested", where));
     }
@@ -204,7 +201,7 @@ std::vector<ManifestName> list_manifests(ObjectStore& objects, std::string_view 
 }
 
 std::optional<RemoteRun> latest_manifest(ObjectStore& objects, std::string_view run) {
-  // It may be replaced, and the old one removed, between the listing and the reading.
+  // The manifest may be replaced, and the old one removed, between the listing and the reading.
   for (int tries = 0;; ++tries) {
     const std::vector<ManifestName> names = list_manifests(objects, run);
     if (names.empty()) return std::nullopt;
@@ -223,9 +220,9 @@ std::string random_name() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-/// Where objects cannot be made exclusively, writers look after they have written, and whoever sees
-/// another one takes his own back. Of two that do so at once at least the later looks when both are
-/// there, so that never both stay.
+/// Where objects cannot be made exclusively, each writer looks after it has written, and a writer
+/// that sees another manifest removes its own. Of two that write at once at least the later looks
+/// when both are there, so that never both stay.
 bool stands_alone(ObjectStore& objects, const ManifestName& mine,
                   const std::optional<ManifestName>& before) {
   std::optional<ManifestName> latest;
@@ -244,66 +241,26 @@ bool stands_alone(ObjectStore& objects, const ManifestName& mine,
 
 }  // namespace
 
-bool put_manifest(ObjectStore& objects, const RemoteRun& run,
-                  const std::optional<ManifestName>& before) {
+std::optional<ManifestName> put_manifest(ObjectStore& objects, const RemoteRun& run,
+                                         const std::optional<ManifestName>& before) {
   ManifestName name{run.key, run.sequence, ""};
   const std::string manifest = print_manifest(run);
   const auto text = std::as_bytes(std::span(manifest));
-  if (objects.makes_exclusively()) return objects.put_if_absent(name.key(), text);
+  if (objects.makes_exclusively()) {
+    if (!objects.put_if_absent(name.key(), text)) return std::nullopt;
+    return name;
+  }
   name.writer = random_name();
   objects.put(name.key(), text);
-  if (stands_alone(objects, name, before)) return true;
+  if (stands_alone(objects, name, before)) return name;
   objects.remove(name.key());
-  return false;
+  return std::nullopt;
 }
 
 RemoteRun choose_run(ObjectStore& objects, std::string_view key) {
   auto run = latest_manifest(objects, key);
   if (!run) throw NotFound(fmt::format("run {} is not in {}: spool it first", key, objects.url()));
   return std::move(*run);
-}
-
-RunList list_runs(ObjectStore& objects, unsigned threads) {
-  std::map<std::string, ManifestName> latest;
-  for (const ManifestName& name : list_manifests(objects)) latest[name.run] = name;
-  std::vector<ManifestName> names;
-  for (auto& [run, name] : latest) names.push_back(std::move(name));
-  std::vector<std::optional<RemoteRun>> found(names.size());
-  std::vector<std::optional<UnreadableRun>> unreadable(names.size());
-  store::WorkerPool(threads, nullptr).for_each(names.size(), [&](std::size_t i) {
-    try {
-      try {
-        found[i] = read_manifest(objects, names[i]);
-      } catch (const NotFound&) {
-        found[i] = latest_manifest(objects, names[i].run);  // replaced since it was listed
-      }
-    } catch (const NotFound&) {
-      unreadable[i] = {
-          names[i].run,
-          fmt::format("the manifest of run {} is listed in {} and is not there: try again "
-                      "later, or spool the run again",
-                      names[i].run, objects.url()),
-          true};
-    } catch (const Damaged& error) {
-      unreadable[i] = {names[i].run, error.what(), true};
-    } catch (const Unreachable&) {
-      throw;
-    } catch (const Error& error) {  // of a newer Flor, or not ours to read
-      unreadable[i] = {names[i].run, error.what(), false};
-    }
-  });
-  RunList list;
-  for (auto& run : found) {
-    if (run) list.runs.push_back(std::move(*run));
-  }
-  for (auto& run : unreadable) {
-    if (run) list.unreadable.push_back(std::move(*run));
-  }
-  std::ranges::sort(list.runs, [](const RemoteRun& a, const RemoteRun& b) {
-    return std::pair(b.started_us, std::string_view(a.key)) <
-           std::pair(a.started_us, std::string_view(b.key));
-  });
-  return list;
 }
 
 }  // namespace flor::remote

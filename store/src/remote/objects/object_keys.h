@@ -1,4 +1,4 @@
-// Where everything lies in an object store: the keys of its objects, and manifests as text.
+// The keys of all objects in an object store, and manifests as text.
 #pragma once
 
 #include "remote/remote.h"
@@ -22,15 +22,15 @@ std::string parcel_key(std::string_view sha256);
 std::string catalog_key(std::string_view sha256);
 /// Whether this is a SHA-256 in hex, so that it can be part of a key.
 bool is_content_name(std::string_view name);
-/// Whether Flor would name a parcel or a catalog so: anything else is somebody else's.
+/// Whether Flor would name a parcel or a catalog so: any other object is not Flor's.
 bool is_content_key(std::string_view key);
-/// The same of a list of what `prune` found unreferred to.
+/// Whether Flor would name so a list of the unreferenced objects that `prune` found.
 bool is_doomed_key(std::string_view key);
 /// "0123...": the last part of a key, without an extension.
 std::string name_of(std::string_view key);
 
-/// Of "runs/KEY/00000003.json", or "runs/KEY/00000003-0123456789abcdef.json" where the server
-/// cannot make objects exclusively.
+/// Parts of the key "runs/KEY/00000003.json", or "runs/KEY/00000003-0123456789abcdef.json" where
+/// the server cannot make objects exclusively.
 struct ManifestName {
   std::string run;
   std::int64_t sequence = 0;
@@ -41,27 +41,29 @@ struct ManifestName {
 };
 std::optional<ManifestName> parse_manifest_key(std::string_view key);
 
-/// What was spooled by a newer Flor.
+/// Thrown for a run that a newer Flor spooled.
 class NewerFormat : public Error {
  public:
   using Error::Error;
 };
 
+/// Whether a manifest may hold these fields: names become names of files, and numbers are added up.
+bool is_sensible(const RemoteRun& run);
 std::string print_manifest(const RemoteRun& run);
 /// Damaged if the text is no manifest, NewerFormat if a newer Flor wrote it. `where` is for
 /// messages.
 RemoteRun parse_manifest(std::span<const std::byte> text, const std::string& where);
-/// The same of an object; Damaged also if it is another run's.
+/// The same for an object; Damaged also if it is another run's.
 RemoteRun read_manifest(ObjectStore& objects, const ManifestName& name);
 
-/// The manifests that are there of all runs, or of one: of every run the latest last.
+/// The manifests of all runs, or of one run; of each run the latest comes last.
 std::vector<ManifestName> list_manifests(ObjectStore& objects, std::string_view run = {});
 /// Reads the latest manifest of the run; nothing if there is none.
 std::optional<RemoteRun> latest_manifest(ObjectStore& objects, std::string_view run);
 
 /// Writes a manifest that takes the place of `before`, the latest of the run (none: it is the
-/// first). False if somebody else has written one: nothing was changed then.
-bool put_manifest(ObjectStore& objects, const RemoteRun& run,
-                  const std::optional<ManifestName>& before);
+/// first). Returns nothing, and changes nothing, if another writer has written one.
+std::optional<ManifestName> put_manifest(ObjectStore& objects, const RemoteRun& run,
+                                         const std::optional<ManifestName>& before);
 
 }  // namespace flor::remote

@@ -1,4 +1,4 @@
-// Where runs are spooled to: named objects that appear whole and never change, as S3 has them.
+// The place that runs are spooled to: named objects that appear whole and never change, as in S3.
 #pragma once
 
 #include <flor/store/error.h>
@@ -20,7 +20,7 @@ struct ObjectInfo {
   std::int64_t modified_us = 0;  ///< by the clock of the server, Unix time in microseconds
 };
 
-/// The place does not answer, or not now: later it may.
+/// The place does not answer, or not now: it may do so later.
 class Unreachable : public Error {
  public:
   explicit Unreachable(const std::string& message) : Error(message) {}
@@ -28,9 +28,9 @@ class Unreachable : public Error {
 
 /// Objects below one prefix, by keys like "runs/0123456789abcdef/00000001.json": letters, digits,
 /// '/', '.' and '-'. All functions may be called from several threads at once. They throw NotFound
-/// where the key or the whole place does not exist, Damaged where what arrives is not what was
-/// stored, Unreachable where trying again has not helped but may help later, and Error for
-/// everything else.
+/// where the key or the whole place does not exist, Damaged where the bytes that arrive are not
+/// those that were stored, Unreachable where trying again has not helped but may help later, and
+/// Error for everything else.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -43,9 +43,9 @@ class ObjectStore {
   /// compared with a checksum by the server; if it throws, or the process dies, it is there whole
   /// or not at all.
   virtual bool put_if_absent(const std::string& key, std::span<const std::byte> content) = 0;
-  /// Whether of several that make an object at once really one wins. There are servers that replace
-  /// what is there although they were asked not to; then `put_if_absent` is good for objects that
-  /// are named after their content, and for nothing else. May ask the server, once.
+  /// Whether exactly one of several that make an object at once wins. Some servers replace an
+  /// object although they were asked not to; then `put_if_absent` is good for objects that are
+  /// named after their content, and for nothing else. May ask the server, once.
   virtual bool makes_exclusively() = 0;
   /// The same, but replaces an object of that key.
   virtual void put(const std::string& key, std::span<const std::byte> content) = 0;
@@ -57,15 +57,15 @@ class ObjectStore {
   virtual std::optional<ObjectInfo> head(const std::string& key) = 0;
   /// All objects whose keys begin with `prefix`, which is empty or ends with '/', ordered by key.
   virtual std::vector<ObjectInfo> list(const std::string& prefix) = 0;
-  /// Removes an object; one that is not there is none to worry about.
+  /// Removes an object; does nothing if there is none.
   virtual void remove(const std::string& key) = 0;
-  /// Removes what killed writers left of objects that they did not complete, if it is older.
+  /// Removes the remains of uncompleted objects that killed writers left, if they are older.
   /// Returns how many there were; `dry_run` only counts them.
   virtual std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) = 0;
 };
 
-/// "file:///directory" or "s3://bucket/prefix"; the latter as whom and with which server the usual
-/// variables and files say (docs/remote.md). Nothing is looked up there or made yet. Throws
+/// "file:///directory" or "s3://bucket/prefix"; for the latter the usual variables and files name
+/// the credentials and the server (docs/remote.md). Nothing is looked up there or made yet. Throws
 /// UsageError for anything else, Error where there are no credentials.
 std::unique_ptr<ObjectStore> open_objects(std::string_view url);
 

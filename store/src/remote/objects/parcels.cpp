@@ -10,8 +10,8 @@
 
 namespace flor::remote {
 
-Listing list_parcels(ObjectStore& objects) {
-  Listing parcels;
+FoundParcels list_parcels(ObjectStore& objects) {
+  FoundParcels parcels;
   for (ObjectInfo& object : objects.list(kParcels)) {
     std::string name = name_of(object.key);
     parcels.emplace(std::move(name), std::move(object));

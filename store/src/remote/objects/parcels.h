@@ -1,4 +1,4 @@
-// Parcels: records one behind the other, as objects that are named after their content.
+// Parcels: records one after the other, as objects that are named after their content.
 #pragma once
 
 #include "remote/contents.h"
@@ -12,24 +12,24 @@
 
 namespace flor::remote {
 
-/// Of records in a parcel. One request a MiB would take as long as the MiB itself; what is much
-/// longer gains nothing, and is lost as a whole when it fails.
+/// The length of the records in a parcel. One request for each MiB would take as long as the MiB
+/// itself; a much longer parcel gains nothing, and is lost as a whole when it fails.
 inline constexpr std::uint64_t kParcelBytes = std::uint64_t{16} << 20;
-/// More than any has: a single record may be a little longer than a MiB.
+/// More than any parcel has: a single record may be a little longer than a MiB.
 inline constexpr std::int64_t kParcelBytesMax = std::int64_t{64} << 20;
 
-/// Chains of differences are read one in the other.
+/// The longest chain of differences, which are read recursively.
 inline constexpr int kDepthMax = 64;
 
 /// Parcels in the object store, by name.
-using Listing = std::map<std::string, ObjectInfo>;
-Listing list_parcels(ObjectStore& objects);
+using FoundParcels = std::map<std::string, ObjectInfo>;
+FoundParcels list_parcels(ObjectStore& objects);
 
-/// What a parcel will hold: indices into a list of records.
+/// The records that a parcel will hold: indices into a list of records.
 using ParcelPlan = std::vector<std::size_t>;
 
-/// Shares the records out that have no parcel yet, in their order; the same records give the same
-/// parcels. `ends`: behind these records a parcel ends early if it has some length, so that the
+/// Shares out the records that have no parcel yet, in their order; the same records give the same
+/// parcels. `ends`: after these records a parcel of sufficient length ends early, so that the
 /// parcels of a checkpoint go with it.
 std::vector<ParcelPlan> plan_parcels(const std::vector<Record>& records,
                                      const std::vector<std::size_t>& ends);
@@ -41,9 +41,9 @@ struct Moved {};
 class RecordSource {
  public:
   RecordSource(store::Paths paths, store::Filesystem& files) : packs_(std::move(paths), files) {}
-  /// Appends the record, header included, after having compared it with its checksums. `record`
-  /// names the pack where a spooled one names its parcel. Thread-safe. Moved if it is not there any
-  /// more.
+  /// Appends the record, header included, after comparing it with its checksums. `record.parcel`
+  /// names its pack, where that of a spooled one names its parcel. Thread-safe. Throws Moved if it
+  /// is not there any more.
   void append(const Record& record, std::vector<std::byte>& parcel);
 
  private:

@@ -16,7 +16,7 @@ class CheckpointsTab {
     this.load();
   }
 
-  /// Weighing checkpoints takes the server longer than telling anything else.
+/// Planning retention takes the server longer than any other answer.
   refresh() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.load(), Math.max(0, this.loaded + 5000 - Date.now()));

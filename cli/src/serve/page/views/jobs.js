@@ -1,4 +1,4 @@
-// Evaluations: what became of them, what they wrote, trying them again.
+// Evaluations: their results, their output, and trying them again.
 
 const jobStates = ['queued', 'leased', 'failed', 'done', 'dead', 'cancelled'];
 const jobStateTexts = {
@@ -10,7 +10,7 @@ class JobsTable {
   constructor(run) {
     this.run = run;
     this.only = '';
-    this.logs = new Map(); // id to what is shown below its row
+    this.logs = new Map(); // by id: the log below its row
     this.filters = h('div.filters', {role: 'group', 'aria-label': 'states'});
     this.wrong = h('div');
     this.body = h('div', {}, h('p.muted', {}, '…'));

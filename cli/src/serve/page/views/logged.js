@@ -1,4 +1,4 @@
-// What was logged besides numbers: histograms, pictures, tables, texts, tensors.
+// Logged values other than numbers: histograms, pictures, tables, texts, tensors.
 
 /// Items that were logged at one place belong together.
 function groupsOf(items) {
@@ -11,8 +11,8 @@ function groupsOf(items) {
   return groups;
 }
 
-/// A slider over places; `draw(index)` fills the rest. `kept` remembers what was chosen, for when
-/// more has come; the last place stays the last.
+/// A slider over places; `draw(index)` fills the rest. `kept` remembers the chosen place for when
+/// more values have come; the last place stays the last.
 function stepper(name, groups, draw, kept) {
   const where = h('output.where');
   const slider = h('input', {type: 'range', min: '0', max: String(groups.length - 1), step: '1', value: String(groups.length - 1),
@@ -87,7 +87,7 @@ function histogramText(value) {
   return `${plural(count, 'value')}${ends}${odd}`;
 }
 
-/// All of them over the run: a column for each, darker where more values lie.
+/// All histograms over the run: a column for each, darker where more values lie.
 function histogramCourse(groups, range, at, choose) {
   const [from, to] = range, rows = 60, columns = groups.length;
   const canvas = h('canvas.course', {width: columns, height: rows, role: 'img', 'aria-label': 'how the distribution changed over the run',
@@ -135,7 +135,7 @@ function drawHistograms(answer, kept) {
   const body = stepper(answer.name, groups, (index, set) => {
     redraw = () => set(index);
     const value = groups[index].items[0].value;
-    // Some twenty outlines are as many as can be told apart.
+// About twenty outlines can be told apart.
     const every = Math.ceil(groups.length / 20);
     const others = kept.overlay ? groups.filter((_, i) => i !== index && i % every === 0).map((group) => group.items[0].value) : [];
     return h('div.sides', {}, h('div', {}, histogramBars(value, range, others), h('p.muted', {}, histogramText(value))),
@@ -155,7 +155,7 @@ function loadPicture(object) {
   });
 }
 
-/// Draws `over` upon the picture: grey values as how strongly they colour it, colours as they are.
+/// Draws `over` on the picture: grey values set how strongly it is coloured, colours stay unchanged.
 function blend(canvas, image, over, strength) {
   canvas.width = image.naturalWidth;
   canvas.height = image.naturalHeight;

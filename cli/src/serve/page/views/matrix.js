@@ -1,6 +1,6 @@
 // Tables that were logged: matrices of counts as confusion matrices, the others as they are.
 
-/// Square, of counts, and rows and columns are called alike: what was confused with what.
+/// Whether it is a confusion matrix: square, of counts, with equal names for rows and columns.
 function isConfusion(value) {
   const {columns, rows, row_names: names} = value;
   if (!Array.isArray(rows) || !Array.isArray(columns) || rows.length < 2 || rows.length > 60) return false;
@@ -20,7 +20,7 @@ function confusionMatrix(value) {
     const td = h('td.number.cell' + (i === j ? '.right' : '.wrong'), {
       title: `${columns[i]} predicted as ${columns[j]}: ${grouped(count)} of ${grouped(sums[i])}, ${percent(count, sums[i])}`,
     }, count || h('span.zero', {}, '0'));
-    // Few mistakes should be seen beside many hits.
+// A few mistakes should be visible beside many hits.
     td.style.setProperty('--heat', `${Math.round(100 * Math.sqrt(share) * 0.9)}%`);
     if (Math.sqrt(share) * 0.9 > 0.55) td.classList.add('hot');
     return td;

@@ -1,6 +1,6 @@
 // The curves of a run, or of several that are compared.
 
-/// Numbers that are worth a curve, and those that are a single one.
+/// Splits metrics into those worth a curve, and single numbers.
 function splitMetrics(metrics) {
   const curves = [], singles = [];
   for (const [name, metric] of Object.entries(metrics)) {
@@ -24,7 +24,7 @@ class ChartGrid {
     })), this.grid);
   }
 
-  /// `having(name)`: which of the runs have it; all, unless somebody knows better.
+/// `having(name)`: the runs that have the metric; by default all.
   show(names, having = () => this.runs) {
     this.find.hidden = names.length < 9;
     for (const name of names) {

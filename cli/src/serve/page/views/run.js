@@ -1,4 +1,4 @@
-// One run: what it is, and a tab for each thing that is known of it.
+// One run: its facts, and a tab for each kind of them.
 
 class DetailsTab {
   constructor(run) {

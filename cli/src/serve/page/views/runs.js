@@ -1,8 +1,8 @@
-// The table of runs. Only the rows that can be seen are elements; the others are asked for when
-// somebody comes to them.
+// The table of runs. Only visible rows are elements; the others are asked for when the user scrolls
+// to them.
 
 const rowHeight = 30, chunkSize = 100;
-/// So many are there above and below what is seen.
+/// Rows kept above and below the visible ones.
 const spareRows = 4;
 
 /// Runs that were chosen to be compared, in the order in which they were.
@@ -22,8 +22,7 @@ const chosen = {
   },
 };
 
-/// Widths in characters that fit into `room`, if none of the wider ones has to be shorter than `least`:
-/// those give way first.
+/// Shrinks the widest columns, but not below `least`, until all fit into `room`; in characters.
 function fitted(widths, room, least) {
   let most = Math.max(...widths);
   const total = () => widths.reduce((sum, width) => sum + Math.min(width, most), 0);
@@ -37,7 +36,7 @@ class RunsView {
     this.columns = Array.isArray(kept.columns) ? kept.columns : [];
     this.sort = kept.sort || '';
     this.falling = Boolean(kept.falling);
-    // Who comes back finds the list as it was.
+// A user who comes back finds the list unchanged.
     this.search = RunsView.left.search || '';
     this.cursor = RunsView.left.cursor || 0;
     this.chunks = new Map();
@@ -137,7 +136,7 @@ class RunsView {
     }
   }
 
-  /// Asks again for what is seen; the rest is forgotten. What is shown stays until then.
+/// Asks for the visible rows again and forgets the rest. The shown rows stay until then.
   async reload() {
     const turn = this.turn = (this.turn || 0) + 1;
     const [first, last] = this.visible();
@@ -200,7 +199,7 @@ class RunsView {
   }
 
   sortBy(name) {
-    // Numbers are first wanted greatest first, and a third time brings the usual order back.
+// Numbers are sorted greatest first; a third click brings the usual order back.
     const isNumber = this.answered.find((column) => column.name === name).align === 'right';
     if (this.sort !== name) {
       this.sort = name;
@@ -351,7 +350,7 @@ class RunsView {
       return {column, box, label: h('label', {}, box, ' ', column.title, ' ', h('span.muted', {}, kind))};
     });
     const apply = () => {
-      // What was shown keeps its place; what is new comes last.
+// Columns that were shown keep their places; new ones come last.
       const wanted = boxes.filter((each) => each.box.checked).map((each) => each.column.name);
       this.columns = [...shown.filter((name) => wanted.includes(name)), ...wanted.filter((name) => !shown.includes(name))];
       if (!this.columns.includes('run')) this.columns.unshift('run');

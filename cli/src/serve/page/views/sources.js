@@ -1,4 +1,4 @@
-// What changed in the sources, file by file and line by line.
+// Changes in the sources, file by file and line by line.
 
 /// Splits a unified diff into its files.
 function filesOf(patch) {

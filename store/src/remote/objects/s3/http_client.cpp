@@ -20,7 +20,7 @@ constexpr long kConnectSeconds = 15;
 /// A transfer that moves less in a second is silent.
 constexpr long kSilentBytes = 100;
 
-/// Whatever a server says how much is to come.
+/// Memory reserved at most for an answer, whatever length the server announces.
 constexpr std::uint64_t kReservedMax = std::uint64_t{64} << 20;
 
 #define FLOR_CURL_FUNCTIONS(F) \

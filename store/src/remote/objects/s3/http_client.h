@@ -30,14 +30,14 @@ struct Response {
 class HttpClient {
  public:
   /// `ca_bundle`: a file with the certificates that are trusted; empty: the system's. A transfer
-  /// that moves next to nothing for the time of `silence` is given up.
+  /// that moves next to nothing for `silence` is given up.
   HttpClient(std::string ca_bundle, std::chrono::seconds silence);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
   /// Sends one request and waits for its answer, of which at most `most` bytes are received.
-  /// `origin` is "https://host:port". Does not follow where the server sends elsewhere.
+  /// `origin` is "https://host:port". Does not follow redirections.
   Response send(const std::string& origin, const Request& request, std::span<const std::byte> body,
                 std::uint64_t most);
 

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <random>
 #include <thread>
 
@@ -22,19 +23,24 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A page of a list, or an error: more than any has.
+/// The longest page of a list, or error: more than any has.
 constexpr std::uint64_t kAnswerMax = std::uint64_t{8} << 20;
-/// Of an object of which only a part was asked for.
+/// The longest object that is received whole when only a part was asked for.
 constexpr std::uint64_t kWholeMax = std::uint64_t{64} << 20;
 
-/// What makes_exclusively writes, and leaves there for the next one.
+/// The object that makes_exclusively writes, and leaves there for later calls.
 constexpr const char* kProbe = "probe";
 const std::string kProbeText = "flor";
 
-/// Pages of a list beside one for each ten objects: servers may send pages that are not full, and
-/// one that always names a next page must not keep a client forever.
+/// Pages of a list in addition to one for each ten objects: servers may send pages that are not
+/// full, but one that always names a next page must not keep a client forever.
 constexpr std::size_t kPagesFree = 1000;
 constexpr std::size_t kListedMax = 10'000'000;
+
+/// Pages of a list that are read one after the other before it counts as long, and pages of a long
+/// one that are read at once.
+constexpr std::size_t kPagesInARow = 4, kPagesMax = SIZE_MAX;
+constexpr unsigned kPagesAtOnce = 8;
 
 /// Parts of one object that are on their way at once.
 constexpr unsigned kPartsAtOnce = 4;
@@ -71,7 +77,7 @@ bool may_pass(const Response& response, const std::string& code) {
   if (response.status == 0) return !response.is_final;
   if (response.status == 500 || (response.status >= 502 && response.status <= 504)) return true;
   if (response.status == 408 || response.status == 409 || response.status == 429) return true;
-  // Damaged on its way: what is sent again may arrive.
+  // Damage on the way: the same request may arrive when it is sent again.
   return code == "RequestTimeout" || code == "BadDigest" || code == "XAmzContentSHA256Mismatch";
 }
 
@@ -119,8 +125,8 @@ class S3Objects final : public ObjectStore {
     return true;
   }
 
-  /// Some servers do not know the condition, and some take it and do not heed it. So an object that
-  /// is there is written once more.
+  /// Some servers do not know the condition, and some accept it and ignore it. So this writes an
+  /// object that is there once more.
   bool makes_exclusively() override {
     for (int i = 0; i < 2 && refuses_ == Answer::unknown; ++i) {
       const Response response =
@@ -160,7 +166,7 @@ class S3Objects final : public ObjectStore {
                                    std::uint64_t size) override {
     if (size == 0) return {};
     const std::string range = fmt::format("bytes={}-{}", offset, offset + size - 1);
-    // A server that knows no ranges sends all of it.
+    // A server that does not support ranges sends all of it.
     Response response =
         send(request("GET", key, {}, {{"range", range}}), {}, std::max(offset + size, kWholeMax));
     const bool cut_off =
@@ -196,22 +202,15 @@ class S3Objects final : public ObjectStore {
 
   std::vector<ObjectInfo> list(const std::string& prefix) override {
     std::vector<ObjectInfo> objects;
-    Parameters parameters{
-        {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", place_.prefix + prefix}};
-    for (std::size_t pages = 1;; ++pages) {
-      check_list(prefix, pages, objects.size());
-      const Response response = send(bucket_request("GET", parameters), {});
-      if (!is_good(response)) fail("list", prefix, response);
-      ObjectPage page = parse_objects(response.body);
-      for (ObjectInfo& object : page.objects) {
-        if (!object.key.starts_with(place_.prefix)) continue;
-        object.key.erase(0, place_.prefix.size());
-        objects.push_back(std::move(object));
-      }
-      if (page.next.empty()) break;
-      std::string& token = parameters["continuation-token"];
-      if (token == page.next) throw_circle(prefix);
-      token = std::move(page.next);
+    ListedSoFar listed;
+    std::string token;
+    list_from(prefix, {}, {}, kPagesInARow, token, listed, objects);
+    if (!token.empty() && listed.in_order && !list_in_pieces(prefix, listed, objects)) {
+      objects.clear();
+      token.clear();
+      list_from(prefix, {}, {}, kPagesMax, token, listed, objects);
+    } else if (!token.empty() && !listed.in_order) {
+      list_from(prefix, {}, {}, kPagesMax, token, listed, objects);
     }
     std::ranges::sort(objects, {}, &ObjectInfo::key);
     return objects;
@@ -223,7 +222,7 @@ class S3Objects final : public ObjectStore {
   }
 
   std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
-    // Of Flor's own objects alone: others may be uploading to the same place.
+    // Only uploads of Flor's own objects: other programs may be uploading to the same place.
     std::int64_t count = 0;
     for (const char* directory : {kCatalogs, kParcels}) {
       count += remove_uploads(directory, before_us, dry_run);
@@ -255,6 +254,67 @@ class S3Objects final : public ObjectStore {
       if (key == page.next_key && id == page.next_id) throw_circle(directory);
       key = page.next_key;
       id = page.next_id;
+    }
+  }
+
+  struct ListedSoFar {
+    std::atomic<std::size_t> pages = 0, objects = 0;
+    std::atomic<bool> in_order = true;
+  };
+
+  /// Appends the objects after the present last one. A server names one page after the other, and
+  /// takes its time for each; most keys continue with a hex digit, so the list is read in up to 16
+  /// pieces. False: the server has an order of its own, and which keys come after another is
+  /// unknown.
+  bool list_in_pieces(const std::string& prefix, ListedSoFar& listed,
+                      std::vector<ObjectInfo>& objects) {
+    std::vector<std::string> bounds = {objects.empty() ? "" : objects.back().key};
+    for (const char digit : std::string_view("123456789abcdef")) {
+      std::string bound = prefix + digit;
+      if (bound > bounds.front()) bounds.push_back(std::move(bound));
+    }
+    bounds.emplace_back();
+    std::vector<std::vector<ObjectInfo>> pieces(bounds.size() - 1);
+    store::WorkerPool(kPagesAtOnce, nullptr).for_each(pieces.size(), [&](std::size_t i) {
+      std::string token;
+      list_from(prefix, bounds[i], bounds[i + 1], kPagesMax, token, listed, pieces[i]);
+    });
+    for (auto& piece : pieces) std::ranges::move(piece, std::back_inserter(objects));
+    return listed.in_order;
+  }
+
+  /// Appends the keys after `after` and, unless `end` is empty, up to that; also with a server that
+  /// begins each list at its beginning. Continues at `token` unless that is empty, and sets it to
+  /// where the next page begins; empty: there is none.
+  void list_from(const std::string& prefix, const std::string& after, const std::string& end,
+                 std::size_t pages_max, std::string& token, ListedSoFar& listed,
+                 std::vector<ObjectInfo>& objects) {
+    Parameters parameters{
+        {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", place_.prefix + prefix}};
+    if (!after.empty()) parameters["start-after"] = place_.prefix + after;
+    std::string previous;
+    for (std::size_t pages = 0; pages < pages_max; ++pages) {
+      check_list(prefix, ++listed.pages, listed.objects);
+      if (!token.empty()) parameters["continuation-token"] = token;
+      const Response response = send(bucket_request("GET", parameters), {});
+      if (!is_good(response)) fail("list", prefix, response);
+      ObjectPage page = parse_objects(response.body);
+      listed.objects += page.objects.size();
+      bool ended = page.next.empty();
+      for (ObjectInfo& object : page.objects) {
+        if (object.key <= previous) listed.in_order = false;
+        previous = object.key;
+        if (!object.key.starts_with(place_.prefix)) continue;
+        object.key.erase(0, place_.prefix.size());
+        if (!end.empty() && object.key > end) {
+          ended = true;
+        } else if (object.key > after) {
+          objects.push_back(std::move(object));
+        }
+      }
+      if (!ended && token == page.next) throw_circle(prefix);
+      token = ended ? std::string() : std::move(page.next);
+      if (ended) return;
     }
   }
 
@@ -305,8 +365,8 @@ class S3Objects final : public ObjectStore {
     }
   }
 
-  /// Signs and sends; again and again, with growing pauses, while that may help. An answer has at
-  /// most so many bytes.
+  /// Signs and sends, repeatedly, with growing pauses, while that may help. An answer has at most
+  /// `most` bytes.
   Response send(Request request, std::span<const std::byte> content,
                 std::uint64_t most = kAnswerMax) {
     const std::string hash = sha256_hex(content);
@@ -356,7 +416,7 @@ class S3Objects final : public ObjectStore {
       try {
         abandon(key, id);
       } catch (const Error&) {
-        // `flor remote prune` does it later.
+        // `flor remote prune` removes the parts later.
       }
       throw;
     }
@@ -366,7 +426,7 @@ class S3Objects final : public ObjectStore {
                 const std::vector<std::string>& etags, std::uint64_t bytes) {
     const std::string parts = print_parts(etags);
     const Response done = send(request("POST", key, {{"uploadId", id}}), bytes_of(parts));
-    // A failure may come behind a status of success, and a success twice looks like a failure.
+    // A failure may follow a status of success, and a success twice looks like a failure.
     if (is_good(done) && !parse_error(done.body)) return;
     if (done.status == 404) {
       if (const auto info = head(key); info && info->bytes == bytes) return;
@@ -451,7 +511,7 @@ class S3Objects final : public ObjectStore {
   S3Limits limits_;
   HttpClient http_;
   std::string url_, host_, base_path_, origin_;
-  /// Whether the server refuses to replace an object, if it is asked to.
+  /// Whether the server refuses to replace an object when it is asked to.
   enum class Answer : std::uint8_t { unknown, yes, no };
   std::atomic<Answer> refuses_{Answer::unknown};
 };
@@ -474,7 +534,7 @@ S3Place parse_s3_url(std::string_view url) {
   rest.remove_prefix(slash);
   while (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
   while (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
-  // Clients and servers make something else of these.
+  // Clients and servers normalize these paths.
   const std::string whole = fmt::format("/{}/", rest);
   for (const char* part : {"//", "/./", "/../"}) {
     if (!rest.empty() && whole.find(part) != whole.npos) throw wrong("has a part that cannot be");

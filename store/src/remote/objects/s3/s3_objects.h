@@ -17,13 +17,13 @@ struct S3Limits {
   std::uint64_t part_bytes = std::uint64_t{16} << 20;
   std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
   std::chrono::seconds silence{30};  ///< after which an attempt is given up
-  /// No further attempt begins after so long: a server that says nothing would be waited for once
-  /// for each.
+  /// No further attempt begins after this time: a server that does not answer would be waited for
+  /// once for each.
   std::chrono::milliseconds longest_wait{120'000};
   std::int64_t clock_offset_us = 0;  ///< added to the time by which requests are signed
 };
 
-/// "s3://bucket/prefix". Throws UsageError if it is none.
+/// Parses "s3://bucket/prefix". Throws UsageError if it is none.
 struct S3Place {
   std::string bucket, prefix;  ///< the prefix empty, or with a '/' at its end
 };

@@ -51,7 +51,7 @@ class Profile {
     }
   }
 
-  /// The first of these variables that is set, else what the profile says.
+  /// The first of these variables that is set, else the profile's value.
   std::string operator()(std::initializer_list<const char*> names, const std::string& key) const {
     for (const char* name : names) {
       if (const auto value = variables_(name); value && !value->empty()) return *value;
@@ -77,7 +77,7 @@ class Profile {
   std::map<std::string, std::string> values_;
 };
 
-/// They become parts of headers. Never with the value: it may be a secret.
+/// Checks a value that becomes part of a header. Never prints it: it may be a secret.
 void check_word(const std::string& value, const char* what) {
   const bool plain =
       std::ranges::all_of(value, [](unsigned char c) { return c > ' ' && c < 0x7F; });
@@ -86,7 +86,7 @@ void check_word(const std::string& value, const char* what) {
       "the {} has a blank, a line break or another character that none can have", what));
 }
 
-/// What else might say who it is, and is not asked by Flor.
+/// Throws, and names settings for credentials that are present but that Flor does not use.
 [[noreturn]] void throw_no_credentials(const Variables& variables, const Profile& profile) {
   for (const auto& [one, other] : {std::pair("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
                                    std::pair("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")}) {
@@ -107,7 +107,7 @@ void check_word(const std::string& value, const char* what) {
       "a profile in ~/.aws/credentials (AWS_PROFILE names it)");
 }
 
-/// "https://host:port/path": the host is looked up, and all of it is printed.
+/// Checks "https://host:port/path": the host is looked up, and all of it is printed.
 void check_endpoint(const std::string& endpoint) {
   const std::size_t scheme = endpoint.find("://");
   const bool known = endpoint.starts_with("http://") || endpoint.starts_with("https://");
@@ -133,7 +133,7 @@ int attempts_of(const std::string& text) {
   return attempts;
 }
 
-/// Those of the variables, or those of the profile: never a mixture.
+/// Takes all from the variables, or all from the profile: never a mixture.
 Credentials find_credentials(const Variables& variables, const Profile& profile) {
   const auto key = variables("AWS_ACCESS_KEY_ID"), secret = variables("AWS_SECRET_ACCESS_KEY");
   if (key && secret && !key->empty() && !secret->empty()) {

@@ -1,4 +1,4 @@
-// Whom to talk to as whom: from the variables and files that all tools for S3 read.
+// Server, region and credentials: from the variables and files that all tools for S3 read.
 #pragma once
 
 #include "remote/objects/s3/signature.h"
@@ -24,11 +24,11 @@ struct S3Settings {
 using Variables = std::function<std::optional<std::string>(const std::string&)>;
 Variables process_environment();
 
-/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (AWS_DEFAULT_REGION),
-/// AWS_ENDPOINT_URL_S3 (AWS_ENDPOINT_URL), AWS_CA_BUNDLE, AWS_MAX_ATTEMPTS; what they do not say
-/// from the profile AWS_PROFILE (default) in ~/.aws/credentials and ~/.aws/config, or in the files
-/// that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name. Throws Error where there are no
-/// credentials, or no such profile, UsageError for settings that cannot be.
+/// Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION
+/// (AWS_DEFAULT_REGION), AWS_ENDPOINT_URL_S3 (AWS_ENDPOINT_URL), AWS_CA_BUNDLE, AWS_MAX_ATTEMPTS;
+/// takes what they leave out from the profile AWS_PROFILE (default) in ~/.aws/credentials and
+/// ~/.aws/config, or in the files that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name. Throws
+/// Error where there are no credentials, or no such profile, UsageError for impossible settings.
 S3Settings find_settings(const Variables& variables, std::string_view bucket);
 
 /// "[name]" sections of "key = value" lines; '#' and ';' begin comments. An indented line belongs

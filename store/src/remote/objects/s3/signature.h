@@ -1,4 +1,4 @@
-// Signature Version 4: how a request to S3 proves who sends it. Pure functions.
+// Signature Version 4: how a request to S3 proves its sender's identity. Pure functions.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 #pragma once
 

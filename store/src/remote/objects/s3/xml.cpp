@@ -17,7 +17,7 @@ void load(pugi::xml_document& document, std::span<const std::byte> xml, const ch
   }
 }
 
-/// What is missing in a list counts as not there, and may be removed.
+/// Rejects a partial list: an object missing in a list counts as absent, and may be removed.
 [[noreturn]] void throw_cut_off() {
   throw Damaged("the S3 server sent a part of a list, and does not say where it goes on");
 }

@@ -1,4 +1,4 @@
-// What S3 says in XML.
+// Parses and prints the XML of S3.
 #pragma once
 
 #include "remote/objects/object_store.h"
@@ -25,8 +25,8 @@ struct ObjectPage {
   std::vector<ObjectInfo> objects;  ///< keys with the prefix of the store
   std::string next;                 ///< token for the next page; empty: there is none
 };
-/// Throws Damaged where the text is no such list, or is a part of one that does not say how it goes
-/// on.
+/// Throws Damaged where the text is no such list, or is a part of one that does not say where it
+/// continues.
 ObjectPage parse_objects(std::span<const std::byte> xml);
 
 struct UnfinishedUpload {
@@ -41,10 +41,10 @@ struct UploadPage {
 UploadPage parse_uploads(std::span<const std::byte> xml);
 
 std::string parse_upload_id(std::span<const std::byte> xml);
-/// What completes an upload of these parts, which are given by their ETags in order.
+/// The request body that completes an upload of these parts, given by their ETags in order.
 std::string print_parts(const std::vector<std::string>& etags);
 
-/// "2024-05-01T12:00:00.000Z" as Unix time in microseconds; 0 if it is none.
+/// "2024-05-01T12:00:00.000Z" as Unix time in microseconds; 0 if it is no such time.
 std::int64_t parse_time(std::string_view text);
 
 }  // namespace flor::remote

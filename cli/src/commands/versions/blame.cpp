@@ -1,6 +1,7 @@
 // flor blame: the version at which a metric moved most.
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "hindsight/version_choice.h"
 #include "output/json.h"
@@ -44,14 +45,18 @@ a step that is smaller than what its runs differ by among themselves is marked w
 
 Examples:
   flor blame accuracy                   the experiment last recorded here
-  flor blame loss:min linear --code     with the change of the sources line by line
+  flor blame accuracy --where epochs=16 only runs of that length
+  flor blame loss:min linear --patch    with the change of the sources line by line
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operand("METRIC", metric_, "name of a logged value, as in flor list --columns", true);
     syntax.operand("NAME", experiment_, "the experiment; the one last recorded here if left out",
                    false);
-    syntax.flag("--code", code_, "show the change of the sources line by line");
+    syntax.flag("-p,--patch", patch_, "show the change of the sources line by line");
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.other_name("--code", "use --patch");
   }
   int run(Context& context) override;
 
@@ -62,14 +67,17 @@ Examples:
                   std::size_t step) const;
 
   std::string metric_, experiment_;
-  bool code_ = false;
+  std::vector<std::string> where_;
+  bool patch_ = false;
 };
 
-/// Oldest first; only versions of which a run has the metric as a number.
+/// The points, oldest first; only versions of which a run has the metric as a number.
 std::vector<BlamePoint> Blame::points(Context& context, const std::string& experiment) const {
   const store::Catalog& catalog = context.catalog();
   std::vector<ListedRun> all;
-  std::vector<VersionRuns> versions = versions_of(catalog, experiment);
+  std::vector<VersionRuns> versions = versions_where(catalog, versions_of(catalog, experiment),
+                                                     where_, context.now_us());
+  if (versions.empty()) none_meets(where_);
   for (const VersionRuns& version : versions) {
     for (const store::Run& run : version.runs) {
       all.push_back({run, catalog.metrics(run.id), catalog.arguments(run.id)});
@@ -113,7 +121,7 @@ std::size_t largest_step(const std::vector<BlamePoint>& points) {
   return step;
 }
 
-/// Smaller than what runs of one version differ by.
+/// Whether the change is smaller than the spread of runs of one version.
 bool is_noise(const BlamePoint& before, const BlamePoint& now) {
   const double spread = std::max(before.greatest - before.least, now.greatest - now.least);
   return std::abs(now.mean - before.mean) <= spread;
@@ -192,7 +200,7 @@ void Blame::print_text(Context& context, const std::vector<BlamePoint>& points, 
   if (const std::string arguments = changed_arguments(before, now); !arguments.empty()) {
     out.write(fmt::format("  arguments  {}\n", printable(arguments)));
   }
-  const BlameStep changed = step_between(context, before, now, code_);
+  const BlameStep changed = step_between(context, before, now, patch_);
   if (!changed.known) {
     out.write("  sources    unknown\n");
     return;
@@ -200,7 +208,7 @@ void Blame::print_text(Context& context, const std::vector<BlamePoint>& points, 
   out.write(fmt::format("  sources    {} since {}\n", change_summary(changed.changes),
                         short_commit(before.version.commit)));
   changes_table(changed.changes).print(out, context.style(), 4);
-  if (code_) {
+  if (patch_) {
     out.write("\n");
     print_patch(context, changed.patch);
   }
@@ -224,13 +232,13 @@ void Blame::print_json(Context& context, const std::string& experiment,
   result["versions"] = std::move(versions);
   result["moved"] = nullptr;
   if (step > 0) {
-    const BlameStep changed = step_between(context, points[step - 1], points[step], code_);
+    const BlameStep changed = step_between(context, points[step - 1], points[step], patch_);
     Json moved = {{"from", json_text(points[step - 1].version.commit)},
                   {"to", json_text(points[step].version.commit)},
                   {"change", json_number(points[step].mean - points[step - 1].mean)},
                   {"within_noise", is_noise(points[step - 1], points[step])},
                   {"changes", changed.known ? changes_json(changed.changes) : Json(nullptr)}};
-    if (code_) moved["patch"] = changed.known ? Json(changed.patch) : Json(nullptr);
+    if (patch_) moved["patch"] = changed.known ? Json(changed.patch) : Json(nullptr);
     result["moved"] = std::move(moved);
   }
   print(context.out(), result);

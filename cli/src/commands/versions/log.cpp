@@ -1,6 +1,7 @@
 // flor log: the versions of an experiment and what changed between them.
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
+#include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "hindsight/version_choice.h"
 #include "output/json.h"
@@ -21,7 +22,7 @@
 namespace flor::cli {
 namespace {
 
-/// Changes to the version before; absent if they cannot be told.
+/// Changes to the version before; absent if they are unknown.
 struct VersionStep {
   std::optional<git::CommitInfo> info;
   std::optional<std::vector<git::FileChange>> changes;
@@ -42,6 +43,7 @@ Examples:
   flor log linear              which versions there are
   flor log linear --patch      with the changes, line by line
   flor log linear -n 1 -p      what the newest version changed
+  flor log linear --where 'accuracy>0.9'   versions with such runs
   flor log linear --graph      how the versions hang together with your own commits
 )";
   }
@@ -50,8 +52,10 @@ Examples:
                    false);
     syntax.flag("-g,--graph", graph_,
                 "draw the versions, their runs and the commits they began at");
-    syntax.flag("-p,--patch", patch_, "show the changes line by line");
-    syntax.option("-n,--limit", "N", limit_, "at most N versions");
+    syntax.flag("-p,--patch", patch_, "show the change of the sources line by line");
+    syntax.option("--where", "CONDITION", where_,
+                  "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("-n,--limit", "N", limit_, "show at most N versions");
   }
   int run(Context& context) override;
 
@@ -64,6 +68,7 @@ Examples:
   Json version_json(const VersionRuns& version, const VersionRuns* before, const VersionStep& step) const;
 
   std::string experiment_;
+  std::vector<std::string> where_;
   bool patch_ = false, graph_ = false;
   std::set<std::string> recorded_;  // commits of all runs, for the graph
   std::optional<std::uint64_t> limit_;
@@ -175,7 +180,9 @@ int Log::run(Context& context) {
   const store::Catalog& catalog = context.catalog();
   const std::string name =
       experiment_.empty() ? default_run(catalog).start.experiment : experiment_;
-  const std::vector<VersionRuns> all = versions_of(catalog, name);
+  const std::vector<VersionRuns> all =
+      versions_where(catalog, versions_of(catalog, name), where_, context.now_us());
+  if (all.empty()) none_meets(where_);
   if (graph_) {
     for (const store::Run& run : catalog.runs({}, SIZE_MAX, store::RunDetail::summary)) {
       recorded_.insert(run.start.commit);

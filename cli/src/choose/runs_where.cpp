@@ -1,0 +1,85 @@
+#include "choose/runs_where.h"
+
+#include "choose/condition.h"
+#include "choose/listing.h"
+#include "choose/run_spec.h"
+#include "output/terminal_text.h"
+#include "shell/context.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace flor::cli {
+namespace {
+
+void add_once(std::vector<store::Run>& runs, store::Run run) {
+  if (std::ranges::find(runs, run.id, &store::Run::id) == runs.end()) {
+    runs.push_back(std::move(run));
+  }
+}
+
+std::vector<store::Run> listed(Context& context, const ListingPlan& plan) {
+  std::vector<store::Run> runs;
+  each_listed(context.store(), plan, context.now_us(),
+              [&](ListedRun& facts) { runs.push_back(std::move(facts.run)); });
+  return runs;
+}
+
+/// All runs of an experiment, or the one run.
+std::vector<store::Run> runs_named(Context& context, const std::string& word,
+                                   store::RunRanks ranks) {
+  const std::vector<std::string> experiments = context.catalog().experiments();
+  if (std::ranges::find(experiments, word) == experiments.end()) {
+    return {parse_whole_run(context, word)};
+  }
+  return listed(context, {.experiment = word, .detail = store::RunDetail::all, .ranks = ranks});
+}
+
+}  // namespace
+
+std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted) {
+  std::vector<store::Run> runs;
+  if (wanted.where.empty()) {
+    for (const std::string& word : wanted.words) add_once(runs, parse_whole_run(context, word));
+    if (runs.empty()) runs.push_back(default_run(context.catalog()));
+    return runs;
+  }
+  if (wanted.words.empty()) {  // the index finds them without looking at each
+    runs = listed(context, {.where = wanted.where,
+                            .detail = store::RunDetail::all,
+                            .ranks = wanted.ranks});
+  } else {
+    for (const std::string& word : wanted.words) {
+      for (store::Run& run : runs_named(context, word, wanted.ranks)) {
+        add_once(runs, std::move(run));
+      }
+    }
+    keep_runs_where(context.catalog(), runs, wanted.where, context.now_us());
+  }
+  if (runs.empty()) none_meets(wanted.where);
+  return runs;
+}
+
+void keep_runs_where(const store::Catalog& catalog, std::vector<store::Run>& runs,
+                     const std::vector<std::string>& where, std::int64_t now_us) {
+  if (where.empty()) return;
+  std::vector<ListedRun> facts;
+  for (store::Run& run : runs) {
+    const std::int64_t id = run.id;
+    facts.push_back({std::move(run), catalog.metrics(id), catalog.arguments(id)});
+  }
+  keep_where(facts, where, now_us);
+  runs.clear();
+  for (ListedRun& fact : facts) runs.push_back(std::move(fact.run));
+}
+
+void none_meets(const std::vector<std::string>& where) {
+  throw NotFound(fmt::format("no run meets '{}': 'flor list --columns A,B' shows what runs have",
+                             printable(fmt::format("{}", fmt::join(where, "' and '")))));
+}
+
+}  // namespace flor::cli

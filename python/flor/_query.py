@@ -1,0 +1,101 @@
+"""Questions to the store, answered by the command `flor`."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, List
+
+from . import _engine
+
+_ERRORS = {2: _engine.UsageError, 3: _engine.NotFound, 4: _engine.Damaged, 6: _engine.Busy}
+
+
+def _command() -> str:
+    """The path of the command: of FLOR_COMMAND, of a wheel, else of PATH."""
+    beside = pathlib.Path(__file__).with_name("bin") / "flor"
+    found = os.environ.get("FLOR_COMMAND") or (str(beside) if beside.exists() else shutil.which("flor"))
+    if not found:
+        raise _engine.NotFound("the command flor is not on PATH: install it, or name it in FLOR_COMMAND")
+    return found
+
+
+def _ask(*words: str) -> str:
+    answer = subprocess.run([_command(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if answer.returncode != 0:
+        lines = answer.stderr.strip().splitlines() or [f"flor ended with status {answer.returncode}"]
+        line = lines[-1]
+        raise _ERRORS.get(answer.returncode, _engine.Error)(line[6:] if line.startswith("flor: ") else line)
+    return answer.stdout
+
+
+def _words(names: Any, options: Dict[str, Any]) -> List[str]:
+    words = [str(name) for name in names]
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                words += [flag, str(one)]
+    return words
+
+
+def query(*names: str, **options: Any) -> Any:
+    """The values of that name as a frame of pandas, a row a place: `flor.query("loss", "accuracy", run="digits")`.
+    Options are those of the command `flor query` without their dashes: `where="lr>0.1"`, `all=True`. Values that a replay
+    found carry their verdict in the column of that name. Numbers that are not finite are kept."""
+    import pandas
+    rows = []
+    for line in _ask("query", "--jsonl", *_words(names, options)).splitlines():
+        row = json.loads(line)
+        values = {name: float(value) if str(value).lower() in ("nan", "inf", "-inf", "infinity", "-infinity") else value
+                  for name, value in row.pop("values").items()}
+        place = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        end = {name: place.pop(name) for name in ("origin", "verdict") if name in place}
+        rows.append({**place, **values, **end})
+    return pandas.DataFrame.from_records(rows)
+
+
+def load(address: str) -> Dict[str, Any]:
+    """The recorded state at `RUN@12` as a dict from names to tensors (arrays where torch is not loaded):
+    `flor.load("digits@12")["model/weight"]`."""
+    with tempfile.TemporaryDirectory(prefix="flor-load-") as directory:
+        file = pathlib.Path(directory) / "state.safetensors"
+        _ask("export", address, str(file))
+        return _read_safetensors(file)
+
+
+_NAMES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+          "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "C64": "complex64"}
+
+
+def _read_safetensors(file: pathlib.Path) -> Dict[str, Any]:
+    content = file.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + size])
+    torch = sys.modules.get("torch")
+    tensors: Dict[str, Any] = {}
+    for name, item in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = item["data_offsets"]
+        part = content[8 + size + begin:8 + size + end]
+        kind = _NAMES[item["dtype"]]
+        if torch is not None:
+            made = (torch.frombuffer(bytearray(part), dtype=getattr(torch, kind)) if part
+                    else torch.empty(0, dtype=getattr(torch, kind)))
+        else:
+            import numpy
+            made = numpy.frombuffer(part, dtype="u2" if kind == "bfloat16" else kind).copy()
+        tensors[name] = made.reshape(item["shape"])
+    return tensors
+
+
+def main() -> None:
+    """The command `flor` of a wheel."""
+    command = _command()
+    os.execv(command, [command, *sys.argv[1:]])

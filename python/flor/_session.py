@@ -1,0 +1,170 @@
+"""flor.init and the session it opens; arguments; files of the program."""
+
+import os
+import pathlib
+import sys
+from typing import Any, Dict, Iterable, List, MutableSequence, Optional, TypeVar, Union, overload
+
+from . import _engine
+
+Argument = TypeVar("Argument", bool, int, float, str)
+_FLAGS = ("--flor", "--replay")
+_hosted = False
+
+
+class Session:
+    """One execution of the program, opened by `flor.init`. It ends with the process, or with `finish`."""
+
+    @property
+    def mode(self) -> str:
+        """"off", "record" or "replay"."""
+        return _engine.mode()
+
+    @property
+    def run(self) -> str:
+        """Key of the run that is recorded or replayed, 16 hexadecimal digits; empty if the session is off."""
+        return _engine.run()
+
+    def keep(self, num_to_keep: Optional[int] = None, score: str = "", *, order: str = "max",
+             tie: str = "older") -> None:
+        """Keeps only the checkpoints of the `num_to_keep` best epochs by the logged value `score` (without one, the
+        newest); the best is never deleted, nor the latest while the run can be resumed."""
+        if order not in ("max", "min") or tie not in ("older", "newer"):
+            raise _engine.UsageError('Session.keep: order is "max" or "min", tie is "older" or "newer"')
+        _engine.keep(num_to_keep, score, order == "max", tie == "newer")
+
+    def finish(self) -> None:
+        """Ends the session now: everything is durable when this returns."""
+        _engine.finish()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass  # the end of the process knows how the program ended
+
+
+def _is_flor_flag(word: str) -> bool:
+    return word.startswith(_FLAGS)
+
+
+def _flags(record: Union[str, bool, None], replay: Union[bool, str], resume: Union[bool, str], run: Optional[str],
+           every: Optional[int], epsilon: Optional[float], git: bool, home: Union[str, os.PathLike, None],
+           probe: Union[str, Iterable[str]], kwargs: Optional[Dict[str, Any]]) -> List[str]:
+    words: List[str] = []
+    if record:
+        words += ["--flor"] if record is True else ["--flor", record]
+    if replay:
+        words += ["--replay_flor"] if replay is True else ["--replay_flor", replay]
+    if resume:
+        words += ["--flor_resume"] if resume is True else ["--flor_resume", str(resume)]
+    for flag, value in (("--flor_run", run), ("--flor_every", every), ("--flor_epsilon", epsilon)):
+        if value is not None:
+            words += [flag, str(value)]
+    for loop in [probe] if isinstance(probe, str) else list(probe):
+        words += ["--flor_probe", loop]
+    if not git:
+        words.append("--flor_no_git")
+    if home is not None:
+        words += ["--flor_home", os.fspath(home)]
+    if kwargs:
+        words += ["--kwargs", *(f"{name}={value}" for name, value in kwargs.items())]
+    return words
+
+
+def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool, None] = None,
+         replay: Union[bool, str] = False, resume: Union[bool, str] = False, run: Optional[str] = None,
+         every: Optional[int] = None, epsilon: Optional[float] = None, git: bool = True,
+         home: Union[str, "os.PathLike[str]", None] = None, probe: Union[str, Iterable[str]] = (),
+         kwargs: Optional[Dict[str, Any]] = None) -> Session:
+    """Opens the session that Flor's flags ask for, and takes them out of `argv` (by default `sys.argv`): `--flor NAME`
+    records, `--replay_flor [PID/NGPUS]` replays; docs/cli.md lists all. Without such a flag the keyword arguments
+    count: `flor.init(record="digits")`, `flor.init(replay="1/2")`. Without either the session is off, and the program
+    is what it would be without Flor.
+
+    To be called once the program's libraries are imported, before it registers state. Where the flags of the command
+    line are wrong, or recording cannot start, the program ends with one line that says why (status 2 for usage);
+    where keyword arguments are, `flor.Error` is raised."""
+    arguments = sys.argv if argv is None else argv
+    if _is_helper():
+        return Session()
+    own = list(arguments[1:])
+    before = _host().words_before(list(sys.argv[1:]))
+    given = _flags(record, replay, resume, run, every, epsilon, git, home, probe, kwargs)
+    by_flag = any(_is_flor_flag(word) for word in own) or not given
+    by_flag = by_flag or "FLOR_WORKER_FD" in os.environ  # `flor replay` says what is to be done
+    words = [*before, *own] if by_flag else [*before, *given, *own]
+    try:
+        rest = _engine.open(words, _host().file)
+    except _engine.Error as error:
+        if not by_flag:
+            raise
+        _host().flush()
+        print(f"flor: {error}", file=sys.stderr)
+        sys.exit(getattr(error, "status", 1))
+    arguments[1:] = rest[len(before):]
+    if _engine.active():
+        _host().watch_for_failure()
+    return Session()
+
+
+def _is_helper() -> bool:
+    """This is a process that `multiprocessing` started anew, such as a worker of a DataLoader: it executes the script
+    once more, and is no program of its own, unless it is a rank."""
+    module = sys.modules.get("multiprocessing.process")
+    started = getattr(module, "parent_process", lambda: None)
+    return started() is not None and "RANK" not in os.environ
+
+
+def _host():
+    """Tells the engine, once, what is executed here."""
+    global _hosted
+    from . import _ambient, _host as host
+    if not _hosted:
+        _engine.host(host, _ambient)
+        _hosted = True
+    return host
+
+
+def mode() -> str:
+    """"off", "record" or "replay"."""
+    return _engine.mode()
+
+
+def recording() -> bool:
+    return _engine.mode() == "record"
+
+
+def replaying() -> bool:
+    return _engine.mode() == "replay"
+
+
+def catching_up() -> bool:
+    """True while a replay visits iterations only to rebuild the state that the next one starts from."""
+    return _engine.catching_up()
+
+
+def output(path: Union[str, "os.PathLike[str]"]) -> pathlib.Path:
+    """A path for a file of the program's own, with its directories made; during a replay the same path in a directory
+    of that replay, so that the files of the recording stay."""
+    return pathlib.Path(_engine.output(os.fspath(path)))
+
+
+@overload
+def arg(name: str) -> str: ...
+@overload
+def arg(name: str, default: Argument) -> Argument: ...
+
+
+def arg(name, default=None):
+    """A hyper-parameter: the value of `--kwargs name=value`, else `default`; it is recorded, and on replay it is the
+    recorded one. Its type is that of `default`; without one it is a text that must be given."""
+    if default is not None and not isinstance(default, (bool, int, float, str)):
+        raise _engine.UsageError(f"flor.arg('{name}'): the default is a number, a text or a boolean, not a "
+                                 f"{type(default).__name__}")
+    return _engine.arg(name, default)
+
+
+def fence() -> None:
+    """To be called before the program writes state that was registered with `overlapping=True`."""
+    _engine.fence()

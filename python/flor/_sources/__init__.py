@@ -1,0 +1,325 @@
+"""Which loops of a Python program a change of its sources concerns, from its syntax trees: loops whose statement changed,
+loops from which changed code may be called, and loops that leave what a new log statement reads in variables that are not
+kept. When in doubt, a loop is concerned."""
+
+import ast
+import os
+
+from . import imports
+from .changes import Change, compare
+from .effects import ATTRIBUTE, UNKNOWN, Program
+from .names import Source, assigned_names
+from .slices import Slices, overlap
+
+
+def _common_ending(a, b):
+    """How many of their last components two paths have in common."""
+    count = 0
+    for x, y in zip(reversed(a.split("/")), reversed(b.replace(os.sep, "/").split("/"))):
+        if x != y:
+            break
+        count += 1
+    return count
+
+
+class Site:
+    """A flor.loop in the sources, and the statement that iterates it."""
+
+    def __init__(self, source, call, statement):
+        self.source, self.call, self.statement = source, call, statement
+        first = call.args[0] if call.args else None
+        names = isinstance(first, ast.Constant) and isinstance(first.value, str)
+        self.is_computed = first is not None and len(call.args) > 1 and not names and not (
+            isinstance(first, ast.Constant) and first.value is None)
+        self.name = _safe(first.value) if names and first.value else "loop"
+
+    def is_at(self, file, line):
+        return self.call.lineno <= line <= (self.call.end_lineno or line)
+
+    def holds(self, change):
+        if change.source is not self.source:
+            return False
+        if change.node is not None:
+            return any(part is change.node for part in ast.walk(self.statement))
+        return change.owner is not None and any(part is change.owner for part in ast.walk(self.statement))
+
+
+def _safe(name):
+    return "".join("_" if c in "/~,@" or ord(c) < 32 else c for c in name)
+
+
+def _sites(source):
+    for node in ast.walk(source.tree):
+        if source.flor_call(node) != "loop":
+            continue
+        holder = node
+        while not isinstance(holder, (ast.stmt, ast.Module)):
+            holder = source.parents[holder]
+        loops = isinstance(holder, (ast.For, ast.AsyncFor)) and any(part is node for part in ast.walk(holder.iter))
+        if not loops and not _is_in_comprehension(source, node):
+            holder = source.scope_of(node)  # it may be iterated anywhere below
+        yield Site(source, node, holder)
+
+
+def _is_in_comprehension(source, node):
+    while not isinstance(node, ast.stmt):
+        node = source.parents[node]
+        if isinstance(node, ast.comprehension):
+            return True
+    return False
+
+
+class Findings:
+    """The answers that a replay asks for; see runtime/sources/concerns.h."""
+
+    def __init__(self, changed, rest, program, nested, main, complete):
+        self.nested, self.main, self.complete = set(nested), set(main), complete
+        self.touched, self.computation, self.looking, self.walk = [], [], [], ""
+        self.why_unproven = "of Python no source proves what all code may do"
+        self.failed = ""
+        self.changes, self.sources = [], []
+        texts = {path: now for path, _, now in changed if now is not None}
+        texts.update(dict(rest))
+        before = {path: old for path, old, _ in changed if old is not None}
+        before.update(dict(rest))
+        own = self.files_of_program(texts, before, program)
+        self.read([file for file in changed if file[0] in own], [file for file in rest if file[0] in own])
+        self.nothing_changed = not self.changes
+        self.program = Program(self.sources)
+        self.slices = Slices(self.program)
+        self.sites = [site for source in self.sources for site in _sites(source)]
+        self.reasons = {}
+        if self.changes:
+            self.conclude()
+
+    @staticmethod
+    def files_of_program(texts, before, program):
+        """The files that the program imports now, or imported then. Without a known script: all."""
+        every = set(texts) | set(before)
+        best = max((_common_ending(path, program) for path in every), default=0)
+        start = [path for path in every if best and _common_ending(path, program) == best]
+        if not start:
+            return every
+        return imports.Imports(texts).closure(start) | imports.Imports(before).closure(start)
+
+    def read(self, changed, rest):
+        for path, before, now in changed:
+            try:
+                self.read_changed(path, before, now)
+            except (SyntaxError, ValueError, RecursionError):
+                # Another version of Python may have recorded it.
+                self.failed = f"{path} changed, and cannot be read as Python"
+                change = Change(None, None, "changed", False, None)
+                change.path = path
+                self.changes.append(change)
+        for path, text in rest:
+            try:
+                self.sources.append(Source(path, text))
+            except (SyntaxError, ValueError, RecursionError):
+                continue
+
+    def read_changed(self, path, before, now):
+        if now is None:
+            change = Change(None, None, "is gone", False, None)
+            change.path = path
+            self.changes.append(change)
+            return
+        changes, source = compare(path, before or "", now)
+        self.sources.append(source)
+        if before is not None:
+            self.changes += changes
+        else:
+            # A new file does nothing by itself: what imports it, and calls its functions, has changed as well.
+            self.changes += [change for change in changes if change.looks and change.what.startswith("logs")]
+
+    # Why a loop is to be executed -------------------------------------------------------------------------------------
+
+    def conclude(self):
+        told = set()
+        for site in self.sites:
+            if site.is_computed or site.name not in self.nested or site.name in told:
+                continue
+            reason = self.why(site)
+            if reason is not None:
+                told.add(site.name)
+                self.touched.append((site.name, *reason))
+        for site in self.sites:
+            if not site.is_computed and site.name in self.main and not self.walk:
+                self.walk = self.why_from_start(site)
+        self.sort_changes()
+
+    def why(self, site):
+        """(why, question) of the loop at that place, or None."""
+        if site.call not in self.reasons:
+            self.reasons[site.call] = self.find_why(site)
+        return self.reasons[site.call]
+
+    def find_why(self, site):
+        if self.failed:
+            return self.failed, ""
+        inside = [change for change in self.changes if site.holds(change) and change.what != "registers otherwise"]
+        if inside:
+            return self.explain(min(inside, key=lambda change: not change.what.startswith("logs"))), ""
+        reached = self.program.reached([site.statement])
+        for change in self.changes:
+            function = change.function
+            if function is None or change.what == "registers otherwise":
+                continue
+            if function in reached or self.program.is_anywhere(change.source, function):
+                return self.explain(change, label=True), ""
+        if not self.complete:
+            return "not all sources of the program could be read", ""
+        return self.why_read(site)
+
+    def why_read(self, site):
+        kept = self.kept_by(site, self.attached(site) | self.attached_to_main(site))
+        found = self.first_read(site, kept, [change for change in self.questions() if not site.holds(change)])
+        if found is None:
+            return None
+        change, variable = found
+        return (f"{self.explain(change)}{self.left(variable)} that the loop may leave behind and that is not registered",
+                self.question_of(change))
+
+    def why_from_start(self, site):
+        """A question uses what earlier epochs leave in variables that are not kept."""
+        found = self.first_read(site, self.kept_by(site, self.attached(site)), self.questions())
+        if found is None:
+            return ""
+        change, variable = found
+        return f"{self.explain(change)}{self.left(variable)} that {site.name} changes and that is not registered"
+
+    def first_read(self, site, kept, questions):
+        """The first question that reads what the loop may leave changed and what is not kept, and the variable."""
+        assigned, mutated = self.slices.changes(site.source, [site.statement])
+        changed = (assigned | mutated) - kept
+        for change in questions:
+            statement = change.source.statement_of(change.node)
+            read = self.slices.closure(change.source, statement, site.statement, kept)
+            variable = overlap(read, changed, self.slices.own_reads(change.source, change.node))
+            if variable is not None:
+                return change, variable
+        return None
+
+    def kept_by(self, site, attached):
+        """The variables whose objects are restored, and that the loop does not bind to others."""
+        assigned, _ = self.slices.changes(site.source, [site.statement])
+        return (self.registered() - assigned) | attached
+
+    def questions(self):
+        """New statements that only look at the computation, and read something of it."""
+        return [change for change in self.changes
+                if change.looks and change.node is not None and change.what != "registers otherwise"
+                and not isinstance(change.node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom))]
+
+    def registered(self):
+        """The variables that flor.checkpoints registers."""
+        kept = set()
+        for source in self.sources:
+            for node in ast.walk(source.tree):
+                if source.flor_call(node) == "checkpoints":
+                    for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                        kept.add(self.slices.key_of(source, one))
+        return kept - {None}
+
+    def attached(self, site):
+        """The variables that are attached to the loop."""
+        kept = set()
+        for keyword in site.call.keywords:
+            if keyword.arg == "attached":
+                self.note_attached(site.source, keyword.value, site.call, kept)
+        return kept - {None}
+
+    def note_attached(self, source, node, call, kept):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for name in node.value.replace(",", " ").split():
+                kept.add(self.program.variable(source, call, name))
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            for one in node.elts:
+                self.note_attached(source, one, call, kept)
+        elif isinstance(node, ast.Call):
+            for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                self.note_attached(source, one, call, kept)
+        else:
+            # The object is kept; a variable that the loop binds to another one is not.
+            key = self.slices.key_of(source, node)
+            if key not in self.slices.own_changes(source, [source.statement_of(call)])[0]:
+                kept.add(key)
+
+    def attached_to_main(self, site):
+        kept = set()
+        for other in self.sites:
+            if other.name in self.main and other is not site:
+                kept |= self.attached(other)
+        return kept
+
+    # Places -----------------------------------------------------------------------------------------------------------
+
+    def sites_at(self, file, line):
+        most = max((_common_ending(source.path, file) for source in self.sources), default=0)
+        if most == 0:
+            return []
+        return [site for site in self.sites if _common_ending(site.source.path, file) == most and site.is_at(file, line)]
+
+    def touched_at(self, file, line, name):
+        if not self.changes:
+            return []
+        sites = self.sites_at(file, line)
+        unknown = not sites
+        if unknown:
+            sites = [site for site in self.sites if site.is_computed or site.name == name]
+        for site in sites:
+            reason = self.why(site)
+            if reason is not None:
+                return [(name, *reason)]
+        if unknown and not sites:
+            return [(name, f"the loop {name} is not found in the sources, which changed", "")]
+        return []
+
+    def may_leave_function(self, file, line):
+        """Whether a return in the loop may leave its function; None where the loop is not found."""
+        sites = self.sites_at(file, line)
+        if not sites:
+            return None
+        return any(isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for site in sites
+                   for part in ast.walk(site.statement))
+
+    # Words ------------------------------------------------------------------------------------------------------------
+
+    def explain(self, change, label=False):
+        holder = f" ({change.function.name})" if label and change.function is not None else ""
+        return f"{change.where}{holder} {change.what}"
+
+    @staticmethod
+    def left(variable):
+        if variable == UNKNOWN:
+            return ", with values of unknown origin"
+        name = f"self.{variable[1]}" if variable[0] == ATTRIBUTE else variable[1]
+        return f", with '{name}'"
+
+    @staticmethod
+    def question_of(change):
+        return change.what[len("logs "):] if change.what.startswith("logs ") else change.what
+
+    def nested_site(self, change):
+        for site in self.sites:
+            if not site.is_computed and site.name in self.nested and site.holds(change):
+                return site
+        return None
+
+    def sort_changes(self):
+        told = set()
+        for change in self.changes:
+            if change.looks or change.where in told:
+                continue
+            told.add(change.where)
+            site = self.nested_site(change)
+            self.computation.append((site.name if site else "", self.explain(change), ""))
+        for change in self.changes:
+            if change.looks and change.where not in told and self.nested_site(change) is None:
+                told.add(change.where)
+                self.looking.append(self.explain(change))
+
+
+def analyze(changed, rest, program, nested, main, complete):
+    """`changed`: (path, text before, text now), either None where there is no file; `rest`: (path, text)."""
+    return Findings(changed, rest, program, nested, main, complete)

@@ -1,0 +1,75 @@
+#include "errors.h"
+
+#include "base/hosted_program.h"
+
+#include <string>
+
+namespace flor::python {
+namespace {
+
+struct Classes {
+  py::object error, usage, not_found, damaged, busy;
+};
+
+/// Never destroyed, since Python ends before static objects do.
+Classes& classes() {
+  static auto* const known = new Classes;
+  return *known;
+}
+
+void raise(const py::object& type, const Error& cause) {
+  const std::string line = detail::in_words_of_program(cause.what());
+  const auto raised =
+      py::reinterpret_steal<py::object>(PyObject_CallFunction(type.ptr(), "s", line.c_str()));
+  if (!raised) return;
+  raised.attr("status") = static_cast<int>(cause.status());
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
+}  // namespace
+
+void raise_in_python(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const UsageError& cause) {
+    raise(classes().usage, cause);
+  } catch (const NotFound& cause) {
+    raise(classes().not_found, cause);
+  } catch (const Damaged& cause) {
+    raise(classes().damaged, cause);
+  } catch (const Busy& cause) {
+    raise(classes().busy, cause);
+  } catch (const Error& cause) {
+    raise(classes().error, cause);
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+void bind_errors(py::module_& module) {
+  const auto add = [&](const char* name, const py::object& base) {
+    const std::string full = std::string("flor.") + name;
+    auto type = py::reinterpret_steal<py::object>(
+        PyErr_NewException(full.c_str(), base.ptr(), nullptr));
+    module.attr(name) = type;
+    return type;
+  };
+  const auto runtime_error = py::reinterpret_borrow<py::object>(PyExc_RuntimeError);
+  Classes& known = classes();
+  known.error = add("Error", runtime_error);
+  known.usage = add("UsageError", known.error);
+  known.not_found = add("NotFound", known.error);
+  known.damaged = add("Damaged", known.error);
+  known.busy = add("Busy", known.error);
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Error&) {
+      raise_in_python(std::current_exception());
+    }
+  });
+}
+
+}  // namespace flor::python

@@ -1,0 +1,10 @@
+// flor.log and its kin.
+#pragma once
+
+#include "gil.h"
+
+namespace flor::python {
+
+void bind_logging(py::module_& module);
+
+}  // namespace flor::python

@@ -1,0 +1,201 @@
+"""Values, arguments and checkpoints: recorded, and read again through the store."""
+
+import unittest
+
+import numpy
+import pandas
+import torch
+
+from workbench import Script
+
+
+class ValuesTest(Script):
+    def frame(self, *names, **options):
+        import os
+        os.environ["FLOR_HOME"] = self.environment["FLOR_HOME"]
+        import flor
+        return flor.query(*names, **options)
+
+    def test_values_of_every_kind(self):
+        self.program("""
+            import torch, numpy, decimal
+            values = dict(real=0.1, whole=7, yes=True, text="a\\u00e9", tensor=torch.tensor(0.25), array=numpy.array([3]),
+                          scalar=numpy.float32(0.1), half=torch.tensor(1.5, dtype=torch.bfloat16), nan=float("nan"),
+                          big=1 << 70, items=[1, torch.tensor(2)], table={"a": 0.5}, boolean=numpy.bool_(False))
+            for epoch in flor.loop("epoch", 2):
+                for name, value in values.items():
+                    assert flor.log(name, value) is value
+                flor.log_histogram("histogram", torch.randn(100))
+                flor.log_tensor("matrix", torch.eye(2).t())
+                flor.log_tensor("doubles", numpy.ones((2, 3))[:, ::2])
+                flor.log_image("image", numpy.zeros((4, 5), dtype="uint8"))
+                flor.log_table("confusion", numpy.eye(2), columns=["a", "b"], row_names=["a", "b"])
+        """)
+        self.record("train.py", "t")
+        names = ["real", "whole", "yes", "text", "tensor", "array", "scalar", "half", "nan", "big", "boolean"]
+        frame = self.frame(*names, run="t")
+        row = frame.iloc[0]
+        self.assertEqual(len(frame), 2)
+        self.assertEqual([row[name] for name in names if name != "nan"],
+                         [0.1, 7, True, "a\u00e9", 0.25, 3, float(numpy.float32(0.1)), 1.5, str(1 << 70), False])
+        self.assertTrue(pandas.isna(row["nan"]))
+        self.assertEqual(row["verdict"], "recorded")
+        shown = self.flor("show", "t").stdout
+        for name in ("histogram", "matrix", "doubles", "image", "confusion", "items", "table"):
+            self.assertIn(name, shown)
+
+    def test_a_value_that_cannot_be_kept_is_said_and_does_not_end_the_training(self):
+        self.program("""
+            import torch
+            for epoch in flor.loop("epoch", 1):
+                flor.log("many", torch.ones(2))
+                flor.log("odd", object())
+        """)
+        done = self.record("train.py", "t")
+        self.assertIn('flor.log("many"): it has more than one element: use flor.log_tensor', done.stderr)
+        self.assertIn('flor.log("odd"): a object is no number', done.stderr)
+
+    def test_a_name_that_is_no_text_is_an_error_in_every_mode(self):
+        self.program("flor.log(1, 2)")
+        self.assertIn("the name is a text", self.python("train.py", status=1).stderr)
+
+    def test_arguments_are_recorded_and_come_back(self):
+        self.program("""
+            import random
+            print(flor.arg("lr", 0.1), flor.arg("n", 3), flor.arg("name", "x"), flor.arg("yes", False),
+                  flor.arg("seed", random.randrange(1 << 40)), sys.argv[1:])
+            for epoch in flor.loop("epoch", 1): flor.log("a", 1)
+        """)
+        done = self.python("train.py", "--own", "--flor", "t", "--kwargs", "lr=0.5", "yes=true")
+        self.assertTrue(done.stdout.startswith("0.5 3 x True "))
+        self.assertTrue(done.stdout.endswith("['--own']\n"))
+        self.assertEqual(self.python("train.py", "--replay_flor", "--own").stdout, done.stdout)
+        wrong = self.python("train.py", "--flor", "t", "--kwargs", "n=x", status=2)
+        self.assertIn("flor: --kwargs n=x: 'x' is not a whole number", wrong.stderr)
+
+    def test_wrong_flags_end_the_program_with_one_line_and_status_2(self):
+        self.program("print('no')")
+        done = self.python("train.py", "--flor_evry", "1", status=2)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertEqual(done.stdout, "")
+
+    def test_keyword_arguments_open_a_session_and_flags_win(self):
+        text = ("import flor\nsession = flor.init(record='t', every=1)\nprint(session.mode, flor.mode())\n"
+                "for e in flor.loop('epoch', 2):\n    for s in flor.loop('train', 2): flor.log('s', s)\n")
+        self.write("train.py", text)
+        self.assertEqual(self.python("train.py").stdout, "record record\n")
+        self.assertEqual(self.python("train.py", "--replay_flor").stdout, "replay replay\n")
+        self.assertIn("verified", self.flor("replay", "t", "--workers", "2", "--probe", "train").stdout)
+        self.write("bad.py", "import flor\ntry:\n    flor.init(record='a', every=-1)\nexcept flor.UsageError as e:\n"
+                             "    print('caught', e)\n")
+        self.assertIn("caught", self.python("bad.py").stdout)
+
+    def test_the_statuses_of_the_program_are_kept(self):
+        for code, status in (("sys.exit(0)", 0), ("sys.exit(5)", 5), ("sys.exit('words')", 1), ("1 / 0", 1)):
+            with self.subTest(code=code):
+                self.program(f"for e in flor.loop('epoch', 1): pass\n{code}")
+                done = self.python("train.py", "--flor", "t", status=status)
+                self.assertIn("failed" if status else "recorded t", done.stderr)
+
+    def test_a_replay_that_differs_ends_with_status_7(self):
+        self.program("""
+            hidden = [0.0]
+            def secret(): hidden[0] += len(sys.argv)
+            for epoch in flor.loop("epoch", 2):
+                for step in flor.loop("train", 2):
+                    secret()
+                flor.log("hidden", hidden[0])
+        """)
+        self.record("train.py", "t")
+        done = self.python("train.py", "--replay_flor", status=7)
+        self.assertIn("DIFFERS FROM THE RECORD", done.stderr)
+
+    def test_output_goes_elsewhere_during_a_replay(self):
+        self.program("""
+            for epoch in flor.loop("epoch", 1):
+                flor.output("out/file.txt").write_text(flor.mode())
+        """)
+        self.record("train.py", "t")
+        self.python("train.py", "--replay_flor")
+        self.assertEqual((self.repository / "out/file.txt").read_text(), "record")
+
+    def test_the_shadow_commit_has_the_sources_and_the_command(self):
+        self.write("helper.py", "VALUE = 3\n")
+        self.program("import helper\nfor e in flor.loop('epoch', 1): flor.log('v', helper.VALUE)")
+        self.record("train.py", "t")
+        import subprocess
+        files = subprocess.run(["git", "ls-tree", "-r", "--name-only", "flor.shadow"], cwd=self.repository,
+                               env=self.environment, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        self.assertLessEqual({"helper.py", "train.py"}, set(files))
+        shown = self.flor("show", "t", "--all").stdout
+        self.assertIn("train.py --flor t", shown)
+
+
+class CheckpointsTest(Script):
+    def test_saved_best_and_latest_checkpoints_and_load(self):
+        self.program("""
+            import torch
+            session = flor.Session()
+            w = torch.zeros(3)
+            flor.checkpoints(w=w)
+            session.keep(2, "loss", order="min")
+            for epoch in flor.loop("epoch", 4):
+                w += 1
+                flor.log("loss", abs(epoch - 1))
+            print(flor.best_checkpoint().epoch, flor.latest_checkpoint().epoch, flor.save_checkpoint("mine", loss=3).name,
+                  flor.latest_checkpoint().address[16:])
+        """)
+        self.assertEqual(self.record("train.py", "t").stdout, "1 3 mine @mine\n")
+        self.assertEqual(self.load("t@1")["w"].tolist(), [2.0, 2.0, 2.0])
+        import flor
+        with self.assertRaises(flor.NotFound):
+            self.load("t@77")
+
+    def load(self, address):
+        import os
+        os.environ["FLOR_HOME"] = self.environment["FLOR_HOME"]
+        import flor
+        return flor.load(address)
+
+    def test_another_model_than_recorded_is_refused(self):
+        text = "import torch\nnet = torch.nn.Linear(2, {})\nflor.checkpoints(net)\nfor e in flor.loop('epoch', 2): pass"
+        self.program(text.format(2))
+        self.record("train.py", "t")
+        self.program(text.format(3))
+        done = self.python("train.py", "--replay_flor", status=1)
+        self.assertIn("'model/weight' was recorded as a tensor float32 [2, 2], but is a tensor float32 [3, 2] here",
+                      done.stderr)
+
+    def test_objects_that_cannot_be_kept_are_named(self):
+        self.program("flor.checkpoints(state={'f': lambda: 1})\nfor e in flor.loop('epoch', 2): pass")
+        done = self.record("train.py", "t", status=None)
+        self.assertIn("'state/f' is <lambda>", done.stderr)
+
+    def test_programs_without_torch(self):
+        self.program("""
+            import random
+            random.seed(2)
+            state = {"x": 0.5, "seen": []}
+            flor.checkpoints(state=state)
+            for epoch in flor.loop("epoch", 4):
+                for step in flor.loop("train", 5):
+                    state["x"] += random.random()
+                    state["seen"].append(step)
+                flor.log("x", state["x"])
+            assert "torch" not in sys.modules and "numpy" not in sys.modules
+        """)
+        self.record("train.py", "t")
+        for words in ([], ["--flor_probe", "train"], ["1/2"]):
+            segment, rest = ([words[0]], words[1:]) if words and "/" in words[0] else ([], words)
+            self.assertIn("verified", self.python("train.py", "--replay_flor", *segment, *rest).stderr)
+
+    def test_a_library_that_comes_with_the_question_is_no_difference(self):
+        text = "import random\nrandom.seed(1)\nfor e in flor.loop('epoch', 3):\n    for s in flor.loop('train', 2):\n        flor.log('r', random.random())\n"
+        self.program(text)
+        self.record("train.py", "t")
+        self.program("import numpy\n" + text + "        flor.log('sum', numpy.ones(2).sum())\n")
+        self.assertIn("verified", self.python("train.py", "--replay_flor").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

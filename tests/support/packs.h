@@ -1,0 +1,28 @@
+// The packs of a home, as files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace flor::testing {
+
+/// Everything two levels below `home`/packs, in no order: what is no pack, too.
+inline std::vector<std::filesystem::directory_entry> packs_of(const std::filesystem::path& home) {
+  std::vector<std::filesystem::directory_entry> found;
+  for (const auto& directory : std::filesystem::directory_iterator(home / "packs")) {
+    if (!directory.is_directory()) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) found.push_back(entry);
+  }
+  return found;
+}
+
+/// Where the pack of this name, of 16 hex digits, lies or would lie. Its directory is made.
+inline std::filesystem::path place_of_pack(const std::filesystem::path& home,
+                                           const std::string& name) {
+  const auto directory = home / "packs" / name.substr(0, 2);
+  std::filesystem::create_directories(directory);
+  return directory / (name + ".pack");
+}
+
+}  // namespace flor::testing
