@@ -34,7 +34,7 @@ struct BuildRecipe {
   std::map<std::string, std::string> environment;  ///< that CMake was configured with
   bool operator==(const BuildRecipe&) const = default;
 
-  /// JSON in one line; docs/format.md says its fields.
+  /// JSON in one line; docs/internals/format.md says its fields.
   std::string encode() const;
   /// Throws Error for text that is no recipe. Unknown fields are ignored.
   static BuildRecipe decode(std::string_view json);

@@ -346,7 +346,7 @@ struct ByHand {
   const char* payload;
 };
 
-// Written from docs/format-codecs.md, byte by byte; the base is eight times 1.0f.
+// Written from docs/internals/format-codecs.md, byte by byte; the base is eight times 1.0f.
 TEST(CodecFormat, IsWhatTheDocumentSays) {
   constexpr const char* kSteps = "0000803f0100803fffff7f3f0500803f0000803f0000803f0000803f0000803f";
   const ByHand examples[] = {

@@ -1,7 +1,7 @@
 // Makes a golden store: one of everything that the present format knows, small.
 //   make_golden tests/store/golden/NAME
 // Run by hand when the format gained something. The directory must not exist; once there is a
-// release, older stores stay beside it (docs/format.md).
+// release, older stores stay beside it (docs/internals/format.md).
 #include "checkpoint/named_checkpoints.h"
 #include "database/sqlite.h"
 #include "golden_group.h"

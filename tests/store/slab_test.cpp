@@ -256,7 +256,7 @@ TEST(SlabLayout, NamesThatCountUpTakeAByteEach) {
   EXPECT_LT(encode_layout(std::span(&block, 1)).size(), 1100u);
 }
 
-/// Byte by byte as docs/format.md says.
+/// Byte by byte as docs/internals/format.md says.
 TEST(SlabLayout, HasTheFormThatIsDocumented) {
   const Item items[] = {{"a9", ElementType::f64, {}, 8},
                         {"a10", ElementType::f64, {}, 8},

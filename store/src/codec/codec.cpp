@@ -1,5 +1,5 @@
 // encode and decode: picks the form, then lays out or reads its payload. The layouts are specified
-// in docs/format-codecs.md.
+// in docs/internals/format-codecs.md.
 #include "codec/codec.h"
 
 #include "base/digest_stream.h"

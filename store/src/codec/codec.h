@@ -1,5 +1,5 @@
 // The codec: turns one chunk of a tensor into fewer bytes and back, exactly, using its element type
-// and its predecessor. Pure functions over memory; docs/format-codecs.md specifies the bytes.
+// and its predecessor. Pure functions over memory; docs/internals/format-codecs.md specifies the bytes.
 #pragma once
 
 #include "base/scratch.h"
@@ -33,7 +33,7 @@ class CodecContext {
 };
 
 /// The result of `encode`. `codec` names the form of the payload and is stored beside it; the
-/// values are listed in docs/format-codecs.md and are append only.
+/// values are listed in docs/internals/format-codecs.md and are append only.
 struct Encoded {
   std::uint8_t codec = 0;
   bool uses_base = false;              ///< decoding needs the same base

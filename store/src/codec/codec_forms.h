@@ -1,5 +1,5 @@
 // The forms a payload can have and how each element type is cut into words. These values are on
-// disk; docs/format-codecs.md describes every byte.
+// disk; docs/internals/format-codecs.md describes every byte.
 #pragma once
 
 #include <flor/store/checkpoint.h>

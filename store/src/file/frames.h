@@ -1,5 +1,5 @@
 // Framed files: append-only files of numbered, checksummed frames. One process writes; any number
-// may read at the same time. Journals are such files. docs/format.md has the bytes.
+// may read at the same time. Journals are such files. docs/internals/format.md has the bytes.
 //
 //   file  = file header (32 bytes), frame*
 //   frame = frame header (40 bytes), payload, zeros up to a multiple of 8 bytes

@@ -1,5 +1,5 @@
 // The ends of evaluations, outside the index and like the journals of runs: an index that is made
-// again takes them from there. docs/format.md describes the files.
+// again takes them from there. docs/internals/format.md describes the files.
 #pragma once
 
 #include "file/filesystem.h"

@@ -1,5 +1,5 @@
 // Events: the contents of the journals of runs, one frame each. The index is made by applying them
-// in order. docs/format.md describes their fields.
+// in order. docs/internals/format.md describes their fields.
 //
 // An event says what happened, in terms of the run itself (loops, places, digests, keys), never by
 // numbers of rows, so that it means the same in every index.

@@ -11,7 +11,7 @@
 //
 // False and empty values are left out; a reader leaves absent fields as they were and skips numbers
 // that it does not know, so that fields can be added. A list is its elements' fields, one after
-// another; digests lie side by side in one field. docs/format.md describes the bytes.
+// another; digests lie side by side in one field. docs/internals/format.md describes the bytes.
 #pragma once
 
 #include "base/little_endian.h"

@@ -1,5 +1,5 @@
 // The journal of one writer: the events that this process has for a run, in a file of its own below
-// the run's directory. docs/format.md describes the directories.
+// the run's directory. docs/internals/format.md describes the directories.
 #pragma once
 
 #include "file/filesystem.h"

@@ -1,5 +1,5 @@
 // A journal whose writer has ended, rewritten with the same meaning in fewer frames: the values of
-// a series in blocks as large as they may be, and each fact about loops once. docs/format.md has
+// a series in blocks as large as they may be, and each fact about loops once. docs/internals/format.md has
 // the rules.
 #pragma once
 

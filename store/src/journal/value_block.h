@@ -1,5 +1,5 @@
 // Values of one series in columns, as journals and sealed files keep them: a few bytes each instead
-// of a row. docs/format.md has the bytes.
+// of a row. docs/internals/format.md has the bytes.
 #pragma once
 
 #include "codec/codec.h"

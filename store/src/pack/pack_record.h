@@ -1,5 +1,5 @@
 // The bytes of a pack: a header, then records that each describe themselves, so that the chunk
-// table could be rebuilt from the packs alone. docs/format.md has the tables.
+// table could be rebuilt from the packs alone. docs/internals/format.md has the tables.
 //
 //   pack   = pack header (32 bytes), record*
 //   record = record header (64 bytes), payload (stored_bytes)

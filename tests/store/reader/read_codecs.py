@@ -1,4 +1,4 @@
-"""Codecs, as docs/format-codecs.md describes them, and blocks of values, which are made of them."""
+"""Codecs, as docs/internals/format-codecs.md describes them, and blocks of values, which are made of them."""
 import struct
 
 import zstandard

@@ -1,4 +1,4 @@
-"""The files of a store, as docs/format.md describes them: framed files, events in their fields, packs, layouts.
+"""The files of a store, as docs/internals/format.md describes them: framed files, events in their fields, packs, layouts.
 
 The fields of events and structures are read from the tables of the document; they have its names here.
 """
@@ -13,7 +13,7 @@ import xxhash
 import zstandard
 from read_codecs import ELEMENTS, Bytes, decode
 
-DOCUMENT = (pathlib.Path(__file__).parents[3] / "docs/format.md").read_text()
+DOCUMENT = (pathlib.Path(__file__).parents[3] / "docs/internals/format.md").read_text()
 CRC = functools.reduce(lambda crc, _: [c >> 1 ^ (c & 1) * 0xC96C5795D7870F42 for c in crc], range(8), range(256))
 
 

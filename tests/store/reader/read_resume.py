@@ -1,4 +1,4 @@
-"""What a resume forgets, as docs/format.md says in the section of that name."""
+"""What a resume forgets, as docs/internals/format.md says in the section of that name."""
 import math
 
 BOUNDARY, LOOP_END, STEP, SAVED = range(4)

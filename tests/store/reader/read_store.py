@@ -1,4 +1,4 @@
-"""Reads a store from docs/format.md and docs/format-codecs.md alone: without SQLite, the catalog, or code of Flor.
+"""Reads a store from docs/internals/format.md and docs/internals/format-codecs.md alone: without SQLite, the catalog, or code of Flor.
 
 read_store.py HOME prints what runs/ and packs/ hold: a line for each fact, contents as digests, all of it checked. What is
 damaged is named on standard error. read_files.py knows the files, read_codecs.py the codecs; this is what events mean.

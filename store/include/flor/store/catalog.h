@@ -56,7 +56,7 @@ std::string new_run_key();
 
 /// How the program of a run was built, as the program itself says (flor_instrument of CMake).
 struct RunBuild {
-  std::string recipe;  ///< JSON, see docs/format.md
+  std::string recipe;  ///< JSON, see docs/internals/format.md
   std::string remark;  ///< why the program is not of the recorded sources; empty if it is
 };
 

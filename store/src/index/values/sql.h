@@ -30,7 +30,7 @@ struct SqlStopped {};
 
 /// A separate connection that can only read: statements that change anything, attach other
 /// databases, load extensions or set pragmas are refused before they begin. It has the tables of
-/// docs/format.md and the views of docs/sql.md (`runs`, `arguments`, `metrics`, `points`,
+/// docs/internals/format.md and the views of docs/sql.md (`runs`, `arguments`, `metrics`, `points`,
 /// `logged`).
 /// Not thread-safe.
 class SqlSession {
