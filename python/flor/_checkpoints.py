@@ -32,7 +32,7 @@ def checkpoints(*things: Any, overlapping: bool = False, **named: Any) -> Checkp
     `flor.checkpoints(net=net, ema=ema)`. The random generators of torch, its CUDA devices, NumPy and `random` are
     always included. Numbers and texts cannot be changed in place: keep them in a `flor.Cell`, or attach them to a loop.
 
-    `overlapping`: see docs/overlap.md; with Python tensors are copied at once all the same."""
+    `overlapping`: see docs/checkpoints.md; with Python tensors are copied at once all the same."""
     if not _engine.active():
         _engine.note_early(len(things) + len(named))
         return Checkpoints([])

@@ -1,4 +1,4 @@
-// One grammar: the declarations of all commands, compared with each other (docs/cli-grammar.md).
+// One grammar: the declarations of all commands, compared with each other (docs/cli.md).
 #include "app.h"
 #include "cli/fixture.h"
 
@@ -150,7 +150,7 @@ TEST(Grammar, NoNameIsTwoCommands) {
 }
 
 TEST(Grammar, ThePageNamesEachLetterGroupAndAlias) {
-  const std::string page = source("docs/cli-grammar.md");
+  const std::string page = source("docs/cli.md");
   for (const Declared& option : all_declared()) {
     if (option.letter.empty()) continue;
     EXPECT_THAT(page, HasSubstr("| `" + option.letter + "` | `" + option.name + "` |"));

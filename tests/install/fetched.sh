@@ -1,7 +1,7 @@
 #!/bin/bash
 # fetched.sh SOURCES DIRECTORY (configure|build|cpm) [CMAKE-ARGUMENTS...]
 #
-# Flor as a part of another project, from a tarball of its sources, by the lines of docs/building.md for FetchContent or,
+# Flor as a part of another project, from a tarball of its sources, by the lines of docs/install.md for FetchContent or,
 # with `cpm`, for CPM.cmake, the file that FLOR_CPM names (status 77 without). The project gets nothing but the libraries:
 # no test, no example, no rule of installation, no flag. But for `configure` it is also built, and records and replays;
 # without optimization, since how it is built is tried here.
@@ -22,7 +22,7 @@ rm -rf "$work" && mkdir -p "$work/project" && cd "$work"
 "$sources/scripts/source_tarball.sh" flor.tar.gz
 cp "$here/snippet/train.cpp" project/
 if [ "$job" = cpm ]; then
-  line=$(grep -o 'CPMAddPackage([^`]*)' "$sources/docs/building.md") || fail "docs/building.md has no line for CPM"
+  line=$(grep -o 'CPMAddPackage([^`]*)' "$sources/docs/install.md") || fail "docs/install.md has no line for CPM"
   cat >project/CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.24)
 project(fetched LANGUAGES CXX)
@@ -49,8 +49,8 @@ grep -rn 'flor' project/build/_deps/flor-build/cmake_install.cmake | grep -v '_d
 if [ "$job" != cpm ]; then
   awk '/^```cmake$/ { inside = 1; text = ""; next }
        /^```$/ { if (inside && text ~ /FetchContent_Declare/) printf "%s", text; inside = 0 }
-       inside { text = text $0 "\n" }' "$sources/docs/building.md" >pasted.txt
-  grep -q '^project(' pasted.txt || fail "docs/building.md shows no project that fetches Flor"
+       inside { text = text $0 "\n" }' "$sources/docs/install.md" >pasted.txt
+  grep -q '^project(' pasted.txt || fail "docs/install.md shows no project that fetches Flor"
   mkdir pasted && cp pasted.txt pasted/CMakeLists.txt && cp "$here/snippet/train.cpp" pasted/
   configure pasted "$@"
 fi

@@ -59,7 +59,7 @@ export VCPKG_FORCE_SYSTEM_BINARIES=1 VCPKG_DISABLE_METRICS=1
 VCPKG_MAX_CONCURRENCY=$("$sources/scripts/jobs.sh")
 export VCPKG_MAX_CONCURRENCY
 
-# install FEATURES: as docs/building.md has it, into a tree of its own.
+# install FEATURES: as docs/install.md has it, into a tree of its own.
 install() {
   "$FLOR_VCPKG/vcpkg" install "flor$1" --recurse --vcpkg-root="$FLOR_VCPKG" --overlay-ports="$work/sources/packaging/vcpkg" \
     --overlay-ports="$work/ports" --overlay-triplets="$work/triplets" --triplet="$triplet" --host-triplet="$triplet" \

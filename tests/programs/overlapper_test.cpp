@@ -104,7 +104,8 @@ TEST_F(Overlapper, AWriteOfAllElementsThroughAPointerIsFoundByTheSamples) {
   expect_dropped("dense_pointer", "train 0/3", 1);
 }
 
-// The limit that docs/overlap.md names: the recorded content may be wrong, and the replay says so.
+// The limit that docs/checkpoints.md names: the recorded content may be wrong, and the replay says
+// so.
 TEST_F(Overlapper, AWriteOfOneElementThroughAPointerIsNotFoundButTheReplayDiffers) {
   const auto result = record("one_element");
   EXPECT_EQ(lines_of(result.err).size(), 2u) << result.err;

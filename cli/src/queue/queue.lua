@@ -1,6 +1,6 @@
--- The queue of evaluations in a Redis server: each call is one transaction. docs/watch.md says which
--- keys there are. Times are microseconds of the server's clock, as decimal texts: a number of Lua
--- holds them, but would be written with an exponent.
+-- The queue of evaluations in a Redis server: each call is one transaction. The keys are listed in
+-- docs/internals/protocols.md. Times are microseconds of the server's clock, as decimal texts: a number
+-- of Lua holds them, but would be written with an exponent.
 local P = '{flor}:'
 local HEAD, LEASED, HOLDERS, NEWS = P .. 'head', P .. 'leased', P .. 'holders', P .. 'news'
 local IDS, EVALUATORS, DROPPED = P .. 'ids', P .. 'evaluators', P .. 'dropped'

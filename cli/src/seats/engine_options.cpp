@@ -6,7 +6,7 @@ namespace flor::cli {
 
 void EngineOptions::setup(Syntax& syntax, EngineWish& wish) {
   syntax.option("--engine", "ENGINE", engine_,
-                "run on local, slurm, ssh:HOST,HOST or run:COMMAND (docs/clusters.md)");
+                "run on local, slurm, ssh:HOST,HOST or run:COMMAND (docs/other-machines.md)");
   SlurmWish& slurm = wish.slurm;
   syntax.option("--partition", "NAME", slurm.partition,
                 "ask Slurm for this partition");

@@ -15,7 +15,7 @@
 
 namespace flor::cli {
 
-/// Thread-safe. docs/serve.md lists the questions.
+/// Thread-safe. docs/getting-at-the-data.md lists the questions.
 class PageApi {
  public:
   /// `queue`: as `flor jobs --queue` takes it; empty: the queue in the home. Throws NotFound if

@@ -33,7 +33,7 @@ using store::Tie;
 ///
 /// The best is never deleted. Nor is the latest while the run may still be resumed, so that there
 /// may be one more than asked for; once the run has finished it ranks like the others. Deleted
-/// checkpoints can be brought back until `flor gc` (docs/retention.md), and replays compute them
+/// checkpoints can be brought back until `flor gc` (docs/checkpoints.md), and replays compute them
 /// again.
 using store::CheckpointStrategy;
 

@@ -17,7 +17,7 @@ namespace flor {
 /// one edge of a loop to the next. That is all that most programs need.
 ///
 /// A write that comes too early is found by the tensor's version counter: that checkpoint is
-/// dropped, which is reported once, and the run continues without overlapping. docs/overlap.md
+/// dropped, which is reported once, and the run continues without overlapping. docs/checkpoints.md
 /// describes writes that the counters do not see. Without effect on replay.
 struct Overlapping {};
 inline constexpr Overlapping overlapping{};

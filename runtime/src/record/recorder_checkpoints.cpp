@@ -195,7 +195,7 @@ void Recorder::stop_overlapping(std::string_view why) noexcept {
   try {
     say(Level::error,
         fmt::format("a checkpoint of run {} is dropped: {}; from now on the training waits for the "
-                    "copies (see docs/overlap.md)",
+                    "copies (see docs/checkpoints.md)",
                     run_.key.substr(0, 8), why));
   } catch (const std::exception&) {  // only a notice is lost
   }

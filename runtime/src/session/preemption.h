@@ -1,5 +1,5 @@
 // The signals by which a cluster or the user at the terminal asks a job to end. A recording takes a
-// checkpoint and ends at its next step; see docs/resume.md.
+// checkpoint and ends at its next step; see docs/interruptions.md.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,7 @@
 namespace flor::store {
 
 /// Throws for a part of the command that was left out of this build (FLOR_TOOL_PARTS, see
-/// docs/building.md). `packages`: Debian's names of the libraries it needs.
+/// docs/install.md). `packages`: Debian's names of the libraries it needs.
 [[noreturn]] void throw_left_out(std::string_view wanted, std::string_view packages);
 
 /// Stays loaded until the process ends. Thread-safe once it is made.

@@ -1,5 +1,6 @@
 // The codec: turns one chunk of a tensor into fewer bytes and back, exactly, using its element type
-// and its predecessor. Pure functions over memory; docs/internals/format-codecs.md specifies the bytes.
+// and its predecessor. Pure functions over memory; docs/internals/format-codecs.md specifies the
+// bytes.
 #pragma once
 
 #include "base/scratch.h"

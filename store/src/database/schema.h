@@ -1,4 +1,5 @@
-// The tables of the catalog, as docs/internals/format.md describes them, and the version of the whole format.
+// The tables of the catalog, as docs/internals/format.md describes them, and the version of the
+// whole format.
 #pragma once
 
 #include <span>

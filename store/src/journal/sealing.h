@@ -1,6 +1,6 @@
 // A journal whose writer has ended, rewritten with the same meaning in fewer frames: the values of
-// a series in blocks as large as they may be, and each fact about loops once. docs/internals/format.md has
-// the rules.
+// a series in blocks as large as they may be, and each fact about loops once.
+// docs/internals/format.md has the rules.
 #pragma once
 
 #include "file/filesystem.h"

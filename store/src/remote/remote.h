@@ -1,5 +1,5 @@
-// Runs in an object store: spooled there, looked at, fetched back, thinned out. docs/remote.md
-// describes the objects.
+// Runs in an object store: spooled there, looked at, fetched back, thinned out.
+// docs/internals/protocols.md describes the objects.
 #pragma once
 
 #include "remote/objects/object_store.h"

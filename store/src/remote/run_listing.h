@@ -1,6 +1,6 @@
 // The listing of an object store: the content of many manifests in few objects, so that they are
 // not read one by one. It only saves requests: a list of keys says which manifests are there, and
-// those that the listing lacks are read. docs/remote.md describes its parts.
+// those that the listing lacks are read. docs/internals/protocols.md describes its parts.
 #pragma once
 
 #include "remote/objects/object_keys.h"

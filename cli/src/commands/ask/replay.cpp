@@ -58,7 +58,7 @@ Examples:
     syntax.option("--probe", "LOOP", wish_.probes,
                   "execute this nested loop instead of loading it");
     syntax.option("--plugin", "FILE", wish_.plugin,
-                  "show the recorded states to this plug-in (docs/plugins.md)");
+                  "show the recorded states to this plug-in (docs/replay.md)");
     syntax.flag("--no-probe", wish_.no_probe, "load even loops that the program marks as probed");
     syntax.option("--threads", "N", wish_.threads,
                   "compute with N threads a process (default: as recorded)");

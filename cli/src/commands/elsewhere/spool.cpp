@@ -34,7 +34,7 @@ class Spool final : public Command {
 what is not there is sent; an attempt that was interrupted goes on where it was. Others see a run when
 it is complete. May run while the runs are recorded, and in several processes at once.
 
-URL is s3://bucket/prefix or file:///directory. docs/remote.md says more.
+URL is s3://bucket/prefix or file:///directory. docs/other-machines.md says more.
 
 Examples:
   flor spool linear s3://bucket/prefix           all runs of linear

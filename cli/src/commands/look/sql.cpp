@@ -152,8 +152,9 @@ class Sql final : public Command {
   std::string_view summary() const override { return "ask the catalog in SQL, read-only"; }
   std::string_view lesson() const override {
     return R"(One SELECT of SQLite on the catalog, which can only be read. The views runs, arguments, metrics and
-points stay as docs/sql.md has them; the tables are those of docs/internals/format.md. Ctrl-C ends what takes
-too long. A table shows 10,000 rows at most, unless --limit says more; the other forms show all.
+points stay as docs/getting-at-the-data.md has them; the tables are those of docs/internals/format.md.
+Ctrl-C ends what takes too long. A table shows 10,000 rows at most, unless --limit says more; the other
+forms show all.
 
 Examples:
   flor sql --tables

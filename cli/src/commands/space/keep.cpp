@@ -28,7 +28,7 @@ class Keep final : public Command {
     return R"(Deletes the checkpoints of a run, but those that one of the rules keeps. What is deleted takes its
 space until the next `flor gc`, and comes back with --undo until then. Replays compute it again.
 The best is never deleted, nor what a run needs that may be resumed. Without rules: those that the
-program itself has set. docs/retention.md says more.
+program itself has set. docs/checkpoints.md says more.
 
 Examples:
   flor keep linear --last 2 --best 3:loss:min --dry-run     what would go, and why the rest stays

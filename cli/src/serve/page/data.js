@@ -34,7 +34,7 @@ async function fetched(url, tries = 3) {
   return fetched(url, tries - 1);
 }
 
-/// The questions are those of docs/serve.md.
+/// The questions are those of docs/getting-at-the-data.md.
 async function ask(path, parameters = {}) {
   if (isReport) return askReport(path, parameters);
   return answerOf(await fetched(`api/${path}?${query(parameters)}`));

@@ -1,5 +1,5 @@
 // The function that a library exports so that `flor watch DIR --evaluator lib.so:symbol` can score
-// checkpoints with it (docs/watch.md). Stands alone: nothing of Flor needs to be linked.
+// checkpoints with it (docs/evaluations.md). Stands alone: nothing of Flor needs to be linked.
 #pragma once
 
 extern "C" {

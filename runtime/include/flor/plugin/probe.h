@@ -1,5 +1,5 @@
 // Declarations for a plug-in that asks a recorded run something new: one function, which a replay
-// calls with the recorded state of each epoch (docs/plugins.md). Needs no library of Flor.
+// calls with the recorded state of each epoch (docs/replay.md). Needs no library of Flor.
 //
 //   #include <flor/plugin/probe.h>
 //

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// NaN and infinities as results write them: JSON has no form for them (docs/watch.md).
+/// NaN and infinities as results write them: JSON has no form for them (docs/evaluations.md).
 std::optional<double> odd_number(const std::string& text) {
   if (text == "NaN") return kNan;
   if (text == "Infinity") return kInfinity;

@@ -15,8 +15,8 @@
 namespace flor::store {
 namespace {
 
-/// The views that docs/sql.md promises. A NaN, which the tables keep as a blob, is NULL here, so
-/// that SQL never counts it as a number.
+/// The views that docs/getting-at-the-data.md promises. A NaN, which the tables keep as a blob, is
+/// NULL here, so that SQL never counts it as a number.
 constexpr const char* kViews = R"sql(
 CREATE TEMP VIEW runs AS
   SELECT run.key AS run, experiment.name AS experiment,

@@ -30,9 +30,8 @@ struct SqlStopped {};
 
 /// A separate connection that can only read: statements that change anything, attach other
 /// databases, load extensions or set pragmas are refused before they begin. It has the tables of
-/// docs/internals/format.md and the views of docs/sql.md (`runs`, `arguments`, `metrics`, `points`,
-/// `logged`).
-/// Not thread-safe.
+/// docs/internals/format.md and the views of docs/getting-at-the-data.md (`runs`, `arguments`,
+/// `metrics`, `points`, `logged`). Not thread-safe.
 class SqlSession {
  public:
   /// Throws as `Store::open` for reading does.

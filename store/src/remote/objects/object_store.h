@@ -65,8 +65,8 @@ class ObjectStore {
 };
 
 /// "file:///directory" or "s3://bucket/prefix"; for the latter the usual variables and files name
-/// the credentials and the server (docs/remote.md). Nothing is looked up there or made yet. Throws
-/// UsageError for anything else, Error where there are no credentials.
+/// the credentials and the server (docs/internals/protocols.md). Nothing is looked up there or made
+/// yet. Throws UsageError for anything else, Error where there are no credentials.
 std::unique_ptr<ObjectStore> open_objects(std::string_view url);
 
 /// A directory as an object store: each object is a file, written beside its place, synced, and
