@@ -35,7 +35,7 @@ class Jobs final : public Command {
   std::string_view summary() const override { return "list evaluations and their results"; }
   std::string_view lesson() const override {
     return R"(Without ACTION it lists them, oldest first. ACTION is retry (failed, dead and cancelled ones are
-tried again), cancel (not judged, or not any longer), drop (forgotten with their results) or logs
+tried again), cancel (not evaluated, or not any longer), drop (forgotten with their results) or logs
 (what the evaluator wrote), and takes the numbers of jobs, --all, or what chooses them: --state,
 --evaluator, --run and --path, all of which must fit. With --follow the list stays and is kept up to
 date; where there is no terminal each change is a line.

@@ -48,14 +48,14 @@ class Watch final : public Command {
     return R"(Starts an evaluation for each checkpoint that appears in DIR, as soon as it is complete, also for
 those that came while no watch ran. SPEC is file.py:function or package.module.function, which is
 called with the path and returns a dictionary; lib.so:symbol (flor/plugin/evaluator.h); or a program, which
-gets the path for {} and prints JSON. DIR=SPEC judges one of the directories only. Without DIR it
-helps others: it judges what they find. What is there when a directory is watched for the first time
+gets the path for {} and prints JSON. DIR=SPEC evaluates one of the directories only. Without DIR it
+helps others: it evaluates what they find. What is there when a directory is watched for the first time
 is left alone, unless --existing is given. Ctrl-C stops the watch and returns unfinished jobs to the
-queue. flor jobs shows results. With --experiment or --run it judges the checkpoints of Flor's own
-runs, as they are committed; the results are metrics of the run (flor query accuracy.value).
+queue. flor jobs shows results. With --experiment or --run it evaluates the checkpoints of Flor's
+own runs, as they are committed; the results are metrics of the run (flor query accuracy.value).
 
 --stop asks every watch of the store to end, on whatever machine, and waits until it has. Each
-finishes what is being judged and begins nothing; with --now that is ended, too, and goes back to the
+finishes its present evaluations and begins nothing; with --now that is ended, too, and goes back to the
 queue. What waits in the queue stays there for the next watch. No process is killed.
 
 Examples:
@@ -66,15 +66,15 @@ Examples:
   flor watch -e judge.py:accuracy
   flor watch --experiment linear --evaluator judge.py:accuracy
   flor watch --status                   which watches run
-  flor watch --stop                     end them when what is being judged is done
+  flor watch --stop                     end them after the present evaluations
   flor watch --stop --now               end them at once
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("DIR", directories_, "where checkpoints appear");
     syntax.option("--experiment", "NAME", experiments_,
-                  "judge the runs of this experiment instead of a directory");
-    syntax.option("--run", "RUN", runs_, "judge this run instead of a directory");
+                  "evaluate the runs of this experiment instead of a directory");
+    syntax.option("--run", "RUN", runs_, "evaluate this run instead of a directory");
     syntax.option("--as", "FORM", form_,
                   "hand a run's checkpoint over as safetensors, pt or reference");
     syntax.flag("--status", status_, "show which watches run, and start none");
@@ -83,24 +83,24 @@ Examples:
     syntax.option("--wait", "SECONDS", stop_options_.wait_s,
                   "wait at most SECONDS, with --stop (default: until all have ended)");
     syntax.option("-e,--evaluator", "[DIR=]SPEC", evaluators_,
-                  "judge with this evaluator; may be given several times");
+                  "evaluate with this one; may be given several times");
     syntax.option("--arguments", "JSON", arguments_, "tell the evaluator this object, too");
     syntax.option("--filter", "REGEX", filter_,
                   "take these names for checkpoints (default: .pt .pth .ckpt .safetensors .model "
                   ".state and step_5)");
     syntax.option("--marker", "NAME", marker_,
                   "take a checkpoint directory for complete when it has this file");
-    syntax.flag("--existing", existing_, "judge what is there already, too");
-    syntax.flag("--until-idle", until_idle_, "end when there is nothing left to judge");
+    syntax.flag("--existing", existing_, "evaluate what is there already, too");
+    syntax.flag("--until-idle", until_idle_, "end when there is nothing left to evaluate");
     syntax.option("--patience", "SECONDS", patience_,
                   "try for SECONDS while nothing can be written, with --until-idle (default 60)");
     syntax.option("-w,--workers", "N", workers_,
-                  "judge N at once with each evaluator (default 1, or one on each node)");
+                  "evaluate N at once with each evaluator (default 1, or one on each node)");
     syntax.option("--gpus", "LIST", gpus_,
                   "deal these GPUs to the workers, as 0,1; one worker for each by default");
     syntax.option("--queue", "URL", queue_,
                   "share jobs with other machines: redis://[[user]:password@]host:port[/db]");
-    syntax.option("--order", "ORDER", order_, "judge in this order: fifo, newest or bisect");
+    syntax.option("--order", "ORDER", order_, "evaluate in this order: fifo, newest or bisect");
     syntax.option("--timeout", "SECONDS", timeout_,
                   "end an evaluation after SECONDS (default: never)");
     syntax.option("--retries", "N", retries_, "try again N times after a failure (default 3)");
