@@ -1,7 +1,8 @@
 """The reference in docs/cli.md is what the declarations say: reference.py run|write PAGE --flor FLOR --program PROGRAM.
 
 Between `<!-- reference: COMMAND -->` and `<!-- end of reference -->` the page has what `FLOR COMMAND --help` lists,
-between `<!-- reference: flags -->` and its end what `PROGRAM --flor_help` does. Each command has its place, and but one.
+between `<!-- reference: flags -->` and its end what `PROGRAM --flor_help` does. Each command has one such place, and an
+example in a block of some page beside PAGE, which pages.py runs (flor doctor tells of the machine: its block is shown).
 """
 
 import argparse
@@ -9,6 +10,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import pages
 
 PLACE = re.compile(r"(<!-- reference: ([\w ]+) -->\n)(.*?)(<!-- end of reference -->)", re.S)
 
@@ -71,6 +74,14 @@ def commands(flor):
             yield match.group(1)
 
 
+def examples(directory):
+    """The commands in the blocks of all pages, those apart that are shown only."""
+    blocks = [block for page in sorted(directory.glob("*.md")) for block in pages.parse(page.read_text())[1]]
+    run, shown = (" ".join(step[0] for block in blocks if bool(block.reason) == reason for step in block.steps)
+                  for reason in (False, True))
+    return [set(re.findall(r"\bflor (\w+)", text)) for text in (run, shown)]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("action", choices=["run", "write"])
@@ -96,6 +107,10 @@ def main():
     for name in declared:
         if places.count(name) != 1:
             complaints.append(f"{options.page} has {places.count(name)} places for the reference of {name}")
+    run, shown = examples(options.page.parent)
+    for name in declared[1:]:
+        if name not in (shown if name == "doctor" else run):
+            complaints.append(f"no page has an example of flor {name} that is run")
     print(f"{len(places)} of {len(declared)} references")
     print("\n".join(complaints), end="\n" if complaints else "")
     sys.exit(1 if complaints or len(declared) < 25 else 0)
