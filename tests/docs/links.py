@@ -10,14 +10,15 @@ import re
 import sys
 
 # Not the project's own: what builds write, and the copies that tests keep.
-FOREIGN = ("out", "node_modules", "venv", "shared")
+FOREIGN = ("build", "out", "node_modules", "venv", "shared")
 SOURCES = (".cpp", ".h", ".js", ".lua", ".py", ".sh", ".txt", ".cmake", ".in", ".service")
 
 
 def files(source, folder, endings):
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.is_symlink():
-            if not path.name.startswith((".", "build")) and not (folder == source and path.name in FOREIGN):
+            top = folder == source
+            if not path.name.startswith(".") and not (top and path.name.startswith(FOREIGN)):
                 yield from files(source, path, endings)
         elif path.suffix in endings:
             yield path
