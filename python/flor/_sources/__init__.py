@@ -7,9 +7,10 @@ import os
 
 from . import imports
 from .changes import Change, compare
-from .effects import ATTRIBUTE, UNKNOWN, Program
-from .names import Source, assigned_names
-from .slices import Slices, overlap
+from .effects import ATTRIBUTE, FILES, LIBRARIES, UNKNOWN, Program
+from .names import Source
+from .sites import Registered, sites_of
+from .slices import EVERYTHING, Slices, overlap
 
 
 def _common_ending(a, b):
@@ -20,53 +21,6 @@ def _common_ending(a, b):
             break
         count += 1
     return count
-
-
-class Site:
-    """A flor.loop in the sources, and the statement that iterates it."""
-
-    def __init__(self, source, call, statement):
-        self.source, self.call, self.statement = source, call, statement
-        first = call.args[0] if call.args else None
-        names = isinstance(first, ast.Constant) and isinstance(first.value, str)
-        self.is_computed = first is not None and len(call.args) > 1 and not names and not (
-            isinstance(first, ast.Constant) and first.value is None)
-        self.name = _safe(first.value) if names and first.value else "loop"
-
-    def is_at(self, file, line):
-        return self.call.lineno <= line <= (self.call.end_lineno or line)
-
-    def holds(self, change):
-        if change.source is not self.source:
-            return False
-        if change.node is not None:
-            return any(part is change.node for part in ast.walk(self.statement))
-        return change.owner is not None and any(part is change.owner for part in ast.walk(self.statement))
-
-
-def _safe(name):
-    return "".join("_" if c in "/~,@" or ord(c) < 32 else c for c in name)
-
-
-def _sites(source):
-    for node in ast.walk(source.tree):
-        if source.flor_call(node) != "loop":
-            continue
-        holder = node
-        while not isinstance(holder, (ast.stmt, ast.Module)):
-            holder = source.parents[holder]
-        loops = isinstance(holder, (ast.For, ast.AsyncFor)) and any(part is node for part in ast.walk(holder.iter))
-        if not loops and not _is_in_comprehension(source, node):
-            holder = source.scope_of(node)  # it may be iterated anywhere below
-        yield Site(source, node, holder)
-
-
-def _is_in_comprehension(source, node):
-    while not isinstance(node, ast.stmt):
-        node = source.parents[node]
-        if isinstance(node, ast.comprehension):
-            return True
-    return False
 
 
 class Findings:
@@ -87,7 +41,9 @@ class Findings:
         self.nothing_changed = not self.changes
         self.program = Program(self.sources)
         self.slices = Slices(self.program)
-        self.sites = [site for source in self.sources for site in _sites(source)]
+        self.sliced = {}  # by what is kept
+        self.sites = [site for source in self.sources for site in sites_of(source)]
+        self.registered = Registered(self.program, self.slices, self.sources)
         self.reasons = {}
         if self.changes:
             self.conclude()
@@ -157,19 +113,25 @@ class Findings:
     def find_why(self, site):
         if self.failed:
             return self.failed, ""
+        if site.statement is None:
+            change = self.changes[0]
+            return f"{self.explain(change)}, and code that is executed in its iterations may stand anywhere", ""
         inside = [change for change in self.changes if site.holds(change) and change.what != "registers otherwise"]
         if inside:
             return self.explain(min(inside, key=lambda change: not change.what.startswith("logs"))), ""
         reached = self.program.reached([site.statement])
         for change in self.changes:
-            function = change.function
-            if function is None or change.what == "registers otherwise":
-                continue
-            if function in reached or self.program.is_anywhere(change.source, function):
+            if change.what != "registers otherwise" and self.may_execute(site, reached, change):
                 return self.explain(change, label=True), ""
         if not self.complete:
             return "not all sources of the program could be read", ""
         return self.why_read(site)
+
+    def may_execute(self, site, reached, change):
+        """The loop may call the changed function, or import the changed file."""
+        if change.function is not None:
+            return change.function in reached
+        return change.source is not None and change.source is not site.source and self.program.is_imported_late(change.source)
 
     def why_read(self, site):
         kept = self.kept_by(site, self.attached(site) | self.attached_to_main(site))
@@ -182,6 +144,8 @@ class Findings:
 
     def why_from_start(self, site):
         """A question uses what earlier epochs leave in variables that are not kept."""
+        if site.statement is None:
+            return f"{self.explain(self.changes[0])}, and code that {site.name} executes may stand anywhere"
         found = self.first_read(site, self.kept_by(site, self.attached(site)), self.questions())
         if found is None:
             return ""
@@ -190,12 +154,15 @@ class Findings:
 
     def first_read(self, site, kept, questions):
         """The first question that reads what the loop may leave changed and what is not kept, and the variable."""
-        assigned, mutated = self.slices.changes(site.source, [site.statement])
-        changed = (assigned | mutated) - kept
+        slices = self.sliced.setdefault(frozenset(kept), Slices(self.program, frozenset(kept)))
+        assigned, mutated = slices.changes(site.source, [site.statement])
         for change in questions:
+            if self.program.unknown_changes:
+                return change, UNKNOWN
             statement = change.source.statement_of(change.node)
-            read = self.slices.closure(change.source, statement, site.statement, kept)
-            variable = overlap(read, changed, self.slices.own_reads(change.source, change.node))
+            expression = None if change.node is statement else change.node
+            read = slices.closure(change.source, statement, site.statement, expression)
+            variable = overlap(read, assigned - kept, mutated - kept, slices.own_reads(change.source, change.node))
             if variable is not None:
                 return change, variable
         return None
@@ -203,23 +170,13 @@ class Findings:
     def kept_by(self, site, attached):
         """The variables whose objects are restored, and that the loop does not bind to others."""
         assigned, _ = self.slices.changes(site.source, [site.statement])
-        return (self.registered() - assigned) | attached
+        return (self.registered.at(site) - assigned) | attached
 
     def questions(self):
         """New statements that only look at the computation, and read something of it."""
         return [change for change in self.changes
                 if change.looks and change.node is not None and change.what != "registers otherwise"
                 and not isinstance(change.node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom))]
-
-    def registered(self):
-        """The variables that flor.checkpoints registers."""
-        kept = set()
-        for source in self.sources:
-            for node in ast.walk(source.tree):
-                if source.flor_call(node) == "checkpoints":
-                    for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
-                        kept.add(self.slices.key_of(source, one))
-        return kept - {None}
 
     def attached(self, site):
         """The variables that are attached to the loop."""
@@ -264,15 +221,12 @@ class Findings:
         if not self.changes:
             return []
         sites = self.sites_at(file, line)
-        unknown = not sites
-        if unknown:
-            sites = [site for site in self.sites if site.is_computed or site.name == name]
+        if not sites:
+            return [(name, f"the loop {name} is not found in the sources, which changed", "")]
         for site in sites:
             reason = self.why(site)
             if reason is not None:
                 return [(name, *reason)]
-        if unknown and not sites:
-            return [(name, f"the loop {name} is not found in the sources, which changed", "")]
         return []
 
     def may_leave_function(self, file, line):
@@ -280,8 +234,8 @@ class Findings:
         sites = self.sites_at(file, line)
         if not sites:
             return None
-        return any(isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for site in sites
-                   for part in ast.walk(site.statement))
+        return any(site.statement is None or isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await))
+                   for site in sites for part in ast.walk(site.statement or site.call))
 
     # Words ------------------------------------------------------------------------------------------------------------
 
@@ -293,7 +247,11 @@ class Findings:
     def left(variable):
         if variable == UNKNOWN:
             return ", with values of unknown origin"
-        name = f"self.{variable[1]}" if variable[0] == ATTRIBUTE else variable[1]
+        if variable in (FILES, LIBRARIES):
+            return f", with {variable[1]}"
+        if variable == EVERYTHING:
+            return ", with attributes of an object"
+        name = f".{variable[1]}" if variable[0] == ATTRIBUTE else variable[1]
         return f", with '{name}'"
 
     @staticmethod

@@ -7,7 +7,8 @@ that has no name, is ("attribute", name)."""
 import ast
 import builtins
 
-from .names import dotted, mentioned
+from .process import FILES, LIBRARIES, asks_process, changes_process, uses_files  # noqa: F401
+from .names import assigned_names, attributes_of, dotted, mentioned, root_of
 
 ATTRIBUTE = "attribute"
 UNKNOWN = ("unknown", "")
@@ -43,20 +44,26 @@ class Program:
         self.sources = sources
         self.functions, self.owners, self.classes = {}, {}, {}
         self.calls = {}  # by name: (source, call)
-        self.values = set()  # names of functions that are handed on
+        self.values = set()  # names of functions and classes that are handed on
         self.computes_names = False
+        self.unknown_changes = False  # code whose text is made while it runs may change any variable
         self.known = {}
+        self.judged = []  # variables of which it is being asked whether they hold immutable values
         for source in sources:
             for node in ast.walk(source.tree):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     self.functions.setdefault(node.name, []).append((source, node))
                     self.owners[node] = source
                 elif isinstance(node, ast.ClassDef):
-                    self.classes[node.name] = (source, node)
+                    self.classes.setdefault(node.name, []).append((source, node))
                 elif isinstance(node, ast.Call):
                     self.note_call(source, node)
         for source in sources:
             self.note_values(source)
+        self.anywhere = {function: source for entries in self.functions.values() for source, function in entries
+                         if self.is_anywhere(source, function)}
+        self.reached_anywhere = self.reached_by(list(self.anywhere))
+        self.reached_anywhere.update(self.anywhere)
 
     def note_call(self, source, node):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
@@ -65,20 +72,40 @@ class Program:
         if isinstance(node.func, ast.Name) and (name in ("eval", "exec", "globals", "locals", "vars") or (
                 name == "getattr" and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant))):
             self.computes_names = True
+        computes = name in ("setattr", "delattr") and not isinstance((node.args + [None] * 2)[1], ast.Constant)
+        if isinstance(node.func, ast.Name) and (name in ("eval", "exec", "globals", "locals") or computes):
+            self.unknown_changes = True
+        if name in ("getattr", "hasattr", "methodcaller", "attrgetter"):
+            self.values |= {one.value for one in node.args if isinstance(one, ast.Constant)}
 
     def note_values(self, source):
+        types = set()
+        for node in ast.walk(source.tree):
+            for one in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+                if isinstance(one, ast.AST):
+                    types.update(ast.walk(one))
         for node in ast.walk(source.tree):
             name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
-            if name in self.functions and isinstance(getattr(node, "ctx", None), ast.Load):
+            if node in types:
+                continue
+            if isinstance(name, str) and isinstance(getattr(node, "ctx", None), ast.Load):
                 parent = source.parents[node]
-                if not (isinstance(parent, ast.Call) and parent.func is node):
+                named = isinstance(parent, ast.Call) and parent.func is node
+                if not named and not (isinstance(parent, ast.ClassDef) and node in parent.bases):
                     self.values.add(name)
+            elif isinstance(node, ast.Lambda):
+                self.values |= mentioned([node.body])  # it is called where its text does not stand
+            elif isinstance(node, ast.GeneratorExp) and not isinstance(source.parents[node], ast.Call):
+                self.values |= mentioned([node])
 
     def is_anywhere(self, source, function):
         """It may be called without a mention of its name."""
         owner = source.class_of(function)
-        if function.name in ("__init__", "__new__", "__post_init__") and not self.computes_names:
-            return False  # code that makes an object mentions its class
+        if function.name in ("__init__", "__new__", "__post_init__") and not self.computes_names and owner is not None:
+            return self.is_made_anywhere(owner.name)
+        if isinstance(function, ast.AsyncFunctionDef) or any(
+                isinstance(part, (ast.Yield, ast.YieldFrom)) for part in walk_scope(function)):
+            return True  # its body is executed where its result is asked for
         quiet = {"staticmethod", "classmethod", "no_grad", "inference_mode", "enable_grad", "lru_cache", "cache"}
         decorated = any((dotted(one.func if isinstance(one, ast.Call) else one) or "?").rpartition(".")[2] not in quiet
                         for one in function.decorator_list)
@@ -87,8 +114,33 @@ class Program:
         return (self.computes_names or decorated or is_override or function.name in self.values
                 or function.name.startswith("__") or (is_inner and function.name in self.values))
 
+    def is_made_anywhere(self, name):
+        """Objects of the class, or of one that derives from it, may be made without a mention of its name."""
+        return "__class__" in self.values or bool(self.with_derived(name) & self.values)
+
+    def with_derived(self, name):
+        """The names of the class and of those that derive from it."""
+        found, more = set(), {name}
+        while more - found:
+            found |= more
+            more = {node.name for entries in self.classes.values() for _, node in entries for base in node.bases
+                    if (dotted(base) or "").rpartition(".")[2] in found}
+        return found
+
+    _CALLS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Attribute, ast.comprehension, ast.For,
+              ast.AsyncFor, ast.With, ast.AsyncWith, ast.AugAssign, ast.Await, ast.If, ast.While, ast.IfExp, ast.Starred,
+              ast.FormattedValue, ast.BoolOp, ast.Delete)
+
     def reached(self, nodes):
-        """The functions that the nodes may call, by the names they mention, through others."""
+        """The functions that the nodes may call: by the names they mention, through others, and those that may be called
+        without a mention."""
+        found = self.reached_by(nodes)
+        if any(isinstance(part, self._CALLS) for node in nodes for part in ast.walk(node)):
+            found.update(self.reached_anywhere)
+        return found
+
+    def reached_by(self, nodes):
+        """By the names that the nodes mention, through others."""
         found, waiting = {}, list(mentioned(nodes))
         seen = set()
         while waiting:
@@ -100,13 +152,47 @@ class Program:
                 if function not in found:
                     found[function] = source
                     waiting.extend(mentioned([function]))
-            for source in self.sources:  # a class is called: what makes its objects is
-                for node in source.tree.body:
-                    if isinstance(node, ast.ClassDef) and node.name == name:
-                        for method in node.body:
-                            if isinstance(method, ast.FunctionDef) and method.name.startswith("__"):
-                                found[method] = source
+            for source, node in self.classes.get(name, ()):  # a class is called: what makes its objects is
+                for base in node.bases:
+                    waiting.extend(mentioned([base]))
+                for part in node.body:
+                    if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        if not part.name.startswith("__"):
+                            continue
+                        found[part] = source
+                    waiting.extend(mentioned([part]))
         return found
+
+    def operators(self):
+        """The names of the methods of the program's classes that Python calls by itself."""
+        return [name for name in self.functions if name.startswith("__") and name not in (
+            "__init__", "__new__", "__post_init__")]
+
+    def reached_by_operators(self):
+        if "by operators" not in self.known:
+            functions = [function for name in self.operators() for _, function in self.functions[name]]
+            properties = [function for function in self.anywhere if function.decorator_list]
+            self.known["by operators"] = self.reached_by(functions + properties)
+            self.known["by operators"].update({one: self.owners[one] for one in functions + properties})
+        return self.known["by operators"]
+
+    def is_imported_late(self, source):
+        """An import statement inside a function, or a loop, may be the first that executes the file."""
+        if "late" not in self.known:
+            self.known["late"] = {name.rpartition(".")[2] for other in self.sources for node in ast.walk(other.tree)
+                                  if isinstance(node, (ast.Import, ast.ImportFrom))
+                                  and not isinstance(other.parents[node], ast.Module)
+                                  for name in [*(alias.name for alias in node.names), getattr(node, "module", None) or ""]}
+            self.known["dynamic"] = any(name in ("importlib", "runpy", "imp") or name.startswith("importlib.")
+                                        for other in self.sources for name in other.imported.values())
+        stem = source.path[:-3].replace("/__init__", "").rpartition("/")[2]
+        return stem in self.known["late"] or self.known["dynamic"] or self.computes_names
+
+    def is_cached(self, name):
+        """Functions of that name keep their results."""
+        return any((dotted(one.func if isinstance(one, ast.Call) else one) or "").rpartition(".")[2] in (
+            "lru_cache", "cache", "cached_property") for _, function in self.functions.get(name, ())
+            for one in function.decorator_list)
 
     # Variables --------------------------------------------------------------------------------------------------------
 
@@ -131,9 +217,9 @@ class Program:
                     found.add(node.name)
                 elif isinstance(node, ast.alias):
                     found.add(node.asname or node.name.partition(".")[0])
-                elif isinstance(node, ast.ExceptHandler) and node.name:
-                    found.add(node.name)
-            self.known[key] = found - outer
+                elif type(node).__name__ in ("ExceptHandler", "MatchAs", "MatchStar", "MatchMapping"):
+                    found.add(getattr(node, "name", None) or getattr(node, "rest", None))
+            self.known[key] = found - outer - {None}
         return self.known[key]
 
     def variable(self, source, node, name):
@@ -150,6 +236,60 @@ class Program:
                 return None
             return (source.path, name)
         return None
+
+    def globals_named(self, name):
+        return {(source.path, name) for source in self.sources if name in self.locals_of(source, source.tree)}
+
+    def has_lasting_default(self, scope, name):
+        """A parameter whose default is an object, which is the same in every call."""
+        default = self.default_of(scope, name) if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+        return default is not None and not self.is_immutable(self.owners[scope], default)
+
+    def may_be_given_more(self, scope, name):
+        """A parameter that callers which these sources do not show may give a value."""
+        arguments = scope.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        return scope in self.anywhere and any(one is not None and one.arg == name for one in every)
+
+    def is_bound_by_others(self, source, scope, variable):
+        """A function binds the variable that is not its own: by `global`, `nonlocal`, or as a global of a module."""
+        key = ("bound by others", variable)
+        if key not in self.known:
+            name = variable[1]
+            self.known[key] = any(
+                isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in ast.walk(scope)) or (
+                scope is source.tree and bool(self.attribute_stores(name)))
+        return self.known[key]
+
+    def attribute_stores(self, name):
+        """(source, target) of all assignments to an attribute of that name."""
+        key = ("attribute stores", name)
+        if key not in self.known:
+            self.known[key] = [(source, node) for source in self.sources for node in ast.walk(source.tree)
+                               if isinstance(node, ast.Attribute) and node.attr == name
+                               and isinstance(node.ctx, (ast.Store, ast.Del))]
+        return self.known[key]
+
+    def is_changed_of_library(self, name):
+        """The program may change what a library has by that name: `os.environ`, `torch.backends.cudnn.benchmark`."""
+        return name in ("environ", "path", "modules", "argv", "__dict__") or any(
+            isinstance(root_of(target), ast.Name) and root_of(target).id in source.imported
+            for source, target in self.attribute_stores(name))
+
+    def may_be_of_program(self, source, node):
+        """The object may be one of a class of the program, whose attributes functions may read unseen."""
+        if not self.classes or self.is_immutable(source, node):
+            return False
+        for maker in self.makers(source, node):
+            if maker is None:
+                return True
+            other, call = maker
+            name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
+            if name in self.classes or (self.library_of(other, call.func) not in _QUIET_LIBRARIES
+                                        and not other.flor_call(call) and name not in _QUIET_BUILTINS
+                                        and name not in _QUIET_METHODS):
+                return True
+        return False
 
     def imported_variable(self, source, name):
         """A global of another file of the program."""
@@ -172,17 +312,29 @@ class Program:
                 return source, source.tree
         return None, None
 
-    def assignments(self, variable):
-        """All expressions that the variable may be bound to, or that its values come from."""
-        key = ("assigned", variable)
+    def bindings(self, variable):
+        """All expressions that the variable may be bound to."""
+        key = ("bindings", variable)
         if key not in self.known:
             self.known[key] = []
             source, scope = self.source_of(variable)
             if source is not None:
-                self.known[key] = list(self.find_assignments(source, scope, variable))
+                self.known[key] = list(self.find_bindings(source, scope, variable))
         return self.known[key]
 
-    def find_assignments(self, source, scope, variable):
+    def assignments(self, variable):
+        """All expressions that the variable may be bound to, and whose objects may become a part of its own."""
+        key = ("assigned", variable)
+        if key not in self.known:
+            self.known[key] = self.bindings(variable) + self.inserted(variable)
+        return self.known[key]
+
+    def inserted(self, variable):
+        """The expressions whose objects may become a part of the variable's."""
+        return [value for source in self.sources for one, value in self.insertions(source).get(variable[1], ())
+                if one is not None and self.variable(source, one, variable[1]) == variable]
+
+    def find_bindings(self, source, scope, variable):
         name = variable[1]
         nodes = walk_scope(scope) if isinstance(variable[0], ast.AST) else ast.walk(source.tree)
         for node in nodes:
@@ -190,13 +342,101 @@ class Program:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(self.binds(source, target, variable) for target in targets):
                     yield node.value
-            elif isinstance(node, (ast.For, ast.AsyncFor)) and self.binds(source, node.target, variable):
+            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and self.binds(source, node.target, variable):
                 yield node.iter
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
                 if self.binds(source, node.optional_vars, variable):
                     yield node.context_expr
+            elif type(node).__name__ == "Match" and name in assigned_names(node):
+                yield node.subject
         if isinstance(variable[0], ast.AST):
             yield from self.given(variable[0], name)
+            for node in ast.walk(scope):  # `nonlocal` of inner functions
+                if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None and (
+                        source.scope_of(node) is not scope):
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    if any(self.binds(source, target, variable) for target in targets):
+                        yield node.value
+
+    def insertions(self, source):
+        """By names of variables and attributes: (expression, value) where the value may become a part of the object."""
+        key = ("all insertions", source)
+        if key not in self.known:
+            direct, calls = self.direct_insertions(source)
+            self.known[key] = found = {name: list(entries) for name, entries in direct.items()}
+            for name, call in calls:
+                if self.inserts(name):
+                    self.note_mixed(found, call)
+        return self.known[key]
+
+    def direct_insertions(self, source):
+        """Those of its own statements; and the calls of functions of the program: (name, call)."""
+        key = ("insertions", source)
+        if key not in self.known:
+            found, calls = {}, []
+            self.known[key] = (found, calls)
+            for node in ast.walk(source.tree):
+                if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    for target in targets:
+                        for part in ast.walk(target):
+                            if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+                                self.note_insertion(found, part.value, node.value)
+                elif isinstance(node, ast.Call) and not source.flor_call(node):
+                    self.note_inserting_call(source, node, found, calls)
+                elif isinstance(node, ast.For):
+                    for part in ast.walk(node.target):
+                        if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+                            self.note_insertion(found, part.value, node.iter)
+        return self.known[key]
+
+    def note_inserting_call(self, source, node, found, calls):
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
+        library = self.library_of(source, node.func)
+        if library in _QUIET_LIBRARIES and name not in _WRITERS:
+            return
+        quiet = (isinstance(node.func, ast.Attribute) and name in _QUIET_METHODS and name not in self.functions) or (
+            isinstance(node.func, ast.Name) and name in _QUIET_BUILTINS and name not in self.functions)
+        if quiet:
+            return
+        if name in self.functions and library is None:
+            calls.append((name, node))
+            return
+        if library is None and self.called_methods(source, node.func) == []:
+            return  # an object of torch
+        self.note_mixed(found, node)
+
+    def note_mixed(self, found, call):
+        """Each argument may become a part of the others, and of the object that is called."""
+        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+        holders = list(arguments)
+        if isinstance(call.func, ast.Attribute):
+            holders.append(call.func.value)
+        for holder in holders:
+            for one in arguments:
+                if one is not holder and not isinstance(one, ast.Constant):
+                    self.note_insertion(found, holder, one)
+
+    def inserts(self, name):
+        """A function of that name may put an argument into another, or into its object."""
+        key = ("inserts", name)
+        if key not in self.known:
+            functions = {**self.reached_by([ast.Name(name, ast.Load())])}
+            self.known[key] = any(self.puts_into_parameters(owner, function) for function, owner in functions.items())
+        return self.known[key]
+
+    def puts_into_parameters(self, source, function):
+        parameters = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+        return any(root is not None and root.id in parameters and source.scope_of(root) is function
+                   for entries in self.direct_insertions(source)[0].values() for root, _ in entries)
+
+    def note_insertion(self, found, holder, value):
+        root, names = attributes_of(holder)
+        if isinstance(root, ast.Name):
+            found.setdefault(root.id, []).append((root, value))
+        for name in names:
+            found.setdefault(name, []).append((None, value))
 
     def binds(self, source, target, variable):
         return any(isinstance(part, ast.Name) and part.id == variable[1]
@@ -210,9 +450,12 @@ class Program:
         every = names + [one.arg for one in function.args.kwonlyargs]
         if name not in every and name not in [one.arg for one in (function.args.vararg, function.args.kwarg) if one]:
             return
+        default = self.default_of(function, name)
+        if default is not None:
+            yield default
         owner = self.owners[function].class_of(function)
         is_method = owner is not None
-        called = owner.name if is_method and function.name in ("__init__", "__new__", "__call__") else function.name
+        called = owner.name if is_method and function.name in ("__init__", "__new__") else function.name
         for source, call in self.calls.get(called, ()):
             offset = 1 if is_method else 0
             position = names.index(name) - offset if name in names else None
@@ -228,6 +471,14 @@ class Program:
             if position < 0 and isinstance(call.func, ast.Attribute):
                 yield call.func.value
 
+    @staticmethod
+    def default_of(function, name):
+        """The expression of the parameter's default, or None."""
+        arguments = [*function.args.posonlyargs, *function.args.args]
+        pairs = list(zip(reversed(arguments), reversed(function.args.defaults)))
+        pairs += list(zip(function.args.kwonlyargs, function.args.kw_defaults))
+        return next((default for one, default in pairs if one.arg == name), None)
+
     def attribute_values(self, name):
         """The expressions that an attribute of that name may be assigned, of any object."""
         key = ("attribute values", name)
@@ -240,7 +491,28 @@ class Program:
                         if any(isinstance(part, ast.Attribute) and part.attr == name for target in targets
                                for part in ast.walk(target)):
                             self.known[key].append((source, node.value))
+                        elif isinstance(source.parents[node], ast.ClassDef) and any(
+                                isinstance(target, ast.Name) and target.id == name for target in targets):
+                            self.known[key].append((source, node.value))
+                    elif isinstance(node, ast.Call) and any(keyword.arg == name for keyword in node.keywords):
+                        self.known[key] += [(source, keyword.value) for keyword in node.keywords if keyword.arg == name]
+                self.known[key] += [(source, value) for one, value in self.insertions(source).get(name, ()) if one is None]
+            for made in self.classes_with_field(name):
+                for source, call in self.calls.get(made, ()):
+                    self.known[key] += [(source, one) for one in call.args]
         return self.known[key]
+
+    def classes_with_field(self, name):
+        """Classes of which Python itself makes the function that assigns the attribute, such as dataclasses."""
+        found = set()
+        for entries in self.classes.values():
+            for _, node in entries:
+                if any(isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and part.target.id == name
+                       for part in node.body):
+                    found |= self.with_derived(node.name)
+        return found
+
+    asks_process, changes_process = staticmethod(asks_process), staticmethod(changes_process)
 
     # Immutable values, and calls that leave their arguments alone -----------------------------------------------------------------
 
@@ -262,8 +534,10 @@ class Program:
         if depth > 6:
             return False
         inner = lambda one: self.is_immutable(source, one, depth + 1)  # noqa: E731
-        if isinstance(node, (ast.Constant, ast.JoinedStr, ast.Compare)):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return True
+        if isinstance(node, ast.Compare):
+            return all(inner(one) for one in [node.left, *node.comparators])
         if isinstance(node, (ast.BinOp,)):
             return inner(node.left) and inner(node.right)
         if isinstance(node, ast.UnaryOp):
@@ -281,7 +555,7 @@ class Program:
                 return True
             if called == "loop":
                 return all(inner(one) for one in node.args[1:])
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "item" and "item" not in self.functions:
                 return True
             name = dotted(node.func) or ""
             library = self.library_of(source, node.func)
@@ -294,13 +568,19 @@ class Program:
         if depth > 6:
             return False
         key = ("immutable", variable)
-        if key not in self.known:
-            self.known[key] = True  # of a variable that is assigned from itself, what else it is assigned decides
-            source, _ = self.source_of(variable)
-            values = self.assignments(variable)
-            self.known[key] = bool(values) and source is not None and all(
-                self.is_immutable(self.source_holding(value) or source, value, depth + 1) for value in values)
-        return self.known[key]
+        if key in self.known:
+            return self.known[key]
+        if variable in self.judged:
+            return True  # of a variable that is assigned from itself, what else it is assigned decides
+        self.judged.append(variable)
+        source, _ = self.source_of(variable)
+        values = self.bindings(variable)
+        found = bool(values) and source is not None and all(
+            self.is_immutable(self.source_holding(value) or source, value, depth + 1) for value in values)
+        self.judged.pop()
+        if not self.judged:
+            self.known[key] = found
+        return found
 
     def source_holding(self, node):
         for source in self.sources:
@@ -326,7 +606,7 @@ class Program:
             return [(source, node)]
         if isinstance(node, ast.Name):
             variable = self.variable(source, node, node.id)
-            values = self.assignments(variable) if variable is not None else []
+            values = self.bindings(variable) if variable is not None else []
             found = []
             for value in values:
                 found += self.makers(self.source_holding(value) or source, value, depth + 1)
@@ -367,15 +647,14 @@ class Program:
             if maker is None:
                 return None
             other, call = maker
-            own = self.classes.get(call.func.id) if isinstance(call.func, ast.Name) else None
-            if own is None:
-                if self.library_of(other, call.func) != "torch":
-                    return None
-                continue
-            found = [part for part in own[1].body if getattr(part, "name", None) in ("forward", "__call__")]
-            if not found:
+            own = self.classes.get(call.func.id, ()) if isinstance(call.func, ast.Name) else ()
+            if not own and self.library_of(other, call.func) != "torch":
                 return None
-            methods += [(own[0], method) for method in found]
+            for holder, node in own:
+                found = [part for part in node.body if getattr(part, "name", None) in ("forward", "__call__")]
+                if not found:
+                    return None
+                methods += [(holder, method) for method in found]
         return methods
 
     def can_be_iterated_again(self, source, node):

@@ -72,6 +72,16 @@ def dotted(node):
     return ".".join([node.id, *reversed(parts)])
 
 
+def attributes_of(node):
+    """(expression, names of the attributes taken of it, innermost first) of "a[0].b.c": ("a", ["b", "c"])."""
+    names = []
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+        if isinstance(node, ast.Attribute):
+            names.append(node.attr)
+        node = node.value
+    return node, names[::-1]
+
+
 def root_of(node):
     """The expression that attributes and elements are taken of."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
@@ -90,6 +100,7 @@ def mentioned(nodes):
                 found.add(node.attr)
             elif isinstance(node, ast.alias):
                 found.add((node.asname or node.name).rpartition(".")[2])
+                found.add(node.name.rpartition(".")[2])
     return found
 
 
@@ -105,6 +116,10 @@ def assigned_names(node):
             found.add(part.asname or part.name.partition(".")[0])
         elif isinstance(part, ast.ExceptHandler) and part.name:
             found.add(part.name)
+        elif type(part).__name__ in ("MatchAs", "MatchStar") and part.name:
+            found.add(part.name)
+        elif type(part).__name__ == "MatchMapping" and part.rest:
+            found.add(part.rest)
     return found
 
 

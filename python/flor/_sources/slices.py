@@ -1,21 +1,27 @@
-"""The variables that a question may read, and that a loop may leave changed. Both err on one side: one too many."""
+"""The variables that a question may read, and that a loop may leave changed. Both err on one side: one too many.
+
+Attributes are known by their name alone, of whatever object: (ATTRIBUTE, "total"). State of libraries and of the
+process is one variable, and so are files."""
 
 import ast
 
-from .effects import _QUIET_BUILTINS, _QUIET_LIBRARIES, _QUIET_METHODS, _WRITERS, ATTRIBUTE, UNKNOWN
-from .names import assigned_names, mentioned, root_of
+from .effects import (_QUIET_BUILTINS, _QUIET_LIBRARIES, _QUIET_METHODS, _WRITERS, ATTRIBUTE, FILES, LIBRARIES, UNKNOWN,
+                      uses_files)
+from .names import assigned_names, attributes_of, mentioned, root_of
 
 EVERYTHING = (ATTRIBUTE, "*")
+OBJECT = "object"  # (OBJECT, variable): the object that the variable held, whatever it is bound to since
 
 
 class Slices:
-    def __init__(self, program):
-        self.program = program
-        self.known = {}
-        self.anywhere = [(source, function) for entries in program.functions.values() for source, function in entries
-                         if program.is_anywhere(source, function)]
+    """`kept`: variables whose objects come back by themselves, with all that is in them."""
 
-    # Reading ----------------------------------------------------------------------------------------------------------
+    def __init__(self, program, kept=frozenset()):
+        self.program = program
+        self.kept = kept
+        self.known = {}
+
+    # Names ------------------------------------------------------------------------------------------------------------
 
     def key_of(self, source, node):
         """The variable of a name, or the attribute of `self`; None for what is none."""
@@ -24,9 +30,7 @@ class Slices:
         if isinstance(node, ast.Name):
             if self.is_self(source, node):
                 parent = source.parents.get(node)
-                if isinstance(parent, ast.Attribute):
-                    return None
-                return EVERYTHING
+                return None if isinstance(parent, ast.Attribute) else EVERYTHING
             return self.program.variable(source, node, node.id)
         return None
 
@@ -36,21 +40,48 @@ class Slices:
             return False
         return source.class_of(source.scope_of(node)) is not None
 
+    def chain(self, source, node):
+        """All variables that "a[0].b.c" may denote: `a`, and the attributes b and c of any object. What is taken of an
+        object that is kept is kept as well."""
+        root, names = attributes_of(node)
+        found = set()
+        is_self = self.is_self(source, root)
+        if isinstance(root, ast.Name):
+            key = self.key_of(source, root) if not (is_self and names) else None
+            if key is not None:
+                found.add(key)
+                if key in self.kept:
+                    return found
+        if isinstance(root, ast.Name) and self.program.library_of(source, root) is not None:
+            names = [name for name in names if self.program.is_changed_of_library(name)]
+        for name in names:
+            key = (ATTRIBUTE, name)
+            found.add(key)
+            if key in self.kept:
+                return found
+            if isinstance(root, ast.Name) and not is_self and root.id in source.imported:
+                found |= self.program.globals_named(name)  # of a module
+        if "__dict__" in names:
+            found.add(EVERYTHING)
+        return found
+
+    # Reading ----------------------------------------------------------------------------------------------------------
+
     def names_read(self, source, node):
         """The variables that are read at the node, and those that the functions it may call read outside of
         themselves."""
-        found = self.own_reads(source, node)
-        functions = list(self.program.reached([node]).items())
-        may_call, operates = self.may_call_anything(source, node), self.operates(node)
-        functions += [(function, owner) for owner, function in self.anywhere
-                      if may_call or (function.name.startswith("__")
-                                      and (operates or function.name in ("__getattr__", "__getattribute__")))]
-        for function, owner in functions:
+        found = set(self.own_reads(source, node))
+        functions = dict(self.program.reached_by([node]))
+        if self.may_call_anything(source, node):
+            functions.update(self.program.reached_anywhere)
+        elif self.operates(node):
+            functions.update(self.program.reached_by_operators())
+        for function, owner in functions.items():
             found |= {key for key in self.own_reads(owner, function) if not self.is_inside(owner, key, function)}
         return found
 
     _OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.comprehension, ast.For, ast.With, ast.AugAssign,
-                   ast.BoolOp, ast.FormattedValue, ast.While, ast.If, ast.IfExp, ast.Starred)
+                   ast.BoolOp, ast.FormattedValue, ast.While, ast.If, ast.IfExp, ast.Starred, ast.Attribute)
 
     def operates(self, node):
         """It has operators, or functions of Python itself, which call methods such as __len__ and __add__."""
@@ -85,35 +116,79 @@ class Slices:
     def own_reads(self, source, node):
         key = ("reads", node)
         if key not in self.known:
-            found = set()
-            for part in ast.walk(node):
-                if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
-                    found.add(self.key_of(source, part))
-                elif isinstance(part, ast.AugAssign):
-                    found.add(self.key_of(source, root_of(part.target)))
-            self.known[key] = found - {None}
+            self.known[key] = {one for part in ast.walk(node) for one in self.reads_of(source, part)}
         return self.known[key]
 
+    def reads_of(self, source, part):
+        """The variables that this very node reads."""
+        if isinstance(part, ast.AugAssign):
+            return self.chain(source, part.target)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            key = self.key_of(source, part)
+            found = {key} - {None}
+            parent = source.parents.get(part)
+            if found and not found & self.kept and not isinstance(parent, (ast.Attribute, ast.Subscript)) and (
+                    self.program.may_be_of_program(source, part)):
+                found.add(EVERYTHING)  # the whole object, handed to whatever looks at it
+            return found
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
+            parent = source.parents.get(part)
+            if isinstance(parent, (ast.Attribute, ast.Subscript)) and parent.value is part:
+                return set()  # a part of the chain above it
+            return self.chain(source, part)
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
+            return self.chain(source, part)
+        if isinstance(part, ast.Call):
+            return self.reads_of_call(source, part)
+        return set()
+
+    def reads_of_call(self, source, call):
+        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
+        found = set()
+        if isinstance(call.func, ast.Name) and name in ("vars", "eval", "exec", "globals", "locals", "dir") or (
+                name == "getattr" and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)):
+            found.add(EVERYTHING)
+        if isinstance(call.func, ast.Name) and name == "getattr" and len(call.args) > 1 and (
+                isinstance(call.args[1], ast.Constant)):
+            found.add((ATTRIBUTE, call.args[1].value))
+        if uses_files(source, call):
+            found.add(FILES)
+        library = self.program.library_of(source, call.func)
+        if library is not None and (library not in _QUIET_LIBRARIES or self.program.asks_process(name)):
+            found.add(LIBRARIES)
+        if self.program.is_cached(name):
+            found.add(LIBRARIES)
+        return found
+
     def is_inside(self, source, key, function):
-        """The variable is the function's own."""
+        """The variable is the function's own, and does not outlive its call."""
         scope = key[0]
+        if isinstance(scope, ast.AST) and self.program.has_lasting_default(*key):
+            return False
         while isinstance(scope, ast.AST) and scope in source.parents:
             if scope is function:
                 return True
             scope = source.scope_of(source.parents[scope])
         return False
 
-    def closure(self, source, statement, barrier, kept):
+    def closure(self, source, statement, barrier, expression=None):
         """All variables that the statement's values may come from, as they are when the statement `barrier` ends.
         Those that are `kept` come back by themselves."""
         found, seen, waiting = set(), set(), []
-        expression = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else statement
+        if expression is None:
+            expression = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else statement
         self.push(waiting, source, expression, is_placed=True)
+        self.push_conditions(waiting, source, statement, set())
         while waiting:
             variable, owner, at = waiting.pop()
-            if (variable, at) in seen or variable in kept:
+            if (variable, at) in seen or variable in self.kept:
                 continue
             seen.add((variable, at))
+            if variable[0] == OBJECT:
+                if variable[1] not in self.kept:
+                    found.add(variable)
+                    self.push_object_values(waiting, variable[1])
+                continue
             if at is not None and self.is_local(owner, variable, at):
                 if not self.follow(owner, variable, at, barrier, waiting):
                     continue
@@ -122,29 +197,77 @@ class Slices:
                 self.push_values(waiting, variable, found)
         return found
 
+    def push_conditions(self, waiting, source, statement, seen):
+        """Whether the statement is executed: the conditions around it and before it, and around the calls of its
+        function."""
+        node = statement
+        while node in source.parents and not isinstance(node, ast.Module):
+            parent = source.parents[node]
+            for header in self.headers(parent):
+                if header is not node:
+                    self.push(waiting, source, header, is_placed=True)
+            siblings = self.list_with(parent, node)
+            for other in siblings[:siblings.index(node)] if siblings else []:
+                if not isinstance(other, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                    self.push_jumps(waiting, source, other)
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and parent not in seen:
+                seen.add(parent)
+                for owner, call in self.program.calls.get(parent.name, ()):
+                    self.push_conditions(waiting, owner, owner.statement_of(call), seen)
+            node = parent
+
+    def push_jumps(self, waiting, source, statement):
+        """A statement that may leave the block: what decides that it does."""
+        for part in ast.walk(statement):
+            if isinstance(part, (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Assert)):
+                node = part
+                while True:
+                    for header in self.headers(node):
+                        self.push(waiting, source, header, is_placed=True)
+                    if node is statement:
+                        break
+                    node = source.parents[node]
+
+    @staticmethod
+    def headers(node):
+        """What a compound statement decides by."""
+        if isinstance(node, (ast.If, ast.While, ast.Assert)):
+            return [node.test]
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            return [node.iter]
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            return [item.context_expr for item in node.items]
+        if type(node).__name__ == "Match":
+            return [node.subject]
+        if type(node).__name__ == "match_case":
+            return [one for one in (node.pattern, node.guard) if one is not None]
+        return []
+
     def is_local(self, source, variable, statement):
+        """It is one of the scope that the statement stands in, which no inner function binds."""
         scope = source.scope_of(statement)
-        return variable[0] is scope or (scope is source.tree and variable[0] == source.path)
+        if not (variable[0] is scope or (scope is source.tree and variable[0] == source.path)):
+            return False
+        return not self.program.is_bound_by_others(source, scope, variable)
 
     def push(self, waiting, source, node, is_placed):
         """`is_placed`: what is read at the node is followed back from where it stands."""
         own = set()
+        deferred = {one for part in ast.walk(node) if isinstance(part, (ast.Lambda, ast.GeneratorExp))
+                    for one in ast.walk(part)}  # read when it is called
         for part in ast.walk(node):
-            if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
-                key = self.key_of(source, part)
-            elif isinstance(part, ast.AugAssign):
-                key = self.key_of(source, root_of(part.target))
-            else:
-                continue
-            if key is not None:
+            statement = source.statement_of(part) if is_placed and part not in deferred else None
+            for key in self.reads_of(source, part):
                 own.add(key)
-                waiting.append((key, source, source.statement_of(part) if is_placed else None))
+                waiting.append((key, source, statement))
         waiting.extend((key, source, None) for key in self.names_read(source, node) - own)
 
     def push_values(self, waiting, variable, found):
         """Whatever the variable may be assigned, anywhere."""
-        values = self.program.assignments(variable)
-        if not values and isinstance(variable[0], ast.AST):
+        if variable in (UNKNOWN, FILES, LIBRARIES, EVERYTHING):
+            return
+        values = self.program.assignments(variable) if variable[0] != ATTRIBUTE else []
+        if isinstance(variable[0], ast.AST) and (not values or self.program.may_be_given_more(*variable)):
             found.add(UNKNOWN)  # a parameter that these sources give no value
         for value in values:
             source = self.program.source_holding(value)
@@ -159,35 +282,100 @@ class Slices:
         node = statement
         while True:
             parent = source.parents.get(node)
-            if parent is None:
+            if parent is None or isinstance(parent, ast.ClassDef):
                 return True
             siblings = self.list_with(parent, node)
             for other in reversed(siblings[:siblings.index(node)] if siblings else []):
-                if other is barrier or self.holds(other, barrier):
+                if self.leads_to(source, other, barrier):
                     return True
-                if self.mentions(source, other, variable):
-                    if self.sets(source, other, variable):
-                        self.push(waiting, source, other.value, is_placed=True)
-                        return False
-                    if not isinstance(other, (ast.FunctionDef, ast.ClassDef)):
-                        self.push(waiting, source, other, is_placed=True)
-            if isinstance(parent, (ast.For, ast.While)) and siblings is not None:
-                if isinstance(parent, ast.For) and variable[1] in assigned_names(parent.target):
-                    self.push(waiting, source, parent.iter, is_placed=True)
+                if not self.mentions(source, other, variable):
+                    continue
+                if self.sets(source, other, variable):
+                    self.push_set(waiting, source, other.value)
                     return False
-                if parent is barrier:
-                    return True
-                for other in siblings:  # what an earlier iteration left
-                    if self.mentions(source, other, variable):
-                        self.push(waiting, source, other, is_placed=True)
-            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+                if not isinstance(other, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                    self.push(waiting, source, other, is_placed=True)
+            if isinstance(parent, ast.For) and siblings is parent.body and variable[1] in self.target_names(parent.target):
+                self.push_set(waiting, source, parent.iter)
+                return False
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) or parent is barrier:
+                return True
+            if self.comes_around(source, parent, siblings, variable, barrier, waiting):
                 return True
             node = parent
 
+    def comes_around(self, source, parent, siblings, variable, barrier, waiting):
+        """The other parts of the compound statement: what came before in it, and earlier iterations. True: the variable
+        may have its value from there in a way that is not followed."""
+        if isinstance(parent, (ast.With, ast.AsyncWith)) or type(parent).__name__ in ("Match", "match_case"):
+            return any(variable[1] in assigned_names(one) for one in self.heads(parent))
+        if any(isinstance(part, ast.NamedExpr) for one in self.headers(parent) for part in ast.walk(one)):
+            return True
+        others = []
+        for name in ("body", "handlers", "orelse", "finalbody"):
+            body = getattr(parent, name, None)
+            is_own = body is siblings
+            exclusive = isinstance(parent, ast.If) or (isinstance(parent, ast.Try) and is_own)
+            if isinstance(body, list) and not exclusive:
+                others += body
+        for other in others:
+            if self.leads_to(source, other, barrier):
+                return True
+            if self.mentions(source, other, variable):
+                self.push(waiting, source, other, is_placed=True)
+        return False
+
+    @staticmethod
+    def heads(node):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            return node.items
+        return [one for one in (getattr(node, "pattern", None), getattr(node, "guard", None),
+                                getattr(node, "subject", None)) if one is not None]
+
+    @staticmethod
+    def target_names(target):
+        return {part.id for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+
+    def push_set(self, waiting, source, value):
+        """The value that a variable was given there; an object in it may have been changed since."""
+        self.push(waiting, source, value, is_placed=True)
+        self.push_objects(waiting, source, value)
+
+    def push_objects(self, waiting, source, value):
+        for owner, one in self.aliased(source, value):
+            for key in self.chain(owner, one):
+                if key[0] == ATTRIBUTE:
+                    waiting.append((key, owner, None))
+                elif not self.program.holds_immutable(key):
+                    waiting.append(((OBJECT, key), owner, None))
+
+    def push_object_values(self, waiting, variable):
+        """What may be put into the object that a variable holds, and the objects that it may be a part of."""
+        for value in self.program.bindings(variable):
+            source = self.program.source_holding(value)
+            if source is not None and not self.program.gives_copies(source, value):
+                self.push_objects(waiting, source, value)
+        for value in self.program.inserted(variable):
+            source = self.program.source_holding(value)
+            if source is not None:
+                self.push(waiting, source, value, is_placed=False)
+
+    def leads_to(self, source, node, barrier):
+        """The statement holds the barrier, or may call the function that does."""
+        if barrier is None:
+            return False
+        if node is barrier or self.holds(node, barrier):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return False
+        key = ("leads", node, barrier)
+        if key not in self.known:
+            self.known[key] = any(function is barrier or self.holds(function, barrier)
+                                  for function in self.program.reached([node]))
+        return self.known[key]
+
     def mentions(self, source, node, variable):
         """The statement may bind the variable, or change its object."""
-        if variable[1] not in mentioned([node]) | assigned_names(node):
-            return False
         key = ("changes at", node)
         if key not in self.known:
             assigned, mutated = self.changes(source, [node])
@@ -196,14 +384,17 @@ class Slices:
 
     @staticmethod
     def list_with(parent, node):
-        for name in ("body", "orelse", "finalbody", "handlers"):
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
             body = getattr(parent, name, None)
             if isinstance(body, list) and node in body:
                 return body
         return None
 
     def holds(self, node, inner):
-        return inner is not None and any(part is inner for part in ast.walk(node))
+        key = ("holds", node)
+        if key not in self.known:
+            self.known[key] = set(ast.walk(node))
+        return inner in self.known[key]
 
     def sets(self, source, statement, variable):
         """An assignment that gives the variable a new value, whatever it had."""
@@ -220,9 +411,7 @@ class Slices:
         """(assigned, mutated): variables that are bound anew, and those whose objects may be changed. Those of the
         functions that may be called count, as far as they are not the functions' own."""
         assigned, mutated = self.own_changes(source, nodes)
-        functions = list(self.program.reached(nodes).items())
-        functions += [(function, owner) for owner, function in self.anywhere]
-        for function, owner in functions:
+        for function, owner in self.program.reached(nodes).items():
             theirs = self.function_changes(owner, function)
             assigned |= {key for key in theirs[0] if not self.is_inside(owner, key, function)}
             mutated |= {key for key in theirs[1] if not self.is_inside(owner, key, function)}
@@ -233,10 +422,11 @@ class Slices:
         if key not in self.known:
             self.known[key] = None  # of a function that calls itself all parameters count
             self.known[key] = self.own_changes(source, function.body)
-        return self.known[key] or (set(), {(function, one.arg) for one in function.args.args})
+        return self.known[key] or ({EVERYTHING}, {(function, one.arg) for one in function.args.args})
 
     def own_changes(self, source, nodes):
         assigned, mutated = set(), set()
+        operators = self.operators_mutate()
         for top in nodes:
             for node in ast.walk(top):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -247,58 +437,117 @@ class Slices:
                     self.mutate(source, node.target, mutated)
                 elif isinstance(node, ast.Call):
                     self.mutate_by_call(source, node, mutated)
+                elif isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)) or (
+                        type(node).__name__ in ("MatchAs", "MatchStar", "MatchMapping")):
+                    for name in assigned_names(node) if not hasattr(node, "body") else {node.name} - {None}:
+                        assigned.add(self.program.variable(source, node, name))
                 elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
                     if not self.program.can_be_iterated_again(source, node.iter):
                         self.mutate_within(source, node.iter, mutated)
+                if operators and isinstance(node, self._OPERATIONS) and (
+                        not isinstance(node, (ast.For, ast.While, ast.If, ast.With))):
+                    for one in ast.iter_child_nodes(node):
+                        if isinstance(one, ast.expr):
+                            self.mutate_within(source, one, mutated)
         return assigned - {None}, mutated - {None}
+
+    def operators_mutate(self):
+        """An operator of the program's own classes may change what it is applied to."""
+        if "operators mutate" not in self.known:
+            self.known["operators mutate"] = False  # until it is known
+            self.known["operators mutate"] = any(
+                key[0] is function for name in self.program.operators() for owner, function in self.program.functions[name]
+                for key in self.function_changes(owner, function)[1])
+            for key in [key for key in self.known if isinstance(key, tuple) and key[0] == "changes"]:
+                del self.known[key]  # found without
+        return self.known["operators mutate"]
 
     def mutate(self, source, node, mutated):
         """The object that the expression denotes, or a part of it, may change."""
-        chain = node
-        while isinstance(chain, (ast.Attribute, ast.Subscript, ast.Starred)):
-            if isinstance(chain, ast.Attribute) and self.is_self(source, chain.value):
-                return mutated.add((ATTRIBUTE, chain.attr))
-            chain = chain.value
-        if isinstance(chain, ast.Name):
-            key = self.key_of(source, chain)
-            if key is not None and not (isinstance(node, ast.Name) and self.is_immutable(key)):
+        root, names = attributes_of(node)
+        if isinstance(node, ast.Name):
+            key = self.key_of(source, node)
+            if key is not None and not self.is_immutable(key):
                 mutated.add(key)
-        elif isinstance(chain, ast.Call):
-            self.mutate_within(source, chain, mutated)
+            return
+        found = self.chain(source, node)
+        if isinstance(root, ast.Name) and names and self.is_self(source, root):
+            found.discard(EVERYTHING)
+        mutated |= found
+        if isinstance(root, ast.Call):
+            if isinstance(root.func, ast.Name) and root.func.id in ("vars", "globals", "locals"):
+                mutated.add(EVERYTHING)
+            self.mutate_within(source, root, mutated)
 
     def is_immutable(self, key):
         return key[0] != ATTRIBUTE and self.program.holds_immutable(key)
 
     def mutate_within(self, source, node, mutated):
         """All objects that the value of the expression may be a part of."""
-        for one in self.aliased(node):
-            self.mutate(source, one, mutated)
+        for owner, one in self.aliased(source, node):
+            self.mutate(owner, one, mutated)
 
-    def aliased(self, node):
+    def aliased(self, source, node, depth=0):
+        """(source, expression) of all objects that the value of the expression may be, or hold, or be a part of."""
+        if depth > 12:
+            return
+        more = []
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-            yield node
+            yield source, node
+            root, names = attributes_of(node)
+            for name in names:
+                yield from self.returned(name, depth)  # a property
+            if isinstance(node, (ast.Attribute, ast.Subscript)):
+                for name in self.program.operators():
+                    yield from self.returned(name, depth)
+            if isinstance(root, ast.Call):
+                more = [root]
         elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute):
-                yield from self.aliased(node.func.value)
-            for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
-                yield from self.aliased(one)
-        elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            for one in node.elts:
-                yield from self.aliased(one)
-        elif isinstance(node, ast.Dict):
-            for one in node.values:
-                yield from self.aliased(one)
-        elif isinstance(node, (ast.IfExp, ast.Starred, ast.Await, ast.NamedExpr, ast.BoolOp)):
-            for one in ast.iter_child_nodes(node):
-                yield from self.aliased(one)
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
+            if isinstance(node.func, ast.Attribute) and self.program.library_of(source, node.func) is None:
+                more = [node.func.value]
+            yield from self.returned(name, depth)
+            more += [*node.args, *(keyword.value for keyword in node.keywords)]
+            if name not in self.program.functions and self.program.library_of(source, node.func) is None and (
+                    name not in _QUIET_BUILTINS and name not in _QUIET_METHODS and not source.flor_call(node)):
+                for function in self.program.anywhere:
+                    yield from self.returned(function.name, depth)
+        elif isinstance(node, (ast.Constant, ast.JoinedStr, ast.Compare)):
+            return
+        else:  # containers, choices, comprehensions, operators
+            more = [one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.expr, ast.comprehension))]
+            if isinstance(node, ast.comprehension):
+                more = [node.iter]
+        for one in more:
+            yield from self.aliased(source, one, depth + 1)
+
+    def returned(self, name, depth):
+        """What functions of that name return: objects that they keep elsewhere, perhaps."""
+        for owner, function in self.program.functions.get(name, ()):
+            key = ("returned", function)
+            if key not in self.known:
+                self.known[key] = []  # of a function that calls itself the other values count
+                values = [part.value for part in ast.walk(function)
+                          if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value is not None]
+                self.known[key] = [one for value in values for one in self.aliased(owner, value, depth + 1)]
+            yield from self.known[key]
 
     def mutate_by_call(self, source, call, mutated):
         if source.flor_call(call):
             return
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
+        if uses_files(source, call):
+            mutated.add(FILES)
+        if isinstance(call.func, ast.Name) and name in ("setattr", "delattr") and len(call.args) > 1:
+            is_known = isinstance(call.args[1], ast.Constant)
+            mutated.add((ATTRIBUTE, call.args[1].value) if is_known else EVERYTHING)
+        if self.program.is_cached(name):
+            mutated.add(LIBRARIES)
         library = self.program.library_of(source, call.func)
         if library is not None:
+            if library not in _QUIET_LIBRARIES or self.program.changes_process(name):
+                mutated.add(LIBRARIES)
             writes = (name in _WRITERS or name.endswith("_") or any(one.arg == "out" for one in call.keywords)
                       or library not in _QUIET_LIBRARIES)
             if writes:
@@ -331,8 +580,7 @@ class Slices:
             parameters = [one.arg for one in [*function.args.posonlyargs, *function.args.args]]
             is_method = owner.class_of(function) is not None
             if is_method and parameters:
-                if isinstance(call.func, ast.Attribute) and any(
-                        key[0] == ATTRIBUTE for key in theirs | self.function_changes(owner, function)[0]):
+                if isinstance(call.func, ast.Attribute) and self.changes_attributes(function):
                     self.mutate_within(source, call.func.value, mutated)
                 parameters = parameters[1:]
             for i, one in enumerate(call.args):
@@ -343,6 +591,19 @@ class Slices:
                 if keyword.arg is None or (function, keyword.arg) in theirs:
                     self.mutate_within(source, keyword.value, mutated)
 
+    def changes_attributes(self, function):
+        """The function, or one that it may call, changes an attribute of some object."""
+        key = ("changes attributes", function)
+        if key not in self.known:
+            self.known[key] = True
+            functions = {**self.program.reached_by(function.body), function: None}
+            found = False
+            for one in functions:
+                assigned, mutated = self.function_changes(self.program.owners[one], one)
+                found = found or any(key[0] == ATTRIBUTE for key in assigned | mutated)
+            self.known[key] = found
+        return self.known[key]
+
     def with_aliases(self, mutated):
         """Those that the changed objects may be parts of, or hold, too."""
         found, waiting = set(), list(mutated)
@@ -352,9 +613,10 @@ class Slices:
                 continue
             found.add(key)
             if key[0] == ATTRIBUTE:
-                continue
-            for value in self.program.assignments(key):
-                source = self.program.source_holding(value)
+                values = self.program.attribute_values(key[1])
+            else:
+                values = [(self.program.source_holding(value), value) for value in self.program.assignments(key)]
+            for source, value in values:
                 if source is not None and not self.program.gives_copies(source, value):
                     more = set()
                     self.mutate_within(source, value, more)
@@ -362,12 +624,14 @@ class Slices:
         return found
 
 
-def overlap(read, changed, first=()):
+def overlap(read, assigned, mutated, first=()):
     """A variable that is in both, rather one of `first`; or None."""
+    changed = assigned | mutated
+    read = {key[1] if key[0] == OBJECT else key for key in read if key[0] != OBJECT or key[1] in mutated}
     if UNKNOWN in read and changed:
         return UNKNOWN
     common = read & changed
     if EVERYTHING in read or EVERYTHING in changed:
         common |= {key for key in (read if EVERYTHING in changed else changed) if key[0] == ATTRIBUTE}
-    named = sorted(common, key=lambda key: (key not in first, key[1]))
+    named = sorted(common, key=lambda key: (key not in first, str(key[1])))
     return named[0] if named else None
