@@ -112,6 +112,15 @@ detail::Adapter adapter_of(const py::object& ambient) {
   return adapter;
 }
 
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+bool is_python(std::string_view path) { return path.ends_with(".py") || path.ends_with(".pyw"); }
+
+/// The name of a script that need not end in ".py"; empty without a script.
+std::string script_name(const py::object& program) {
+  const auto file = program.attr("file").cast<std::string>();
+  return file == program.attr("interpreter").cast<std::string>() ? "" : std::string(file_name(file));
+}
+
 void host(const py::object& program, const py::object& ambient) {
   static_cast<void>(detail::register_adapter(adapter_of(ambient)));
   const auto function = [&](const char* name) { return hold(program.attr(name)); };
@@ -119,7 +128,8 @@ void host(const py::object& program, const py::object& ambient) {
       {.file = program.attr("file").cast<std::string>(),
        .interpreter = program.attr("interpreter").cast<std::string>(),
        .digest = [digest = function("digest")] { return call<std::string>(digest); },
-       .is_source = [](std::string_view path) { return path.ends_with(".py"); },
+       .is_source = [script = script_name(program)](
+                        std::string_view path) { return is_python(path) || file_name(path) == script; },
        .analyze = [find = function("analyze")](
                       const sources::AnalysisInput& input) { return analyze(find, input); },
        .flush =

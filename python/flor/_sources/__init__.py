@@ -6,8 +6,9 @@ import ast
 import os
 
 from . import imports
-from .changes import Change, compare
-from .effects import ATTRIBUTE, FILES, LIBRARIES, UNKNOWN, Program
+from .calls import FILES, LIBRARIES
+from .changes import Change, compare, has_effects
+from .effects import ATTRIBUTE, UNKNOWN, Program
 from .names import Source
 from .sites import Registered, sites_of
 from .slices import EVERYTHING, Slices, overlap
@@ -37,7 +38,10 @@ class Findings:
         before = {path: old for path, old, _ in changed if old is not None}
         before.update(dict(rest))
         own = self.files_of_program(texts, before, program)
+        self.starred = set()
+        self.note_starred({path: text for path, text in before.items() if path in own})
         self.read([file for file in changed if file[0] in own], [file for file in rest if file[0] in own])
+        self.note_newly_imported(texts, before, own)
         self.nothing_changed = not self.changes
         self.program = Program(self.sources)
         self.slices = Slices(self.program)
@@ -48,15 +52,15 @@ class Findings:
         if self.changes:
             self.conclude()
 
-    @staticmethod
-    def files_of_program(texts, before, program):
+    def files_of_program(self, texts, before, program):
         """The files that the program imports now, or imported then. Without a known script: all."""
-        every = set(texts) | set(before)
+        every = self.files_before = set(texts) | set(before)
         best = max((_common_ending(path, program) for path in every), default=0)
         start = [path for path in every if best and _common_ending(path, program) == best]
         if not start:
             return every
-        return imports.Imports(texts).closure(start) | imports.Imports(before).closure(start)
+        self.files_before = imports.Imports(before).closure(start)
+        return imports.Imports(texts).closure(start) | self.files_before
 
     def read(self, changed, rest):
         for path, before, now in changed:
@@ -80,13 +84,35 @@ class Findings:
             change.path = path
             self.changes.append(change)
             return
-        changes, source = compare(path, before or "", now)
+        changes, source = compare(path, before or "", now, self.starred)
         self.sources.append(source)
         if before is not None:
             self.changes += changes
-        else:
-            # A new file does nothing by itself: what imports it, and calls its functions, has changed as well.
-            self.changes += [change for change in changes if change.looks and change.what.startswith("logs")]
+            return
+        # A new file does nothing by itself: what imports it, and calls its functions, has changed as well.
+        self.changes += [change for change in changes if change.looks and change.what.startswith("logs")]
+        if has_effects(source.tree):
+            self.changes.append(Change(source, source.tree.body[0], "is a new file that does something when it is imported",
+                                       False, None))
+
+    def note_starred(self, texts):
+        """The names that files mention which import all of another one."""
+        for text in texts.values():
+            try:
+                tree = ast.parse(text)
+            except (SyntaxError, ValueError, RecursionError):
+                continue
+            if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
+                self.starred |= {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+
+    def note_newly_imported(self, texts, before, own):
+        """Files that are as they were, but that the program did not execute."""
+        for path in sorted(own & set(texts) & set(before)):
+            if texts[path] == before[path] and path not in self.files_before:
+                source = next((one for one in self.sources if one.path == path), None)
+                if source is not None and has_effects(source.tree):
+                    self.changes.append(Change(source, source.tree.body[0], "is imported now, and does something then",
+                                               False, None))
 
     # Why a loop is to be executed -------------------------------------------------------------------------------------
 
@@ -162,10 +188,21 @@ class Findings:
             statement = change.source.statement_of(change.node)
             expression = None if change.node is statement else change.node
             read = slices.closure(change.source, statement, site.statement, expression)
-            variable = overlap(read, assigned - kept, mutated - kept, slices.own_reads(change.source, change.node))
+            changed = [{key for key in keys - kept if self.outlives(key, site, change)} for keys in (assigned, mutated)]
+            variable = overlap(read, *changed, slices.own_reads(change.source, change.node))
             if variable is not None:
                 return change, variable
         return None
+
+    def outlives(self, key, site, change):
+        """The variable is not one of a function that has returned when the question is asked, and that leaves none of
+        its variables to others. Where its object came from, or went, is among the variables by itself."""
+        function = key[0]
+        if not isinstance(function, ast.AST) or self.program.has_lasting_default(*key) or any(
+                isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Yield, ast.YieldFrom, ast.GeneratorExp))
+                for one in function.body for part in ast.walk(one)):
+            return True
+        return any(part is node for node in (site.statement, change.node) for part in ast.walk(function))
 
     def kept_by(self, site, attached):
         """The variables whose objects are restored, and that the loop does not bind to others."""

@@ -2,6 +2,7 @@
 documentation are none, and neither are statements that only moved to another line."""
 
 import ast
+import builtins
 import copy
 import difflib
 
@@ -41,7 +42,7 @@ class _Normal(ast.NodeTransformer):
         if called == "log" and len(node.args) == 2:
             return node.args[1]
         if called == "loop":
-            node.keywords = []
+            node.keywords = [one for one in node.keywords if one.arg not in ("probed", "attached")]
         return node
 
 
@@ -73,11 +74,13 @@ def _is_compound(node):
 class Comparison:
     """Compares the two versions of one file."""
 
-    def __init__(self, before, now):
+    def __init__(self, before, now, elsewhere=frozenset()):
         self.before, self.now = before, now
         self.changes = []
-        self.names_before = {part.id for part in ast.walk(before.tree) if isinstance(part, ast.Name)} | assigned_names(
-            before.tree)
+        self.names_before = _names(before.tree)
+        self.elsewhere = elsewhere  # names that other files mention, which may import all of this one
+        self.attributes_before = {part.attr for part in ast.walk(before.tree) if isinstance(part, ast.Attribute)}
+        self.own = Own(now, self.names_before)
         self.bodies(before.tree, now.tree, None)
 
     def normal(self, source, node):
@@ -165,6 +168,8 @@ class Comparison:
     @staticmethod
     def difference(before, now):
         """The smallest parts that differ."""
+        if _is_compound(now) and type(before) is type(now):
+            before, now = _header_node(before), _header_node(now)
         while type(before) is type(now) and not _is_compound(now):
             pairs = [(a, b) for a, b in zip(ast.iter_child_nodes(before), ast.iter_child_nodes(now))
                      if _key(a) != _key(b)]
@@ -186,25 +191,37 @@ class Comparison:
     def looks(self, source, node):
         """The statement only logs or prints, or works on variables that were made for that. What it calls is believed
         to have no effects; the comparison with the record tells."""
+        if any(isinstance(part, ast.NamedExpr) and part.target.id in self.names_before for part in ast.walk(node)):
+            return False
+        if isinstance(source.parents.get(node), ast.ClassDef) and not isinstance(node, (ast.FunctionDef, ast.Pass)):
+            return False  # an attribute of all objects of the class
+        names = self.names_before
+        if source.scope_of(node) is source.tree:
+            names = names | self.elsewhere
         if isinstance(node, (ast.Pass, ast.Import, ast.ImportFrom)):
-            return not (assigned_names(node) & self.names_before)
+            return not assigned_names(node) & names and not any(alias.name == "*" for alias in getattr(node, "names", ()))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             holder = source.class_of(node)
-            return node.name not in self.names_before and (holder is None or not holder.bases)
+            if holder is not None and (holder.bases or holder.decorator_list or node.name.startswith("__")
+                                       or node.name in self.attributes_before):
+                return False
+            return node.name not in names and not node.decorator_list
         if isinstance(node, ast.ClassDef):
-            return node.name not in self.names_before
+            return node.name not in names and not node.decorator_list and not node.keywords
         if isinstance(node, ast.Expr):
             return self.expression_looks(source, node.value)
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            return all(self.is_own(target) for target in targets)
+            return all(self.own.may_write(target) for target in targets) and not names & {
+                part.id for target in targets for part in ast.walk(target)
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         if isinstance(node, (ast.If, ast.For, ast.With, ast.While)):
             targets = [node.target] if isinstance(node, ast.For) else []
             if isinstance(node, ast.With):
                 targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
             if any(source.flor_call(part) == "loop" for part in ast.walk(node)):
                 return False
-            return all(self.is_own(target) for target in targets) and all(
+            return all(self.own.may_write(target) for target in targets) and all(
                 self.looks(source, inner) for inner in [*node.body, *getattr(node, "orelse", [])])
         return _is_text(node)
 
@@ -217,14 +234,88 @@ class Comparison:
             return True
         if isinstance(value.func, ast.Name) and value.func.id == "print":
             return True
-        return isinstance(value.func, ast.Attribute) and self.is_own(value.func.value)
+        return isinstance(value.func, ast.Attribute) and self.own.may_call(value.func)
 
-    def is_own(self, target):
-        """It writes to variables that the recorded version does not have."""
+
+class Own:
+    """Variables that the recorded version does not have."""
+
+    _COPIES = {"zeros", "zeros_like", "ones", "ones_like", "empty", "empty_like", "full", "full_like", "eye", "arange",
+               "linspace", "rand", "randn", "tensor", "array", "deepcopy", "clone", "tolist", "item", "float", "int", "str",
+               "bool", "len", "sum", "mean", "norm", "abs", "round", "sorted", "range", "stack", "cat", "format", "join"}
+
+    def __init__(self, source, names_before):
+        self.source, self.before = source, names_before
+        self.values = {}  # by name: all that the variable is bound to
+        for node in ast.walk(source.tree):
+            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    self.note(target, node.value)
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                self.note(node.target, node.iter)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self.note(node.optional_vars, node.context_expr)
+
+    def note(self, target, value):
+        for part in ast.walk(target):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                self.values.setdefault(part.id, []).append(value)
+
+    def is_own(self, root):
+        return isinstance(root, ast.Name) and root.id not in self.before
+
+    def may_write(self, target):
+        """An assignment to it changes nothing that the recorded version has."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return all(self.is_own(item) for item in target.elts)
+            return all(self.may_write(item) for item in target.elts)
         root = root_of(target)
-        return isinstance(root, ast.Name) and root.id not in self.names_before
+        return self.is_own(root) and (target is root or self.holds_copy(root.id))
+
+    def may_call(self, function):
+        """A method of such an object changes nothing else, as far as its name tells."""
+        root = root_of(function)
+        if not self.is_own(root):
+            return False
+        return self.holds_copy(root.id) or root.id in self.source.imported
+
+    def holds_copy(self, name, depth=0):
+        values = self.values.get(name)
+        return bool(values) and depth < 5 and all(self.is_copy(value, depth) for value in values)
+
+    def is_copy(self, value, depth):
+        """The value has nothing in common with other objects."""
+        inner = lambda one: self.is_copy(one, depth + 1)  # noqa: E731
+        if isinstance(value, (ast.Constant, ast.JoinedStr, ast.Compare)):
+            return True
+        if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+            return all(inner(one) for one in value.elts)
+        if isinstance(value, ast.Dict):
+            return all(inner(one) for one in value.values)
+        if isinstance(value, ast.BinOp):
+            return True
+        if isinstance(value, ast.Name):
+            return value.id in self.values and value.id not in self.before and self.holds_copy(value.id, depth + 1)
+        if isinstance(value, ast.Call):
+            name = value.func.id if isinstance(value.func, ast.Name) else getattr(value.func, "attr", None)
+            arguments = [*value.args, *(keyword.value for keyword in value.keywords)]
+            return name in self._COPIES or all(
+                inner(one) or (isinstance(one, ast.Name) and one.id in dir(builtins)) for one in arguments) and (
+                isinstance(value.func, ast.Name) or root_of(value.func) is not value.func and isinstance(
+                    root_of(value.func), ast.Name) and root_of(value.func).id in self.source.imported)
+        return False
+
+
+def _names(tree):
+    """The identifiers of a file, also those that getattr may be given."""
+    found = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} | assigned_names(tree)
+    return found | {part.value for part in ast.walk(tree) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                    and isinstance(getattr(part, "value", None), str) and part.value.isidentifier()} - _logged(tree)
+
+
+def _logged(tree):
+    """The first arguments of calls: names of values and loops."""
+    return {node.args[0].value for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args
+            and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)}
 
 
 def _header_node(statement):
@@ -235,7 +326,18 @@ def _header_node(statement):
     return statement.items[0].context_expr if getattr(statement, "items", None) else statement
 
 
-def compare(path, before, now):
-    """The changes of a file, and its new version."""
+def has_effects(tree):
+    """Executing the file does more than to define."""
+    return not all(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom))
+                   or _is_text(node) or (isinstance(node, (ast.Assign, ast.AnnAssign)) and all(
+                       isinstance(target, ast.Name)
+                       for target in (node.targets if isinstance(node, ast.Assign) else [node.target])))
+                   or (isinstance(node, ast.If) and "__name__" in {part.id for part in ast.walk(node.test)
+                                                                   if isinstance(part, ast.Name)})
+                   for node in tree.body)
+
+
+def compare(path, before, now, elsewhere=frozenset()):
+    """The changes of a file, and its new version. `elsewhere`: the names that the other files mention."""
     old, new = Source(path, before), Source(path, now)
-    return Comparison(old, new).changes, new
+    return Comparison(old, new, elsewhere).changes, new

@@ -5,37 +5,13 @@ A variable is (scope, name): the scope is a function, or the file of a global. A
 that has no name, is ("attribute", name)."""
 
 import ast
-import builtins
 
-from .process import FILES, LIBRARIES, asks_process, changes_process, uses_files  # noqa: F401
+from .calls import (_IMMUTABLE_MAKERS, _QUIET_BUILTINS, _QUIET_LIBRARIES, _QUIET_METHODS, _STATELESS, _WRITERS, asks_process,
+                    changes_process)
 from .names import assigned_names, attributes_of, dotted, mentioned, root_of
 
 ATTRIBUTE = "attribute"
 UNKNOWN = ("unknown", "")
-
-# Libraries whose functions leave their arguments alone, but for those below; what they keep themselves are generators.
-_QUIET_LIBRARIES = {"torch", "numpy", "math", "random", "time", "itertools", "collections", "functools", "statistics",
-                    "copy", "datetime", "json", "os", "sys", "tqdm", "sklearn", "scipy", "torchvision", "torchmetrics",
-                    "flor", "logging", "pathlib", "typing", "string", "re", "warnings", "operator"}
-_WRITERS = {"shuffle", "copyto", "put", "putmask", "place", "fill_diagonal", "heappush", "heappop", "setattr", "next",
-            "delattr", "exec", "eval", "backward", "to_", "seed", "insort"}
-_QUIET_BUILTINS = (set(dir(builtins)) - {"setattr", "delattr", "next", "exec", "eval", "iter", "map", "filter", "zip"}) | {
-    "map", "filter", "zip"}
-# Methods of tensors, arrays, texts and containers that leave their object alone.
-_QUIET_METHODS = {
-    "item", "detach", "cpu", "cuda", "numpy", "clone", "mean", "sum", "argmax", "argmin", "max", "min", "size", "dim",
-    "float", "double", "half", "long", "int", "bool", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute",
-    "transpose", "t", "to", "type", "norm", "std", "var", "abs", "exp", "log", "sqrt", "pow", "eq", "ne", "lt", "gt",
-    "le", "ge", "all", "any", "tolist", "keys", "values", "items", "get", "copy", "format", "join", "split", "strip",
-    "lower", "upper", "startswith", "endswith", "astype", "numel", "nelement", "matmul", "mm", "bmm", "dot", "softmax",
-    "log_softmax", "sigmoid", "tanh", "relu", "topk", "sort", "argsort", "cumsum", "expand", "repeat", "chunk", "gather",
-    "index_select", "masked_select", "contiguous", "backward", "isnan", "isinf", "count", "index", "parameters", "named_parameters",
-    "state_dict", "buffers", "named_buffers", "children", "modules", "named_modules", "get_last_lr", "cpu", "add", "sub",
-    "mul", "div", "shape", "ndim", "element_size", "data_ptr", "stride", "is_contiguous", "bfloat16", "round", "clamp"}
-_QUIET_METHODS -= {"sort", "add"}  # of lists and sets they change the object
-_IMMUTABLE_MAKERS = {"int", "float", "str", "bool", "len", "range", "tuple", "abs", "round", "min", "max", "sum"}
-_STATELESS = {"ReLU", "Softmax", "LogSoftmax", "Sigmoid", "Tanh", "Flatten", "Identity", "GELU", "Dropout"}
-
 
 class Program:
     """All sources of the program, as they are now."""
@@ -232,10 +208,8 @@ class Program:
         if name in self.locals_of(source, source.tree):
             if name in source.imported:
                 return self.imported_variable(source, name)
-            if any(isinstance(top, (ast.FunctionDef, ast.ClassDef)) and top.name == name for top in source.tree.body):
-                return None
-            return (source.path, name)
-        return None
+            return None if self.is_definition(source, name) else (source.path, name)
+        return self.starred_variable(source, name) if source.starred else None
 
     def globals_named(self, name):
         return {(source.path, name) for source in self.sources if name in self.locals_of(source, source.tree)}
@@ -293,15 +267,37 @@ class Program:
 
     def imported_variable(self, source, name):
         """A global of another file of the program."""
-        full = source.imported[name].lstrip(".")
+        return self.global_of(source.imported[name].lstrip("."), set())
+
+    def global_of(self, full, seen):
+        """The global that "module.name" means, through files that only hand it on."""
         module, _, own = full.rpartition(".")
+        if not module or full in seen:
+            return None
+        seen.add(full)
         for other in self.sources:
             stem = other.path[:-3].replace("/__init__", "").replace("/", ".")
-            if module and (stem == module or stem.endswith("." + module)) and own in self.locals_of(other, other.tree):
-                if any(getattr(top, "name", None) == own for top in other.tree.body):
-                    return None
-                return (other.path, own)
+            if stem != module and not stem.endswith("." + module):
+                continue
+            if own in other.imported:
+                return self.global_of(other.imported[own].lstrip("."), seen)
+            if own not in self.locals_of(other, other.tree):
+                return self.starred_variable(other, own, seen)
+            return None if self.is_definition(other, own) else (other.path, own)
         return None
+
+    def starred_variable(self, source, name, seen=None):
+        """The same of a name that `from module import *` brings."""
+        seen = set() if seen is None else seen
+        for module in source.starred:
+            found = self.global_of(f"{module.lstrip('.')}.{name}", seen)
+            if found is not None:
+                return found
+        return None
+
+    @staticmethod
+    def is_definition(source, name):
+        return any(isinstance(top, (ast.FunctionDef, ast.ClassDef)) and top.name == name for top in source.tree.body)
 
     def source_of(self, variable):
         scope = variable[0]

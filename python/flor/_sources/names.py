@@ -15,6 +15,7 @@ class Source:
         self.tree = ast.parse(text)
         self.parents = {}
         self.modules, self.functions = set(), {}
+        self.starred = []   # modules of `from module import *`
         self.imported = {}  # name here: the dotted name that it stands for
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
@@ -28,6 +29,9 @@ class Source:
             elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     base = "." * node.level + (node.module or "")
+                    if alias.name == "*":
+                        self.starred.append(base)
+                        continue
                     self.imported[alias.asname or alias.name] = f"{base}.{alias.name}"
                     if node.module == "flor" and not node.level:
                         self.functions[alias.asname or alias.name] = alias.name

@@ -5,8 +5,9 @@ process is one variable, and so are files."""
 
 import ast
 
-from .effects import (_QUIET_BUILTINS, _QUIET_LIBRARIES, _QUIET_METHODS, _WRITERS, ATTRIBUTE, FILES, LIBRARIES, UNKNOWN,
-                      uses_files)
+from .calls import (_QUIET_BUILTINS, _QUIET_LIBRARIES, _QUIET_METHODS, _WRITERS, FILES, LIBRARIES, MUTATORS, consumes,
+                    uses_files)
+from .effects import ATTRIBUTE, UNKNOWN
 from .names import assigned_names, attributes_of, mentioned, root_of
 
 EVERYTHING = (ATTRIBUTE, "*")
@@ -151,6 +152,8 @@ class Slices:
         if isinstance(call.func, ast.Name) and name == "getattr" and len(call.args) > 1 and (
                 isinstance(call.args[1], ast.Constant)):
             found.add((ATTRIBUTE, call.args[1].value))
+        if name == "getenv":
+            found.add((ATTRIBUTE, "environ"))
         if uses_files(source, call):
             found.add(FILES)
         library = self.program.library_of(source, call.func)
@@ -346,8 +349,14 @@ class Slices:
             for key in self.chain(owner, one):
                 if key[0] == ATTRIBUTE:
                     waiting.append((key, owner, None))
-                elif not self.program.holds_immutable(key):
+                elif not self.program.holds_immutable(key) and not self.is_batch(key):
                     waiting.append(((OBJECT, key), owner, None))
+
+    def is_batch(self, variable):
+        """It only ever holds what a DataLoader has just made."""
+        values = self.program.bindings(variable)
+        return bool(values) and all(self.program.gives_copies(self.program.source_holding(value), value)
+                                    for value in values)
 
     def push_object_values(self, waiting, variable):
         """What may be put into the object that a variable holds, and the objects that it may be a part of."""
@@ -435,6 +444,10 @@ class Slices:
                     self.mutate(source, node, mutated)
                 elif isinstance(node, ast.AugAssign):
                     self.mutate(source, node.target, mutated)
+                elif isinstance(node, ast.Attribute) and node.attr in MUTATORS:
+                    parent = source.parents[node]
+                    if not (isinstance(parent, ast.Call) and parent.func is node):
+                        self.mutate_within(source, node.value, mutated)
                 elif isinstance(node, ast.Call):
                     self.mutate_by_call(source, node, mutated)
                 elif isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)) or (
@@ -508,12 +521,17 @@ class Slices:
                 more = [node.func.value]
             yield from self.returned(name, depth)
             more += [*node.args, *(keyword.value for keyword in node.keywords)]
+            if isinstance(node.func, ast.Name) and self.program.variable(source, node.func, name) is not None and (
+                    not self.program.is_stateless(source, node.func)):
+                more.append(node.func)  # an object that is called
             if name not in self.program.functions and self.program.library_of(source, node.func) is None and (
                     name not in _QUIET_BUILTINS and name not in _QUIET_METHODS and not source.flor_call(node)):
                 for function in self.program.anywhere:
                     yield from self.returned(function.name, depth)
         elif isinstance(node, (ast.Constant, ast.JoinedStr, ast.Compare)):
             return
+        elif isinstance(node, ast.Lambda):
+            more = [one for one in [*node.args.defaults, *node.args.kw_defaults, node.body] if one is not None]
         else:  # containers, choices, comprehensions, operators
             more = [one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.expr, ast.comprehension))]
             if isinstance(node, ast.comprehension):
@@ -537,19 +555,14 @@ class Slices:
             return
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
-        if uses_files(source, call):
-            mutated.add(FILES)
-        if isinstance(call.func, ast.Name) and name in ("setattr", "delattr") and len(call.args) > 1:
-            is_known = isinstance(call.args[1], ast.Constant)
-            mutated.add((ATTRIBUTE, call.args[1].value) if is_known else EVERYTHING)
-        if self.program.is_cached(name):
-            mutated.add(LIBRARIES)
+        is_alone = isinstance(source.parents.get(call), ast.Expr)  # its value is not used: it is called for its effects
+        self.mutate_beside(source, call, name, mutated)
         library = self.program.library_of(source, call.func)
         if library is not None:
             if library not in _QUIET_LIBRARIES or self.program.changes_process(name):
                 mutated.add(LIBRARIES)
-            writes = (name in _WRITERS or name.endswith("_") or any(one.arg == "out" for one in call.keywords)
-                      or library not in _QUIET_LIBRARIES)
+            writes = (name in _WRITERS or name.endswith("_") or is_alone or library not in _QUIET_LIBRARIES
+                      or (library == "numpy" and len(call.args) > 2))
             if writes:
                 for one in arguments:
                     self.mutate_within(source, one, mutated)
@@ -566,11 +579,32 @@ class Slices:
                 return
             self.mutate(source, call.func, mutated)
         elif isinstance(call.func, ast.Attribute):
-            if name in _QUIET_METHODS:
+            if name in _QUIET_METHODS and not is_alone and not (name == "get" and self.may_be_queue(source, call.func.value)):
                 return
             self.mutate_within(source, call.func.value, mutated)
         for one in arguments:
             self.mutate_within(source, one, mutated)
+
+    def mutate_beside(self, source, call, name, mutated):
+        """What a call changes whatever it calls."""
+        if uses_files(source, call):
+            mutated.add(FILES)
+        if isinstance(call.func, ast.Name) and name in ("setattr", "delattr") and len(call.args) > 1:
+            is_known = isinstance(call.args[1], ast.Constant)
+            mutated.add((ATTRIBUTE, call.args[1].value) if is_known else EVERYTHING)
+        if self.program.is_cached(name):
+            mutated.add(LIBRARIES)
+        for keyword in call.keywords:
+            if keyword.arg in ("out", "generator", "rng", "random_state"):
+                self.mutate_within(source, keyword.value, mutated)
+        for one in consumes(name, call):
+            if not self.program.can_be_iterated_again(source, one):
+                self.mutate_within(source, one, mutated)
+
+    def may_be_queue(self, source, node):
+        makers = self.program.makers(source, node)
+        return any(maker is None or (getattr(maker[1].func, "id", None) or getattr(maker[1].func, "attr", "")).endswith("Queue")
+                   for maker in makers)
 
     def mutate_by_functions(self, source, call, functions, mutated):
         """The arguments that functions of the program change."""

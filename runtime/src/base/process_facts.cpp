@@ -109,8 +109,9 @@ std::map<std::string, std::string> environment() {
 }
 
 const std::map<std::string, std::string>& initial_environment() {
-  static const auto facts = environment();
-  return facts;
+  // Never destroyed: a session that ends with the process still asks.
+  static const auto* const facts = new auto(environment());
+  return *facts;
 }
 
 void put_back_generators(const std::map<std::string, std::string>& environment) {
@@ -129,7 +130,7 @@ std::vector<ChangedFact> changed_facts(const std::map<std::string, std::string>&
       changed.push_back({name, a->second, b->second});
     }
   };
-  for (const char* name : {"libtorch", "blas", "cpu capability"}) compare(name);
+  for (const char* name : {"libtorch", "python", "numpy", "blas", "cpu capability"}) compare(name);
   for (const auto& [name, value] : then) {
     if (name.starts_with("cuda") || name.starts_with("cudnn")) compare(name);
   }
