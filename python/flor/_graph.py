@@ -4,6 +4,7 @@ The description is what `pickle` would write, in a form that does not depend on 
 references to one object are one afterwards, too, and two objects are two. An object stays the object that it is where
 one of the same type is in its place now, and no other recorded object has it already; all others are made anew."""
 
+import collections
 import copyreg
 import enum
 import importlib
@@ -177,6 +178,9 @@ class Encoder:
         if find_global(module, name) is not thing:
             raise Error(f"'{self.title(path)}' is {name}, which has no name outside of the function that made it: it "
                         "cannot be kept in a checkpoint")
+        if not may_be_named(module, name):
+            raise Error(f"'{self.title(path)}' needs {module}.{name}, which no restore calls: it cannot be kept in a "
+                        "checkpoint")
         return (_GLOBAL, module, name)
 
     def node(self, thing, kind, path):
@@ -261,6 +265,9 @@ class Encoder:
         if setter is not None:
             raise Error(f"'{self.title(path)}' is a {type(thing).__name__}, which is pickled in a way that Flor does not "
                         "know")
+        if path == "" and self.root_stays and not stays(function, arguments, thing):
+            raise Error(f"'{self.title(path)}' is a {type(thing).__name__}, which a restore could only make anew: attach "
+                        "the variable by its name, flor.loop(..., attached=\"name\")")
         return ("reduced", self.global_name(function, path),
                 [self.reference(one, self.unique(path, f"argument{i}")) for i, one in enumerate(arguments)],
                 None if state is None else self.reference(state, self.unique(path, "state")),
@@ -433,6 +440,8 @@ class Decoder:
             thing = function(*[self.thing(one, None) for one in arguments])
         elif items is not None or pairs is not None or hasattr(thing, "clear"):
             thing.clear()
+            if function is collections.Counter:
+                dict.update(thing, self.thing(arguments[0], None))
         self.keep(number, placement, thing)
         if state is not None:
             self.set_state(thing, self.thing(state, now_state))
@@ -444,14 +453,12 @@ class Decoder:
         return thing
 
     def can_stay(self, function, arguments, present):
-        """The object was made of its class alone, or is a container: all it holds is in its state and elements."""
+        """See `stays`, of recorded arguments."""
         if function is copyreg.__newobj__:
             return len(arguments) == 1 and type(present) is self.thing(arguments[0], None)
-        import collections
-        if function in (collections.OrderedDict, collections.defaultdict):
-            return type(present) is function
-        return (function is collections.deque and type(present) is function
-                and arguments[1:] == [(_VALUE, present.maxlen)])
+        if function is collections.deque:
+            return type(present) is function and arguments[1:] == [(_VALUE, present.maxlen)]
+        return function in _CONTAINERS and type(present) is function
 
     @staticmethod
     def set_state(thing, state):
@@ -495,6 +502,16 @@ class Decoder:
         return present
 
 
+_CONTAINERS = (collections.OrderedDict, collections.defaultdict, collections.Counter, collections.deque)
+
+
+def stays(function, arguments, thing):
+    """The object is made of its class alone, or is a container: all that it holds is in its state and elements."""
+    if function is copyreg.__newobj__:
+        return len(arguments) == 1
+    return function in _CONTAINERS and type(thing) is function
+
+
 def describe(description):
     kind, name, shape, _, _ = description
     return f"a {kind} {name} [{', '.join(str(size) for size in shape)}]"
@@ -514,13 +531,18 @@ def find_global(module, name):
     return thing
 
 
+def may_be_named(module, name):
+    """A record may name it."""
+    known = module.partition(".")[0] in _MODULES or _is_of_program(module)
+    return known and (module != "builtins" or name in _BUILTINS)
+
+
 def allowed_global(module, name):
     """The class or function, if it is one that a record may name: a record may come from elsewhere."""
-    top = module.partition(".")[0]
-    if top not in _MODULES and not _is_of_program(module):
+    if not may_be_named(module, "bool"):
         raise Error(f"the recorded state names {module}.{name}, which belongs neither to this program nor to the "
                     "libraries whose objects Flor restores")
-    if module == "builtins" and name not in _BUILTINS:
+    if not may_be_named(module, name):
         raise Error(f"the recorded state names {name}, which no restore calls")
     if find_global(module, name) is None:
         importlib.import_module(module)

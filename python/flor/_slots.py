@@ -3,6 +3,7 @@ in them."""
 
 import ctypes
 import marshal
+import weakref
 
 from . import _engine, _graph, _memory
 
@@ -69,8 +70,13 @@ class Model(_graph.Specialist):
     @classmethod
     def objects(cls, part):
         """The names of tensors, containers and other objects among them. What cannot be kept is taken for constant."""
-        return [name for name, value in cls.own(part).items()
-                if not _is_scalar(value) and not callable(value) and _graph.can_be_kept(value)]
+        return [name for name, value in cls.own(part).items() if cls.is_state(value)]
+
+    @staticmethod
+    def is_state(value):
+        if _is_scalar(value) or (callable(value) and not _graph._is_plain_instance(value)):
+            return False
+        return _graph.can_be_kept(value)
 
     @classmethod
     def write(cls, encoder, module, path):
@@ -130,19 +136,24 @@ class Model(_graph.Specialist):
             if part is None:
                 raise Error(f"the module '{prefix}' was recorded, and is not here now")
             part.training = training
-            for name in cls.attributes(part):
-                if name not in attributes:
-                    delattr(part, name)
-            for name, value in attributes.items():
-                if getattr(part, name, None) != value or type(getattr(part, name, None)) is not type(value):
-                    setattr(part, name, value)
-            for name, reference in own:
-                present = getattr(part, name, None)
-                thing = decoder.thing(reference, present)
-                if thing is not present:
-                    setattr(part, name, thing)
+            cls.read_attributes(decoder, part, attributes, own)
             if extra is not None:
                 part.set_extra_state(decoder.thing(extra, None))
+
+
+    @classmethod
+    def read_attributes(cls, decoder, part, attributes, own):
+        """Sets the attributes of a module, or of another object; those that it did not have go."""
+        recorded = {*attributes, *(name for name, _ in own)}
+        for name in [*cls.attributes(part), *cls.objects(part)]:
+            if name not in recorded:
+                del vars(part)[name]
+        vars(part).update(attributes)
+        for name, reference in own:
+            present = vars(part).get(name)
+            thing = decoder.thing(reference, present)
+            if thing is not present:
+                vars(part)[name] = thing
 
 
 def _shaped_like(tensor, description):
@@ -164,6 +175,26 @@ class Optimizer(_graph.Specialist):
 
     # By these schedules of learning rates tell whether a step was taken before theirs.
     COUNTS = ("_step_count", "_opt_called")
+    # Of torch itself; all others are those of a class of the program.
+    INTERNAL = ("defaults", "state", "param_groups", "step", "_params", "_numel_cache")
+
+    @classmethod
+    def own(cls, optimizer):
+        return {name: value for name, value in vars(optimizer).items()
+                if name not in cls.INTERNAL and name not in cls.COUNTS and not name.startswith(("_hook", "_zero", "_optimizer_"))}
+
+    @classmethod
+    def attributes(cls, optimizer):
+        """Numbers and texts that the optimizer has beside its groups and state: `self.t += 1` in step()."""
+        return {name: value for name, value in cls.own(optimizer).items() if _is_scalar(value)}
+
+    @classmethod
+    def objects(cls, optimizer):
+        """The names of tensors and containers among them; those that hold parameters are not state of the optimizer."""
+        _, parameters = cls.parameters(optimizer)
+        known = {id(parameter) for parameter in parameters}
+        return [name for name, value in cls.own(optimizer).items()
+                if Model.is_state(value) and id(value) not in known and not _holds(value, known)]
 
     @staticmethod
     def parameters(optimizer):
@@ -192,13 +223,16 @@ class Optimizer(_graph.Specialist):
             written.append([(key, encoder.reference(value, encoder.unique(name, key))) for key, value in group.items()])
         states = [(key if isinstance(key, int) else str(key),
                    encoder.reference(value, encoder.unique(path, key))) for key, value in state]
+        own = [(name, encoder.reference(getattr(optimizer, name), encoder.unique(path, name)))
+               for name in cls.objects(optimizer)]
         if encoder.writer.wants_content:
             counts = {name: getattr(optimizer, name) for name in cls.COUNTS if hasattr(optimizer, name)}
-            encoder.writer.bytes(_beside(path, "optimizer"), marshal.dumps((written, states, counts), 2))
+            encoder.writer.bytes(_beside(path, "optimizer"), marshal.dumps(
+                (written, states, counts, cls.attributes(optimizer), own), 2))
 
     @classmethod
     def read(cls, decoder, optimizer, path):
-        groups, states, counts = marshal.loads(decoder.reader.bytes(_beside(path, "optimizer")))
+        groups, states, counts, attributes, own = marshal.loads(decoder.reader.bytes(_beside(path, "optimizer")))
         _, parameters = cls.parameters(optimizer)
         title = decoder.title(path)
         if len(groups) != len(optimizer.param_groups):
@@ -223,6 +257,15 @@ class Optimizer(_graph.Specialist):
             optimizer.state[parameter] = value
         for name, value in counts.items():
             setattr(optimizer, name, value)
+        Model.read_attributes.__func__(cls, decoder, optimizer, attributes, own)
+
+
+def _holds(value, known, depth=0):
+    """The container holds one of the objects with these ids."""
+    if depth > 4 or not isinstance(value, (list, tuple, dict, set)):
+        return False
+    items = [*value, *value.values()] if isinstance(value, dict) else value
+    return any(id(item) in known or _holds(item, known, depth + 1) for item in items)
 
 
 class Stated(_graph.Specialist):
@@ -236,6 +279,8 @@ class Stated(_graph.Specialist):
     @staticmethod
     def write(encoder, thing, path):
         state = thing.state_dict()
+        if isinstance(state, dict):  # a schedule that refers to itself still does after a restore
+            state = {name: value for name, value in state.items() if not isinstance(value, weakref.ReferenceType)}
         encoder.held.append(state)
         before = encoder.tensors
         reference = encoder.reference(state, encoder.unique(path, "state"))
