@@ -56,6 +56,15 @@ def analyze(changed, rest, program, nested, main, complete):
     return _sources.analyze(changed, rest, program, nested, main, complete)
 
 
+def carried(name):
+    """See _sources/carried.py. Where the sources cannot be read, nothing is known."""
+    from ._sources import carried as sources
+    try:
+        return sources.carried(file, root(), name)
+    except (OSError, RecursionError):
+        return "", ""
+
+
 def flush():
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

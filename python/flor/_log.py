@@ -52,8 +52,8 @@ def _write_other(name: str, value: Any) -> None:
         return _engine.log_refused(name, "it has more than one element: use flor.log_tensor or flor.log_histogram")
     if isinstance(value, (list, tuple, dict)) or value is None:
         try:
-            _engine.log_json(name, json.dumps(value, default=_json))
-        except (TypeError, ValueError) as error:
+            _engine.log_json(name, json.dumps(value, default=_json, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
             _engine.log_refused(name, str(error))
         return
     _engine.log_refused(name, f"a {type(value).__name__} is no number, text or list of those")

@@ -132,6 +132,12 @@ void host(const py::object& program, const py::object& ambient) {
                         std::string_view path) { return is_python(path) || file_name(path) == script; },
        .analyze = [find = function("analyze")](
                       const sources::AnalysisInput& input) { return analyze(find, input); },
+       .carried =
+           [carried = function("carried")](std::string_view loop) {
+             const auto [visited, lost] =
+                 call<std::tuple<std::string, std::string>>(carried, std::string(loop));
+             return detail::CarriedVariables{visited, lost};
+           },
        .flush =
            [flush = function("flush")] {
              try {

@@ -47,8 +47,12 @@ PyObject* log_value(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     log_whole(name, value);
   } else if (PyUnicode_CheckExact(value)) {
     const std::string_view text = text_of(value);
-    if (PyErr_Occurred()) return nullptr;
-    detail::log_text(name, text);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      detail::log_refused(name, "the text has a half of a surrogate pair, which UTF-8 has not");
+    } else {
+      detail::log_text(name, text);
+    }
   } else {
     Py_RETURN_FALSE;
   }

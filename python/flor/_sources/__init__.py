@@ -11,7 +11,7 @@ from .changes import Change, compare, has_effects
 from .effects import ATTRIBUTE, UNKNOWN, Program
 from .names import Source
 from .sites import Registered, sites_of
-from .slices import EVERYTHING, Slices, overlap
+from .slices import EVERYTHING, OBJECT, Slices, overlap
 
 
 def _common_ending(a, b):
@@ -180,7 +180,8 @@ class Findings:
 
     def first_read(self, site, kept, questions):
         """The first question that reads what the loop may leave changed and what is not kept, and the variable."""
-        slices = self.sliced.setdefault(frozenset(kept), Slices(self.program, frozenset(kept)))
+        by_name = frozenset(self.named(site))
+        slices = self.sliced.setdefault((frozenset(kept), by_name), Slices(self.program, frozenset(kept), by_name))
         assigned, mutated = slices.changes(site.source, [site.statement])
         for change in questions:
             if self.program.unknown_changes:
@@ -190,9 +191,19 @@ class Findings:
             read = slices.closure(change.source, statement, site.statement, expression)
             changed = [{key for key in keys - kept if self.outlives(key, site, change)} for keys in (assigned, mutated)]
             variable = overlap(read, *changed, slices.own_reads(change.source, change.node))
+            if variable is None:
+                variable = next((key[1] for key in read if key[0] == OBJECT and key[1] in by_name & (assigned | mutated)), None)
             if variable is not None:
                 return change, variable
         return None
+
+    def named(self, site):
+        """Variables that are attached to the loop, or to the main loop, by their names."""
+        return {self.program.variable(other.source, other.call, name)
+                for other in self.sites if other is site or other.name in self.main
+                for keyword in other.call.keywords if keyword.arg == "attached"
+                for part in ast.walk(keyword.value) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                for name in part.value.replace(",", " ").split()} - {None}
 
     def outlives(self, key, site, change):
         """The variable is not one of a function that has returned when the question is asked, and that leaves none of

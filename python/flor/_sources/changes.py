@@ -215,6 +215,9 @@ class Comparison:
             return all(self.own.may_write(target) for target in targets) and not names & {
                 part.id for target in targets for part in ast.walk(target)
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        if isinstance(node, ast.Try):
+            return all(self.looks(source, inner) for inner in [
+                *node.body, *node.orelse, *node.finalbody, *(one for handler in node.handlers for one in handler.body)])
         if isinstance(node, (ast.If, ast.For, ast.With, ast.While)):
             targets = [node.target] if isinstance(node, ast.For) else []
             if isinstance(node, ast.With):

@@ -86,7 +86,7 @@ class Program:
         decorated = any((dotted(one.func if isinstance(one, ast.Call) else one) or "?").rpartition(".")[2] not in quiet
                         for one in function.decorator_list)
         is_override = owner is not None and any(dotted(base) != "object" for base in owner.bases)
-        is_inner = source.scope_of(source.parents[function]) is not source.tree if function in source.parents else False
+        is_inner = source.scope_of(function) is not source.tree if function in source.parents else False
         return (self.computes_names or decorated or is_override or function.name in self.values
                 or function.name.startswith("__") or (is_inner and function.name in self.values))
 
@@ -204,7 +204,7 @@ class Program:
         while scope is not source.tree:
             if name in self.locals_of(source, scope):
                 return (scope, name)
-            scope = source.scope_of(source.parents[scope])
+            scope = source.scope_of(scope)
         if name in self.locals_of(source, source.tree):
             if name in source.imported:
                 return self.imported_variable(source, name)
@@ -338,6 +338,7 @@ class Program:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(self.binds(source, target, variable) for target in targets):
                     yield node.value
+                    yield from [target for target in targets[:8] if len(targets) > 1]  # a = b = []
             elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and self.binds(source, node.target, variable):
                 yield node.iter
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
@@ -487,6 +488,7 @@ class Program:
                         if any(isinstance(part, ast.Attribute) and part.attr == name for target in targets
                                for part in ast.walk(target)):
                             self.known[key].append((source, node.value))
+                            self.known[key] += [(source, target) for target in targets if len(targets) > 1]
                         elif isinstance(source.parents[node], ast.ClassDef) and any(
                                 isinstance(target, ast.Name) and target.id == name for target in targets):
                             self.known[key].append((source, node.value))

@@ -69,12 +69,17 @@ def _statement(source, node):
     return None if escapes or not names else scope
 
 
+def place_of(node):
+    return (node.lineno, node.col_offset)
+
+
 class Registered:
     """The variables that flor.checkpoints registers, as far as they always hold the object that was registered."""
 
     def __init__(self, program, slices, sources):
         self.program, self.slices = program, slices
-        drops = any(isinstance(part, ast.Attribute) and part.attr == "drop" for source in sources
+        drops = any(isinstance(part, ast.Attribute) and part.attr == "drop" and isinstance(part.ctx, ast.Load)
+                    and not getattr(source.parents[part], "args", None) for source in sources
                     for part in ast.walk(source.tree))
         self.entries = []  # (variable, source, call, the `with` that it holds for)
         for source in sources:
@@ -138,7 +143,7 @@ class Registered:
                 for other, target in self.program.attribute_stores(key[1])):
             return False
         if holder is scope:
-            return all(one is holder or (owner.scope_of(one) is scope and one.lineno < statement.lineno)
+            return all(one is holder or (owner.scope_of(one) is scope and place_of(one) < place_of(statement))
                        or self.is_within(owner, one, statement) for one in binds)
         return len(binds) == 1
 
@@ -158,7 +163,7 @@ class Registered:
             if other is not source or other.class_of(method) is not owner or not self.slices.is_self(other, target.value):
                 return False
             if method is function:
-                if target.lineno >= statement.lineno:
+                if place_of(target) >= place_of(statement):
                     return False
             elif method.name != "__init__":
                 return False
@@ -175,7 +180,7 @@ class Registered:
                     part is site.statement for part in ast.walk(block))):
                 continue
             if source is site.source and source.scope_of(call) is source.scope_of(site.call) and (
-                    call.lineno > site.call.lineno):
+                    place_of(call) > place_of(site.call)):
                 continue
             kept.add(key)
         return kept

@@ -17,9 +17,10 @@ OBJECT = "object"  # (OBJECT, variable): the object that the variable held, what
 class Slices:
     """`kept`: variables whose objects come back by themselves, with all that is in them."""
 
-    def __init__(self, program, kept=frozenset()):
+    def __init__(self, program, kept=frozenset(), by_name=frozenset()):
         self.program = program
         self.kept = kept
+        self.by_name = by_name  # of those kept: a restore may bind the variable to another object
         self.known = {}
 
     # Names ------------------------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ class Slices:
         while isinstance(scope, ast.AST) and scope in source.parents:
             if scope is function:
                 return True
-            scope = source.scope_of(source.parents[scope])
+            scope = source.scope_of(scope)
         return False
 
     def closure(self, source, statement, barrier, expression=None):
@@ -182,13 +183,19 @@ class Slices:
             expression = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else statement
         self.push(waiting, source, expression, is_placed=True)
         self.push_conditions(waiting, source, statement, set())
+        direct = set(waiting)
         while waiting:
             variable, owner, at = waiting.pop()
-            if (variable, at) in seen or variable in self.kept:
+            if (variable, at) in seen:
+                continue
+            if variable in self.kept:
+                if variable in self.by_name and (variable, owner, at) not in direct and (
+                        not self.program.holds_immutable(variable)):
+                    found.add((OBJECT, variable))  # another variable has the object that this one had
                 continue
             seen.add((variable, at))
             if variable[0] == OBJECT:
-                if variable[1] not in self.kept:
+                if variable[1] not in self.kept or variable[1] in self.by_name:
                     found.add(variable)
                     self.push_object_values(waiting, variable[1])
                 continue
@@ -256,6 +263,8 @@ class Slices:
     def push(self, waiting, source, node, is_placed):
         """`is_placed`: what is read at the node is followed back from where it stands."""
         own = set()
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            waiting.extend((key, source, None) for key in self.chain(source, node))
         deferred = {one for part in ast.walk(node) if isinstance(part, (ast.Lambda, ast.GeneratorExp))
                     for one in ast.walk(part)}  # read when it is called
         for part in ast.walk(node):
@@ -424,7 +433,16 @@ class Slices:
             theirs = self.function_changes(owner, function)
             assigned |= {key for key in theirs[0] if not self.is_inside(owner, key, function)}
             mutated |= {key for key in theirs[1] if not self.is_inside(owner, key, function)}
+        if any(isinstance(part, ast.Call) for node in nodes for part in ast.walk(node)):
+            mutated |= self.changes_of_lambdas()
         return assigned, self.with_aliases(mutated)
+
+    def changes_of_lambdas(self):
+        """Those of functions without a name, which libraries may call."""
+        if "lambdas" not in self.known:
+            self.known["lambdas"] = {key for owner in self.program.sources for node in ast.walk(owner.tree)
+                                     if isinstance(node, ast.Lambda) for key in self.own_changes(owner, [node.body])[1]}
+        return self.known["lambdas"]
 
     def function_changes(self, source, function):
         key = ("changes", function)
@@ -479,7 +497,7 @@ class Slices:
         """The object that the expression denotes, or a part of it, may change."""
         root, names = attributes_of(node)
         if isinstance(node, ast.Name):
-            key = self.key_of(source, node)
+            key = EVERYTHING if self.is_self(source, node) else self.key_of(source, node)
             if key is not None and not self.is_immutable(key):
                 mutated.add(key)
             return
@@ -488,7 +506,7 @@ class Slices:
             found.discard(EVERYTHING)
         mutated |= found
         if isinstance(root, ast.Call):
-            if isinstance(root.func, ast.Name) and root.func.id in ("vars", "globals", "locals"):
+            if isinstance(root.func, ast.Name) and root.func.id in ("vars", "globals", "locals", "super"):
                 mutated.add(EVERYTHING)
             self.mutate_within(source, root, mutated)
 
@@ -582,6 +600,8 @@ class Slices:
             if name in _QUIET_METHODS and not is_alone and not (name == "get" and self.may_be_queue(source, call.func.value)):
                 return
             self.mutate_within(source, call.func.value, mutated)
+            if isinstance(call.func.value, ast.Call) and getattr(call.func.value.func, "id", None) == "super":
+                mutated.add(EVERYTHING)
         for one in arguments:
             self.mutate_within(source, one, mutated)
 
@@ -595,7 +615,7 @@ class Slices:
         if self.program.is_cached(name):
             mutated.add(LIBRARIES)
         for keyword in call.keywords:
-            if keyword.arg in ("out", "generator", "rng", "random_state"):
+            if keyword.arg in ("out", "generator", "rng", "random_state", "file"):
                 self.mutate_within(source, keyword.value, mutated)
         for one in consumes(name, call):
             if not self.program.can_be_iterated_again(source, one):
@@ -614,7 +634,8 @@ class Slices:
             parameters = [one.arg for one in [*function.args.posonlyargs, *function.args.args]]
             is_method = owner.class_of(function) is not None
             if is_method and parameters:
-                if isinstance(call.func, ast.Attribute) and self.changes_attributes(function):
+                if isinstance(call.func, ast.Attribute) and not self.is_self(source, call.func.value) and (
+                        self.changes_attributes(function)):
                     self.mutate_within(source, call.func.value, mutated)
                 parameters = parameters[1:]
             for i, one in enumerate(call.args):

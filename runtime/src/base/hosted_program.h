@@ -18,6 +18,12 @@ struct AnalysisInput;
 
 namespace flor::detail {
 
+/// Texts that name variables and places; empty where there are none.
+struct CarriedVariables {
+  std::string visited;  ///< have their values again once the iterations are visited, nested loops loaded
+  std::string lost;     ///< depend on what nested loops do
+};
+
 struct HostedProgram {
   std::filesystem::path file;         ///< the script; absolute
   std::filesystem::path interpreter;  ///< as it is started; absolute
@@ -27,6 +33,8 @@ struct HostedProgram {
   std::function<bool(std::string_view path)> is_source;
   /// Compares the recorded sources with those of now, as sources::Analysis does for C++.
   std::function<std::unique_ptr<sources::Concerns>(sources::AnalysisInput)> analyze;
+  /// What iterations of the main loop of that name leave to later ones, and nothing keeps.
+  std::function<CarriedVariables(std::string_view loop)> carried;
   /// Writes what the interpreter still holds of the program's output. Any thread.
   std::function<void()> flush;
 };

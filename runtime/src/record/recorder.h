@@ -213,6 +213,8 @@ class Recorder : public Runtime {
   void take_arguments(const store::Run& run);
   /// True: the sources are others.
   bool warn_of_changes(const store::Run& run, const std::string& commit) const;
+  void bring_back_carried(const store::Run& run, const store::ResumePoint& point,
+                          Rehearsal& rehearsal) const;
   bool has_other_sources(const store::Run& run, const std::string& last,
                          const std::string& commit) const;
   LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);

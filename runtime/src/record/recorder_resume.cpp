@@ -119,6 +119,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   use_ = store_->use_run(run.key);
   auto [point, rehearsal] = of_all ? plan_resume_at(*store_, run.id, *of_all)
                                    : plan_resume(*store_, run.id, may_go_on_inside(run.id));
+  bring_back_carried(run, point, rehearsal);
   const bool exact = !warn_of_changes(run, commit);
   run_.id = run.id;
   know_way(point);
@@ -159,6 +160,33 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
                                              std::move(check), exact, registry_);
   suppress(true);
+}
+
+/// Variables of a hosted program that no checkpoint holds, as its sources tell.
+void Recorder::bring_back_carried(const store::Run& run, const store::ResumePoint& point,
+                                  Rehearsal& rehearsal) const {
+  const HostedProgram* hosted = hosted_program();
+  if (!hosted || !hosted->carried || !flags_.check || point.iteration == 0) return;
+  const auto loops = store_->catalog().main_loops(run.id);
+  const auto& loop = loops.at(static_cast<std::size_t>(point.main_loop)).name;
+  CarriedVariables carried = hosted->carried(loop);
+  const auto checkpoints = store_->catalog().checkpoints(run.id);
+  const bool has_beginning = std::ranges::any_of(checkpoints, [&](const auto& checkpoint) {
+    return checkpoint.key == store::CheckpointKey{.main_loop = point.main_loop, .iteration = 0, .loop = {}};
+  });
+  if (carried.lost.empty() && !has_beginning) carried.lost = std::exchange(carried.visited, {});
+  if (!carried.lost.empty()) {
+    throw Error(fmt::format("not resumed: {} carries {} from one iteration to later code, and no checkpoint holds it; "
+                            "attach it, flor::loop(..., attached=\"...\"), and begin a new run, or go on with run {} "
+                            "all the same: --flor_resume --flor_check none",
+                            loop, carried.lost, run.key.substr(0, 8)),
+                ExitStatus::differs);
+  }
+  if (carried.visited.empty() || rehearsal.first == 0) return;
+  rehearsal.first = 0;
+  say(Level::warn, fmt::format("{} carries {} from one iteration to later code, and no checkpoint holds it: the epochs "
+                               "before are visited, with their nested loops loaded",
+                               loop, carried.visited));
 }
 
 /// Not every change of the work tree is one of the program: outputs change, and other programs.
