@@ -9,6 +9,7 @@ import copyreg
 import enum
 import importlib
 import marshal
+import os
 import sys
 import types
 
@@ -265,6 +266,9 @@ class Encoder:
         if setter is not None:
             raise Error(f"'{self.title(path)}' is a {type(thing).__name__}, which is pickled in a way that Flor does not "
                         "know")
+        if not may_be_called(function):
+            raise Error(f"'{self.title(path)}' is a {type(thing).__name__}, made by {getattr(function, '__module__', '')}."
+                        f"{getattr(function, '__name__', function)}, which no restore calls: it cannot be kept in a checkpoint")
         if path == "" and self.root_stays and not stays(function, arguments, thing):
             raise Error(f"'{self.title(path)}' is a {type(thing).__name__}, which a restore could only make anew: attach "
                         "the variable by its name, flor.loop(..., attached=\"name\")")
@@ -429,6 +433,9 @@ class Decoder:
 
     def read_reduced(self, number, path, present, function_name, arguments, state, items, pairs):
         function = self.thing(function_name, None)
+        if not may_be_called(function):
+            raise Error(f"'{self.title(path)}' was recorded as made by {function_name[1]}.{function_name[2]}, which no "
+                        "restore calls")
         fits = self.can_stay(function, arguments, present)
         now_items = list(present) if fits and items is not None else []
         now_pairs = dict(present) if fits and pairs is not None else {}
@@ -543,13 +550,46 @@ def allowed_global(module, name):
         raise Error(f"the recorded state names {module}.{name}, which belongs neither to this program nor to the "
                     "libraries whose objects Flor restores")
     if not may_be_named(module, name):
-        raise Error(f"the recorded state names {name}, which no restore calls")
+        raise Error(f"the recorded state names {module}.{name}, which no restore calls")
     if find_global(module, name) is None:
         importlib.import_module(module)
     thing = find_global(module, name)
-    if not (isinstance(thing, (types.ModuleType, enum.Enum)) or callable(thing)):
+    if thing is None or not _is_at_home(thing, module, name):
         raise Error(f"the recorded state names {module}.{name}, which is not there")
     return thing
+
+
+def _is_at_home(thing, module, name):
+    """It is defined in that module: not, as the module os is in that of torch, only mentioned there."""
+    if isinstance(thing, types.ModuleType):
+        return name == "" and thing.__name__ == module
+    if isinstance(thing, enum.Enum):
+        return type(thing).__module__ == module
+    numpy = _memory.numpy()
+    if numpy is not None and isinstance(thing, numpy.ufunc):
+        return module == "numpy"
+    return callable(thing) and (getattr(thing, "__module__", None) or "builtins") == module
+
+
+def may_be_called(function):
+    """A restore may make objects with it: classes whose objects are data, and what the program has itself."""
+    if function in _MAKERS or function in _CONTAINERS:
+        return True
+    module = getattr(function, "__module__", None)
+    if module == "builtins":
+        return function.__name__ in _BUILTINS and isinstance(function, type)
+    if module in _DATA and isinstance(function, type):
+        return True
+    if module == "numpy.random._pickle" or (module == "numpy" and function.__name__ == "dtype"):
+        return True
+    from . import _host
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return os.path.abspath(file).startswith(_host.root() + os.sep) and "site-packages" not in file and (
+        "dist-packages" not in file) or file == _host.file
+
+
+_MAKERS = (copyreg.__newobj__, copyreg._reconstructor, types.SimpleNamespace)
+_DATA = {"collections", "datetime", "decimal", "fractions", "pathlib", "random", "uuid", "flor", "flor._loops", "torch"}
 
 
 def _is_of_program(module):

@@ -128,8 +128,10 @@ void host(const py::object& program, const py::object& ambient) {
       {.file = program.attr("file").cast<std::string>(),
        .interpreter = program.attr("interpreter").cast<std::string>(),
        .digest = [digest = function("digest")] { return call<std::string>(digest); },
-       .is_source = [script = script_name(program)](
-                        std::string_view path) { return is_python(path) || file_name(path) == script; },
+       .is_source =
+           [script = script_name(program)](std::string_view path) {
+             return is_python(path) || file_name(path) == script;
+           },
        .analyze = [find = function("analyze")](
                       const sources::AnalysisInput& input) { return analyze(find, input); },
        .carried =

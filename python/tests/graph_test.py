@@ -312,5 +312,28 @@ class ModuleTest(unittest.TestCase):
                     self.assertTrue(torch.equal(a, b))
 
 
+class ForgedTest(unittest.TestCase):
+    """A description that came from elsewhere."""
+
+    def read(self, *node):
+        import marshal
+        memory = Memory()
+        memory.bytes(".layout", marshal.dumps(((7, 0), [("",) + node]), 2))
+        return restored(memory)
+
+    def test_nothing_is_called_but_what_makes_data(self):
+        text = (0, "true")
+        for module, name in (("torch", "os.system"), ("random", "_os.system"), ("posix", "system"), ("os", "system"),
+                             ("builtins", "eval"), ("builtins", "__import__"), ("numpy", "memmap"), ("torch", "load"),
+                             ("torch.hub", "load"), ("functools", "partial"), ("subprocess", "Popen"), ("types", "FunctionType"),
+                             ("builtins", "open"), ("torch.serialization", "load"), ("importlib", "import_module")):
+            with self.subTest(f"{module}.{name}"):
+                with self.assertRaises(_engine.Error):
+                    self.read("reduced", (4, module, name), [text], None, None, None)
+
+    def test_what_makes_data_is_called(self):
+        self.assertEqual(self.read("reduced", (4, "fractions", "Fraction"), [(0, "1/3")], None, None, None) * 3, 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -103,6 +103,28 @@ class TrainingTest(Workbench):
         self.assertIn("DIFFERS FROM THE RECORD", done.stderr)
 
 
+class ScriptsTest(Workbench):
+    def test_a_script_without_an_ending_is_a_source(self):
+        text = ("import flor\nflor.init()\nw = [0.0]\nflor.checkpoints(w)\nfor epoch in flor.loop('epoch', 2):\n"
+                "    for step in flor.loop('train', 3):\n        w[0] += step\n")
+        self.write("train", text)
+        self.record("train", "t")
+        self.write("train", text + "        flor.log('w', w[0])\n")
+        done = self.python("train", "--replay_flor")
+        self.assertIn("stepping into train: train:8 logs", done.stderr)
+        self.assertEqual(len(self.values("w", "t")), 6)
+
+    def test_an_iterable_given_by_its_name_is_part_of_the_loop(self):
+        text = ("import flor\nflor.init()\nfor epoch in flor.loop('epoch', iterable=range(2)):\n"
+                "    for step in flor.loop('train', iterable=range(3)):\n        flor.log('s', step)\n")
+        self.write("train.py", text)
+        self.record("train.py", "t")
+        self.write("train.py", text.replace("range(3)", "range(4)"))
+        done = self.python("train.py", "--replay_flor", status=7)
+        self.assertIn("'3' is now '4': changes what train computes", done.stderr)
+        self.assertIn("more than the 3 iterations", done.stderr)
+
+
 class ResumeTest(Workbench):
     def final(self, done):
         return [line for line in done.stdout.splitlines() if line.startswith("weights")]

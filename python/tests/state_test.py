@@ -127,14 +127,14 @@ class CarriedTest(Script):
         self.killed()
         done = self.record("train.py", "t", "--flor_resume")
         self.assertEqual(done.stdout, whole)
-        self.assertIn("epoch carries 'bad' (train.py:19) and 'best' (train.py:20) from one iteration to later code, and no "
+        self.assertIn("epoch carries 'bad' (train.py:21) and 'best' (train.py:21) from one iteration to later code, and no "
                       "checkpoint holds it: the epochs before are visited", done.stderr)
 
     def test_what_nested_loops_leave_is_not_made_up(self):
         self.program(self.STOP.replace("w[0] = w[0] *", "bad += step; w[0] = w[0] *"))
         self.killed()
         done = self.record("train.py", "t", "--flor_resume", status=7)
-        self.assertIn("not resumed: epoch carries 'bad' (train.py:15) from one iteration to later code, and no checkpoint "
+        self.assertIn("not resumed: epoch carries 'bad' (train.py:21) from one iteration to later code, and no checkpoint "
                       "holds it; attach it", done.stderr)
         self.assertIn("resuming run",
                       self.record("train.py", "t", "--flor_resume", "--flor_check", "none").stderr)

@@ -20,8 +20,8 @@ namespace flor::detail {
 
 /// Texts that name variables and places; empty where there are none.
 struct CarriedVariables {
-  std::string visited;  ///< have their values again once the iterations are visited, nested loops loaded
-  std::string lost;     ///< depend on what nested loops do
+  std::string visited;  ///< what visiting the iterations brings back, with nested loops loaded
+  std::string lost;     ///< what depends on the steps of nested loops
 };
 
 struct HostedProgram {

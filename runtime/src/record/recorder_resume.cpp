@@ -172,21 +172,24 @@ void Recorder::bring_back_carried(const store::Run& run, const store::ResumePoin
   CarriedVariables carried = hosted->carried(loop);
   const auto checkpoints = store_->catalog().checkpoints(run.id);
   const bool has_beginning = std::ranges::any_of(checkpoints, [&](const auto& checkpoint) {
-    return checkpoint.key == store::CheckpointKey{.main_loop = point.main_loop, .iteration = 0, .loop = {}};
+    return checkpoint.key ==
+           store::CheckpointKey{.main_loop = point.main_loop, .iteration = 0, .loop = {}};
   });
   if (carried.lost.empty() && !has_beginning) carried.lost = std::exchange(carried.visited, {});
   if (!carried.lost.empty()) {
-    throw Error(fmt::format("not resumed: {} carries {} from one iteration to later code, and no checkpoint holds it; "
-                            "attach it, flor::loop(..., attached=\"...\"), and begin a new run, or go on with run {} "
-                            "all the same: --flor_resume --flor_check none",
-                            loop, carried.lost, run.key.substr(0, 8)),
-                ExitStatus::differs);
+    throw Error(
+        fmt::format("not resumed: {} carries {} from one iteration to later code, and no checkpoint "
+                    "holds it; attach it, flor::loop(..., attached=\"...\"), and begin a new run, "
+                    "or go on with run {} all the same: --flor_resume --flor_check none",
+                    loop, carried.lost, run.key.substr(0, 8)),
+        ExitStatus::differs);
   }
   if (carried.visited.empty() || rehearsal.first == 0) return;
   rehearsal.first = 0;
-  say(Level::warn, fmt::format("{} carries {} from one iteration to later code, and no checkpoint holds it: the epochs "
-                               "before are visited, with their nested loops loaded",
-                               loop, carried.visited));
+  say(Level::warn,
+      fmt::format("{} carries {} from one iteration to later code, and no checkpoint holds it: "
+                  "the epochs before are visited, with their nested loops loaded",
+                  loop, carried.visited));
 }
 
 /// Not every change of the work tree is one of the program: outputs change, and other programs.
