@@ -8,7 +8,7 @@ import os
 from . import imports
 from .calls import FILES, LIBRARIES
 from .changes import Change, compare, has_effects
-from .effects import ATTRIBUTE, UNKNOWN, Program
+from .effects import ATTRIBUTE, UNKNOWN, Program, TooMuch
 from .names import Source
 from .sites import Registered, sites_of
 from .slices import EVERYTHING, OBJECT, Slices, overlap
@@ -45,6 +45,7 @@ class Findings:
         self.nothing_changed = not self.changes
         self.program = Program(self.sources)
         self.slices = Slices(self.program)
+        self.is_too_much = False
         self.sliced = {}  # by what is kept
         self.sites = [site for source in self.sources for site in sites_of(source)]
         self.registered = Registered(self.program, self.slices, self.sources)
@@ -179,12 +180,20 @@ class Findings:
         return f"{self.explain(change)}{self.left(variable)} that {site.name} changes and that is not registered"
 
     def first_read(self, site, kept, questions):
-        """The first question that reads what the loop may leave changed and what is not kept, and the variable."""
+        """The first question that reads what the loop may leave changed and what is not kept, and the variable. Where the
+        sources are too many to be followed, the first question."""
+        try:
+            return self.find_read(site, kept, questions)
+        except (TooMuch, RecursionError):
+            self.is_too_much = True
+            return (questions[0], UNKNOWN) if questions else None
+
+    def find_read(self, site, kept, questions):
         by_name = frozenset(self.named(site))
         slices = self.sliced.setdefault((frozenset(kept), by_name), Slices(self.program, frozenset(kept), by_name))
         assigned, mutated = slices.changes(site.source, [site.statement])
         for change in questions:
-            if self.program.unknown_changes:
+            if self.program.unknown_changes or self.is_too_much:
                 return change, UNKNOWN
             statement = change.source.statement_of(change.node)
             expression = None if change.node is statement else change.node
@@ -217,7 +226,11 @@ class Findings:
 
     def kept_by(self, site, attached):
         """The variables whose objects are restored, and that the loop does not bind to others."""
-        assigned, _ = self.slices.changes(site.source, [site.statement])
+        try:
+            assigned, _ = self.slices.changes(site.source, [site.statement])
+        except (TooMuch, RecursionError):
+            self.is_too_much = True
+            return attached
         return (self.registered.at(site) - assigned) | attached
 
     def questions(self):
@@ -291,8 +304,9 @@ class Findings:
         holder = f" ({change.function.name})" if label and change.function is not None else ""
         return f"{change.where}{holder} {change.what}"
 
-    @staticmethod
-    def left(variable):
+    def left(self, variable):
+        if self.is_too_much:
+            return ", with more sources than can be followed, so with all"
         if variable == UNKNOWN:
             return ", with values of unknown origin"
         if variable in (FILES, LIBRARIES):

@@ -5,7 +5,7 @@ import ast
 import os
 
 from . import imports
-from .effects import ATTRIBUTE, Program
+from .effects import ATTRIBUTE, Program, TooMuch
 from .names import Source
 from .sites import place_of, sites_of
 from .slices import Slices, overlap
@@ -166,5 +166,8 @@ def carried(script, root, name):
                 texts[os.path.relpath(path, root).replace(os.sep, "/")] = file.read()
         except OSError:
             continue
-    found = Carried(texts, name).found
+    try:
+        found = Carried(texts, name).found
+    except (TooMuch, RecursionError):
+        return "", ""
     return tuple(" and ".join(found[needs]) for needs in (False, True))

@@ -8,12 +8,20 @@ import ast
 
 from .calls import (_IMMUTABLE_MAKERS, _QUIET_BUILTINS, _QUIET_LIBRARIES, _QUIET_METHODS, _STATELESS, _WRITERS, asks_process,
                     changes_process)
-from .names import assigned_names, attributes_of, dotted, mentioned, root_of
+from .flows import Flows
+from .names import assigned_names, dotted, mentioned, root_of
 
 ATTRIBUTE = "attribute"
 UNKNOWN = ("unknown", "")
 
-class Program:
+_STEPS = 40000
+
+
+class TooMuch(Exception):
+    """The sources are more than can be followed in a few seconds."""
+
+
+class Program(Flows):
     """All sources of the program, as they are now."""
 
     def __init__(self, sources):
@@ -24,6 +32,7 @@ class Program:
         self.computes_names = False
         self.unknown_changes = False  # code whose text is made while it runs may change any variable
         self.known = {}
+        self.steps = 0
         self.judged = []  # variables of which it is being asked whether they hold immutable values
         for source in sources:
             for node in ast.walk(source.tree):
@@ -164,6 +173,21 @@ class Program:
         stem = source.path[:-3].replace("/__init__", "").rpartition("/")[2]
         return stem in self.known["late"] or self.known["dynamic"] or self.computes_names
 
+    def reached_by_attributes(self):
+        """Those that taking an attribute calls."""
+        if "by attributes" not in self.known:
+            functions = [function for function in self.anywhere if function.decorator_list or function.name in (
+                "__getattr__", "__getattribute__", "__get__")]
+            self.known["by attributes"] = self.reached_by(functions)
+            self.known["by attributes"].update({one: self.owners[one] for one in functions})
+        return self.known["by attributes"]
+
+    def work(self):
+        """Counted, so that every process comes to the same end."""
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise TooMuch
+
     def is_cached(self, name):
         """Functions of that name keep their results."""
         return any((dotted(one.func if isinstance(one, ast.Call) else one) or "").rpartition(".")[2] in (
@@ -237,12 +261,13 @@ class Program:
 
     def attribute_stores(self, name):
         """(source, target) of all assignments to an attribute of that name."""
-        key = ("attribute stores", name)
-        if key not in self.known:
-            self.known[key] = [(source, node) for source in self.sources for node in ast.walk(source.tree)
-                               if isinstance(node, ast.Attribute) and node.attr == name
-                               and isinstance(node.ctx, (ast.Store, ast.Del))]
-        return self.known[key]
+        if "attribute stores" not in self.known:
+            self.known["attribute stores"] = index = {}
+            for source in self.sources:
+                for node in ast.walk(source.tree):
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)):
+                        index.setdefault(node.attr, []).append((source, node))
+        return self.known["attribute stores"].get(name, [])
 
     def is_changed_of_library(self, name):
         """The program may change what a library has by that name: `os.environ`, `torch.backends.cudnn.benchmark`."""
@@ -325,6 +350,20 @@ class Program:
             self.known[key] = self.bindings(variable) + self.inserted(variable)
         return self.known[key]
 
+    def binding_nodes(self, source, scope, variable):
+        """The statements that may bind the variable."""
+        key = ("binding nodes", scope)
+        if key not in self.known:
+            self.known[key] = index = {}
+            for node in walk_scope(scope) if isinstance(variable[0], ast.AST) else ast.walk(source.tree):
+                if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor,
+                                     ast.comprehension, ast.withitem)) or type(node).__name__ == "Match":
+                    targets = [getattr(node, name) for name in ("target", "optional_vars") if getattr(node, name, None)]
+                    targets += getattr(node, "targets", []) or (targets and []) or ([node] if not targets else [])
+                    for name in {name for target in targets for name in assigned_names(target)}:
+                        index.setdefault(name, []).append(node)
+        return self.known[key].get(variable[1], [])
+
     def inserted(self, variable):
         """The expressions whose objects may become a part of the variable's."""
         return [value for source in self.sources for one, value in self.insertions(source).get(variable[1], ())
@@ -332,8 +371,7 @@ class Program:
 
     def find_bindings(self, source, scope, variable):
         name = variable[1]
-        nodes = walk_scope(scope) if isinstance(variable[0], ast.AST) else ast.walk(source.tree)
-        for node in nodes:
+        for node in self.binding_nodes(source, scope, variable):
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(self.binds(source, target, variable) for target in targets):
@@ -354,86 +392,6 @@ class Program:
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     if any(self.binds(source, target, variable) for target in targets):
                         yield node.value
-
-    def insertions(self, source):
-        """By names of variables and attributes: (expression, value) where the value may become a part of the object."""
-        key = ("all insertions", source)
-        if key not in self.known:
-            direct, calls = self.direct_insertions(source)
-            self.known[key] = found = {name: list(entries) for name, entries in direct.items()}
-            for name, call in calls:
-                if self.inserts(name):
-                    self.note_mixed(found, call)
-        return self.known[key]
-
-    def direct_insertions(self, source):
-        """Those of its own statements; and the calls of functions of the program: (name, call)."""
-        key = ("insertions", source)
-        if key not in self.known:
-            found, calls = {}, []
-            self.known[key] = (found, calls)
-            for node in ast.walk(source.tree):
-                if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    for target in targets:
-                        for part in ast.walk(target):
-                            if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
-                                self.note_insertion(found, part.value, node.value)
-                elif isinstance(node, ast.Call) and not source.flor_call(node):
-                    self.note_inserting_call(source, node, found, calls)
-                elif isinstance(node, ast.For):
-                    for part in ast.walk(node.target):
-                        if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
-                            self.note_insertion(found, part.value, node.iter)
-        return self.known[key]
-
-    def note_inserting_call(self, source, node, found, calls):
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
-        library = self.library_of(source, node.func)
-        if library in _QUIET_LIBRARIES and name not in _WRITERS:
-            return
-        quiet = (isinstance(node.func, ast.Attribute) and name in _QUIET_METHODS and name not in self.functions) or (
-            isinstance(node.func, ast.Name) and name in _QUIET_BUILTINS and name not in self.functions)
-        if quiet:
-            return
-        if name in self.functions and library is None:
-            calls.append((name, node))
-            return
-        if library is None and self.called_methods(source, node.func) == []:
-            return  # an object of torch
-        self.note_mixed(found, node)
-
-    def note_mixed(self, found, call):
-        """Each argument may become a part of the others, and of the object that is called."""
-        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-        holders = list(arguments)
-        if isinstance(call.func, ast.Attribute):
-            holders.append(call.func.value)
-        for holder in holders:
-            for one in arguments:
-                if one is not holder and not isinstance(one, ast.Constant):
-                    self.note_insertion(found, holder, one)
-
-    def inserts(self, name):
-        """A function of that name may put an argument into another, or into its object."""
-        key = ("inserts", name)
-        if key not in self.known:
-            functions = {**self.reached_by([ast.Name(name, ast.Load())])}
-            self.known[key] = any(self.puts_into_parameters(owner, function) for function, owner in functions.items())
-        return self.known[key]
-
-    def puts_into_parameters(self, source, function):
-        parameters = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
-        return any(root is not None and root.id in parameters and source.scope_of(root) is function
-                   for entries in self.direct_insertions(source)[0].values() for root, _ in entries)
-
-    def note_insertion(self, found, holder, value):
-        root, names = attributes_of(holder)
-        if isinstance(root, ast.Name):
-            found.setdefault(root.id, []).append((root, value))
-        for name in names:
-            found.setdefault(name, []).append((None, value))
 
     def binds(self, source, target, variable):
         return any(isinstance(part, ast.Name) and part.id == variable[1]
@@ -475,40 +433,6 @@ class Program:
         pairs = list(zip(reversed(arguments), reversed(function.args.defaults)))
         pairs += list(zip(function.args.kwonlyargs, function.args.kw_defaults))
         return next((default for one, default in pairs if one.arg == name), None)
-
-    def attribute_values(self, name):
-        """The expressions that an attribute of that name may be assigned, of any object."""
-        key = ("attribute values", name)
-        if key not in self.known:
-            self.known[key] = []
-            for source in self.sources:
-                for node in ast.walk(source.tree):
-                    if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-                        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                        if any(isinstance(part, ast.Attribute) and part.attr == name for target in targets
-                               for part in ast.walk(target)):
-                            self.known[key].append((source, node.value))
-                            self.known[key] += [(source, target) for target in targets if len(targets) > 1]
-                        elif isinstance(source.parents[node], ast.ClassDef) and any(
-                                isinstance(target, ast.Name) and target.id == name for target in targets):
-                            self.known[key].append((source, node.value))
-                    elif isinstance(node, ast.Call) and any(keyword.arg == name for keyword in node.keywords):
-                        self.known[key] += [(source, keyword.value) for keyword in node.keywords if keyword.arg == name]
-                self.known[key] += [(source, value) for one, value in self.insertions(source).get(name, ()) if one is None]
-            for made in self.classes_with_field(name):
-                for source, call in self.calls.get(made, ()):
-                    self.known[key] += [(source, one) for one in call.args]
-        return self.known[key]
-
-    def classes_with_field(self, name):
-        """Classes of which Python itself makes the function that assigns the attribute, such as dataclasses."""
-        found = set()
-        for entries in self.classes.values():
-            for _, node in entries:
-                if any(isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and part.target.id == name
-                       for part in node.body):
-                    found |= self.with_derived(node.name)
-        return found
 
     asks_process, changes_process = staticmethod(asks_process), staticmethod(changes_process)
 
