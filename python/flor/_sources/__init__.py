@@ -134,7 +134,11 @@ class Findings:
     def why(self, site):
         """(why, question) of the loop at that place, or None."""
         if site.call not in self.reasons:
-            self.reasons[site.call] = self.find_why(site)
+            try:
+                self.reasons[site.call] = self.find_why(site)
+            except (TooMuch, RecursionError):
+                self.is_too_much = True
+                self.reasons[site.call] = (f"{self.explain(self.changes[0])}, and the sources are more than can be followed", "")
         return self.reasons[site.call]
 
     def find_why(self, site):

@@ -17,6 +17,7 @@ class Changes:
         functions that may be called count, as far as they are not the functions' own."""
         assigned, mutated = self.own_changes(source, nodes)
         for function, owner in self.program.reached(nodes).items():
+            self.program.work()
             theirs = self.function_changes(owner, function)
             assigned |= {key for key in theirs[0] if not self.is_inside(owner, key, function)}
             mutated |= {key for key in theirs[1] if not self.is_inside(owner, key, function)}

@@ -14,7 +14,7 @@ from .names import assigned_names, dotted, mentioned, root_of
 ATTRIBUTE = "attribute"
 UNKNOWN = ("unknown", "")
 
-_STEPS = 40000
+_STEPS = 15000
 
 
 class TooMuch(Exception):
@@ -32,7 +32,7 @@ class Program(Flows):
         self.computes_names = False
         self.unknown_changes = False  # code whose text is made while it runs may change any variable
         self.known = {}
-        self.steps = 0
+        self.steps, self.is_bounded = 0, False
         self.judged = []  # variables of which it is being asked whether they hold immutable values
         for source in sources:
             for node in ast.walk(source.tree):
@@ -49,6 +49,7 @@ class Program(Flows):
                          if self.is_anywhere(source, function)}
         self.reached_anywhere = self.reached_by(list(self.anywhere))
         self.reached_anywhere.update(self.anywhere)
+        self.is_bounded = True
 
     def note_call(self, source, node):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
@@ -124,28 +125,37 @@ class Program(Flows):
             found.update(self.reached_anywhere)
         return found
 
+    def mentions(self, node):
+        key = ("mentions", node)
+        if key not in self.known:
+            self.known[key] = mentioned([node])
+        return self.known[key]
+
     def reached_by(self, nodes):
         """By the names that the nodes mention, through others."""
-        found, waiting = {}, list(mentioned(nodes))
+        found, waiting = {}, [name for node in nodes for name in self.mentions(node)]
         seen = set()
         while waiting:
             name = waiting.pop()
             if name in seen:
                 continue
             seen.add(name)
+            if name not in self.functions and name not in self.classes:
+                continue
+            self.work()
             for source, function in self.functions.get(name, ()):
                 if function not in found:
                     found[function] = source
-                    waiting.extend(mentioned([function]))
+                    waiting.extend(self.mentions(function))
             for source, node in self.classes.get(name, ()):  # a class is called: what makes its objects is
                 for base in node.bases:
-                    waiting.extend(mentioned([base]))
+                    waiting.extend(self.mentions(base))
                 for part in node.body:
                     if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
                         if not part.name.startswith("__"):
                             continue
                         found[part] = source
-                    waiting.extend(mentioned([part]))
+                    waiting.extend(self.mentions(part))
         return found
 
     def operators(self):
@@ -185,7 +195,7 @@ class Program(Flows):
     def work(self):
         """Counted, so that every process comes to the same end."""
         self.steps += 1
-        if self.steps > _STEPS:
+        if self.is_bounded and self.steps > _STEPS:
             raise TooMuch
 
     def is_cached(self, name):
@@ -240,8 +250,13 @@ class Program(Flows):
 
     def has_lasting_default(self, scope, name):
         """A parameter whose default is an object, which is the same in every call."""
-        default = self.default_of(scope, name) if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-        return default is not None and not self.is_immutable(self.owners[scope], default)
+        if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        key = ("lasting default", scope, name)
+        if key not in self.known:
+            default = self.default_of(scope, name)
+            self.known[key] = default is not None and not self.is_immutable(self.owners[scope], default)
+        return self.known[key]
 
     def may_be_given_more(self, scope, name):
         """A parameter that callers which these sources do not show may give a value."""
@@ -512,8 +527,15 @@ class Program(Flows):
 
     def makers(self, source, node, depth=0):
         """The calls that an object may come from; None among them where that is not known."""
-        if depth > 6:
-            return [None]
+        key = ("makers", node, depth)
+        if key not in self.known:
+            self.work()
+            self.known[key] = [None] if depth > 4 else self.find_makers(source, node, depth)
+            if len(self.known[key]) > 30:
+                self.known[key] = [None]
+        return self.known[key]
+
+    def find_makers(self, source, node, depth):
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
             if self.library_of(source, node.func) is None and name in self.functions:

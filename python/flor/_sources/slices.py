@@ -82,6 +82,7 @@ class Slices(Changes):
         elif any(isinstance(part, ast.Attribute) for part in ast.walk(node)):
             functions.update(self.program.reached_by_attributes())
         for function, owner in functions.items():
+            self.program.work()
             found |= {key for key in self.own_reads(owner, function) if not self.is_inside(owner, key, function)}
         return found
 
