@@ -87,7 +87,7 @@ class RefusedTest(Script):
         return self.record("train.py", "t").stderr
 
     def test_what_no_restore_could_make_is_refused_while_recording(self):
-        self.assertIn("needs builtins.iter, which no restore calls",
+        self.assertIn("made by builtins.iter, which no restore calls",
                       self.recorded("held = iter([1, 2])", ", attached='held'"))
         self.assertIn("which a restore could only make anew: attach the variable by its name",
                       self.recorded("import fractions\nflor.checkpoints(half=fractions.Fraction(1, 2))"))
