@@ -33,7 +33,7 @@ struct HostedProgram {
   std::function<bool(std::string_view path)> is_source;
   /// Compares the recorded sources with those of now, as sources::Analysis does for C++.
   std::function<std::unique_ptr<sources::Concerns>(sources::AnalysisInput)> analyze;
-  /// What iterations of the main loop of that name leave to later ones, and nothing keeps.
+  /// Variables that the main loop of that name leaves to later code, and no checkpoint holds.
   std::function<CarriedVariables(std::string_view loop)> carried;
   /// Writes what the interpreter still holds of the program's output. Any thread.
   std::function<void()> flush;
